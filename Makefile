@@ -1,0 +1,35 @@
+# Everything starts here: make run, make test, make check, make bench.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: run test check format bench clean
+
+run: $(STAMP)            ## the worked correction, step by step, on an embedded database
+	@$(BIN)/muniment demo
+
+test: $(STAMP)           ## the whole suite
+	@$(BIN)/python -m pytest -q
+
+check: $(STAMP)          ## format, lint, types, layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/basedpyright
+	@$(BIN)/lint-imports
+
+format: $(STAMP)
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(STAMP)          ## the figures of bench/, as ratios in one run
+	@$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) .muniment
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing (once; about a minute) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,27 @@
+"""Muniment: a memory fabric for AI agents in which recall is a privilege."""
+
+from muniment.errors import MunimentError
+from muniment.fabric import AsyncFabric
+from muniment.model.candidate import Refusal
+from muniment.model.context import Principal, RunContext
+from muniment.model.proposal import Proposal
+from muniment.model.recall import Recall
+from muniment.pack import Pack, builtin_pack, load_pack
+from muniment.sync import Fabric
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncFabric",
+    "Fabric",
+    "MunimentError",
+    "Pack",
+    "Principal",
+    "Proposal",
+    "Recall",
+    "Refusal",
+    "RunContext",
+    "__version__",
+    "builtin_pack",
+    "load_pack",
+]

@@ -1,0 +1,193 @@
+"""Every error a caller can meet, each with a code that stays the same from release to release.
+
+    MunimentError
+    ├── InvalidInput         invalid_input            a field is missing, of the wrong type or form
+    │   ├── TooLarge         too_large                a field is past its limit
+    │   └── UnknownLabel     unknown_classification   the pack declares no such classification
+    ├── PackInvalid          pack_invalid             a pack was refused, with every error at its line
+    ├── NotFound             not_found                nothing of that id in this tenant
+    ├── Denied               denied                   the principal may not do this
+    │   ├── RoleMissing      role_missing             it lacks the role
+    │   └── SelfApproval     self_approval            four eyes: the author cannot approve
+    ├── Conflict             conflict                 somebody else was first
+    │   ├── AlreadyDecided   already_decided          the proposal has its final verdict
+    │   ├── IdempotencyConflict idempotency_conflict  same key, other content
+    │   ├── ConsentChanged   consent_changed          the consent was superseded or revoked already
+    │   └── PackImmutable    pack_immutable           that version is registered with other content
+    ├── NotPromotable        not_promotable           what the proposal rests on changed since its review
+    └── StorageError
+        ├── StorageUnavailable storage_unavailable    no database, or it went away
+        ├── SchemaMissing    schema_missing           the database was never migrated, or not far enough
+        ├── SchemaNewer      schema_newer             the database is newer than this program
+        ├── KeyUnavailable   key_unavailable          no master key, or not the one this data was sealed with
+        └── SealBroken       seal_broken              sealed content does not open: changed, moved or erased
+
+Expected outcomes (refused, held, contradicted) are values, not errors.
+"""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class MunimentError(Exception):
+    """Base of all errors: `code` is stable, `field` names the input at fault where there is one."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+    def as_dict(self) -> dict[str, object]:
+        """The error as every door shows it."""
+        shown: dict[str, object] = {"code": self.code, "message": self.message}
+        if self.field is not None:
+            shown["field"] = self.field
+        return shown
+
+
+class InvalidInput(MunimentError):
+    """A field is missing, of the wrong type or form."""
+
+    code = "invalid_input"
+
+
+class TooLarge(InvalidInput):
+    """A field is past its limit."""
+
+    code = "too_large"
+
+
+class UnknownLabel(InvalidInput):
+    """The pack declares no such classification."""
+
+    code = "unknown_classification"
+
+
+class PackInvalid(MunimentError):
+    """A pack was refused; `problems` holds every error with its line."""
+
+    code = "pack_invalid"
+
+    def __init__(self, problems: Iterable["PackProblem"]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(str(p) for p in self.problems))
+
+    def as_dict(self) -> dict[str, object]:
+        """The error with its problems, each at its line."""
+        return super().as_dict() | {"problems": [p.as_dict() for p in self.problems]}
+
+
+class PackProblem:
+    """One thing wrong with a pack: where (line, path) and what was expected."""
+
+    def __init__(self, line: int | None, path: str, message: str) -> None:
+        self.line = line
+        self.path = path
+        self.message = message
+
+    def __str__(self) -> str:
+        place = f"line {self.line}: " if self.line is not None else ""
+        return f"{place}{self.path}: {self.message}" if self.path else f"{place}{self.message}"
+
+    def as_dict(self) -> dict[str, object]:
+        """The problem as data."""
+        return {"line": self.line, "path": self.path, "message": self.message}
+
+
+class NotFound(MunimentError):
+    """Nothing of that id in this tenant; another tenant's id answers the same."""
+
+    code = "not_found"
+
+
+class Denied(MunimentError):
+    """The principal may not do this."""
+
+    code = "denied"
+
+
+class RoleMissing(Denied):
+    """The principal lacks the role this takes."""
+
+    code = "role_missing"
+
+
+class SelfApproval(Denied):
+    """Four eyes: who wrote or edited it cannot approve it."""
+
+    code = "self_approval"
+
+
+class Conflict(MunimentError):
+    """Somebody else was first."""
+
+    code = "conflict"
+
+
+class AlreadyDecided(Conflict):
+    """The proposal already has its final verdict."""
+
+    code = "already_decided"
+
+
+class IdempotencyConflict(Conflict):
+    """The idempotency key was used with other content."""
+
+    code = "idempotency_conflict"
+
+
+class ConsentChanged(Conflict):
+    """The consent was superseded or revoked already."""
+
+    code = "consent_changed"
+
+
+class PackImmutable(Conflict):
+    """That pack version is registered with other content."""
+
+    code = "pack_immutable"
+
+
+class NotPromotable(MunimentError):
+    """What the proposal rests on changed since its review."""
+
+    code = "not_promotable"
+
+
+class StorageError(MunimentError):
+    """The database or the keys above its content."""
+
+
+class StorageUnavailable(StorageError):
+    """There is no database to talk to, or it went away."""
+
+    code = "storage_unavailable"
+
+
+class SchemaMissing(StorageError):
+    """The database was never migrated, or not far enough."""
+
+    code = "schema_missing"
+
+
+class SchemaNewer(StorageError):
+    """The database was migrated by a newer program."""
+
+    code = "schema_newer"
+
+
+class KeyUnavailable(StorageError):
+    """No master key, or not the one this data was sealed with."""
+
+    code = "key_unavailable"
+
+
+class SealBroken(StorageError):
+    """Sealed content does not open: it was changed, moved or erased."""
+
+    code = "seal_broken"

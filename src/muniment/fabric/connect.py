@@ -1,0 +1,98 @@
+"""Opening and closing: the embedded server or another, its schema, its keys."""
+
+from dataclasses import dataclass
+
+import anyio.to_thread
+import psycopg
+from psycopg import AsyncConnection, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from muniment.errors import StorageUnavailable
+from muniment.fabric.desk import Desk
+from muniment.fabric.settings import Settings
+from muniment.governance.packs import Packs
+from muniment.storage import embedded
+from muniment.storage.address import Address
+from muniment.storage.master import MasterKeys, find_master_keys
+from muniment.storage.migrate import migrate, require_ready, status
+from muniment.storage.sealing import Vault
+from muniment.storage.session import Storage
+
+DATABASE = "muniment"
+OWNER = "muniment_owner"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An open fabric's parts, and the embedded server's lease where there is one."""
+
+    desk: Desk
+    lease: embedded.Lease | None
+
+    async def close(self) -> None:
+        """Close the connections, then give the server back."""
+        await self.desk.storage.close()
+        if self.lease is not None:
+            await anyio.to_thread.run_sync(self.lease.release)
+
+
+async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
+    """Open it; raises `StorageUnavailable`, `SchemaMissing`, `SchemaNewer`, `KeyUnavailable`."""
+    if settings.url is not None:
+        keys = master_keys or find_master_keys(None)
+        address = Address.parse(settings.url, keys.login_secret())
+        await require_ready(address)
+        return Opened(_desk(settings, address, keys), None)
+    lease = await anyio.to_thread.run_sync(embedded.acquire, settings.home)
+    try:
+        address = await prepared(lease)
+        keys = master_keys or find_master_keys(settings.home)
+    except BaseException:
+        await anyio.to_thread.run_sync(lease.release)
+        raise
+    return Opened(_desk(settings, address, keys), lease)
+
+
+async def prepared(lease: embedded.Lease) -> Address:
+    """The embedded server's database, created and migrated as needed."""
+    address = embedded_address(lease)
+    try:
+        if not (await status(address)).ready:
+            await migrate(address)
+    except StorageUnavailable:
+        await _create_database(lease)
+        await migrate(address)
+    return address
+
+
+def embedded_address(lease: embedded.Lease) -> Address:
+    """Where the fabric's own database is on the embedded server."""
+    place = conninfo_to_dict(lease.conninfo)
+    return Address({**place, "dbname": DATABASE, "user": OWNER}, None)
+
+
+async def _create_database(lease: embedded.Lease) -> None:
+    # The one thing done as the server's superuser: tables belong to an owner that is neither superuser nor used at work.
+    async with await AsyncConnection.connect(lease.conninfo, autocommit=True) as connection:
+        try:
+            await connection.execute(
+                sql.SQL("CREATE ROLE {} LOGIN CREATEROLE NOSUPERUSER NOBYPASSRLS").format(sql.Identifier(OWNER))
+            )
+        except psycopg.errors.DuplicateObject:
+            pass
+        try:
+            await connection.execute(
+                sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), sql.Identifier(OWNER))
+            )
+        except (psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):
+            pass
+    place = make_conninfo(lease.conninfo, dbname=DATABASE)
+    async with await AsyncConnection.connect(place, autocommit=True) as connection:
+        try:
+            await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        except psycopg.errors.UniqueViolation:
+            pass  # another process creates it at this moment
+
+
+def _desk(settings: Settings, address: Address, keys: MasterKeys) -> Desk:
+    return Desk(Storage(address), Vault(keys), Packs(settings.pack), settings.clock)

@@ -1,0 +1,369 @@
+"""AsyncFabric: every verb, in the order of the pipeline."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, Unpack
+
+from muniment.errors import InvalidInput, NotFound
+from muniment.fabric.connect import Opened, connect
+from muniment.fabric.desk import Desk
+from muniment.fabric.groups import AsyncConsents, AsyncContradictions, AsyncPacks
+from muniment.fabric.inputs import CaptureFields, ProposeFields, capture_input, proposal_input
+from muniment.fabric.limits import page_size, whole_number
+from muniment.fabric.queue import AsyncQueue, promotion
+from muniment.fabric.settings import Clock, Settings
+from muniment.governance import consent as ledger
+from muniment.governance import trail
+from muniment.model.candidate import Consolidation, Refusal
+from muniment.model.capture import Capture, CaptureInput, Content
+from muniment.model.context import Asker, Principal, RunContext
+from muniment.model.events import Event
+from muniment.model.fields import Artifact, Ceid, Name, TenantId, Tier, WriteClass, build
+from muniment.model.promoted import PromotedMemory, RetractionReason
+from muniment.model.proposal import Proposal
+from muniment.model.recall import Recall
+from muniment.model.trail import Trail
+from muniment.pack import Pack
+from muniment.pipeline import candidate as candidates
+from muniment.pipeline import capture as captures
+from muniment.pipeline import promote, recall, review
+from muniment.pipeline.capture import Receipt
+from muniment.policy.visibility import view_of
+from muniment.storage.master import MasterKeys
+from muniment.storage.session import Transaction
+
+BATCH_LIMIT = 10_000
+CONSOLIDATE_AT_ONCE = 200
+
+Progress = Callable[[Consolidation], None]
+
+
+class _Narrowing(Artifact):
+    tiers: frozenset[Tier] | None = None
+    classes: frozenset[WriteClass] | None = None
+    entities: frozenset[Ceid] | None = None
+
+
+class _Tenant(Artifact):
+    tenant_id: TenantId
+
+
+class _Retraction(Artifact):
+    memory_id: Name
+    reason: RetractionReason
+
+
+class AsyncFabric:
+    """A memory fabric on one database. Use `async with AsyncFabric.open() as fabric`, or await it and close it."""
+
+    def __init__(self, settings: Settings, master_keys: MasterKeys | None) -> None:
+        self._settings = settings
+        self._master_keys = master_keys
+        self._opened: Opened | None = None
+
+    @classmethod
+    def open(
+        cls,
+        url: str | None = None,
+        *,
+        pack: str | Path | Pack | None = None,
+        home: str | Path | None = None,
+        clock: Clock | None = None,
+        master_keys: MasterKeys | None = None,
+    ) -> Self:
+        """A fabric on that database, or on the embedded one in `home` (MUNIMENT_HOME, else ./.muniment).
+
+        An embedded database is created and migrated as needed; another must have been, by `muniment db migrate`.
+        """
+        return cls(Settings.gather(url, pack=pack, home=home, clock=clock), master_keys)
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Self:
+        return await self._open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _open(self) -> Self:
+        if self._opened is None:
+            self._opened = await connect(self._settings, self._master_keys)
+        return self
+
+    async def close(self) -> None:
+        """Close the connections; the embedded server stops with the last that uses it."""
+        if self._opened is not None:
+            opened, self._opened = self._opened, None
+            await opened.close()
+
+    @property
+    def _desk(self) -> Desk:
+        if self._opened is None:
+            raise InvalidInput("the fabric is not open")
+        return self._opened.desk
+
+    @property
+    def queue(self) -> AsyncQueue:
+        """The review queue."""
+        return AsyncQueue(self._desk)
+
+    @property
+    def consent(self) -> AsyncConsents:
+        """The consent ledger."""
+        return AsyncConsents(self._desk)
+
+    @property
+    def contradictions(self) -> AsyncContradictions:
+        """What cannot both hold."""
+        return AsyncContradictions(self._desk)
+
+    @property
+    def packs(self) -> AsyncPacks:
+        """The registered packs."""
+        return AsyncPacks(self._desk)
+
+    async def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
+        """Write down one thing that happened. Once this returns it is committed."""
+        return (await self._capture(asker, [capture_input(asker, fields)]))[0]
+
+    async def capture_many(self, asker: Asker, items: Sequence[Mapping[str, Any]]) -> list[Receipt]:
+        """Write down many, all or none, in one transaction; receipts come in the same order."""
+        if not isinstance(items, Sequence) or isinstance(items, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput("expected a list of captures", field="captures")
+        whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
+        checked: list[CaptureInput] = []
+        for place, item in enumerate(items):
+            try:
+                checked.append(capture_input(asker, item))
+            except InvalidInput as error:
+                error.field = f"captures.{place}.{error.field}" if error.field else f"captures.{place}"
+                raise
+        return await self._capture(asker, checked)
+
+    async def _capture(self, asker: Asker, items: list[CaptureInput]) -> list[Receipt]:
+        author = await self._desk.authorise(asker, "capture")
+        pack = await self._desk.pack_for(asker)
+        prepared = captures.prepare(items, pack, self._desk.now())
+        await self._desk.open_tenant(author.tenant_id)
+        async with self._desk.transaction(author.tenant_id, "writer") as tx:
+            return await captures.write(tx, self._desk.vault, author, prepared, pack)
+
+    async def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Proposal | Refusal:
+        """Propose a typed fact: it is captured, passes the gates and enters the queue, in one transaction.
+
+        A refusal by a gate comes back as a value; the capture stays.
+        """
+        item = proposal_input(asker, fields)
+        assert item.fact is not None
+        author = await self._desk.authorise(asker, "correct" if item.fact.write_class == "correction" else "propose")
+        pack = await self._desk.pack_for(asker)
+        prepared = captures.prepare([item], pack, self._desk.now())
+        await self._desk.open_tenant(author.tenant_id)
+        async with self._desk.transaction(author.tenant_id, "writer") as tx:
+            (receipt,) = await captures.write(tx, self._desk.vault, author, prepared, pack)
+            if receipt.repeated:
+                return await self._proposed_before(tx, receipt.capture_id)
+            capture = _as_captured(item, author, receipt, pack)
+            await candidates.mark_done(tx, [capture.capture_id])
+            ids, refusals = await self._admit(tx, [capture], pack)
+            if refusals:
+                return refusals[0]
+            return (await review.load(tx, self._desk.vault, ids[0])).proposal
+
+    async def _proposed_before(self, tx: Transaction, capture_id: str) -> Proposal | Refusal:
+        ids = await review.of_capture(tx, capture_id)
+        if ids:
+            return (await review.load(tx, self._desk.vault, ids[0])).proposal
+        refusals = await tx.rows("candidate.refusals", capture_id=capture_id)
+        if not refusals:
+            raise NotFound("what was proposed with this idempotency key is gone", field="idempotency_key")
+        return Refusal(**refusals[0])
+
+    async def consolidate(self, tenant_id: str, *, on_progress: Progress | None = None) -> Consolidation:
+        """Turn the tenant's waiting captures into proposals or refusals, and promote what policy alone may.
+
+        Safe to run twice, at once, or to be killed: each batch is one transaction with its place in the log.
+        """
+        build(_Tenant, {"tenant_id": tenant_id})
+        total = Consolidation()
+        while True:
+            done = await self._consolidate_batch(tenant_id)
+            if done is None:
+                break
+            total = _sum(total, done)
+            if on_progress is not None:
+                on_progress(total)
+        return _sum(total, Consolidation(promoted=await self._promote_by_policy(tenant_id)))
+
+    async def _consolidate_batch(self, tenant_id: str) -> Consolidation | None:
+        async with self._desk.transaction(tenant_id, "writer") as tx:
+            if await self._desk.vault.tenant(tx) is None:
+                return None
+            batch = await candidates.next_batch(tx, self._desk.vault, CONSOLIDATE_AT_ONCE)
+            if batch.read == 0:
+                return None
+            ids, refusals = await self._admit(tx, batch.captures, None)
+            for capture_id in batch.broken:
+                tx.emit("memory.parked", "auto", capture_id=capture_id, reason="seal_broken")
+            return Consolidation(
+                captures=len(batch.captures),
+                proposals=tuple(ids),
+                refusals=tuple(refusals),
+                failed=batch.broken,
+            )
+
+    async def _admit(
+        self, tx: Transaction, found: Sequence[Capture], pack: Pack | None
+    ) -> tuple[list[str], list[Refusal]]:
+        drafts: list[tuple[candidates.Candidate, Capture, Pack]] = []
+        for capture, candidate_id in zip(found, candidates.new_ids(tx, len(found)), strict=True):
+            decided_under = pack or await self._desk.registered_pack(tx.tenant_id, capture.pack)
+            draft = candidates.extract(capture, decided_under, candidate_id)
+            if draft is not None:
+                drafts.append((draft, capture, decided_under))
+        admitted, refusals = await candidates.admit(tx, self._desk.vault, drafts)
+        passed = [(one.candidate, one.pack) for one in admitted]
+        neighbours = await promote.live_neighbours(tx, self._desk.vault, [candidate for candidate, _ in passed])
+        return await review.enqueue(tx, passed, neighbours), refusals
+
+    async def _promote_by_policy(self, tenant_id: str) -> tuple[str, ...]:
+        promoted: list[str] = []
+        async with self._desk.transaction(tenant_id, "auditor") as tx:
+            waiting = await review.auto_promotable(tx, BATCH_LIMIT)
+        for proposal_id in waiting:
+            async with self._desk.transaction(tenant_id, "writer") as tx:
+                loaded = await review.load(tx, self._desk.vault, proposal_id, locked=True)
+                if loaded.proposal.status != "pending":
+                    continue
+                pack = await self._desk.registered_pack(tenant_id, loaded.proposal.pack)
+                await promotion(self._desk, tx, loaded, pack, None)
+                after = (await review.load(tx, self._desk.vault, proposal_id)).proposal
+                if after.memory_id is not None:
+                    promoted.append(after.memory_id)
+        return tuple(promoted)
+
+    async def recall(
+        self,
+        run: RunContext,
+        *,
+        limit: int | None = None,
+        tiers: Sequence[Tier] | None = None,
+        classes: Sequence[WriteClass] | None = None,
+        entities: Sequence[str] | None = None,
+    ) -> Recall:
+        """What this run may know: promoted memory through every filter, the most important first.
+
+        The pack's `max_recalls` bounds `limit`; what was cut is counted in `omitted`.
+        """
+        _only_runs(run)
+        await self._desk.authorise(run, "recall")
+        narrowed = build(_Narrowing, {"tiers": tiers, "classes": classes, "entities": entities})
+        pack = await self._desk.pack_for(run)
+        most = pack.memory_layer.recall_policy.max_recalls
+        count = most if limit is None else min(whole_number(limit, "limit", least=1, most=BATCH_LIMIT), most)
+        request = recall.Request(count, sorted(narrowed.entities) if narrowed.entities is not None else None)
+        async with self._desk.transaction(run.tenant_id, "recall") as tx:
+            view = view_of(run, pack, tx.now, tiers=narrowed.tiers, classes=narrowed.classes)
+            return await recall.recall(tx, self._desk.vault, run, view, pack, request)
+
+    async def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
+        """One memory: a run gets what it could recall now, a reviewer or auditor any of the tenant's.
+
+        Raises `NotFound`, for another tenant's id and for what may not be seen exactly as for none.
+        """
+        if isinstance(asker, RunContext):
+            await self._desk.authorise(asker, "recall")
+            pack = await self._desk.pack_for(asker)
+            async with self._desk.transaction(asker.tenant_id, "recall") as tx:
+                if not await recall.is_visible(tx, view_of(asker, pack, tx.now), pack, memory_id):
+                    raise NotFound("no such memory", field="memory_id")
+                return await trail.memory(tx, self._desk.vault, memory_id)
+        await self._desk.authorise(asker, "audit")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return await trail.memory(tx, self._desk.vault, memory_id)
+
+    async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> PromotedMemory:
+        """Withdraw a memory for good, with a reason; the row stays. Raises `NotFound`, or `Conflict` the second time."""
+        given = build(_Retraction, {"memory_id": memory_id, "reason": reason})
+        principal = await self._desk.authorise(asker, "retract")
+        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+            await promote.retract(tx, given.memory_id, by=principal.id, reason=given.reason)
+            return await trail.memory(tx, self._desk.vault, given.memory_id)
+
+    async def trail(self, asker: Asker, memory_id: str) -> Trail:
+        """From a memory back to its capture, with every verdict, and forward to the recalls that used it."""
+        await self._desk.authorise(asker, "audit")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            vault = self._desk.vault
+            memory = await trail.memory(tx, vault, memory_id)
+            line = await trail.candidates(tx, vault, memory.candidate_id)
+            ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
+            proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
+            capture = await trail.capture(tx, vault, memory.capture_id)
+            seqs = {memory.born_seq, *(v.seq for p in proposals for v in p.verdicts), *(p.seq for p in proposals)}
+            seqs |= {n for n in (memory.dead_seq, capture.seq if capture else None) if n is not None}
+            records = await ledger.listed(tx, vault, memory.subject, 1) if memory.consent_id else []
+            return Trail(
+                memory=memory,
+                proposals=proposals,
+                candidates=line,
+                capture=capture,
+                consent=next((one for one in records if one.consent_id == memory.consent_id), None),
+                contradictions=tuple(await trail.contradictions(tx, memory_id)),
+                recalls=await trail.recalls_with(tx, memory_id),
+                events=await trail.events_at(tx, seqs),
+            )
+
+    async def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
+        """The tenant's event log from a number on."""
+        await self._desk.authorise(asker, "audit")
+        start = whole_number(after, "after", least=0, most=2**62)
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return await trail.events_after(tx, start, page_size(limit))
+
+
+def _only_runs(run: RunContext) -> None:
+    if not isinstance(run, RunContext):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput("recall takes a RunContext", field="run")
+
+
+def _as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: Pack) -> Capture:
+    return Capture(
+        capture_id=receipt.capture_id,
+        tenant_id=author.tenant_id,
+        seq=receipt.seq,
+        author=author.id,
+        source=author.kind,
+        observed_at=item.observed_at or receipt.captured_at,
+        captured_at=receipt.captured_at,
+        pack=pack.ref,
+        ontology_version=pack.meta.ontology_version,
+        content=Content(text=item.text, fact=item.fact, evidence_refs=item.evidence_refs),
+        **item.model_dump(
+            include={
+                "kind",
+                "classification",
+                "origin",
+                "subject",
+                "user_id",
+                "session_id",
+                "run_id",
+                "recall_id",
+                "intent_id",
+                "workflow_id",
+                "decision_key",
+                "qualifiers",
+            }
+        ),
+    )
+
+
+def _sum(one: Consolidation, other: Consolidation) -> Consolidation:
+    return Consolidation(
+        captures=one.captures + other.captures,
+        proposals=one.proposals + other.proposals,
+        promoted=one.promoted + other.promoted,
+        refusals=one.refusals + other.refusals,
+        failed=one.failed + other.failed,
+    )

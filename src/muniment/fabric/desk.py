@@ -1,0 +1,106 @@
+"""What every verb needs: transactions, keys, packs, the clock, and who may do what."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from muniment.errors import Denied, InvalidInput, PackImmutable, RoleMissing
+from muniment.fabric.settings import Clock
+from muniment.governance import packs
+from muniment.model.context import Asker, Principal, RunContext
+from muniment.pack import Pack
+from muniment.policy.roles import Verb, may
+from muniment.storage.sealing import Vault
+from muniment.storage.session import Storage, Task, Transaction
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The parts of an open fabric."""
+
+    storage: Storage
+    vault: Vault
+    packs: packs.Packs
+    clock: Clock
+
+    def now(self) -> datetime:
+        """The time, in UTC; a clock without a zone is a mistake that would move every expiry."""
+        now = self.clock()
+        if now.tzinfo is None:
+            raise InvalidInput("the clock gives a time without a zone", field="clock")
+        return now.astimezone(timezone.utc)
+
+    def transaction(self, tenant_id: str, task: Task) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction of that tenant as that task's login, at this moment."""
+        return self.storage.transaction(tenant_id, task, self.now())
+
+    async def authorise(self, asker: Asker, verb: Verb) -> Principal:
+        """Who acts, if they may; otherwise a security event is written and `RoleMissing` raised."""
+        if not isinstance(asker, Principal | RunContext):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput("expected a Principal or a RunContext", field="asker")
+        principal = asker.principal if isinstance(asker, RunContext) else asker
+        decision = may(principal, verb)
+        if not decision.passed:
+            reason = decision.reasons[0]
+            error = RoleMissing(
+                f"{principal.kind} {principal.id} may not {verb.replace('_', ' ')}: {reason.code}, it takes {reason.detail}"
+            )
+            await self.report(principal, verb, error)
+            raise error
+        return principal
+
+    @asynccontextmanager
+    async def reported(self, principal: Principal, verb: Verb, target: str | None = None) -> AsyncGenerator[None]:
+        """Write a security event for any denial inside, after its transaction was rolled back (AUD-3)."""
+        try:
+            yield
+        except Denied as error:
+            await self.report(principal, verb, error, target)
+            raise
+
+    async def report(self, principal: Principal, verb: Verb, error: Denied, target: str | None = None) -> None:
+        """Write the security event of a denied attempt, in the tenant it was made in, if there is such a tenant."""
+        async with self.transaction(principal.tenant_id, "writer") as tx:
+            if await self.vault.tenant(tx) is not None:
+                tx.emit("memory.security", principal.id, verb=verb, code=error.code, kind=principal.kind, target=target)
+
+    async def pack_for(self, asker: Asker) -> Pack:
+        """The pack this call is decided under: the one the run pins, else the fabric's; raises `InvalidInput`."""
+        ref = asker.pack if isinstance(asker, RunContext) else None
+        return await self.registered_pack(asker.tenant_id, ref)
+
+    async def registered_pack(self, tenant_id: str, ref: str | None) -> Pack:
+        """That pack as registered in the tenant; raises `InvalidInput` for one that is not."""
+        if (known := self.packs.known(tenant_id, ref)) is not None:
+            return known
+        async with self.transaction(tenant_id, "recall") as tx:
+            found = await self.packs.read(tx, ref or self.packs.default.ref)
+        if found is None and ref is None:
+            return self.packs.default
+        if found is None:
+            raise InvalidInput(f"no pack {ref} is registered in this tenant", field="pack")
+        if ref is None and found.digest != self.packs.default.digest:
+            raise PackImmutable(
+                f"{found.ref} is registered in this tenant with other content; give the pack a new version", field="pack"
+            )
+        return found
+
+    async def open_tenant(self, tenant_id: str) -> None:
+        """Make sure the tenant has its clock, its key and the fabric's pack, before the first write in it."""
+        if self.packs.known(tenant_id, None) is not None:
+            return
+        default = self.packs.default
+        for attempt in (1, 2):
+            try:
+                async with self.transaction(tenant_id, "writer") as tx:
+                    if await self.vault.tenant(tx) is None:
+                        await packs.open_tenant(tx, self.vault)
+                    await packs.register(tx, default, "muniment")
+            except PackImmutable:
+                # Another process registered a pack of that version just now: the second look tells which.
+                if attempt == 2:
+                    raise
+            else:
+                self.packs.remember(tenant_id, default)
+                return

@@ -1,0 +1,102 @@
+"""The smaller groups of verbs: consent, contradictions, packs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Unpack
+
+from muniment.errors import InvalidInput
+from muniment.fabric.desk import Desk
+from muniment.fabric.inputs import ConsentFields
+from muniment.fabric.limits import page_size
+from muniment.governance import consent, packs, trail
+from muniment.model.consent import Consent, ConsentInput
+from muniment.model.context import Asker
+from muniment.model.contradiction import Contradiction
+from muniment.model.fields import Artifact, Ceid, EvidenceRefs, build
+from muniment.pack import Pack, load_pack
+
+
+class _Evidence(Artifact):
+    evidence_refs: EvidenceRefs = ()
+
+
+class _Subject(Artifact):
+    subject: Ceid
+
+
+class AsyncConsents:
+    """The consent ledger of a tenant."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def grant(self, asker: Asker, **fields: Unpack[ConsentFields]) -> Consent:
+        """Record a consent; with `supersedes` it renews or changes an earlier one."""
+        given = build(ConsentInput, fields)
+        officer = await self._desk.authorise(asker, "consent")
+        await self._desk.open_tenant(officer.tenant_id)
+        pack = await self._desk.pack_for(asker)
+        async with self._desk.transaction(officer.tenant_id, "privacy") as tx:
+            return await consent.grant(tx, self._desk.vault, officer, given, pack)
+
+    async def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
+        """Revoke a consent: its memories are hidden from the very next recall on."""
+        given = build(_Evidence, {"evidence_refs": evidence_refs})
+        officer = await self._desk.authorise(asker, "consent")
+        async with self._desk.transaction(officer.tenant_id, "privacy") as tx:
+            return await consent.revoke(tx, self._desk.vault, officer, consent_id, given.evidence_refs)
+
+    async def list(self, asker: Asker, *, subject: str | None = None, limit: int = 200) -> list[Consent]:
+        """The records of a subject, or of the tenant, oldest first, each with its state now."""
+        if subject is not None:
+            build(_Subject, {"subject": subject})
+        await self._desk.authorise(asker, "read_consent")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return await consent.listed(tx, self._desk.vault, subject, page_size(limit))
+
+
+class AsyncContradictions:
+    """Memories that cannot both hold."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def list(self, asker: Asker, *, closed: bool = False) -> list[Contradiction]:
+        """The open ones, oldest first; with `closed` all."""
+        await self._desk.authorise(asker, "read_queue")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return [one for one in await trail.contradictions(tx) if closed or one.open]
+
+
+class AsyncPacks:
+    """The packs registered in a tenant."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def register(self, asker: Asker, pack: str | Path | Pack) -> packs.RegisteredPack:
+        """Register a pack, given as a file's path, its text, or loaded; the same again changes nothing.
+
+        Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
+        """
+        if not isinstance(pack, str | Path | Pack):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput("expected a path, the pack's text, or a loaded pack", field="pack")
+        loaded = pack if isinstance(pack, Pack) else load_pack(pack)
+        principal = await self._desk.authorise(asker, "packs")
+        await self._desk.open_tenant(principal.tenant_id)
+        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+            registered = await packs.register(tx, loaded, principal.id)
+        self._desk.packs.remember(principal.tenant_id, registered.pack)
+        return registered
+
+    async def get(self, asker: Asker, ref: str) -> packs.RegisteredPack:
+        """One registered pack; raises `NotFound`."""
+        await self._desk.authorise(asker, "read_packs")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return await packs.one(tx, ref)
+
+    async def list(self, asker: Asker) -> list[packs.RegisteredPack]:
+        """All, in the order of their registration."""
+        await self._desk.authorise(asker, "read_packs")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return await packs.listed(tx)

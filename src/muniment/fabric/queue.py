@@ -1,0 +1,256 @@
+"""The review queue as a reviewer works it."""
+
+from typing import Any, Unpack, TypedDict
+
+from muniment.errors import InvalidInput, NotFound, SelfApproval
+from muniment.fabric.desk import Desk
+from muniment.fabric.limits import page_size
+from muniment.governance import trail
+from muniment.model.candidate import Candidate, Refusal
+from muniment.model.capture import Capture, TypedFact
+from muniment.model.context import Asker, Principal
+from muniment.model.fields import Artifact, EvidenceRefs, Label, Name, Note, Probability, Tier, WriteClass, build
+from muniment.model.proposal import Proposal
+from muniment.pack import Pack
+from muniment.pipeline import candidate as candidates
+from muniment.pipeline import promote, review
+from muniment.policy import approval
+from muniment.storage.session import Transaction
+
+
+class _Remark(Artifact):
+    reason: Name | None = None
+    note: Note | None = None
+    supersedes: Name | None = None
+    tier: Tier | None = None
+    priority: Probability | None = None
+    assignee: Name | None = None
+    classification: Label | None = None
+    evidence_refs: EvidenceRefs | None = None
+
+
+class EditFields(TypedDict, total=False):
+    """What `edit` can change."""
+
+    text: str
+    value: Any
+    classification: str
+    evidence_refs: list[str]
+
+
+class AsyncQueue:
+    """Proposals by due time; every action is a verdict of a named person."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def list(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> list[Proposal]:
+        """Open proposals, the one due first first; with `closed` also those that had their final verdict.
+
+        `after` is the id of the last proposal of the page before.
+        """
+        await self._desk.authorise(asker, "read_queue")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            ids = await review.page(tx, write_class=write_class, closed=closed, after=after, count=page_size(limit))
+            return [loaded.proposal for loaded in await review.load_many(tx, self._desk.vault, ids)]
+
+    async def get(self, asker: Asker, proposal_id: str) -> Proposal:
+        """One proposal with all its verdicts; raises `NotFound`."""
+        await self._desk.authorise(asker, "read_queue")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return (await review.load(tx, self._desk.vault, proposal_id)).proposal
+
+    async def approve(
+        self, asker: Asker, proposal_id: str, *, note: str | None = None, supersedes: str | None = None
+    ) -> Proposal:
+        """Approve and promote in one transaction; `supersedes` names a memory that it takes the place of.
+
+        The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or
+        `blocked` if it contradicts one and the pack says so. Raises `SelfApproval`, `AlreadyDecided`, `NotPromotable`.
+        """
+        given = build(_Remark, {"note": note, "supersedes": supersedes})
+        principal = await self._desk.authorise(asker, "review")
+        async with self._desk.reported(principal, "review", proposal_id):
+            async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+                loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
+                pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
+                _four_eyes(principal, loaded, pack)
+                await promotion(self._desk, tx, loaded, pack, principal, note=given.note, supersedes=given.supersedes)
+                return (await review.load(tx, self._desk.vault, proposal_id)).proposal
+
+    async def edit(
+        self, asker: Asker, proposal_id: str, *, note: str | None = None, **changes: Unpack[EditFields]
+    ) -> Proposal | Refusal:
+        """Put an edited candidate in the proposal's place. It passes the gates again; both texts are kept.
+
+        A refusal by a gate comes back as a value, and nothing is changed.
+        """
+        given = build(_Remark, {"note": note, **{k: v for k, v in changes.items() if k not in ("text", "value")}})
+        if not changes:
+            raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
+        principal = await self._desk.authorise(asker, "review")
+        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+            loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
+            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
+            capture = await self._capture(tx, loaded)
+            draft = _edited(loaded.proposal.candidate, principal, changes, given, pack, candidates.new_ids(tx, 1)[0])
+            admitted, refusals = await candidates.admit(
+                tx, self._desk.vault, [(draft, capture, pack)], edit_of=proposal_id, prior_editors=loaded.editors
+            )
+            if refusals:
+                return refusals[0]
+            neighbours = await promote.live_neighbours(tx, self._desk.vault, [draft])
+            verdict = {"by": principal.id, "by_kind": principal.kind, "pack": pack.ref, "note": given.note}
+            await review.decide(tx, loaded, "edit", **verdict)
+            (new_id,) = await review.enqueue(tx, [(admitted[0].candidate, pack)], neighbours, edit_of=proposal_id)
+            return (await review.load(tx, self._desk.vault, new_id)).proposal
+
+    async def reject(self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None) -> Proposal:
+        """End it without promotion, with a reason."""
+        given = build(_Remark, {"reason": reason, "note": note})
+        if given.reason is None:
+            raise InvalidInput("is required", field="reason")
+        return await self._act(asker, proposal_id, "reject", reason=given.reason, note=given.note)
+
+    async def override(
+        self,
+        asker: Asker,
+        proposal_id: str,
+        *,
+        tier: Tier | None = None,
+        priority: float | None = None,
+        note: str | None = None,
+    ) -> Proposal:
+        """Change where it would go or how much it would count; the stricter approval of both tiers holds."""
+        given = build(_Remark, {"tier": tier, "priority": priority, "note": note})
+        if given.tier is None and given.priority is None:
+            raise InvalidInput("give a tier, a priority, or both", field="tier")
+        return await self._act(
+            asker, proposal_id, "override", tier=given.tier, priority=given.priority, note=given.note
+        )
+
+    async def assign(self, asker: Asker, proposal_id: str, *, to: str | None = None) -> Proposal:
+        """Put a name on it: one's own, or another's."""
+        principal = await self._desk.authorise(asker, "review")
+        given = build(_Remark, {"assignee": to or principal.id})
+        return await self._act(asker, proposal_id, "assign", assignee=given.assignee)
+
+    async def release(self, asker: Asker, proposal_id: str) -> Proposal:
+        """Take the name off it, or bring it back from being held."""
+        return await self._act(asker, proposal_id, "release")
+
+    async def _act(self, asker: Asker, proposal_id: str, action: Any, **what: Any) -> Proposal:
+        principal = await self._desk.authorise(asker, "review")
+        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+            loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
+            if what.get("tier") == "working" and loaded.proposal.candidate.scope.session_id is None:
+                raise InvalidInput("the working tier needs a session, which this fact has not", field="tier")
+            await review.decide(
+                tx, loaded, action, by=principal.id, by_kind=principal.kind, pack=loaded.proposal.pack, **what
+            )
+            return (await review.load(tx, self._desk.vault, proposal_id)).proposal
+
+    async def _capture(self, tx: Transaction, loaded: review.Loaded) -> Capture:
+        return await _capture_of(self._desk, tx, loaded)
+
+
+async def promotion(
+    desk: Desk,
+    tx: Transaction,
+    loaded: review.Loaded,
+    pack: Pack,
+    principal: Principal | None,
+    *,
+    note: str | None = None,
+    supersedes: str | None = None,
+) -> None:
+    """The one path to promoted memory, for a person's approval and for policy's (`principal` None) alike."""
+    proposal = loaded.proposal
+    by, by_kind = (principal.id, principal.kind) if principal is not None else ("auto", "system")
+    verdict: dict[str, Any] = {"by": by, "by_kind": by_kind, "pack": pack.ref, "note": note}
+    await promote.lock(tx, proposal.candidate)
+    ground = await promote.examine(tx, desk.vault, proposal, proposal.tier_target, pack, supersedes)
+    if ground.duplicate_of is not None and not ground.supersedes:
+        await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
+        return
+    if ground.contradicts:
+        unresolved = pack.memory_layer.contradiction.unresolved
+        if principal is None or unresolved == "hold":
+            await review.decide(tx, loaded, "hold", **verdict, reason="contradiction")
+            return
+        if unresolved == "block":
+            await review.decide(tx, loaded, "block", **verdict, reason="contradiction")
+            return
+    capture = await _capture_of(desk, tx, loaded)
+    verdict_id = await review.decide(
+        tx, loaded, "approve", **verdict, tier=proposal.tier_target, priority=proposal.priority
+    )
+    await promote.insert(
+        tx,
+        loaded.key,
+        proposal,
+        capture,
+        ground,
+        promote.Approval(verdict_id, by, by_kind, loaded.editors),
+        pack,
+        tier=proposal.tier_target,
+        priority=proposal.priority,
+    )
+
+
+async def _capture_of(desk: Desk, tx: Transaction, loaded: review.Loaded) -> Capture:
+    found = await trail.capture(tx, desk.vault, loaded.row["capture_id"])
+    if found is None:
+        raise NotFound("the capture it came from is archived", field="proposal_id")
+    return found
+
+
+def _four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
+    proposal = loaded.proposal
+    strict = approval.is_strict(
+        sensitive=pack.is_sensitive(proposal.candidate.classification),
+        derived=proposal.tier_derived,
+        final=proposal.tier_target,
+    )
+    decision = approval.may_approve(principal, proposal.candidate, loaded.editors, strict=strict)
+    if not decision.passed:
+        raise SelfApproval(decision.reasons[0].detail, field="proposal_id")
+
+
+def _edited(
+    old: Candidate, editor: Principal, changes: EditFields, given: _Remark, pack: Pack, candidate_id: str
+) -> Candidate:
+    value = changes.get("value", old.value)
+    text = changes.get("text", None if "value" in changes else old.text)
+    fact = build(
+        TypedFact,
+        {
+            "write_class": old.write_class,
+            "entity": old.entity,
+            "predicate": old.predicate,
+            "value": value,
+            "text": None if old.write_class == "evidence_link" else text,
+        },
+    )
+    label = given.classification or old.classification
+    if not pack.has_label(label) or pack.rank(label) < pack.rank(old.classification):
+        raise InvalidInput(f"may only rise from {old.classification}", field="classification")
+    return old.model_copy(
+        update={
+            "candidate_id": candidate_id,
+            "value": fact.value,
+            "text": fact.text or candidates.rendered(fact),
+            "classification": label,
+            "evidence_refs": given.evidence_refs if given.evidence_refs is not None else old.evidence_refs,
+            "edits": old.candidate_id,
+            "editor": editor.id,
+        }
+    )

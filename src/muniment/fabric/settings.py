@@ -1,0 +1,48 @@
+"""Where a fabric lives: its database, its keys, its clock."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from muniment.errors import InvalidInput
+from muniment.pack import Pack, load_pack
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `open` was told, with the environment filled in for what it was not."""
+
+    url: str | None
+    home: Path
+    pack: Pack | None
+    clock: Clock
+
+    @classmethod
+    def gather(
+        cls, url: str | None, *, pack: str | Path | Pack | None, home: str | Path | None, clock: Clock | None
+    ) -> "Settings":
+        """Raises `InvalidInput` or `PackInvalid`."""
+        if url is not None and home is not None:
+            raise InvalidInput("give an address or a home folder, not both", field="url")
+        if url is None and home is None:
+            url = os.environ.get("MUNIMENT_DATABASE_URL") or None
+        folder = Path(home or os.environ.get("MUNIMENT_HOME") or ".muniment").expanduser()
+        return cls(url, folder.absolute(), _pack(pack), clock or _now)
+
+
+def _pack(given: str | Path | Pack | None) -> Pack | None:
+    named = given or os.environ.get("MUNIMENT_PACK") or None
+    if named is None or isinstance(named, Pack):
+        return named
+    path = Path(named)
+    if not path.is_file():
+        raise InvalidInput(f"there is no file {path}", field="pack")
+    return load_pack(path)
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)

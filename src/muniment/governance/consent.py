@@ -1,0 +1,133 @@
+"""The consent ledger: grants, renewals and revocations, each a new record."""
+
+from collections.abc import Sequence
+
+import psycopg
+from pydantic_core import from_json, to_json
+
+from muniment.errors import ConsentChanged, InvalidInput, NotFound, UnknownLabel
+from muniment.model.capture import holder_of
+from muniment.model.consent import Consent, ConsentInput
+from muniment.model.context import Principal
+from muniment.model.ids import make_id
+from muniment.pack import Pack
+from muniment.policy import consent as policy
+from muniment.storage.rows import consent_of
+from muniment.storage.sealing import Vault
+from muniment.storage.session import Row, Transaction
+
+
+async def grant(tx: Transaction, vault: Vault, officer: Principal, given: ConsentInput, pack: Pack) -> Consent:
+    """Record a consent; with `supersedes` it takes the place of an earlier one.
+
+    Raises `InvalidInput`, `NotFound`, or `ConsentChanged` when that one was superseded before.
+    """
+    for label in given.data_classifications_allowed:
+        if not pack.has_label(label):
+            raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="data_classifications_allowed")
+    starts = given.valid_from or tx.now
+    if given.valid_until is not None and given.valid_until <= max(starts, tx.now):
+        raise InvalidInput("must lie in the future, after valid_from", field="valid_until")
+    holder = holder_of(given.subject, None)
+    keys = await vault.keys(tx, [holder], make=True)
+    await tx.row("consent.lock_subject", holder=holder)
+    consent_id = make_id("cns", tx.now)
+    root_id = consent_id
+    if given.supersedes is not None:
+        earlier = await _one(tx, vault, given.supersedes)
+        if earlier.subject != given.subject:
+            raise InvalidInput("is the consent of another subject", field="supersedes")
+        if earlier.superseded_by is not None or earlier.action == "revoke":
+            raise ConsentChanged("was superseded or revoked before", field="supersedes")
+        if earlier.purpose == given.purpose and policy.unbroken(earlier, starts):
+            root_id = earlier.root_id
+    tick = await tx.tick()
+    await _insert(
+        tx,
+        consent_id=consent_id,
+        seq=tick.seq,
+        at=tick.at,
+        action="grant",
+        subject=given.subject,
+        purpose=given.purpose,
+        predicates=list(given.predicates_allowed),
+        labels=list(given.data_classifications_allowed),
+        basis=given.basis,
+        valid_from=given.valid_from or tick.at,
+        valid_until=given.valid_until,
+        auditor_id=officer.id,
+        supersedes=given.supersedes,
+        root_id=root_id,
+        evidence=keys[holder].seal("consents.evidence", consent_id, to_json(given.evidence_refs)),
+    )
+    tx.emit("memory.consent_granted", officer.id, consent_id=consent_id, purpose=given.purpose, supersedes=given.supersedes)
+    return await _one(tx, vault, consent_id)
+
+
+async def revoke(
+    tx: Transaction, vault: Vault, officer: Principal, consent_id: str, evidence_refs: tuple[str, ...]
+) -> Consent:
+    """Revoke a consent with a new record that supersedes it; raises `NotFound` or `ConsentChanged`."""
+    earlier = await _one(tx, vault, consent_id)
+    holder = holder_of(earlier.subject, None)
+    keys = await vault.keys(tx, [holder], make=True)
+    await tx.row("consent.lock_subject", holder=holder)
+    earlier = await _one(tx, vault, consent_id)
+    if earlier.superseded_by is not None or earlier.action == "revoke":
+        raise ConsentChanged("was superseded or revoked before", field="consent_id")
+    tick = await tx.tick()
+    revocation_id = make_id("cns", tx.now)
+    await _insert(
+        tx,
+        consent_id=revocation_id,
+        seq=tick.seq,
+        at=tick.at,
+        action="revoke",
+        subject=earlier.subject,
+        purpose=earlier.purpose,
+        predicates=list(earlier.predicates_allowed),
+        labels=list(earlier.data_classifications_allowed),
+        basis=earlier.basis,
+        valid_from=tick.at,
+        valid_until=None,
+        auditor_id=officer.id,
+        supersedes=consent_id,
+        root_id=earlier.root_id,
+        evidence=keys[holder].seal("consents.evidence", revocation_id, to_json(evidence_refs)),
+    )
+    tx.emit("memory.consent_revoked", officer.id, consent_id=consent_id, purpose=earlier.purpose)
+    return await _one(tx, vault, consent_id)
+
+
+async def listed(tx: Transaction, vault: Vault, subject: str | None, limit: int) -> list[Consent]:
+    """The ledger of one subject, or the tenant's, oldest first, each record with its state now."""
+    if subject is not None:
+        rows = await tx.rows("consent.of_subjects", subjects=[subject])
+    else:
+        rows = await tx.rows("consent.all", count=limit)
+    return await _opened(tx, vault, rows)
+
+
+async def _one(tx: Transaction, vault: Vault, consent_id: str) -> Consent:
+    row = await tx.row("consent.one", consent_id=consent_id)
+    if row is None:
+        raise NotFound("no such consent", field="consent_id")
+    return (await _opened(tx, vault, [row]))[0]
+
+
+async def _opened(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> list[Consent]:
+    keys = await vault.keys(tx, {holder_of(row["subject"], None) for row in rows})
+    records: list[Consent] = []
+    for row in rows:
+        key = keys[holder_of(row["subject"], None)]
+        evidence = from_json(key.open("consents.evidence", row["consent_id"], row["evidence"]))
+        record = consent_of(row, tuple(evidence))
+        records.append(record.model_copy(update={"state": policy.state_of(record, tx.now)}))
+    return records
+
+
+async def _insert(tx: Transaction, **values: object) -> None:
+    try:
+        await tx.do("consent.insert", **values)
+    except psycopg.errors.UniqueViolation as error:
+        raise ConsentChanged("was superseded or revoked before", field="supersedes") from error

@@ -1,0 +1,67 @@
+"""The trail: from a promoted memory back to everything it rests on, and forward to the recalls that used it."""
+
+from muniment.errors import NotFound
+from muniment.model.capture import Capture
+from muniment.model.events import Event
+from muniment.model.promoted import PromotedMemory
+from muniment.model.contradiction import Contradiction
+from muniment.storage.rows import candidate_of, capture_of, contradiction_of, event_of, memory_of
+from muniment.model.candidate import Candidate
+from muniment.storage.sealing import Vault
+from muniment.storage.session import Transaction
+
+RECALLS_SHOWN = 100
+
+
+async def memory(tx: Transaction, vault: Vault, memory_id: str) -> PromotedMemory:
+    """One memory, retracted or not; raises `NotFound`."""
+    row = await tx.row("audit.memory", memory_id=memory_id)
+    if row is None or row["content"] is None:
+        raise NotFound("no such memory", field="memory_id")
+    key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+    return memory_of(row, key.open("memory_bodies.content", memory_id, row["content"]))
+
+
+async def capture(tx: Transaction, vault: Vault, capture_id: str) -> Capture | None:
+    """One capture, opened, or None when it is not there (any more)."""
+    row = await tx.row("capture.one", capture_id=capture_id)
+    if row is None:
+        return None
+    key = (await vault.keys(tx, [row["holder"]]))[row["holder"]]
+    return capture_of(row, key.open("captures.content", capture_id, row["content"]))
+
+
+async def candidates(tx: Transaction, vault: Vault, candidate_id: str) -> tuple[Candidate, ...]:
+    """The candidate and all those it is an edit of, the first first: both texts of an edit are kept."""
+    rows = await tx.rows("audit.candidates", candidate_id=candidate_id)
+    keys = await vault.keys(tx, {row["holder"] for row in rows})
+    return tuple(
+        candidate_of(row, keys[row["holder"]].open("candidates.content", row["candidate_id"], row["content"]))
+        for row in rows
+    )
+
+
+async def proposals_of(tx: Transaction, candidate_ids: list[str]) -> list[str]:
+    """The proposals those candidates went through, in order."""
+    return [row["proposal_id"] for row in await tx.rows("audit.proposals_of", candidate_ids=candidate_ids)]
+
+
+async def recalls_with(tx: Transaction, memory_id: str) -> tuple[str, ...]:
+    """The recalls that returned it, the latest first."""
+    rows = await tx.rows("audit.recalls_with", memory_id=memory_id, count=RECALLS_SHOWN)
+    return tuple(row["recall_id"] for row in rows)
+
+
+async def contradictions(tx: Transaction, memory_id: str | None = None) -> list[Contradiction]:
+    """Contradictions of one memory, or all of the tenant."""
+    return [contradiction_of(row) for row in await tx.rows("promote.contradictions", memory_id=memory_id)]
+
+
+async def events_at(tx: Transaction, seqs: set[int]) -> tuple[Event, ...]:
+    """The events of those transactions."""
+    return tuple(event_of(row) for row in await tx.rows("audit.events_of", seqs=sorted(seqs)))
+
+
+async def events_after(tx: Transaction, after: int, limit: int) -> list[Event]:
+    """The tenant's log from a number on."""
+    return [event_of(row) for row in await tx.rows("audit.events", after=after, count=limit)]

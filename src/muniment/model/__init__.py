@@ -1,0 +1,1 @@
+"""The typed artifacts of the pipeline: frozen, validated, no IO."""

@@ -1,0 +1,72 @@
+"""Candidate: a typed fact drawn from a capture, not yet believed; and the refusal of one."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from muniment.model.fields import Artifact, Probability, Source, WriteClass
+
+GateName = Literal[
+    "allow_list", "evidence", "redaction", "classification", "consent", "trust", "confidence", "rejection"
+]
+
+
+class Scope(Artifact):
+    """Which runs could see it: user, session, workflow, intent, qualifiers."""
+
+    user_id: str | None = None
+    session_id: str | None = None
+    workflow_id: str | None = None
+    intent_id: str | None = None
+    qualifiers: dict[str, str] = Field(default_factory=dict)
+
+
+class Candidate(Artifact):
+    """A typed fact with its origin and its confidence (CAN-1)."""
+
+    candidate_id: str
+    tenant_id: str
+    capture_id: str
+    author: str
+    source: Source
+    write_class: WriteClass
+    entity: str | None = None
+    predicate: str | None = None
+    value: Any = None
+    text: str
+    evidence_refs: tuple[str, ...] = ()
+    raw_confidence: Probability
+    confidence: Probability
+    classification: str
+    subject: str | None = None
+    scope: Scope = Field(default_factory=Scope)
+    trust: Probability
+    consent_id: str | None = None
+    extractor: str
+    edits: str | None = Field(default=None, description="the candidate this one is an operator's edit of")
+    editor: str | None = None
+
+    @property
+    def on_key(self) -> bool:
+        """Whether it is compared by entity and predicate, rather than by its text."""
+        return self.entity is not None and self.predicate is not None
+
+
+class Refusal(Artifact):
+    """A candidate that a gate refused: no content is kept (CAN-5)."""
+
+    capture_id: str
+    gate: GateName
+    reason: str
+    at: datetime
+
+
+class Consolidation(Artifact):
+    """What one pass over the captures of a tenant brought."""
+
+    captures: int = 0
+    proposals: tuple[str, ...] = ()
+    promoted: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    failed: tuple[str, ...] = Field(default=(), description="captures that could not be read, left as they are")

@@ -1,0 +1,160 @@
+"""Capture: what happened, as it came, written once."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import to_json
+
+from muniment.errors import TooLarge
+from muniment.model.fields import (
+    PAYLOAD_LIMIT,
+    TEXT_LIMIT,
+    Artifact,
+    CaptureKind,
+    Ceid,
+    EvidenceRefs,
+    Instant,
+    Intent,
+    Json,
+    Label,
+    Name,
+    Predicate,
+    Probability,
+    Qualifiers,
+    Source,
+    Text,
+    WriteClass,
+)
+
+
+class TypedFact(Artifact):
+    """A typed candidate that a caller proposes directly (CAN-8)."""
+
+    write_class: WriteClass
+    entity: Ceid | None = None
+    predicate: Predicate | None = None
+    value: Json = None
+    text: Text | None = None
+    confidence: Probability = 0.60
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.write_class == "statement":
+            if self.text is None:
+                raise ValueError("a statement needs text")
+            if self.entity is not None or self.predicate is not None or self.value is not None:
+                raise ValueError("a statement has text only, no entity, predicate or value")
+        elif self.write_class == "evidence_link":
+            if self.value is not None or self.text is not None:
+                raise ValueError("an evidence_link holds references only, no value or text")
+        elif self.write_class == "correction" and self.entity is None:
+            if self.text is None:
+                raise ValueError("a correction needs an entity, a predicate and a value, or text")
+        elif self.entity is None or self.predicate is None or self.value is None:
+            raise ValueError(f"a {self.write_class} needs entity, predicate and value")
+        return self
+
+
+class CaptureInput(Artifact):
+    """What a caller hands in; the fabric adds author, source, time and pack."""
+
+    kind: CaptureKind
+    classification: Label
+    text: Text | None = None
+    payload: Json = None
+    fact: TypedFact | None = None
+    origin: Name | None = None
+    subject: Ceid | None = None
+    user_id: Name | None = None
+    session_id: Name | None = None
+    run_id: Name | None = None
+    recall_id: Name | None = None
+    intent_id: Intent | None = None
+    workflow_id: Name | None = None
+    decision_key: Name | None = None
+    qualifiers: Qualifiers = Field(default_factory=dict)
+    evidence_refs: EvidenceRefs = ()
+    observed_at: Instant | None = None
+    idempotency_key: Name | None = None
+
+    @model_validator(mode="after")
+    def _has_content(self) -> Self:
+        if self.text is None and self.payload is None and self.fact is None:
+            raise ValueError("needs text, a payload, or both")
+        return self
+
+    @property
+    def holder(self) -> str:
+        """Whose data key seals it: the subject's, else the user's, else the tenant's own."""
+        return holder_of(self.subject, self.user_id)
+
+    def content(self) -> bytes:
+        """What is sealed, as canonical bytes; raises `TooLarge` past the limits."""
+        if self.text is not None and len(self.text) * 4 > TEXT_LIMIT:
+            _limit("text", len(self.text.encode()), TEXT_LIMIT)
+        whole: dict[str, Any] = {}
+        if self.text is not None:
+            whole["text"] = self.text
+        if self.payload is not None:
+            whole["payload"] = self.payload
+        if self.fact is not None:
+            whole["fact"] = self.fact
+        if self.evidence_refs:
+            whole["evidence_refs"] = self.evidence_refs
+        packed = to_json(whole)
+        if len(packed) > PAYLOAD_LIMIT and self.payload is not None:
+            _limit("payload", len(to_json(self.payload)), PAYLOAD_LIMIT)
+        if len(packed) > TEXT_LIMIT and self.fact is not None:
+            _limit("value", len(to_json(self.fact.value)), PAYLOAD_LIMIT)
+            _limit("text", len((self.fact.text or "").encode()), TEXT_LIMIT)
+        return packed
+
+
+class Content(Artifact):
+    """A capture's content, opened."""
+
+    text: str | None = None
+    payload: Any = None
+    fact: TypedFact | None = None
+    evidence_refs: tuple[str, ...] = ()
+
+
+class Capture(Artifact):
+    """The stored capture, content included where the reader may see it."""
+
+    capture_id: str
+    tenant_id: str
+    seq: int
+    author: str
+    source: Source
+    kind: CaptureKind
+    classification: str
+    origin: str | None = None
+    subject: str | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    recall_id: str | None = None
+    intent_id: str | None = None
+    workflow_id: str | None = None
+    decision_key: str | None = None
+    qualifiers: dict[str, str] = Field(default_factory=dict)
+    observed_at: datetime
+    captured_at: datetime
+    pack: str
+    ontology_version: str
+    content: Content | None = None
+    repeated: Annotated[bool, Field(description="an earlier capture of the same idempotency key")] = False
+
+
+def holder_of(subject: str | None, user_id: str | None) -> str:
+    """The name of the data key: a CEID, `@user`, or `*` for the tenant. The forms cannot collide."""
+    if subject is not None:
+        return subject
+    return f"@{user_id}" if user_id is not None else "*"
+
+
+def _limit(field: str, size: int, limit: int) -> None:
+    if size > limit:
+        raise TooLarge(f"is {size} bytes long, at most {limit} are taken", field=field)

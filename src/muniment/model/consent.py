@@ -1,0 +1,49 @@
+"""Consent: what a subject allowed, for which purpose, until when; revocations are records too."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from muniment.model.fields import Artifact, Ceid, EvidenceRefs, Instant, Label, Name, Predicate
+
+State = Literal["captured", "active", "superseded", "revoked", "expired"]
+PredicateOrAny = Annotated[Predicate | Literal["*"], Field(union_mode="left_to_right")]
+
+
+class ConsentInput(Artifact):
+    """A grant as a privacy officer hands it in."""
+
+    subject: Ceid
+    purpose: Name
+    predicates_allowed: Annotated[tuple[PredicateOrAny, ...], Field(min_length=1, max_length=256)]
+    data_classifications_allowed: Annotated[tuple[Label, ...], Field(min_length=1, max_length=64)]
+    basis: Name
+    valid_from: Instant | None = None
+    valid_until: Instant | None = None
+    evidence_refs: EvidenceRefs = ()
+    supersedes: Name | None = None
+
+
+class Consent(Artifact):
+    """One record of the ledger, with its state as derived from the records after it (CON-1, CON-7)."""
+
+    consent_id: str
+    tenant_id: str
+    seq: int
+    action: Literal["grant", "revoke"]
+    subject: str
+    purpose: str
+    predicates_allowed: tuple[str, ...]
+    data_classifications_allowed: tuple[str, ...]
+    basis: str
+    captured_at: datetime
+    valid_from: datetime
+    valid_until: datetime | None = None
+    evidence_refs: tuple[str, ...] = ()
+    auditor_id: str
+    supersedes: str | None = None
+    root_id: str = Field(description="the first record of an unbroken chain of renewals")
+    superseded_by: str | None = None
+    revoked_at: datetime | None = None
+    state: State = "active"

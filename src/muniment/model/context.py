@@ -1,0 +1,56 @@
+"""Who asks, and in which run: every call begins with one of these."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, ValidationError
+
+from muniment.model.fields import Artifact, Intent, Label, Name, Qualifiers, Source, TenantId, invalid
+
+Role = Literal["agent", "reviewer", "correction_writer", "privacy_officer", "auditor", "admin"]
+
+
+class _MadeByCallers(Artifact):
+    """Callers build these themselves, so a wrong field raises our `InvalidInput`, not pydantic's error."""
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise invalid(error) from None
+
+
+class Principal(_MadeByCallers):
+    """A person or service that acts in one tenant."""
+
+    tenant_id: TenantId
+    id: Name
+    kind: Source
+    roles: frozenset[Role] = frozenset()
+
+
+class RunContext(_MadeByCallers):
+    """An agent's run: what it acts on, for whom, and what it is cleared to see."""
+
+    tenant_id: TenantId
+    run_id: Name
+    agent_id: Name
+    session_id: Name | None = None
+    user_id: Name | None = None
+    role: Name = "agent"
+    intent_id: Intent | None = None
+    workflow_id: Name | None = None
+    decision_key: Name | None = None
+    classification_allowed: Annotated[frozenset[Label], Field(max_length=64)] = frozenset({"PUBLIC", "INTERNAL"})
+    qualifiers: Qualifiers = Field(default_factory=dict)
+    pack: Name | None = None
+    trace_id: Name | None = None
+
+    @property
+    def principal(self) -> Principal:
+        """The agent as the one who acts."""
+        return Principal(tenant_id=self.tenant_id, id=self.agent_id, kind="agent", roles=frozenset({"agent"}))
+
+
+Asker: TypeAlias = Principal | RunContext

@@ -1,0 +1,167 @@
+"""The field types every artifact is made of, and how a validation error becomes one of ours."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from typing import Annotated, Any, Literal, TypeVar, cast
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
+
+from muniment.errors import InvalidInput, TooLarge
+from muniment.model.ids import CEID_PATTERN, holds_card_number
+
+TEXT_LIMIT = 32 * 1024
+PAYLOAD_LIMIT = 256 * 1024
+EVIDENCE_LIMIT = 64
+DEPTH_LIMIT = 32
+
+Source = Literal["agent", "operator", "system"]
+CaptureKind = Literal["tool_result", "decision", "effect", "message", "approval", "statement"]
+WriteClass = Literal["evidence_link", "preference", "decision_outcome", "correction", "statement"]
+Tier = Literal["working", "episodic", "semantic", "durable"]
+
+# Tab and line ends are text; every other control character, and half of a surrogate pair, is not.
+_CONTROL_IN_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\ud800-\udfff]")
+_CONTROL_IN_NAME = re.compile("[\x00-\x1f\x7f\x80-\x9f\u2028\u2029\ud800-\udfff]")
+_QUOTED_VALUE = re.compile(r"'[^']*'")
+
+
+class Artifact(BaseModel):
+    """Base of the frozen types: no unknown fields, no silent conversions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, ser_json_inf_nan="constants")
+
+
+def clean_text(value: str) -> str:
+    """Refuse control characters, NUL and lone surrogates in running text."""
+    if found := _CONTROL_IN_TEXT.search(value):
+        raise ValueError(f"holds the character {_name_of(found)}, which no text may hold")
+    return value
+
+
+def clean_name(value: str) -> str:
+    """Refuse them, and line ends, in ids and names; refuse space at either end."""
+    if found := _CONTROL_IN_NAME.search(value):
+        raise ValueError(f"holds the character {_name_of(found)}, which no name may hold")
+    if value != value.strip():
+        raise ValueError("begins or ends with a space")
+    return value
+
+
+def _name_of(found: re.Match[str]) -> str:
+    return f"U+{ord(found.group()):04X}"
+
+
+def clean_payload(value: Any) -> Any:
+    """Refuse what JSON cannot carry: other types, NaN, endless nesting, dirty strings."""
+    _walk(value, 0)
+    return value
+
+
+def _walk(value: Any, depth: int) -> None:
+    if depth > DEPTH_LIMIT:
+        raise ValueError(f"is nested deeper than {DEPTH_LIMIT} levels")
+    match value:
+        case str():
+            clean_text(value)
+        case bool() | int() | None:
+            pass
+        case float():
+            if value != value or value in (float("inf"), float("-inf")):
+                raise ValueError("holds a number that is not finite")
+        case dict():
+            for key, item in cast("dict[Any, Any]", value).items():
+                if not isinstance(key, str):
+                    raise ValueError("holds a key that is not a string")
+                clean_text(key)
+                _walk(item, depth + 1)
+        case list() | tuple():
+            for item in cast("list[Any]", value):
+                _walk(item, depth + 1)
+        case _:
+            raise ValueError(f"holds a {type(value).__name__}, which JSON cannot carry")
+
+
+def _opaque(value: str) -> str:
+    if holds_card_number(value):
+        raise ValueError("holds what looks like a card number; an entity id outlives an erasure and must be opaque")
+    return value
+
+
+def _utc(value: datetime) -> datetime:
+    return value.astimezone(timezone.utc)
+
+
+def _intent(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(\.\*)?", value):
+        raise ValueError("expected dotted words such as support.refund.execute, or support.*")
+    return value
+
+
+Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(clean_name)]
+TenantId = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=128), AfterValidator(clean_name)]
+Ceid = Annotated[
+    str, StringConstraints(strict=True, max_length=256, pattern=CEID_PATTERN), AfterValidator(_opaque)
+]
+Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64), AfterValidator(clean_name)]
+Predicate = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_.]{0,127}$")]
+Intent = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(_intent)]
+Text = Annotated[str, StringConstraints(strict=True, min_length=1), AfterValidator(clean_text)]
+Note = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=4096), AfterValidator(clean_text)]
+Json = Annotated[Any, AfterValidator(clean_payload)]
+Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
+EvidenceRefs = Annotated[tuple[Name, ...], Field(max_length=EVIDENCE_LIMIT)]
+Qualifiers = Annotated[dict[Name, Name], Field(max_length=32)]
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def build(model: type[_Model], values: Mapping[str, Any], *, within: str = "") -> _Model:
+    """Make an artifact from a caller's values; raises `InvalidInput` naming the first field at fault."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise invalid(error, within=within) from None
+
+
+def invalid(error: ValidationError, *, within: str = "") -> InvalidInput:
+    """The first error of a pydantic validation as ours: the field, and what was expected."""
+    first = next(_by_weight(error.errors(include_url=False, include_context=True)))
+    parts = [str(part) for part in first["loc"] if not str(part).startswith(("function-", "constrained-"))]
+    field = ".".join([within, *parts] if within else parts) or None
+    raised = TooLarge if first["type"] in ("string_too_long", "too_long") else InvalidInput
+    return raised(_plain(first), field=field)
+
+
+def _by_weight(errors: list[ErrorDetails]) -> Iterator[ErrorDetails]:
+    # An unknown field explains a missing one (a typo), so it is told first.
+    yield from sorted(errors, key=lambda e: e["type"] != "extra_forbidden")
+
+
+def _plain(error: ErrorDetails) -> str:
+    context = error.get("ctx", {})
+    match error["type"]:
+        case "missing":
+            return "is required"
+        case "extra_forbidden":
+            return "is not a known field"
+        case "value_error":
+            return str(context.get("error", "is not valid"))
+        case "string_type":
+            return "expected a string"
+        case "string_too_short":
+            return "must not be empty"
+        case "string_too_long" | "too_long":
+            return f"is longer than {context.get('max_length')}"
+        case "string_pattern_mismatch":
+            return f"does not match {context.get('pattern')}"
+        case "literal_error":
+            return f"expected one of {context.get('expected')}"
+        case "timezone_aware":
+            return "expected a time with its zone"
+        case "datetime_type" | "datetime_parsing" | "datetime_from_date_parsing" | "datetime_object_invalid":
+            return "expected a time in ISO 8601"
+        case _:
+            return error["msg"].removeprefix("Input should be ").replace("a valid ", "a ").lower()

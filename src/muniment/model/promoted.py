@@ -1,0 +1,67 @@
+"""PromotedMemory: a fact that may be recalled, with its papers."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from muniment.model.candidate import Scope
+from muniment.model.fields import Artifact, CaptureKind, Source, Tier, WriteClass
+
+RetractionReason = Literal["superseded", "corrected", "wrong", "consent_revoked", "erased", "deprecated"]
+
+
+class PromotedMemory(Artifact):
+    """A promoted memory; it never changes after its insert but for its one retraction (PRO-2, PRO-3)."""
+
+    memory_id: str
+    candidate_id: str
+    proposal_id: str
+    verdict_id: str
+    capture_id: str
+    tenant_id: str
+    scope: Scope
+    decision_key: str | None = None
+    subject: str | None = None
+    write_class: WriteClass
+    entity: str | None = None
+    predicate: str | None = None
+    value: Any = None
+    text: str
+    evidence_refs: tuple[str, ...] = ()
+    classification: str
+    sensitive: bool
+    tier: Tier
+    priority: float
+    confidence: float
+    trust: float
+    consent_id: str | None = None
+    pack: str
+    ontology_version: str
+    kind: CaptureKind
+    origin: str | None = None
+    source: Source
+    author: str
+    editor: str | None = None
+    captured_at: datetime
+    observed_at: datetime
+    approver: str = Field(description="a principal's id, or `auto`")
+    born_seq: int
+    promoted_at: datetime
+    expires_at: datetime | None = None
+    dead_seq: int | None = None
+    retracted_at: datetime | None = None
+    retracted_by: str | None = None
+    retraction_reason: RetractionReason | None = None
+    superseded_by: str | None = None
+
+
+class Retraction(Artifact):
+    """That a memory was withdrawn: by whom, when, why, and what took its place."""
+
+    memory_id: str
+    seq: int
+    retracted_at: datetime
+    retracted_by: str
+    reason: RetractionReason
+    superseded_by: str | None = None

@@ -1,0 +1,142 @@
+"""Proposal: a candidate in the review queue, with the verdicts that decide it."""
+
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from pydantic import AliasChoices, ConfigDict, Field, model_serializer, model_validator
+
+from muniment.model.candidate import Candidate
+from muniment.model.fields import Artifact, Ceid, EvidenceRefs, Json, Name, Predicate, Probability, Source, Tier
+from muniment.model.fields import WriteClass
+
+Status = Literal["pending", "held", "edited", "promoted", "duplicate", "rejected", "blocked", "withdrawn"]
+Action = Literal[
+    "approve", "edit", "reject", "hold", "block", "duplicate", "withdraw", "override", "assign", "release"
+]
+ConsentCheck = Literal["passed", "not_required"]
+HumanReason = Literal[
+    "approval_mode",
+    "operator_source",
+    "user_correction",
+    "compliance_flag",
+    "sensitive",
+    "durable",
+    "low_trust",
+    "low_confidence",
+    "contradiction",
+    "budget",
+    "audit_sample",
+]
+
+# What a verdict makes of the proposal; those not listed leave its status as it was.
+STATUS_AFTER: dict[Action, Status] = {
+    "approve": "promoted",
+    "edit": "edited",
+    "reject": "rejected",
+    "hold": "held",
+    "block": "blocked",
+    "duplicate": "duplicate",
+    "withdraw": "withdrawn",
+    "release": "pending",
+}
+FINAL: frozenset[Action] = frozenset({"approve", "edit", "reject", "block", "duplicate", "withdraw"})
+
+
+class ContradictionCheck(Artifact):
+    """What the key check found: the live memories on the same key that say something else."""
+
+    existing: str | None = None
+    verdict: Literal["no_conflict", "duplicate", "contradicts"] = "no_conflict"
+    others: tuple[str, ...] = ()
+
+    @model_serializer
+    def _plain(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {"existing": self.existing, "verdict": self.verdict}
+        return shown | {"others": list(self.others)} if self.others else shown
+
+
+class Verdict(Artifact):
+    """One decision on a proposal: who, when, under which pack, what, why (REV-1)."""
+
+    verdict_id: str
+    proposal_id: str
+    seq: int
+    action: Action
+    by: str = Field(description="a principal's id, or `auto`")
+    by_kind: Source
+    at: datetime
+    pack: str
+    reason: str | None = None
+    note: str | None = None
+    tier: Tier | None = None
+    priority: float | None = None
+    assignee: str | None = None
+    memory_id: str | None = Field(default=None, description="the memory it repeats, for action `duplicate`")
+
+
+class Proposal(Artifact):
+    """A candidate that waits for, or has had, its verdict."""
+
+    proposal_id: str
+    tenant_id: str
+    seq: int
+    candidate: Candidate
+    write_class: WriteClass
+    tier_target: Tier
+    tier_derived: Tier
+    priority: float
+    confidence: Probability
+    trust: Probability
+    risk: Literal["low", "high"]
+    consent_check: ConsentCheck
+    contradiction_check: ContradictionCheck
+    duplicate_check: str | None = None
+    auto_promote_eligible: bool
+    human_reasons: tuple[HumanReason, ...] = ()
+    sensitive: bool
+    enqueued_at: datetime
+    due_at: datetime
+    status: Status
+    assignee: str | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    memory_id: str | None = Field(default=None, description="what it was promoted to")
+    pack: str
+    edit_of: str | None = Field(default=None, description="the proposal that this edit took the place of")
+
+
+class ProposedFact(Artifact):
+    """The candidate part of a proposal document (REV-10)."""
+
+    entity_ceid: Ceid
+    predicate: Predicate
+    value: Json
+    evidence_refs: EvidenceRefs = ()
+    confidence: Probability
+
+
+class ProposalDocument(Artifact):
+    """A proposal as it is exchanged: what goes in comes out the same, key for key (REV-10)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, populate_by_name=True)
+
+    proposal_id: Name
+    candidate: ProposedFact
+    write_class: WriteClass = Field(validation_alias=AliasChoices("class", "write_class"), serialization_alias="class")
+    tier_target: Tier
+    consent_check: ConsentCheck
+    contradiction_check: ContradictionCheck
+    auto_promote_eligible: bool
+
+    @model_validator(mode="after")
+    def _is_a_proposal(self) -> Self:
+        if not self.proposal_id.startswith("mwp_"):
+            raise ValueError("proposal_id: expected an id that begins with mwp_")
+        return self
+
+
+def status_of(actions: tuple[Action, ...]) -> Status:
+    """A proposal's status from its verdicts, in their order; the last that says anything holds."""
+    status: Status = "pending"
+    for action in actions:
+        status = STATUS_AFTER.get(action, status)
+    return status

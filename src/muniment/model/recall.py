@@ -1,0 +1,104 @@
+"""What a recall gives back, and what a compile makes of it."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from muniment.model.candidate import Scope
+from muniment.model.fields import Artifact, CaptureKind, Source, Tier, WriteClass
+
+
+class Provenance(Artifact):
+    """A record's papers: where it came from, who approved it, when (REC-5)."""
+
+    capture_id: str
+    candidate_id: str
+    proposal_id: str
+    verdict_id: str
+    kind: CaptureKind
+    origin: str | None
+    source: Source
+    author: str
+    approver: str
+    consent_id: str | None
+    pack: str
+    evidence_refs: tuple[str, ...]
+    captured_at: datetime
+    observed_at: datetime
+    promoted_at: datetime
+    expires_at: datetime | None
+    confidence: float
+
+
+class Record(Artifact):
+    """A recalled memory."""
+
+    id: str
+    text: str
+    value: Any = None
+    write_class: WriteClass
+    entity: str | None
+    predicate: str | None
+    subject: str | None
+    classification: str
+    tier: Tier
+    priority: float
+    confidence: float
+    scope: Scope
+    provenance: Provenance
+    score: dict[str, float] = Field(default_factory=dict)
+
+
+class ConflictSet(Artifact):
+    """Memories that contradict each other, whole, for the planner to settle (REC-4)."""
+
+    contradiction_ids: tuple[str, ...]
+    records: tuple[Record, ...]
+
+
+class Recall(Artifact):
+    """The answer to one recall."""
+
+    recall_id: str
+    at: datetime
+    seq: int
+    pack: str
+    records: tuple[Record, ...] = ()
+    low_confidence: tuple[Record, ...] = ()
+    conflicts: tuple[ConflictSet, ...] = ()
+    omitted: int = 0
+    degraded: tuple[str, ...] = ()
+
+
+class Block(Artifact):
+    """One piece of a compiled prompt."""
+
+    id: str
+    bucket: Literal["memory"] = "memory"
+    content: str
+    priority: int
+    provenance_refs: tuple[str, ...] = ()
+    truncated: bool = False
+
+
+class WriteNotice(Artifact):
+    """One of the run's own proposals since its last compile: no content (REC-12)."""
+
+    proposal_id: str
+    write_class: WriteClass
+    status: str
+
+
+class CompiledMemory(Artifact):
+    """A prompt's memory section: blocks within a token budget, and how they came to be there (REC-11)."""
+
+    compile_id: str
+    recall_id: str
+    at: datetime
+    blocks: tuple[Block, ...] = ()
+    token_budget: int
+    tokens_used: int
+    left_out: tuple[str, ...] = ()
+    write_notices: tuple[WriteNotice, ...] = ()
+    digest: str

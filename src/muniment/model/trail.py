@@ -1,0 +1,23 @@
+"""A memory's papers, laid side by side from its promotion back to its capture (AUD-1)."""
+
+from muniment.model.candidate import Candidate
+from muniment.model.capture import Capture
+from muniment.model.consent import Consent
+from muniment.model.contradiction import Contradiction
+from muniment.model.events import Event
+from muniment.model.fields import Artifact
+from muniment.model.promoted import PromotedMemory
+from muniment.model.proposal import Proposal
+
+
+class Trail(Artifact):
+    """Everything a promoted memory rests on, and the recalls that used it, the latest first."""
+
+    memory: PromotedMemory
+    proposals: tuple[Proposal, ...]
+    candidates: tuple[Candidate, ...]
+    capture: Capture | None
+    consent: Consent | None = None
+    contradictions: tuple[Contradiction, ...] = ()
+    recalls: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()

@@ -1,0 +1,234 @@
+"""The strict field types of a pack: no silent conversion, and a plain word on what was expected."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+
+from muniment.model.fields import (
+    EVIDENCE_LIMIT,
+    CaptureKind,
+    Source,
+    Tier,
+    WriteClass,
+    clean_name,
+    clean_text,
+)
+
+__all__ = [
+    "BUILTIN_LABELS",
+    "TIERS",
+    "WRITE_CLASSES",
+    "Attribute",
+    "CaptureKind",
+    "ClassificationName",
+    "Detector",
+    "EvidenceCount",
+    "Flag",
+    "IntentPattern",
+    "JsonPath",
+    "KeepLast",
+    "Mask",
+    "Namespace",
+    "OntologyVersion",
+    "PackId",
+    "Pattern",
+    "PositiveCount",
+    "PredicateOrAny",
+    "PredicateOrPath",
+    "PredicateWord",
+    "Purpose",
+    "RecallCount",
+    "RoleName",
+    "Section",
+    "Semver",
+    "Share",
+    "Source",
+    "Tier",
+    "ToolName",
+    "Unique",
+    "UniqueSome",
+    "Weight",
+    "Word",
+    "WriteClass",
+    "filled",
+]
+
+Detector = Literal["card", "iban", "phone", "email", "ip", "api_key", "national_id", "date_of_birth"]
+
+WRITE_CLASSES: tuple[WriteClass, ...] = (
+    "evidence_link",
+    "preference",
+    "decision_outcome",
+    "correction",
+    "statement",
+)
+# Rising, each with whether it is sensitive.
+BUILTIN_LABELS = {"PUBLIC": False, "INTERNAL": False, "CONFIDENTIAL": False, "PII": True, "RESTRICTED": True}
+TIERS: tuple[Tier, ...] = ("working", "episodic", "semantic", "durable")
+
+
+class Section(BaseModel):
+    """Base of every part of a pack: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _matching(pattern: str, expected: str) -> Callable[[str], str]:
+    compiled = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not compiled.fullmatch(value):
+            raise ValueError(f"expected {expected}")
+        return value
+
+    return check
+
+
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
+
+
+def _without_repeats(values: tuple[_Item, ...]) -> tuple[_Item, ...]:
+    seen: set[_Item] = set()
+    for value in values:
+        if value in seen:
+            raise ValueError(f"holds {value} twice; expected each once")
+        seen.add(value)
+    return values
+
+
+def filled(defaults: Mapping[_Key, _Item], given: Mapping[_Key, _Item]) -> dict[_Key, _Item]:
+    """What was given over the defaults, in their order: a pack that sets one tier keeps the others."""
+    return {**defaults, **given}
+
+
+def _positive_zero(value: float) -> float:
+    # -0.0 equals 0.0 but is written otherwise: one meaning, one digest.
+    return value + 0.0
+
+
+def _schema(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^(?:{pattern})$"})
+
+
+_each_once = Field(json_schema_extra={"uniqueItems": True})
+Unique = Annotated[tuple[_Item, ...], AfterValidator(_without_repeats), _each_once]
+UniqueSome = Annotated[tuple[_Item, ...], Field(min_length=1), AfterValidator(_without_repeats), _each_once]
+
+_Text = Annotated[str, StringConstraints(strict=True)]
+
+Flag = Annotated[bool, Field(strict=True)]
+Share = Annotated[
+    float, Field(strict=True, ge=0.0, le=1.0, allow_inf_nan=False), AfterValidator(_positive_zero)
+]
+Weight = Annotated[
+    float, Field(strict=True, ge=0.0, le=1000.0, allow_inf_nan=False), AfterValidator(_positive_zero)
+]
+PositiveCount = Annotated[int, Field(strict=True, ge=1, le=2**53)]
+EvidenceCount = Annotated[int, Field(strict=True, ge=0, le=EVIDENCE_LIMIT)]
+RecallCount = Annotated[int, Field(strict=True, ge=1, le=1000)]
+KeepLast = Annotated[int, Field(strict=True, ge=1, le=8)]
+
+_PACK_ID = r"[a-z][a-z0-9_.-]{0,63}"
+PackId = Annotated[
+    _Text,
+    AfterValidator(
+        _matching(
+            _PACK_ID, "a small letter, then up to 63 small letters, digits, dots, dashes or underscores"
+        )
+    ),
+    _schema(_PACK_ID),
+]
+
+_NUMBER = r"(?:0|[1-9][0-9]{0,8})"
+_PRE_RELEASE = r"(?:0|[1-9][0-9]{0,8}|[0-9]{0,9}[A-Za-z-][0-9A-Za-z-]{0,31})"
+_SEMVER = rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PRE_RELEASE}(?:\.{_PRE_RELEASE}){{0,7}})?"
+Semver = Annotated[
+    _Text,
+    AfterValidator(_matching(_SEMVER, "MAJOR.MINOR.PATCH such as 1.4.0 or 2.0.0-rc.1")),
+    _schema(_SEMVER),
+]
+
+_ONTOLOGY_VERSION = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+OntologyVersion = Annotated[
+    _Text,
+    AfterValidator(
+        _matching(_ONTOLOGY_VERSION, "up to 64 letters, digits, dots, dashes or underscores, such as 1.0.0")
+    ),
+    _schema(_ONTOLOGY_VERSION),
+]
+
+_LABEL = r"[A-Za-z][A-Za-z0-9_.-]{0,63}"
+ClassificationName = Annotated[
+    _Text,
+    AfterValidator(
+        _matching(_LABEL, "a classification such as INTERNAL: letters, digits, dots, dashes, underscores")
+    ),
+    _schema(_LABEL),
+]
+
+_WORD = r"[a-z][a-z0-9_]{0,63}"
+_check_word = _matching(_WORD, "a word of small letters, digits and underscores")
+Word = Annotated[_Text, AfterValidator(_check_word), _schema(_WORD)]
+RoleName = Annotated[_Text, AfterValidator(_check_word), _schema(_WORD)]
+Namespace = Annotated[_Text, AfterValidator(_check_word), _schema(_WORD)]
+
+_PREDICATE = r"[a-z][a-z0-9_.]{0,127}"
+PredicateWord = Annotated[
+    _Text,
+    AfterValidator(
+        _matching(_PREDICATE, "a predicate such as prefers_channel: small letters, digits, dots, underscores")
+    ),
+    _schema(_PREDICATE),
+]
+PredicateOrAny = Annotated[
+    _Text,
+    AfterValidator(_matching(rf"\*|{_PREDICATE}", 'a predicate such as prefers_channel, or "*" for any')),
+    _schema(rf"\*|{_PREDICATE}"),
+]
+
+_PURPOSE = r"\*|[A-Za-z][A-Za-z0-9_.-]{0,127}"
+Purpose = Annotated[
+    _Text,
+    AfterValidator(_matching(_PURPOSE, 'a purpose such as support_personalization, or "*" for any')),
+    _schema(_PURPOSE),
+]
+
+_ATTRIBUTE = r"[A-Za-z_][A-Za-z0-9_.-]{0,127}"
+Attribute = Annotated[
+    _Text,
+    AfterValidator(
+        _matching(
+            _ATTRIBUTE, "an attribute such as date_of_birth: letters, digits, dots, dashes, underscores"
+        )
+    ),
+    _schema(_ATTRIBUTE),
+]
+
+_INTENT = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*(?:\.\*)?"
+IntentPattern = Annotated[
+    _Text,
+    StringConstraints(max_length=256),
+    AfterValidator(_matching(_INTENT, "dotted words such as support.refund.execute, or support.*")),
+    _schema(_INTENT),
+]
+
+_PATH = r"\$[^\x00-\x1f]{0,255}"
+JsonPath = Annotated[
+    _Text,
+    AfterValidator(_matching(_PATH, "a JSONPath that begins with $, such as $.customer.id")),
+    _schema(_PATH),
+]
+PredicateOrPath = Annotated[
+    _Text,
+    AfterValidator(
+        _matching(rf"{_PREDICATE}|{_PATH}", "a predicate such as prefers_channel, or a JSONPath to one")
+    ),
+    _schema(rf"{_PREDICATE}|{_PATH}"),
+]
+
+ToolName = Annotated[_Text, StringConstraints(min_length=1, max_length=128), AfterValidator(clean_name)]
+Mask = Annotated[_Text, StringConstraints(min_length=1, max_length=64), AfterValidator(clean_name)]
+Pattern = Annotated[_Text, StringConstraints(min_length=1, max_length=1000), AfterValidator(clean_text)]

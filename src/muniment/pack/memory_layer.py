@@ -1,0 +1,359 @@
+"""The pack's `memory_layer`: what may be written, who decides, how long it lives, how it is recalled."""
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from muniment.pack.durations import Duration
+from muniment.pack.fields import (
+    TIERS,
+    WRITE_CLASSES,
+    CaptureKind,
+    ClassificationName,
+    Flag,
+    IntentPattern,
+    JsonPath,
+    Namespace,
+    PositiveCount,
+    PredicateOrPath,
+    RecallCount,
+    Section,
+    Semver,
+    Share,
+    Source,
+    Tier,
+    ToolName,
+    Unique,
+    Weight,
+    Word,
+    WriteClass,
+    filled,
+)
+from muniment.pack.write_classes import ClassPolicy, completed
+
+Unresolved = Literal["mark_both", "hold", "block"]
+
+TTL: dict[Tier, timedelta | None] = {
+    "working": timedelta(hours=1),
+    "episodic": timedelta(days=30),
+    "semantic": timedelta(days=365),
+    "durable": None,
+}
+_NO_WINDOW: dict[Tier, timedelta | None] = dict.fromkeys(TIERS)
+_CAPTURES_STAY: dict[CaptureKind, timedelta | None] = {
+    "tool_result": None,
+    "decision": None,
+    "effect": None,
+    "message": None,
+    "approval": None,
+    "statement": None,
+}
+
+
+class TierWhen(Section):
+    """What a routing rule asks of a candidate: all that is set must hold; nothing set matches everything."""
+
+    source: Source | None = Field(default=None, description="Who the capture came from.")
+    write_class: WriteClass | None = Field(default=None, description="Its write class.")
+    intent: IntentPattern | None = Field(default=None, description="Its intent, equal to or under this one.")
+    sensitive: Flag | None = Field(default=None, description="Whether its classification is sensitive.")
+
+
+class TierRule(Section):
+    """One line of the routing table; the first that matches gives the tier."""
+
+    when: TierWhen = Field(default_factory=TierWhen, description="What it asks; nothing matches everything.")
+    tier: Tier = Field(description="Where what matches goes.")
+
+
+TIER_ROUTING: tuple[TierRule, ...] = (
+    TierRule(when=TierWhen(source="operator"), tier="durable"),
+    TierRule(when=TierWhen(write_class="correction"), tier="durable"),
+    TierRule(when=TierWhen(write_class="preference"), tier="semantic"),
+    TierRule(when=TierWhen(write_class="decision_outcome"), tier="episodic"),
+    TierRule(when=TierWhen(intent="support.*"), tier="episodic"),
+    TierRule(when=TierWhen(sensitive=True), tier="working"),
+    TierRule(tier="semantic"),
+)
+
+
+class PriorityPolicy(Section):
+    """Priority by source, plus a share for each evidence ref, at most 1 in all."""
+
+    operator: Share = Field(default=0.9, description="What an operator's capture starts from.")
+    system: Share = Field(default=0.7, description="What the system's capture starts from.")
+    agent: Share = Field(default=0.5, description="What an agent's capture starts from.")
+    per_evidence: Share = Field(default=0.05, description="Added for each evidence ref.")
+    evidence_max: Share = Field(default=0.3, description="Most that evidence refs add together.")
+
+
+class MemoryPolicy(Section):
+    """Where a promoted memory goes, how long it lives there, and how much it weighs."""
+
+    tier_routing: Annotated[tuple[TierRule, ...], Field(min_length=1, max_length=256)] = Field(
+        default=TIER_ROUTING,
+        description="The first rule that matches gives the tier; the last must match everything.",
+    )
+    ttl: dict[Tier, Duration | None] = Field(
+        default=TTL,
+        description="Life of a memory by tier; null is no end. A tier left out keeps its default.",
+    )
+    priority: PriorityPolicy = Field(
+        default_factory=PriorityPolicy, description="Default priority of a memory."
+    )
+
+    @field_validator("ttl")
+    @classmethod
+    def _every_tier_has_a_ttl(cls, given: dict[Tier, timedelta | None]) -> dict[Tier, timedelta | None]:
+        return filled(TTL, given)
+
+
+class StatementConfidence(Section):
+    """Raw confidence of a plain-text statement by its source."""
+
+    operator: Share = Field(default=0.95, description="From an operator.")
+    system: Share = Field(default=0.85, description="From the system.")
+    agent: Share = Field(default=0.60, description="From an agent.")
+
+
+class PromotionThresholds(Section):
+    """The numbers a candidate is measured against on its way to promotion."""
+
+    confidence_floor: Share = Field(default=0.30, description="Below it a candidate is refused.")
+    auto_confidence: Share = Field(
+        default=0.90, description="Calibrated confidence for auto-promotion where the class names none."
+    )
+    uncalibrated_cap: Share = Field(
+        default=0.80,
+        description="Most that a source without history can claim; below every auto-promotion threshold.",
+    )
+    statement_confidence: StatementConfidence = Field(
+        default_factory=StatementConfidence, description="Raw confidence of plain statements by source."
+    )
+    sensitive_sla: Duration = Field(
+        default=timedelta(hours=24),
+        description="Time to review what is sensitive, where shorter than its class's.",
+    )
+
+
+class RecallWeights(Section):
+    """How much each part of a score counts; the parts are added, so only their proportions matter."""
+
+    vector: Weight = Field(default=1.0, description="Similarity of meaning to the query.")
+    words: Weight = Field(default=1.0, description="Words shared with the query.")
+    priority: Weight = Field(default=0.3, description="The memory's priority.")
+    recency: Weight = Field(default=0.2, description="How new it is.")
+    confidence: Weight = Field(default=0.1, description="Its calibrated confidence.")
+    intent: Weight = Field(default=0.2, description="Nearness of its intent to the run's.")
+    entity: Weight = Field(default=0.3, description="Whether it is about an entity that was asked for.")
+
+
+class RecallPolicy(Section):
+    """How many memories a recall gives, of what age and confidence, in what order."""
+
+    max_recalls: RecallCount = Field(default=8, description="Most records of one recall.")
+    freshness: dict[Tier, Duration | None] = Field(
+        default=_NO_WINDOW,
+        description="Oldest a memory of the tier may be and still be recalled; null or left out: any age.",
+    )
+    confidence: Share = Field(
+        default=0.50, description="Below it a record is returned apart, as low_confidence."
+    )
+    weights: RecallWeights = Field(default_factory=RecallWeights, description="Weights of the score's parts.")
+
+    @field_validator("freshness")
+    @classmethod
+    def _every_tier_has_a_window(cls, given: dict[Tier, timedelta | None]) -> dict[Tier, timedelta | None]:
+        return filled(_NO_WINDOW, given)
+
+
+class ContradictionPolicy(Section):
+    """When two facts disagree, and what happens to them when nobody settled it."""
+
+    unresolved: Unresolved = Field(
+        default="mark_both",
+        description="What an approval without a resolution does: mark_both, hold or block.",
+    )
+    similarity: Share = Field(
+        default=0.85, description="Neighbour threshold where the embedder has none measured."
+    )
+    duplicate_similarity: Share = Field(
+        default=0.94, description="Duplicate threshold where the embedder has none measured."
+    )
+    margin: Share = Field(default=0.15, description="Margin of an auto_resolve that names none.")
+
+
+class ConsentPolicy(Section):
+    """What consent asks of the jobs."""
+
+    revocation_note_limit: PositiveCount = Field(
+        default=100, description="A revocation that removes more memories than this also emits a note."
+    )
+
+
+class SourceTrust(Section):
+    """Trust by source class."""
+
+    operator: Share = Field(default=1.0, description="An operator.")
+    system: Share = Field(default=0.9, description="The system.")
+    tool: Share = Field(default=0.7, description="A tool that trust.tools does not name.")
+    agent: Share = Field(default=0.6, description="An agent.")
+    end_user: Share = Field(default=0.5, description="An end user.")
+
+
+class TrustPolicy(Section):
+    """How far each source is believed."""
+
+    floor: Share = Field(default=0.40, description="Below it only a person can promote.")
+    sources: SourceTrust = Field(
+        default_factory=SourceTrust, description="Where trust starts, by who said it."
+    )
+    tools: dict[ToolName, Share] = Field(
+        default_factory=dict, description="Trust of single tools by name, such as crm.lookup."
+    )
+    instruction_penalty: Share = Field(
+        default=0.70, description="Taken off when the content addresses the model rather than states a fact."
+    )
+
+
+class RejectionPolicy(Section):
+    """How long a rejection is remembered."""
+
+    remember: Duration = Field(
+        default=timedelta(days=180), description="For so long the same fact is refused again."
+    )
+
+
+class RetentionPolicy(Section):
+    """How far back the past can be asked about, and when captures move to the archive."""
+
+    replay_horizon: Duration = Field(
+        default=timedelta(days=90),
+        description="Nothing inside it is collected, so any moment of it can be replayed.",
+    )
+    captures: dict[CaptureKind, Duration | None] = Field(
+        default=_CAPTURES_STAY,
+        description="Age at which captures of a kind go to the archive; null or left out: they stay.",
+    )
+
+    @field_validator("captures")
+    @classmethod
+    def _every_kind_has_a_horizon(
+        cls, given: dict[CaptureKind, timedelta | None]
+    ) -> dict[CaptureKind, timedelta | None]:
+        return filled(_CAPTURES_STAY, given)
+
+
+class Budget(Section):
+    """How much may be promoted; at the limit new promotions wait in the queue."""
+
+    tier: Tier | None = Field(default=None, description="The tier it counts; null is all.")
+    write_class: WriteClass | None = Field(
+        default=None, description="The write class it counts; null is all."
+    )
+    records: PositiveCount | None = Field(default=None, description="Most live memories.")
+    bytes: PositiveCount | None = Field(default=None, description="Most bytes they take.")
+
+
+class ExtractorMatch(Section):
+    """Which captures an extractor reads."""
+
+    kind: CaptureKind | None = Field(default="tool_result", description="Kind of capture; null is any.")
+    origin: ToolName | None = Field(default=None, description="Origin, such as tool:crm.lookup; null is any.")
+
+
+class FieldMap(Section):
+    """One fact in a tool's JSON result: where it stands and what it is."""
+
+    entity: JsonPath = Field(description="JSONPath to the entity: a CEID, or an id when namespace is given.")
+    namespace: Namespace | None = Field(
+        default=None, description="Put before the id found, as in customer:cus_77."
+    )
+    predicate: PredicateOrPath = Field(description="The predicate, or a JSONPath to it.")
+    value: JsonPath = Field(description="JSONPath to the value.")
+    write_class: WriteClass = Field(description="Write class of the candidate.")
+    confidence: Share = Field(default=0.80, description="Raw confidence of the candidate.")
+    confidence_path: JsonPath | None = Field(
+        default=None, description="JSONPath to a raw confidence; what it finds goes before confidence."
+    )
+    classification: ClassificationName | None = Field(
+        default=None, description="Least classification of the candidate; null is the capture's own."
+    )
+
+
+class ExtractorMap(Section):
+    """A declarative extractor: from a tool's JSON result to candidates."""
+
+    name: Word = Field(description="Its name; unique in the pack.")
+    version: Semver = Field(description="Its version; changes whenever its result does.")
+    match: ExtractorMatch = Field(default_factory=ExtractorMatch, description="Which captures it reads.")
+    fields: Annotated[tuple[FieldMap, ...], Field(min_length=1, max_length=256)] = Field(
+        description="The facts it looks for."
+    )
+
+
+class AuditPolicy(Section):
+    """The sample audit of what was promoted without a person."""
+
+    sample_share: Share = Field(
+        default=0.05, description="Share of auto-promoted memories that reviewers see."
+    )
+    floor: Share = Field(
+        default=0.95, description="Accuracy under which, at the interval's lower bound, auto-promotion stops."
+    )
+    min_samples: PositiveCount = Field(default=30, description="Samples before the floor counts.")
+
+
+class MemoryLayer(Section):
+    """What may be written, who decides on it, how long it lives, how it is recalled."""
+
+    write_classes_allowed: Unique[WriteClass] = Field(
+        default=WRITE_CLASSES, description="Write classes that pass the allow-list."
+    )
+    memory_policy: MemoryPolicy = Field(
+        default_factory=MemoryPolicy, description="Tiers, lifetimes, priority."
+    )
+    promotion_thresholds: PromotionThresholds = Field(
+        default_factory=PromotionThresholds, description="Confidence on the way to promotion."
+    )
+    recall_policy: RecallPolicy = Field(default_factory=RecallPolicy, description="What a recall returns.")
+    contradiction: ContradictionPolicy = Field(
+        default_factory=ContradictionPolicy, description="What happens to facts that disagree."
+    )
+    # INVARIANT: after promotion_thresholds and contradiction, whose numbers its validator takes over.
+    classes: dict[WriteClass, ClassPolicy] = Field(
+        default_factory=dict,
+        validate_default=True,
+        description="Policy by write class; a class left out has the defaults.",
+    )
+    consent: ConsentPolicy = Field(default_factory=ConsentPolicy, description="Consent.")
+    trust: TrustPolicy = Field(default_factory=TrustPolicy, description="Trust by source.")
+    rejections: RejectionPolicy = Field(default_factory=RejectionPolicy, description="Remembered rejections.")
+    retention: RetentionPolicy = Field(
+        default_factory=RetentionPolicy, description="Replay horizon and archive."
+    )
+    budgets: Annotated[tuple[Budget, ...], Field(max_length=256)] = Field(
+        default=(), description="Limits per tier and class."
+    )
+    extractors: Annotated[tuple[ExtractorMap, ...], Field(max_length=256)] = Field(
+        default=(), description="Declarative extractors."
+    )
+    audit: AuditPolicy = Field(default_factory=AuditPolicy, description="Sample audit of auto-promotion.")
+
+    @field_validator("classes")
+    @classmethod
+    def _every_class_has_a_policy(
+        cls, given: dict[WriteClass, ClassPolicy], info: ValidationInfo
+    ) -> dict[WriteClass, ClassPolicy]:
+        thresholds = info.data.get("promotion_thresholds", PromotionThresholds())
+        contradiction = info.data.get("contradiction", ContradictionPolicy())
+        return {
+            name: completed(
+                name,
+                given.get(name, ClassPolicy()),
+                auto_confidence=thresholds.auto_confidence,
+                margin=contradiction.margin,
+            )
+            for name in WRITE_CLASSES
+        }

@@ -1,0 +1,269 @@
+"""The Context Pack as types: every section, frozen, with the defaults of the specification."""
+
+import hashlib
+import json
+from datetime import timedelta
+from functools import cache
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import DictSchema
+
+from muniment.errors import UnknownLabel
+from muniment.pack.consistency import inconsistencies
+from muniment.pack.durations import format_duration
+from muniment.pack.fields import (
+    BUILTIN_LABELS,
+    Attribute,
+    ClassificationName,
+    Flag,
+    KeepLast,
+    Mask,
+    Namespace,
+    OntologyVersion,
+    PackId,
+    PredicateWord,
+    RoleName,
+    Section,
+    Semver,
+    Unique,
+    WriteClass,
+    filled,
+)
+from muniment.pack.guardrails import PolicyLayer, raised_to
+from muniment.pack.memory_layer import MemoryLayer
+from muniment.pack.write_classes import ClassPolicy
+
+SCHEMA_ID = "urn:muniment:schema:context-pack:1"
+
+Cardinality = Literal["one", "many"]
+ValueType = Literal["string", "number", "boolean", "date", "ceid", "object", "any"]
+
+
+class PackMeta(Section):
+    """Which pack this is."""
+
+    id: PackId = Field(description="Name of the pack.")
+    version: Semver = Field(
+        description="Version of the pack: MAJOR.MINOR.PATCH, in quotes where YAML sees a number."
+    )
+    ontology_version: OntologyVersion = Field(
+        default="1.0.0",
+        description="Version of the ontology; captures record it, and a backfill runs when it changes.",
+    )
+
+
+class Classification(Section):
+    """One label of the rising order."""
+
+    name: ClassificationName = Field(description="The label.")
+    sensitive: Flag = Field(default=False, description="Whether it needs consent and a named approver.")
+
+
+CLASSIFICATIONS: tuple[Classification, ...] = tuple(
+    Classification(name=name, sensitive=sensitive) for name, sensitive in BUILTIN_LABELS.items()
+)
+
+
+class RoleRule(Section):
+    """What a role is cleared for."""
+
+    classifications_allowed: Unique[ClassificationName] | None = Field(
+        default=None, description="Classifications the role may see; null is all that the pack declares."
+    )
+
+
+# What these roles may do is fixed; a pack narrows what they may see.
+ROLES: dict[str, RoleRule] = {
+    "agent": RoleRule(),
+    "reviewer": RoleRule(),
+    "correction_writer": RoleRule(),
+    "privacy_officer": RoleRule(),
+    "auditor": RoleRule(),
+    "admin": RoleRule(),
+}
+
+
+class ClassifiedAttribute(Section):
+    """What a named attribute means wherever it stands in a value."""
+
+    label: ClassificationName | None = Field(
+        default=None, description="Least classification of what holds it."
+    )
+    mask: Mask | None = Field(default=None, description="What stands in its place, such as [NAME].")
+    keep_last: KeepLast | None = Field(
+        default=None, description="Instead of a mask: how many last characters stay readable."
+    )
+
+
+class Identity(Section):
+    """Whom facts can be about, and which of their attributes are classified."""
+
+    namespaces: Unique[Namespace] = Field(
+        default=(), description="Namespaces an entity may have; none listed is any."
+    )
+    aliases: dict[Namespace, Namespace] = Field(
+        default_factory=dict, description="Other names of namespaces: alias to the namespace it stands for."
+    )
+    classified_attributes: dict[Attribute, ClassifiedAttribute] = Field(
+        default_factory=dict, description="Attributes that are classified or masked by name."
+    )
+
+
+class Predicate(Section):
+    """What is known of a predicate."""
+
+    cardinality: Cardinality = Field(
+        default="one", description="Whether an entity has one value of it, or many."
+    )
+    type: ValueType = Field(default="any", description="What its value is.")
+    label: ClassificationName | None = Field(default=None, description="Least classification of its facts.")
+    renamed_from: Unique[PredicateWord] = Field(
+        default=(), description="Names it had in earlier ontology versions."
+    )
+
+
+class Ontology(Section):
+    """The predicates; one that is not declared holds one value of any type."""
+
+    predicates: dict[PredicateWord, Predicate] = Field(
+        default_factory=dict, description="Declared predicates by name."
+    )
+
+
+class Pack(Section):
+    """The policy document that everything is decided under. Two packs with equal digests decide alike."""
+
+    meta: PackMeta = Field(alias="pack_meta", description="Name and version of the pack.")
+    classifications: Annotated[tuple[Classification, ...], Field(min_length=1, max_length=64)] = Field(
+        default=CLASSIFICATIONS, description="Labels in rising order."
+    )
+    roles: dict[RoleName, RoleRule] = Field(
+        default=ROLES,
+        description="Clearance by role. The six built-in roles always exist; left out, they see all labels.",
+    )
+    identity: Identity = Field(default_factory=Identity, description="Entities and their attributes.")
+    ontology: Ontology = Field(default_factory=Ontology, description="Predicates.")
+    memory_layer: MemoryLayer = Field(default_factory=MemoryLayer, description="Writing, promotion, recall.")
+    # INVARIANT: after classifications, from which its validator takes the lowest sensitive label.
+    policy_layer: PolicyLayer = Field(
+        default_factory=PolicyLayer, validate_default=True, description="Guardrails: what is masked."
+    )
+
+    @field_validator("roles")
+    @classmethod
+    def _the_six_roles_exist(cls, given: dict[str, RoleRule]) -> dict[str, RoleRule]:
+        return filled(ROLES, given)
+
+    @field_validator("policy_layer")
+    @classmethod
+    def _what_is_found_is_sensitive(cls, given: PolicyLayer, info: ValidationInfo) -> PolicyLayer:
+        declared: tuple[Classification, ...] = info.data.get("classifications", ())
+        return raised_to(given, next((label.name for label in declared if label.sensitive), None))
+
+    @model_validator(mode="after")
+    def _sections_agree(self) -> "Pack":
+        found = [
+            InitErrorDetails(
+                type=PydanticCustomError("inconsistent", "{text}", {"text": text}), loc=place, input=None
+            )
+            for place, text in inconsistencies(self.document())
+        ]
+        if found:
+            raise ValidationError.from_exception_data("Pack", found)
+        return self
+
+    @property
+    def ref(self) -> str:
+        """The pack as a run pins it: `id@version`."""
+        return f"{self.meta.id}@{self.meta.version}"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, in hex, over the document in canonical JSON: sorted keys, no spaces, UTF-8."""
+        canonical = json.dumps(
+            self.document(), ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+        )
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def document(self) -> dict[str, Any]:
+        """The whole pack, defaults written out, as a new JSON-safe dict that loads again to an equal pack."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classifications, rising."""
+        return tuple(label.name for label in self.classifications)
+
+    def has_label(self, label: str) -> bool:
+        """Whether the pack declares the classification."""
+        return any(declared.name == label for declared in self.classifications)
+
+    def rank(self, label: str) -> int:
+        """Place of the classification in the rising order, from 0; raises `UnknownLabel` when undeclared."""
+        for place, declared in enumerate(self.classifications):
+            if declared.name == label:
+                return place
+        raise UnknownLabel(
+            f"the pack does not declare it; expected one of {', '.join(self.labels)}", field="classification"
+        )
+
+    def is_sensitive(self, label: str) -> bool:
+        """Whether the classification is sensitive; raises `UnknownLabel` when it is not declared."""
+        return self.classifications[self.rank(label)].sensitive
+
+    def labels_for(self, role: str) -> tuple[str, ...]:
+        """The classifications the role may see, rising; none for a role the pack does not know."""
+        rule = self.roles.get(role)
+        if rule is None:
+            return ()
+        allowed = rule.classifications_allowed
+        return self.labels if allowed is None else tuple(label for label in self.labels if label in allowed)
+
+    def is_single_valued(self, predicate: str) -> bool:
+        """Whether an entity holds one value of the predicate; so it is for one that is not declared."""
+        declared = self.ontology.predicates.get(predicate)
+        return declared is None or declared.cardinality == "one"
+
+    def policy_for(self, write_class: WriteClass) -> ClassPolicy:
+        """The policy of a write class, the defaults where the pack says nothing of it."""
+        return self.memory_layer.classes[write_class]
+
+
+class _PackSchema(GenerateJsonSchema):
+    """Writes defaults as a pack would, refuses keys that fit no pattern, and makes up no titles."""
+
+    def dict_schema(self, schema: DictSchema) -> JsonSchemaValue:
+        generated = super().dict_schema(schema)
+        return generated | {"additionalProperties": False} if "patternProperties" in generated else generated
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def encode_default(self, dft: Any) -> Any:
+        return super().encode_default(_as_written(dft))
+
+
+def _as_written(default: Any) -> Any:
+    if isinstance(default, timedelta):
+        return format_duration(default)
+    if isinstance(default, dict):
+        return {key: _as_written(value) for key, value in cast("dict[Any, Any]", default).items()}
+    return default
+
+
+@cache
+def _generated_schema() -> str:
+    generated = Pack.model_json_schema(by_alias=True, schema_generator=_PackSchema)
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": SCHEMA_ID,
+    }
+    return json.dumps(head | generated | {"title": "Muniment Context Pack"})
+
+
+def pack_schema() -> dict[str, Any]:
+    """The published JSON Schema (2020-12) of a pack. What one section says of another it cannot express."""
+    return json.loads(_generated_schema())

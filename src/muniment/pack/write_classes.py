@@ -1,0 +1,102 @@
+"""What each write class may hold, and who decides on it."""
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from muniment.pack.durations import Duration
+from muniment.pack.fields import (
+    ClassificationName,
+    EvidenceCount,
+    Flag,
+    PredicateOrAny,
+    Purpose,
+    Section,
+    Share,
+    UniqueSome,
+    WriteClass,
+)
+
+Risk = Literal["low", "high"]
+Approval = Literal["auto", "human"]
+
+# A correction outranks everything on its key, so it is looked at soonest and counts as high risk.
+CLASS_RISK: dict[WriteClass, Risk] = {
+    "evidence_link": "low",
+    "preference": "low",
+    "decision_outcome": "low",
+    "correction": "high",
+    "statement": "low",
+}
+CLASS_SLA: dict[WriteClass, timedelta] = {
+    "evidence_link": timedelta(hours=72),
+    "preference": timedelta(hours=72),
+    "decision_outcome": timedelta(hours=72),
+    "correction": timedelta(hours=4),
+    "statement": timedelta(hours=72),
+}
+
+
+class AutoPromotion(Section):
+    """Lets a class be promoted without a person, when everything else allows it too."""
+
+    threshold: Share = Field(
+        default=0.90,
+        description="Calibrated confidence it takes. Left out: promotion_thresholds.auto_confidence.",
+    )
+
+
+class AutoResolve(Section):
+    """Lets a new fact supersede the one it contradicts without a person."""
+
+    margin: Share = Field(
+        default=0.15,
+        description="By how much the new confidence must be higher. Left out: contradiction.margin.",
+    )
+    fresher_evidence: Flag = Field(default=True, description="Whether the new evidence must also be fresher.")
+
+
+class ClassPolicy(Section):
+    """What one write class may hold and who decides on it."""
+
+    predicates: UniqueSome[PredicateOrAny] = Field(
+        default=("*",), description='Predicates the class may write; "*" is any.'
+    )
+    evidence_required: EvidenceCount = Field(default=0, description="Least number of evidence refs.")
+    classifications_allowed: UniqueSome[ClassificationName] | None = Field(
+        default=None, description="Classifications the class may carry; null is all that the pack declares."
+    )
+    consent_purposes: UniqueSome[Purpose] = Field(
+        default=("*",), description='Purposes for which a consent covers the class; "*" is any.'
+    )
+    retention: Duration | None = Field(
+        default=None,
+        description="How long a promoted memory of the class lives, where shorter than its tier's ttl.",
+    )
+    risk: Risk = Field(default="low", description="Left out: high for correction, low for the others.")
+    approval: Approval = Field(default="human", description="Who promotes: a person, or the fabric itself.")
+    auto_promotion: AutoPromotion | None = Field(
+        default=None, description="When the fabric promotes; stands with approval auto and only there."
+    )
+    auto_resolve: AutoResolve | None = Field(
+        default=None, description="When a contradiction is settled without a person; null is never."
+    )
+    sla: Duration = Field(
+        default=timedelta(hours=72),
+        description="Time to review. Left out: 4h for correction, 72h for the others.",
+    )
+
+
+def completed(name: WriteClass, policy: ClassPolicy, *, auto_confidence: float, margin: float) -> ClassPolicy:
+    """The policy with what it left out taken from its class and from the pack's numbers for all classes."""
+    taken: dict[str, object] = {}
+    if "risk" not in policy.model_fields_set:
+        taken["risk"] = CLASS_RISK[name]
+    if "sla" not in policy.model_fields_set:
+        taken["sla"] = CLASS_SLA[name]
+    if policy.auto_promotion and "threshold" not in policy.auto_promotion.model_fields_set:
+        taken["auto_promotion"] = AutoPromotion(threshold=auto_confidence)
+    if policy.auto_resolve and "margin" not in policy.auto_resolve.model_fields_set:
+        taken["auto_resolve"] = policy.auto_resolve.model_copy(update={"margin": margin})
+    return policy.model_copy(update=taken)

@@ -1,0 +1,138 @@
+"""Stage 1, capture: everything that happens is written down, sealed, once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from psycopg.types.json import Jsonb
+from pydantic_core import to_json
+
+from muniment.errors import IdempotencyConflict, InvalidInput, UnknownLabel
+from muniment.model.capture import CaptureInput
+from muniment.model.context import Principal
+from muniment.model.ids import make_ids
+from muniment.pack import Pack
+from muniment.storage.sealing import SubjectKey, Vault
+from muniment.storage.session import Tick, Transaction
+
+CLOCK_TOLERANCE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """That a capture is committed; `repeated` when its idempotency key had brought it in before."""
+
+    capture_id: str
+    seq: int
+    captured_at: datetime
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A checked batch: each item with the bytes that will be sealed."""
+
+    items: Sequence[CaptureInput]
+    contents: Sequence[bytes]
+
+
+def prepare(items: Sequence[CaptureInput], pack: Pack, now: datetime) -> Prepared:
+    """Check what needs the pack and the time; raises `InvalidInput` naming the field, and the item in a batch."""
+    latest = now + CLOCK_TOLERANCE
+    labels = set(pack.labels)
+    contents: list[bytes] = []
+    for place, item in enumerate(items):
+        try:
+            if item.classification not in labels:
+                raise UnknownLabel(
+                    f"the pack {pack.ref} declares no label {item.classification}; it has {', '.join(pack.labels)}",
+                    field="classification",
+                )
+            if item.observed_at is not None and item.observed_at > latest:
+                raise InvalidInput("lies more than 5 minutes in the future", field="observed_at")
+            contents.append(item.content())
+        except InvalidInput as error:
+            if len(items) > 1:
+                error.field = f"captures.{place}.{error.field}"
+            raise
+    return Prepared(items, contents)
+
+
+async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prepared, pack: Pack) -> list[Receipt]:
+    """Write the batch, all or none, and give a receipt for each item in order.
+
+    Raises `IdempotencyConflict` when a key was used before with other content.
+    """
+    keys = await vault.keys(tx, {item.holder for item in prepared.items}, make=True)
+    ids = make_ids("cap", len(prepared.items), tx.now)
+    known = await _claim(tx, prepared, ids, keys)
+    fresh = [place for place in range(len(ids)) if place not in known]
+    if not fresh:
+        return [known[place] for place in range(len(ids))]
+    tick = await tx.tick()
+    await tx.insert_many(
+        "capture.insert",
+        _rows(prepared, fresh, ids, keys, tick),
+        seq=tick.seq,
+        at=tick.at,
+        author=author.id,
+        source=author.kind,
+        pack=pack.ref,
+        ontology_version=pack.meta.ontology_version,
+    )
+    kinds = sorted({prepared.items[place].kind for place in fresh})
+    tx.emit("memory.captured", author.id, first=ids[fresh[0]], last=ids[fresh[-1]], count=len(fresh), kinds=kinds)
+    return [known.get(place) or Receipt(ids[place], tick.seq, tick.at) for place in range(len(ids))]
+
+
+def _rows(
+    prepared: Prepared, fresh: list[int], ids: list[str], keys: dict[str, SubjectKey], tick: Tick
+) -> Iterator[tuple[Any, ...]]:
+    for place in fresh:
+        item, capture_id, holder = prepared.items[place], ids[place], prepared.items[place].holder
+        yield (
+            capture_id,
+            item.kind,
+            item.classification,
+            holder,
+            item.subject,
+            item.user_id,
+            item.session_id,
+            item.run_id,
+            item.recall_id,
+            item.intent_id,
+            item.workflow_id,
+            item.decision_key,
+            Jsonb(item.qualifiers) if item.qualifiers else None,
+            item.origin,
+            item.observed_at or tick.at,
+            keys[holder].seal("captures.content", capture_id, prepared.contents[place]),
+        )
+
+
+async def _claim(
+    tx: Transaction, prepared: Prepared, ids: list[str], keys: dict[str, SubjectKey]
+) -> dict[int, Receipt]:
+    """Claim the batch's idempotency keys; what was captured under one before is answered with its receipt."""
+    uses: dict[str, tuple[int, bytes]] = {}
+    for place, item in enumerate(prepared.items):
+        if item.idempotency_key is None:
+            continue
+        if item.idempotency_key in uses:
+            raise InvalidInput("stands twice in this batch", field=f"captures.{place}.idempotency_key")
+        whole = to_json(item.model_dump(exclude={"idempotency_key"}))
+        uses[item.idempotency_key] = (place, keys[item.holder].digest(whole))
+    if not uses:
+        return {}
+    # Sorted, so that two batches with the same keys never wait for each other in a ring.
+    await tx.insert_many("capture.claim_keys", [(key, ids[place], digest) for key, (place, digest) in sorted(uses.items())])
+    known: dict[int, Receipt] = {}
+    for row in await tx.rows("capture.claimed_keys", keys=sorted(uses)):
+        place, digest = uses[row["key"]]
+        if row["capture_id"] == ids[place]:
+            continue
+        if row["digest"] != digest:
+            raise IdempotencyConflict("was used before with other content", field="idempotency_key")
+        known[place] = Receipt(row["capture_id"], row["seq"], row["captured_at"], repeated=True)
+    return known

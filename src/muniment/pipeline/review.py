@@ -1,0 +1,265 @@
+"""Stage 3, review: candidates wait in a queue of their own; every verdict is a new row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from muniment.errors import AlreadyDecided, NotFound
+from muniment.model.candidate import Candidate
+from muniment.model.capture import holder_of
+from muniment.model.fields import Source, Tier, WriteClass
+from muniment.model.ids import make_id, make_ids
+from muniment.model.proposal import FINAL, Action, Proposal, Verdict
+from muniment.pack import Pack
+from muniment.policy import approval, routing
+from muniment.policy.contradiction import contradicted, repeated
+from muniment.model.promoted import PromotedMemory
+from muniment.storage.rows import candidate_of, proposal_of, verdict_of
+from muniment.storage.sealing import SubjectKey, Vault
+from muniment.storage.session import Row, Transaction
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A proposal as it stands, with what is needed to act on it."""
+
+    proposal: Proposal
+    row: Row
+    key: SubjectKey
+
+    @property
+    def editors(self) -> tuple[str, ...]:
+        """Everyone who edited it."""
+        return tuple(self.row["editors"])
+
+
+async def enqueue(
+    tx: Transaction,
+    candidates: Sequence[tuple[Candidate, Pack]],
+    neighbours: Sequence[PromotedMemory],
+    *,
+    edit_of: str | None = None,
+) -> list[str]:
+    """Put candidates into the queue with what policy derives for each, and give the proposals' ids.
+
+    `neighbours` are the live memories on the candidates' keys. What repeats one of them is a duplicate at once.
+    """
+    if not candidates:
+        return []
+    tick = await tx.tick()
+    ids = make_ids("mwp", len(candidates), tx.now)
+    rows: list[tuple[Any, ...]] = []
+    duplicates: list[tuple[str, Candidate, Pack, str]] = []
+    for proposal_id, (candidate, pack) in zip(ids, candidates, strict=True):
+        tier = routing.tier_for(candidate, pack)
+        sensitive = pack.is_sensitive(candidate.classification)
+        against = contradicted(candidate, tier, neighbours, pack)
+        same = repeated(candidate, tier, neighbours)
+        reasons = approval.reasons_for_a_person(
+            candidate, tier=tier, contradicts=bool(against), user_correction=False, pack=pack
+        )
+        rows.append(
+            (
+                proposal_id,
+                candidate.candidate_id,
+                candidate.write_class,
+                tier,
+                routing.priority_for(candidate, pack),
+                pack.policy_for(candidate.write_class).risk,
+                sensitive,
+                "passed" if candidate.consent_id is not None else "not_required",
+                [memory.memory_id for memory in against],
+                not reasons and not same,
+                list(reasons),
+                routing.due_at(candidate.write_class, sensitive=sensitive, now=tick.at, pack=pack),
+                pack.ref,
+                edit_of,
+            )
+        )
+        tx.emit(
+            "memory.proposed",
+            "auto",
+            proposal_id=proposal_id,
+            candidate_id=candidate.candidate_id,
+            write_class=candidate.write_class,
+            tier=tier,
+            reasons=list(reasons),
+        )
+        if same:
+            duplicates.append((proposal_id, candidate, pack, same[0].memory_id))
+    await tx.insert_many("review.enqueue", rows, seq=tick.seq, at=tick.at)
+    for proposal_id, candidate, pack, memory_id in duplicates:
+        await mark_duplicate(tx, proposal_id, candidate, pack.ref, memory_id)
+    return ids
+
+
+async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str) -> str:
+    """Say that a proposal repeats a memory: never promoted, kept as corroboration (REV-7)."""
+    verdict_id = await _decide(
+        tx,
+        proposal_id,
+        "duplicate",
+        by="auto",
+        by_kind="system",
+        pack=pack,
+        holder=holder_of(candidate.subject, candidate.scope.user_id),
+        memory_id=memory_id,
+    )
+    tx.emit("memory.duplicate", "auto", proposal_id=proposal_id, memory_id=memory_id)
+    return verdict_id
+
+
+async def load(
+    tx: Transaction, vault: Vault, proposal_id: str, *, locked: bool = False, to_decide: bool = False
+) -> Loaded:
+    """One proposal, locked where asked. With `to_decide` it must not have its final verdict yet.
+
+    Raises `NotFound` and `AlreadyDecided`.
+    """
+    if (locked or to_decide) and await tx.row("review.lock", proposal_id=proposal_id) is None:
+        raise NotFound("no such proposal", field="proposal_id")
+    found = await load_many(tx, vault, [proposal_id])
+    if not found:
+        raise NotFound("no such proposal", field="proposal_id")
+    if to_decide:
+        ended = next((v for v in found[0].proposal.verdicts if v.action in FINAL), None)
+        if ended is not None:
+            raise AlreadyDecided(
+                f"{ended.by} decided this proposal at {ended.at:%Y-%m-%d %H:%M:%S} UTC: {found[0].proposal.status}",
+                field="proposal_id",
+            )
+    return found[0]
+
+
+async def load_many(tx: Transaction, vault: Vault, proposal_ids: Sequence[str]) -> list[Loaded]:
+    """Those proposals, opened, in the order asked for; ids that are not there are left out."""
+    rows = {row["proposal_id"]: row for row in await tx.rows("review.some", proposal_ids=list(proposal_ids))}
+    verdict_rows = await tx.rows("review.verdicts", proposal_ids=list(rows))
+    keys = await vault.keys(tx, {row["holder"] for row in rows.values()})
+    verdicts: dict[str, list[Verdict]] = {}
+    for row in verdict_rows:
+        note = row["note"]
+        if note is not None:
+            note = keys[row["holder"]].open("verdicts.note", row["verdict_id"], note)
+        verdicts.setdefault(row["proposal_id"], []).append(verdict_of(row, note))
+    loaded: list[Loaded] = []
+    for proposal_id in proposal_ids:
+        if (row := rows.get(proposal_id)) is not None:
+            key = keys[row["holder"]]
+            candidate = candidate_of(row, key.open("candidates.content", row["candidate_id"], row["content"]))
+            loaded.append(Loaded(proposal_of(row, candidate, tuple(verdicts.get(proposal_id, ()))), row, key))
+    return loaded
+
+
+async def page(
+    tx: Transaction,
+    *,
+    write_class: WriteClass | None,
+    closed: bool,
+    after: str | None,
+    count: int,
+) -> list[str]:
+    """The ids of the queue by due time, from a place on."""
+    rows = await tx.rows(
+        "review.list",
+        write_class=write_class,
+        closed=closed,
+        after=after or "",
+        count=count,
+    )
+    return [row["proposal_id"] for row in rows]
+
+
+async def of_capture(tx: Transaction, capture_id: str) -> list[str]:
+    """The proposals that came out of a capture."""
+    return [row["proposal_id"] for row in await tx.rows("review.of_capture", capture_id=capture_id)]
+
+
+async def auto_promotable(tx: Transaction, count: int) -> list[str]:
+    """What policy alone may promote and has not yet, oldest first."""
+    return [row["proposal_id"] for row in await tx.rows("review.auto_promotable", count=count)]
+
+
+async def decide(
+    tx: Transaction,
+    loaded: Loaded,
+    action: Action,
+    *,
+    by: str,
+    by_kind: Source,
+    pack: str,
+    reason: str | None = None,
+    note: str | None = None,
+    tier: Tier | None = None,
+    priority: float | None = None,
+    assignee: str | None = None,
+    memory_id: str | None = None,
+) -> str:
+    """Write a verdict and give its id; raises `AlreadyDecided` when somebody else ended the proposal first."""
+    verdict_id = await _decide(
+        tx,
+        loaded.proposal.proposal_id,
+        action,
+        by=by,
+        by_kind=by_kind,
+        pack=pack,
+        holder=loaded.row["holder"],
+        reason=reason,
+        note=note,
+        key=loaded.key,
+        tier=tier,
+        priority=priority,
+        assignee=assignee,
+        memory_id=memory_id,
+    )
+    event = "memory.overridden" if action == "override" else "memory.reviewed"
+    tx.emit(event, by, proposal_id=loaded.proposal.proposal_id, verdict_id=verdict_id, action=action)
+    return verdict_id
+
+
+async def _decide(
+    tx: Transaction,
+    proposal_id: str,
+    action: Action,
+    *,
+    by: str,
+    by_kind: Source,
+    pack: str,
+    holder: str,
+    reason: str | None = None,
+    note: str | None = None,
+    key: SubjectKey | None = None,
+    tier: Tier | None = None,
+    priority: float | None = None,
+    assignee: str | None = None,
+    memory_id: str | None = None,
+) -> str:
+    tick = await tx.tick()
+    verdict_id = make_id("rv", tick.at)
+    sealed = key.seal("verdicts.note", verdict_id, note.encode()) if note is not None and key is not None else None
+    try:
+        await tx.do(
+            "review.decide",
+            verdict_id=verdict_id,
+            proposal_id=proposal_id,
+            seq=tick.seq,
+            action=action,
+            by=by,
+            by_kind=by_kind,
+            at=tick.at,
+            pack=pack,
+            reason=reason,
+            tier=tier,
+            priority=priority,
+            assignee=assignee,
+            memory_id=memory_id,
+            holder=holder,
+            note=sealed,
+        )
+    except psycopg.errors.UniqueViolation as error:
+        if error.diag.constraint_name == "verdicts_one_final":
+            raise AlreadyDecided("somebody else decided this proposal first", field="proposal_id") from error
+        raise
+    return verdict_id

@@ -1,0 +1,16 @@
+"""Confidence: what a source claims, and how much of it counts."""
+
+from muniment.model.fields import Source
+from muniment.pack import Pack
+
+UNCALIBRATED = "uncalibrated"
+
+
+def of_statement(source: Source, pack: Pack) -> float:
+    """The raw confidence of a plain statement, by who made it (CAN-1)."""
+    return getattr(pack.memory_layer.promotion_thresholds.statement_confidence, source)
+
+
+def without_history(raw: float, pack: Pack) -> float:
+    """A source nobody has judged yet keeps its value up to a cap, so that its word alone promotes nothing (CAN-6)."""
+    return min(raw, pack.memory_layer.promotion_thresholds.uncalibrated_cap)

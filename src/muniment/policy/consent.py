@@ -1,0 +1,48 @@
+"""Consent: which record of the ledger, if any, allows a fact to be remembered."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from muniment.model.consent import Consent, State
+from muniment.model.fields import WriteClass
+from muniment.pack import Pack
+
+
+def state_of(consent: Consent, now: datetime) -> State:
+    """A record's state, derived from what came after it and from the time (CON-7)."""
+    if consent.action == "revoke" or consent.revoked_at is not None:
+        return "revoked"
+    if consent.superseded_by is not None:
+        return "superseded"
+    if now < consent.valid_from:
+        return "captured"
+    if consent.valid_until is not None and now >= consent.valid_until:
+        return "expired"
+    return "active"
+
+
+def unbroken(earlier: Consent, renewed_from: datetime) -> bool:
+    """Whether a renewal takes over without a gap, so that memories under the earlier record stay live."""
+    return earlier.action == "grant" and (earlier.valid_until is None or renewed_from <= earlier.valid_until)
+
+
+def covering(
+    consents: Iterable[Consent],
+    *,
+    write_class: WriteClass,
+    predicate: str | None,
+    label: str,
+    pack: Pack,
+    now: datetime,
+) -> Consent | None:
+    """The consent that allows it, the latest where several do; a plain statement is covered by `*` alone (CON-2)."""
+    purposes = pack.policy_for(write_class).consent_purposes
+    allowing = [
+        consent
+        for consent in consents
+        if state_of(consent, now) == "active"
+        and ("*" in purposes or consent.purpose in purposes)
+        and ("*" in consent.predicates_allowed or (predicate is not None and predicate in consent.predicates_allowed))
+        and label in consent.data_classifications_allowed
+    ]
+    return max(allowing, key=lambda consent: consent.seq, default=None)

@@ -1,0 +1,48 @@
+"""Who may do what: the table of roles, and default deny."""
+
+from typing import Literal
+
+from muniment.model.context import Principal, Role
+from muniment.model.decision import Decision, passing, refusing
+
+Verb = Literal[
+    "capture",
+    "propose",
+    "recall",
+    "correct",
+    "read_queue",
+    "review",
+    "retract",
+    "consent",
+    "read_consent",
+    "audit",
+    "packs",
+    "read_packs",
+]
+
+ALLOWED: dict[Verb, frozenset[Role]] = {
+    "capture": frozenset({"agent", "correction_writer"}),
+    "propose": frozenset({"agent", "correction_writer"}),
+    "recall": frozenset({"agent"}),
+    "correct": frozenset({"correction_writer"}),
+    "read_queue": frozenset({"reviewer", "auditor"}),
+    "review": frozenset({"reviewer"}),
+    "retract": frozenset({"reviewer"}),
+    "consent": frozenset({"privacy_officer"}),
+    "read_consent": frozenset({"privacy_officer", "auditor"}),
+    "audit": frozenset({"auditor", "reviewer"}),
+    "packs": frozenset({"admin"}),
+    "read_packs": frozenset({"admin", "auditor", "reviewer"}),
+}
+# No role makes an agent a person.
+PERSONS_ONLY: frozenset[Verb] = frozenset({"correct", "review", "retract", "consent", "packs"})
+
+
+def may(principal: Principal, verb: Verb) -> Decision:
+    """Whether the principal may do it, and which role let it."""
+    if verb in PERSONS_ONLY and principal.kind == "agent":
+        return refusing("person_required", verb)
+    held = principal.roles & ALLOWED[verb]
+    if not held:
+        return refusing("role_missing", " or ".join(sorted(ALLOWED[verb])))
+    return passing("role", min(held))

@@ -1,0 +1,51 @@
+"""Scopes: which runs could see a fact, and whether one run could see two of them."""
+
+from muniment.model.candidate import Scope
+from muniment.model.fields import Tier
+
+
+def intent_under(intent: str | None, pattern: str) -> bool:
+    """Whether the intent equals the pattern or lies under `words.*`."""
+    if intent is None:
+        return False
+    if pattern.endswith(".*"):
+        return intent == pattern or intent.startswith(pattern[:-1])
+    return intent == pattern
+
+
+def intents_seen_by(intent: str | None) -> list[str]:
+    """All intent scopes that a run of this intent sees, unscoped ('') first."""
+    if intent is None:
+        return [""]
+    words = intent.split(".")
+    return ["", intent, *(".".join(words[:n]) + ".*" for n in range(len(words) - 1, 0, -1))]
+
+
+def overlap(one: Scope, one_tier: Tier, other: Scope, other_tier: Tier) -> bool:
+    """Whether some run could see both.
+
+    A session limits only what is in the working tier, a workflow only what is episodic and belongs to no user.
+    """
+    if not _agree(one.user_id, other.user_id):
+        return False
+    if one_tier == other_tier == "working" and one.session_id != other.session_id:
+        return False
+    if one_tier == other_tier == "episodic" and one.user_id is None and other.user_id is None:
+        if not _agree(one.workflow_id, other.workflow_id):
+            return False
+    return _intents_meet(one.intent_id, other.intent_id) and qualifiers_agree(one.qualifiers, other.qualifiers)
+
+
+def qualifiers_agree(one: dict[str, str], other: dict[str, str]) -> bool:
+    """Whether no qualifier named in both has two values."""
+    return all(other.get(name, value) == value for name, value in one.items())
+
+
+def _agree(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other
+
+
+def _intents_meet(one: str | None, other: str | None) -> bool:
+    if one is None or other is None:
+        return True
+    return intent_under(one, other) or intent_under(other, one)

@@ -1,0 +1,60 @@
+"""What a run may see: its context and its pack as the values that recall filters by (REC-1)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from muniment.errors import InvalidInput, UnknownLabel
+from muniment.model.context import RunContext
+from muniment.model.fields import Tier, WriteClass
+from muniment.pack import Pack
+from muniment.policy.scope import intents_seen_by
+
+TIERS: tuple[Tier, ...] = ("working", "episodic", "semantic", "durable")
+CLASSES: tuple[WriteClass, ...] = ("evidence_link", "preference", "decision_outcome", "correction", "statement")
+
+
+@dataclass(frozen=True)
+class View:
+    """The values of every filter; '' stands for "none" as it does in the tables."""
+
+    users: list[str]
+    user_id: str
+    session_id: str
+    workflow_id: str
+    intents: list[str]
+    labels: list[str]
+    tiers: list[str]
+    classes: list[str]
+    qualifiers: dict[str, str]
+    fresh_since: dict[Tier, datetime | None]
+
+
+def view_of(
+    run: RunContext,
+    pack: Pack,
+    now: datetime,
+    *,
+    tiers: frozenset[Tier] | None = None,
+    classes: frozenset[WriteClass] | None = None,
+) -> View:
+    """The run's view; raises `InvalidInput` for a role or label that its pack does not declare."""
+    role = pack.roles.get(run.role)
+    if role is None:
+        raise InvalidInput(f"the pack {pack.ref} declares no such role", field="role")
+    for label in sorted(run.classification_allowed):
+        if not pack.has_label(label):
+            raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="classification_allowed")
+    of_role = pack.labels if role.classifications_allowed is None else role.classifications_allowed
+    windows = pack.memory_layer.recall_policy.freshness
+    return View(
+        users=["", run.user_id] if run.user_id is not None else [""],
+        user_id=run.user_id or "",
+        session_id=run.session_id or "",
+        workflow_id=run.workflow_id or "",
+        intents=intents_seen_by(run.intent_id),
+        labels=sorted(run.classification_allowed & set(of_role)),
+        tiers=[tier for tier in TIERS if tiers is None or tier in tiers],
+        classes=[name for name in CLASSES if classes is None or name in classes],
+        qualifiers=run.qualifiers,
+        fresh_since={tier: now - window if (window := windows.get(tier)) is not None else None for tier in TIERS},
+    )

@@ -1,0 +1,58 @@
+"""Where the database is, and as whom each task logs in."""
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from muniment.errors import InvalidInput
+
+_SETTINGS = "-c search_path=muniment,public"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A database: the owner's address for migrations, and the same place for the tasks' own logins.
+
+    On the embedded server the socket lies in a folder only its owner can enter, and no password is asked.
+    Elsewhere the logins' passwords are derived from one secret, so that nothing more has to be configured.
+    """
+
+    owner: dict[str, Any]
+    login_secret: bytes | None
+
+    @classmethod
+    def parse(cls, url: str, login_secret: bytes | None) -> "Address":
+        """From `postgresql://...` or a libpq keyword string; raises `InvalidInput`."""
+        try:
+            return cls(conninfo_to_dict(url), login_secret)
+        except Exception as error:
+            raise InvalidInput("expected an address such as postgresql://owner@host/database", field="url") from error
+
+    def for_owner(self) -> str:
+        """For migrations."""
+        return make_conninfo(**(self.owner | {"options": _SETTINGS, "application_name": "muniment-owner"}))
+
+    def for_task(self, task: str) -> str:
+        """For the program's work."""
+        place = {k: v for k, v in self.owner.items() if k != "password"}
+        if self.login_secret is not None:
+            place["password"] = self.password(task)
+        # The durability of recall records is bounded by the WAL writer's delay; no other task gives anything up.
+        settings = _SETTINGS + (" -c synchronous_commit=off" if task == "recall" else "")
+        login = {
+            "user": f"muniment_{task}",
+            "options": f"{settings} -c lock_timeout=10s",
+            "connect_timeout": 5,
+            "application_name": f"muniment-{task}",
+        }
+        return make_conninfo(**(place | login))
+
+    def password(self, task: str) -> str:
+        """The password of a task's login."""
+        assert self.login_secret is not None
+        kdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"muniment/login/" + task.encode())
+        return base64.urlsafe_b64encode(kdf.derive(self.login_secret)).decode().rstrip("=")

@@ -1,0 +1,131 @@
+"""The master key: from the environment, a file, or a plug-in that asks a key service."""
+
+import base64
+import binascii
+import os
+import stat
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from muniment.errors import InvalidInput, KeyUnavailable
+
+KEY_BYTES = 32
+PLUGIN_GROUP = "muniment.master_keys"
+
+
+class MasterKeys(Protocol):
+    """Wraps and unwraps tenants' keys. A plug-in is a callable without arguments that returns one of these.
+
+    What `wrap` gives for a tenant only `unwrap` for the same tenant may open; anything else raises `KeyUnavailable`.
+    """
+
+    async def wrap(self, tenant_id: str, key: bytes) -> bytes:
+        """Wrap a tenant's key."""
+        ...
+
+    async def unwrap(self, tenant_id: str, wrapped: bytes) -> bytes:
+        """Open a tenant's wrapped key."""
+        ...
+
+    def login_secret(self) -> bytes | None:
+        """A secret the logins' passwords can be derived from, if it has one to give."""
+        ...
+
+
+class LocalMasterKeys:
+    """A master key held in this process."""
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) != KEY_BYTES:
+            raise KeyUnavailable(f"the master key must be {KEY_BYTES} bytes long, base64-encoded")
+        self._key = key
+
+    async def wrap(self, tenant_id: str, key: bytes) -> bytes:
+        """AES-256-GCM, bound to the tenant."""
+        nonce = os.urandom(12)
+        return nonce + AESGCM(self._key).encrypt(nonce, key, _bound(tenant_id))
+
+    async def unwrap(self, tenant_id: str, wrapped: bytes) -> bytes:
+        """Raises `KeyUnavailable` if it was wrapped for another tenant or by another key."""
+        try:
+            return AESGCM(self._key).decrypt(wrapped[:12], wrapped[12:], _bound(tenant_id))
+        except InvalidTag:
+            raise KeyUnavailable("the master key is not the one this tenant's key was wrapped with") from None
+
+    def login_secret(self) -> bytes | None:
+        """The key itself; passwords are derived from it one way."""
+        return self._key
+
+
+def _bound(tenant_id: str) -> bytes:
+    return b"muniment/tenant-key\x00" + tenant_id.encode()
+
+
+def find_master_keys(home: Path | None) -> MasterKeys:
+    """By `MUNIMENT_KEY_PROVIDER` (a plug-in), `MUNIMENT_MASTER_KEY`, `MUNIMENT_MASTER_KEY_FILE`, or the home's own file.
+
+    `home` is given when embedded: its file is made, with mode 600, on the first start.
+    Raises `KeyUnavailable` with what to set.
+    """
+    if provider := os.environ.get("MUNIMENT_KEY_PROVIDER"):
+        return _plugged_in(provider)
+    if encoded := os.environ.get("MUNIMENT_MASTER_KEY"):
+        return LocalMasterKeys(_decode(encoded, "MUNIMENT_MASTER_KEY"))
+    if path := os.environ.get("MUNIMENT_MASTER_KEY_FILE"):
+        return LocalMasterKeys(_read(Path(path)))
+    if home is not None:
+        path = home / "master.key"
+        _make(path)
+        return LocalMasterKeys(_read(path))
+    raise KeyUnavailable("no master key: set MUNIMENT_MASTER_KEY, MUNIMENT_MASTER_KEY_FILE or MUNIMENT_KEY_PROVIDER")
+
+
+def new_master_key() -> str:
+    """A fresh key in the form the settings take."""
+    return base64.b64encode(os.urandom(KEY_BYTES)).decode()
+
+
+def _plugged_in(name: str) -> MasterKeys:
+    for point in entry_points(group=PLUGIN_GROUP, name=name):
+        make = point.load()
+        return make()
+    raise InvalidInput(f"no installed package offers a key provider named {name}", field="MUNIMENT_KEY_PROVIDER")
+
+
+def _make(path: Path) -> None:
+    # Written whole beside its place and linked into it: two first starts agree on one key, a kill leaves no half.
+    if path.exists():
+        return
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(new_master_key() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        mode = path.stat().st_mode
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise KeyUnavailable(f"{path} can be read by others; run: chmod 600 '{path}'")
+        return _decode(path.read_text("ascii"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise KeyUnavailable(f"cannot read the master key file {path}") from error
+
+
+def _decode(encoded: str, place: str) -> bytes:
+    try:
+        return base64.b64decode(encoded.strip(), validate=True)
+    except binascii.Error:
+        raise KeyUnavailable(f"{place} does not hold a base64-encoded key") from None

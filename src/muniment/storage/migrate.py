@@ -1,0 +1,156 @@
+"""Migrations: numbered files, applied once each, forward only, by the owner of the tables."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import LiteralString, cast
+
+import psycopg
+from psycopg import AsyncConnection, sql
+
+from muniment.errors import SchemaMissing, SchemaNewer, StorageUnavailable
+from muniment.storage.address import Address
+from muniment.storage.session import TASKS
+
+# "muniment" as a number: only one migration of a database at a time.
+_LOCK = 0x6D756E69
+_FILE = re.compile(r"^(\d{4})_(\w+)\.sql$")
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One step of the schema."""
+
+    version: int
+    name: str
+    sql: str
+
+    @property
+    def digest(self) -> str:
+        """What was applied, so that a changed file is noticed."""
+        return sha256(self.sql.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class SchemaStatus:
+    """How far a database is."""
+
+    current: int
+    latest: int
+    pending: tuple[str, ...]
+    server: str
+    changed: tuple[str, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        """Whether this program can work on it."""
+        return self.current == self.latest
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """All steps this program knows, in order."""
+    folder = files("muniment.storage") / "migrations"
+    found = [(match, file) for file in folder.iterdir() if (match := _FILE.match(file.name))]
+    steps = [Migration(int(match[1]), match[2], file.read_text("utf-8")) for match, file in found]
+    return tuple(sorted(steps, key=lambda step: step.version))
+
+
+async def migrate(address: Address) -> tuple[str, ...]:
+    """Apply what is pending and give the names; raises `SchemaNewer` if the database is ahead of this program."""
+    async with await _connect(address) as connection:
+        await connection.execute("SET lock_timeout = '10s'")
+        await connection.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        await connection.execute("CREATE SCHEMA IF NOT EXISTS muniment")
+        await connection.execute(
+            "CREATE TABLE IF NOT EXISTS muniment.schema_migrations (version int PRIMARY KEY, name text NOT NULL,"
+            " digest text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+        )
+        applied = await _applied(connection)
+        _refuse_newer(max(applied, default=0))
+        done: list[str] = []
+        for step in migrations():
+            if step.version not in applied:
+                await _apply(connection, step)
+                done.append(f"{step.version:04d}_{step.name}")
+        if address.login_secret is not None:
+            await _set_passwords(connection, address)
+        return tuple(done)
+
+
+async def status(address: Address) -> SchemaStatus:
+    """How far the database is, as its owner sees it."""
+    async with await _connect(address) as connection:
+        try:
+            applied = await _applied(connection)
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+            applied = {}
+        row = await (await connection.execute("SELECT current_setting('server_version')")).fetchone()
+    return SchemaStatus(
+        current=max(applied, default=0),
+        latest=migrations()[-1].version,
+        pending=tuple(f"{m.version:04d}_{m.name}" for m in migrations() if m.version not in applied),
+        server=str(row[0]) if row else "",
+        changed=tuple(m.name for m in migrations() if applied.get(m.version, m.digest) != m.digest),
+    )
+
+
+async def require_ready(address: Address) -> None:
+    """Raises `SchemaMissing` or `SchemaNewer` unless the tasks' logins find the schema this program knows."""
+    try:
+        async with await AsyncConnection.connect(address.for_task("recall"), autocommit=True) as connection:
+            applied = await _applied(connection)
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, psycopg.errors.InsufficientPrivilege):
+        applied = {}
+    except psycopg.OperationalError as error:
+        if isinstance(error, psycopg.errors.InvalidAuthorizationSpecification) or "authentication failed" in str(error):
+            raise SchemaMissing(
+                "the logins of this database are not set up for this master key; run: muniment db migrate"
+            ) from error
+        raise StorageUnavailable("the database does not answer") from error
+    current = max(applied, default=0)
+    _refuse_newer(current)
+    if current < migrations()[-1].version:
+        raise SchemaMissing("the database is not migrated to this version; run: muniment db migrate")
+
+
+def _refuse_newer(current: int) -> None:
+    if current > migrations()[-1].version:
+        raise SchemaNewer(
+            f"the database is at schema {current}, this program knows {migrations()[-1].version}: "
+            "upgrade muniment, or open another database"
+        )
+
+
+async def _connect(address: Address) -> AsyncConnection:
+    try:
+        return await AsyncConnection.connect(address.for_owner(), autocommit=True, connect_timeout=5)
+    except psycopg.OperationalError as error:
+        raise StorageUnavailable("the database does not answer") from error
+
+
+async def _applied(connection: AsyncConnection) -> dict[int, str]:
+    cursor = await connection.execute("SELECT version, digest FROM muniment.schema_migrations")
+    return {int(version): str(digest) for version, digest in await cursor.fetchall()}
+
+
+async def _apply(connection: AsyncConnection, step: Migration) -> None:
+    async with connection.transaction():
+        await connection.execute("SET LOCAL search_path = muniment, public")
+        await connection.execute(cast("LiteralString", step.sql))
+        await connection.execute(
+            "INSERT INTO muniment.schema_migrations (version, name, digest) VALUES (%s, %s, %s)",
+            [step.version, step.name, step.digest],
+        )
+
+
+async def _set_passwords(connection: AsyncConnection, address: Address) -> None:
+    for task in TASKS:
+        # Hashed here, so that the password itself never reaches the server's log.
+        login = f"muniment_{task}"
+        hashed = connection.pgconn.encrypt_password(address.password(task).encode(), login.encode(), b"scram-sha-256")
+        await connection.execute(
+            sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(login), sql.Literal(hashed.decode()))
+        )

@@ -1,0 +1,37 @@
+-- The consent ledger, append-only: a revocation or a renewal is a new record that supersedes one before it.
+
+-- Two records cannot supersede the same one: of two officers at once one wins. `root_id` names the first of an
+-- unbroken chain of renewals; a memory keeps the root and lives as long as the chain's last record allows it.
+CREATE TABLE consents (
+  tenant_id    text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  consent_id   text COLLATE "C" NOT NULL,
+  seq          bigint NOT NULL,
+  action       text NOT NULL CHECK (action IN ('grant', 'revoke')),
+  subject      text COLLATE "C" NOT NULL,
+  purpose      text COLLATE "C" NOT NULL,
+  predicates   text[] COLLATE "C" NOT NULL,
+  labels       text[] COLLATE "C" NOT NULL,
+  basis        text COLLATE "C" NOT NULL,
+  captured_at  timestamptz NOT NULL,
+  valid_from   timestamptz NOT NULL,
+  valid_until  timestamptz NOT NULL DEFAULT 'infinity',
+  auditor_id   text COLLATE "C" NOT NULL,
+  supersedes   text COLLATE "C",
+  root_id      text COLLATE "C" NOT NULL,
+  evidence     bytea NOT NULL,
+  PRIMARY KEY (tenant_id, consent_id),
+  UNIQUE (tenant_id, supersedes),
+  UNIQUE (tenant_id, consent_id, subject),
+  UNIQUE (tenant_id, consent_id, root_id),
+  FOREIGN KEY (tenant_id, supersedes, subject) REFERENCES consents (tenant_id, consent_id, subject),
+  FOREIGN KEY (tenant_id, seq, captured_at) REFERENCES ticks (tenant_id, seq, at),
+  CHECK (valid_until > valid_from),
+  CHECK (action = 'grant' OR supersedes IS NOT NULL)
+);
+CREATE INDEX consents_by_subject ON consents (tenant_id, subject);
+CREATE INDEX consents_by_root ON consents (tenant_id, root_id);
+ALTER TABLE consents ENABLE ROW LEVEL SECURITY;
+ALTER TABLE consents FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON consents USING (tenant_id = current_setting('muniment.tenant', true));
+GRANT SELECT, INSERT ON consents TO muniment_privacy;
+GRANT SELECT ON consents TO muniment_writer, muniment_recall, muniment_auditor;

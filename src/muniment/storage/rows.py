@@ -1,0 +1,164 @@
+"""Rows as artifacts: what the database gives back, with its content opened, as the types of `model`."""
+
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from muniment.model.candidate import Candidate, Scope
+from muniment.model.capture import Capture, Content
+from muniment.model.consent import Consent
+from muniment.model.contradiction import Contradiction
+from muniment.model.events import Event
+from muniment.model.promoted import PromotedMemory
+from muniment.model.proposal import ContradictionCheck, Proposal, Verdict, status_of
+from muniment.storage.session import Row
+
+
+def fact_content(text: str, value: Any, evidence_refs: tuple[str, ...]) -> bytes:
+    """What is sealed of a candidate and of a memory."""
+    return to_json({"text": text, "value": value, "evidence_refs": evidence_refs})
+
+
+def scope_of(row: Row) -> Scope:
+    """'' and null both stand for "none"."""
+    return Scope(
+        user_id=row["user_id"] or None,
+        session_id=row["session_id"] or None,
+        workflow_id=row["workflow_id"] or None,
+        intent_id=row["intent_id"] or None,
+        qualifiers=row["qualifiers"] or {},
+    )
+
+
+def capture_of(row: Row, content: bytes | None) -> Capture:
+    """A capture, with its content where it was opened."""
+    taken = {name: row[name] for name in Capture.model_fields if name in row and name not in ("content", "qualifiers")}
+    opened = Content.model_validate(from_json(content)) if content is not None else None
+    return Capture(**taken, qualifiers=row["qualifiers"] or {}, content=opened)
+
+
+def candidate_of(row: Row, content: bytes) -> Candidate:
+    """A candidate with its content."""
+    fact = from_json(content)
+    return Candidate(
+        candidate_id=row["candidate_id"],
+        tenant_id=row["tenant_id"],
+        capture_id=row["capture_id"],
+        author=row["author"],
+        source=row["source"],
+        write_class=row["class"],
+        entity=row["entity"],
+        predicate=row["predicate"],
+        value=fact["value"],
+        text=fact["text"],
+        evidence_refs=tuple(fact["evidence_refs"]),
+        raw_confidence=row["raw_confidence"],
+        confidence=row["confidence"],
+        classification=row["classification"],
+        subject=row["subject"],
+        scope=scope_of(row),
+        trust=row["trust"],
+        consent_id=row["consent_id"],
+        extractor=row["extractor"],
+        edits=row["edits"],
+        editor=row["editor"],
+    )
+
+
+def verdict_of(row: Row, note: bytes | None) -> Verdict:
+    """A verdict with its note."""
+    taken = {name: row[name] for name in Verdict.model_fields if name in row and name != "note"}
+    return Verdict(**taken, note=note.decode() if note is not None else None)
+
+
+def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -> Proposal:
+    """A proposal: its status, tier, priority and assignee follow from its verdicts."""
+    overrides = [verdict for verdict in verdicts if verdict.action in ("override", "approve")]
+    tier = next((v.tier for v in reversed(overrides) if v.tier is not None), row["tier_derived"])
+    priority = next((v.priority for v in reversed(overrides) if v.priority is not None), row["priority"])
+    holding = next((v for v in reversed(verdicts) if v.action in ("assign", "release")), None)
+    duplicate_of = next((v.memory_id for v in verdicts if v.action == "duplicate"), None)
+    contradicts: tuple[str, ...] = tuple(row["contradicts"])
+    return Proposal(
+        proposal_id=row["proposal_id"],
+        tenant_id=candidate.tenant_id,
+        seq=row["proposal_seq"],
+        candidate=candidate,
+        write_class=row["class"],
+        tier_target=tier,
+        tier_derived=row["tier_derived"],
+        priority=priority,
+        confidence=candidate.confidence,
+        trust=candidate.trust,
+        risk=row["risk"],
+        consent_check=row["consent_check"],
+        contradiction_check=ContradictionCheck(
+            existing=duplicate_of or (contradicts[0] if contradicts else None),
+            verdict="duplicate" if duplicate_of else "contradicts" if contradicts else "no_conflict",
+            others=contradicts[1:],
+        ),
+        duplicate_check=duplicate_of,
+        auto_promote_eligible=row["auto_eligible"],
+        human_reasons=tuple(row["human_reasons"]),
+        sensitive=row["sensitive"],
+        enqueued_at=row["enqueued_at"],
+        due_at=row["due_at"],
+        status=status_of(tuple(v.action for v in verdicts)),
+        assignee=holding.assignee if holding is not None else None,
+        verdicts=verdicts,
+        memory_id=row["memory_id"],
+        pack=row["pack"],
+        edit_of=row["edit_of"],
+    )
+
+
+def memory_of(row: Row, content: bytes) -> PromotedMemory:
+    """A promoted memory with its content."""
+    fact = from_json(content)
+    skipped = ("scope", "expires_at", "editor", "write_class", "text", "value", "evidence_refs")
+    taken = {name: row[name] for name in PromotedMemory.model_fields if name in row and name not in skipped}
+    return PromotedMemory(
+        **taken,
+        write_class=row["class"],
+        scope=scope_of(row),
+        expires_at=row["ends_at"],
+        editor=row["editors"][-1] if row["editors"] else None,
+        text=fact["text"],
+        value=fact["value"],
+        evidence_refs=tuple(fact["evidence_refs"]),
+    )
+
+
+def consent_of(row: Row, evidence_refs: tuple[str, ...] = ()) -> Consent:
+    """A record of the ledger; its state at a moment is for policy to say."""
+    return Consent(
+        consent_id=row["consent_id"],
+        tenant_id=row["tenant_id"],
+        seq=row["seq"],
+        action=row["action"],
+        subject=row["subject"],
+        purpose=row["purpose"],
+        predicates_allowed=tuple(row["predicates"]),
+        data_classifications_allowed=tuple(row["labels"]),
+        basis=row["basis"],
+        captured_at=row["captured_at"],
+        valid_from=row["valid_from"],
+        valid_until=row["ends_at"],
+        evidence_refs=evidence_refs,
+        auditor_id=row["auditor_id"],
+        supersedes=row["supersedes"],
+        root_id=row["root_id"],
+        superseded_by=row["superseded_by"],
+        revoked_at=row["revoked_at"],
+    )
+
+
+def contradiction_of(row: Row) -> Contradiction:
+    """A contradiction, open or closed."""
+    return Contradiction(**{name: row[name] for name in Contradiction.model_fields})
+
+
+def event_of(row: Row) -> Event:
+    """An event of the log."""
+    taken = {name: row[name] for name in Event.model_fields if name != "data"}
+    return Event(**taken, data=from_json(row["body"]))

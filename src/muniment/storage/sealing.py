@@ -1,0 +1,141 @@
+"""Sealing: content under its subject's data key, data keys under the tenant's key, that one under the master key.
+
+Every ciphertext is bound to its tenant, holder, place (table and column) and row: moved anywhere else it does
+not open. Subjects' keys are never cached, so that destroying one acts at once; tenants' keys are, some thousand.
+"""
+
+import hmac
+import os
+from collections import OrderedDict
+from collections.abc import Iterable
+from hashlib import sha256
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from muniment.errors import SealBroken
+from muniment.storage.master import KEY_BYTES, MasterKeys
+from muniment.storage.session import Transaction
+
+_FORMAT = b"\x01"
+_NONCE = 12
+_TENANTS_CACHED = 4096
+
+
+class SubjectKey:
+    """The opened data key of one holder."""
+
+    __slots__ = ("_bound", "_cipher", "_key")
+
+    def __init__(self, tenant_id: str, holder: str, key: bytes) -> None:
+        self._key = key
+        self._cipher = AESGCM(key)
+        self._bound = f"{tenant_id}\x00{holder}\x00"
+
+    def seal(self, place: str, row_id: str, content: bytes) -> bytes:
+        """Seal content for that place (`table.column`) and row."""
+        nonce = os.urandom(_NONCE)
+        return _FORMAT + nonce + self._cipher.encrypt(nonce, content, self._binding(place, row_id))
+
+    def open(self, place: str, row_id: str, sealed: bytes) -> bytes:
+        """Open it; raises `SealBroken` if it was changed, moved, or sealed under another key."""
+        try:
+            if sealed[:1] != _FORMAT:
+                raise SealBroken("sealed content has an unknown format")
+            return self._cipher.decrypt(sealed[1 : 1 + _NONCE], sealed[1 + _NONCE :], self._binding(place, row_id))
+        except (InvalidTag, ValueError):
+            raise SealBroken(f"the content of {row_id} does not open: it was changed, moved or erased") from None
+
+    def digest(self, content: bytes) -> bytes:
+        """A keyed hash, for comparing without keeping; it means nothing once the key is gone."""
+        return hmac.digest(self._key, b"muniment/digest\x00" + content, sha256)
+
+    def _binding(self, place: str, row_id: str) -> bytes:
+        # INVARIANT: no part can hold the separator; names are checked for control characters.
+        return f"{self._bound}{place}\x00{row_id}".encode()
+
+
+class TenantKeys:
+    """The opened keys of one tenant, by version."""
+
+    def __init__(self, tenant_id: str, keys: dict[int, bytes]) -> None:
+        self._tenant_id = tenant_id
+        self._ciphers = {version: AESGCM(key) for version, key in keys.items()}
+        self.current = max(keys)
+
+    def knows(self, version: int) -> bool:
+        """Whether it was opened with that version."""
+        return version in self._ciphers
+
+    def new_subject(self, holder: str) -> bytes:
+        """A fresh data key for the holder, wrapped."""
+        nonce = os.urandom(_NONCE)
+        return nonce + self._ciphers[self.current].encrypt(nonce, os.urandom(KEY_BYTES), self._binding(holder))
+
+    def subject(self, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
+        """Open a holder's data key; raises `SealBroken` when it is gone or not this holder's."""
+        if wrapped is None:
+            raise SealBroken("the key of this subject was destroyed")
+        try:
+            key = self._ciphers[version].decrypt(wrapped[:_NONCE], wrapped[_NONCE:], self._binding(holder))
+        except (InvalidTag, KeyError):
+            raise SealBroken("the key of this subject does not open") from None
+        return SubjectKey(self._tenant_id, holder, key)
+
+    def _binding(self, holder: str) -> bytes:
+        return f"muniment/subject-key\x00{self._tenant_id}\x00{holder}".encode()
+
+
+class Vault:
+    """Opens keys inside a transaction."""
+
+    def __init__(self, master: MasterKeys) -> None:
+        self._master = master
+        self._tenants: OrderedDict[str, TenantKeys] = OrderedDict()
+
+    async def tenant(self, tx: Transaction, *, version: int | None = None) -> TenantKeys | None:
+        """The tenant's keys, or None for a tenant that never wrote anything."""
+        known = self._tenants.get(tx.tenant_id)
+        if known is not None and (version is None or known.knows(version)):
+            self._tenants.move_to_end(tx.tenant_id)
+            return known
+        rows = await tx.rows("tenant.keys")
+        if not rows:
+            return None
+        opened = {row["version"]: await self._master.unwrap(tx.tenant_id, row["wrapped"]) for row in rows}
+        keys = self._tenants[tx.tenant_id] = TenantKeys(tx.tenant_id, opened)
+        if len(self._tenants) > _TENANTS_CACHED:
+            self._tenants.popitem(last=False)
+        return keys
+
+    async def create_tenant_key(self, tx: Transaction) -> None:
+        """Give the tenant its first key, unless it has one or another process gives it one now."""
+        wrapped = await self._master.wrap(tx.tenant_id, os.urandom(KEY_BYTES))
+        await tx.do("tenant.add_key", wrapped=wrapped)
+
+    async def keys(self, tx: Transaction, holders: Iterable[str], *, make: bool = False) -> dict[str, SubjectKey]:
+        """The data keys of those holders; missing ones are made when asked, else left out.
+
+        Holders are created in sorted order, so that two writers never wait for each other in a ring.
+        """
+        wanted = sorted(set(holders))
+        found = {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=wanted)}
+        missing = [holder for holder in wanted if holder not in found]
+        if missing and make:
+            tenant = await self.tenant(tx)
+            assert tenant is not None, "the tenant was not opened"
+            new = [(holder, tenant.new_subject(holder)) for holder in missing]
+            await tx.insert_many("tenant.add_subjects", new, key_version=tenant.current)
+            # Another writer may have been first: what counts is what stands there now.
+            found |= {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=missing)}
+        opened: dict[str, SubjectKey] = {}
+        for holder, row in found.items():
+            opened[holder] = await self.open_key(tx, holder, row["wrapped_key"], row["key_version"])
+        return opened
+
+    async def open_key(self, tx: Transaction, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
+        """Open a wrapped data key that a statement brought along."""
+        tenant = await self.tenant(tx, version=version)
+        if tenant is None:
+            raise SealBroken("this tenant has no keys")
+        return tenant.subject(holder, wrapped, version)

@@ -1,0 +1,250 @@
+"""The one way to the database: a transaction of one tenant, as the login of one task.
+
+No tenant, no connection. The program never runs as the owner of the tables; each task has a login of its own
+with just the privileges it needs, and forced row-level security holds it to the tenant of the transaction.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Literal, LiteralString, cast
+
+import psycopg
+from psycopg import AsyncConnection, AsyncRawCursor, sql
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
+from pydantic_core import to_json
+
+from muniment.errors import Conflict, StorageUnavailable
+from muniment.model.events import EventType
+from muniment.model.ids import make_ids
+from muniment.storage.address import Address
+from muniment.storage.statements import CHUNKS, many, statement
+
+Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
+TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
+Row = dict[str, Any]
+
+# A transaction that waits for a lock longer than this is told that somebody else is at it.
+LOCK_TIMEOUT_SECONDS = 10
+CONNECT_TIMEOUT_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Tick:
+    """The tenant's number and time of one transaction."""
+
+    seq: int
+    at: datetime
+
+
+@dataclass
+class Transaction:
+    """An open transaction of one tenant, for one task, at one moment."""
+
+    tenant_id: str
+    task: Task
+    now: datetime
+    _connection: AsyncConnection[Row]
+    _events: list[tuple[EventType, str, dict[str, Any]]] = field(default_factory=list)
+    _tick: Tick | None = None
+
+    async def rows(self, name: str, **parameters: Any) -> list[Row]:
+        """Run a named statement and give its rows. `tenant_id` and `now` are always there to be used."""
+        cursor = await self._run(name, parameters)
+        return await cursor.fetchall()
+
+    async def row(self, name: str, **parameters: Any) -> Row | None:
+        """Run a named statement and give its first row."""
+        cursor = await self._run(name, parameters)
+        return await cursor.fetchone()
+
+    async def do(self, name: str, **parameters: Any) -> int:
+        """Run a named statement and give the number of rows it touched."""
+        cursor = await self._run(name, parameters)
+        return cursor.rowcount
+
+    async def insert_many(self, name: str, rows: Iterable[Sequence[Any]], **shared: Any) -> None:
+        """Insert many rows, given as sequences in the order of the statement's `each`.
+
+        The rows may be a generator: while the server inserts a chunk the next is being made.
+        """
+        shared_arguments = statement(name).arguments(shared | {"tenant_id": self.tenant_id, "now": self.now})
+        chunk: list[Sequence[Any]] = []
+        async with self._connection.pipeline():
+            cursor = AsyncRawCursor(self._connection)
+            for row in rows:
+                chunk.append(row)
+                if len(chunk) == CHUNKS[0]:
+                    await _insert(cursor, name, shared_arguments, chunk)
+                    chunk.clear()
+            while chunk:
+                size = next(size for size in CHUNKS if size <= len(chunk))
+                await _insert(cursor, name, shared_arguments, chunk[:size])
+                del chunk[:size]
+
+    async def tick(self) -> Tick:
+        """Take the tenant's next number, once per transaction.
+
+        INVARIANT: this is the transaction's last lock: whatever else it locks or may wait for comes before.
+        """
+        if self._tick is None:
+            clock = await self.row("tenant.tick")
+            assert clock is not None, "the tenant was not opened"
+            self._tick = Tick(clock["seq"], clock["at"])
+            await self.do("tenant.record_tick", seq=clock["seq"], at=clock["at"], prev_at=clock["prev_at"])
+        return self._tick
+
+    def emit(self, type_: EventType, actor: str, /, **data: Any) -> None:
+        """Note an event of this transaction; it is written with the tick, before the commit."""
+        self._events.append((type_, actor, data))
+
+    async def write_events(self) -> None:
+        """Write what was emitted; called by the session at the end."""
+        if not self._events:
+            return
+        tick = await self.tick()
+        ids = make_ids("evt", len(self._events), tick.at)
+        rows = [
+            (n, ids[n], type_, actor, to_json(data))
+            for n, (type_, actor, data) in enumerate(self._events)
+        ]
+        self._events.clear()
+        if len(rows) == 1:
+            (n, event_id, type_, actor, body) = rows[0]
+            await self.do("tenant.event", seq=tick.seq, at=tick.at, n=n, event_id=event_id, type=type_, actor=actor, body=body)
+        else:
+            await self.insert_many("tenant.events", rows, seq=tick.seq, at=tick.at)
+
+    async def _run(self, name: str, parameters: dict[str, Any]) -> AsyncRawCursor[Row]:
+        found = statement(name)
+        given = parameters | {"tenant_id": self.tenant_id, "now": self.now}
+        cursor = AsyncRawCursor(self._connection)
+        await cursor.execute(cast("LiteralString", found.sql), found.arguments(given), prepare=True)
+        return cursor
+
+
+async def _insert(cursor: AsyncRawCursor[Row], name: str, shared: list[Any], rows: list[Sequence[Any]]) -> None:
+    arguments = shared.copy()
+    for row in rows:
+        arguments.extend(row)
+    await cursor.execute(cast("LiteralString", many(name, len(rows))), arguments, prepare=True)
+
+
+class Storage:
+    """Pools of connections, one per task, opened when first used."""
+
+    def __init__(self, address: Address, *, max_connections: int = 8) -> None:
+        self._address = address
+        self._max_connections = max_connections
+        self._pools: dict[Task, AsyncConnectionPool[AsyncConnection[Row]]] = {}
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for pool in self._pools.values():
+            await pool.close()
+        self._pools.clear()
+
+    @asynccontextmanager
+    async def transaction(self, tenant_id: str, task: Task, now: datetime) -> AsyncGenerator[Transaction]:
+        """A transaction of that tenant as that task's login: committed at the end, rolled back on an error.
+
+        Raises `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
+        """
+        with _translated():
+            pool = await self._pool(task)
+            connection = await self._begin(pool, tenant_id, task)
+            try:
+                transaction = Transaction(tenant_id, task, now, connection)
+                yield transaction
+                await transaction.write_events()
+                await connection.execute("COMMIT")
+            except BaseException:
+                await _roll_back(connection)
+                raise
+            finally:
+                await pool.putconn(connection)
+
+    async def _begin(
+        self, pool: AsyncConnectionPool[AsyncConnection[Row]], tenant_id: str, task: Task
+    ) -> AsyncConnection[Row]:
+        # A connection that died since its last use is noticed here, where nothing has been done yet.
+        opening = _opening(tenant_id, task == "recall")
+        for _ in range(self._max_connections + 1):
+            connection = await pool.getconn()
+            try:
+                await connection.execute(cast("LiteralString", opening))
+            except psycopg.OperationalError:
+                await connection.close()
+                await pool.putconn(connection)
+            except BaseException:
+                await connection.close()
+                await pool.putconn(connection)
+                raise
+            else:
+                return connection
+        raise StorageUnavailable("the database does not answer")
+
+    async def _pool(self, task: Task) -> AsyncConnectionPool[AsyncConnection[Row]]:
+        pool = self._pools.get(task)
+        if pool is not None and not pool.closed:
+            return pool
+        if pool is None:
+            pool = AsyncConnectionPool(
+                conninfo=self._address.for_task(task),
+                connection_class=AsyncConnection[Row],
+                kwargs={"autocommit": True, "row_factory": dict_row},
+                configure=_configure,
+                min_size=0,
+                max_size=self._max_connections,
+                timeout=CONNECT_TIMEOUT_SECONDS,
+                max_idle=120,
+                reconnect_timeout=1,
+                open=False,
+                name=task,
+            )
+            # Opening a pool that is open already does nothing, so two first callers need no lock.
+            self._pools[task] = pool
+        await pool.open()
+        return pool
+
+
+async def _configure(connection: AsyncConnection[Row]) -> None:
+    connection.prepared_max = 200
+
+
+@lru_cache(maxsize=4096)
+def _opening(tenant_id: str, reading: bool) -> str:
+    # SET LOCAL with a literal, not set_config(): the latter is not carried to the workers of a cluster.
+    level = " ISOLATION LEVEL REPEATABLE READ" if reading else ""
+    return f"BEGIN{level}; SET LOCAL muniment.tenant = {sql.quote(tenant_id)}"
+
+
+async def _roll_back(connection: AsyncConnection[Row]) -> None:
+    if connection.closed or connection.broken:
+        return
+    try:
+        await connection.execute("ROLLBACK")
+    except psycopg.Error:
+        await connection.close()
+
+
+class _translated:  # noqa: N801  reads as a word at its one place
+    """Turn the driver's errors into ours, told apart by class (SQLSTATE), never by text."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        match error:
+            case psycopg.errors.DeadlockDetected() | psycopg.errors.LockNotAvailable() | psycopg.errors.SerializationFailure():
+                raise Conflict("somebody else is changing the same thing; try again") from error
+            case psycopg.errors.UndefinedTable() | psycopg.errors.InvalidSchemaName():
+                from muniment.errors import SchemaMissing
+
+                raise SchemaMissing("the database lacks tables of this version; run: muniment db migrate") from error
+            case PoolTimeout() | TooManyRequests() | psycopg.OperationalError():
+                raise StorageUnavailable("the database does not answer") from error
+            case _:
+                return

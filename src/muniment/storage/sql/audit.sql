@@ -1,0 +1,38 @@
+-- Reading back: one memory with its papers, its trail, and the event log.
+
+-- name: memory
+SELECT m.tenant_id, m.memory_id, m.candidate_id, m.proposal_id, m.verdict_id, m.capture_id, m.born_seq, m.promoted_at,
+  nullif(m.expires_at, 'infinity') AS ends_at, m.class, m.entity, m.predicate, m.classification, m.sensitive, m.tier, m.priority,
+  m.confidence, m.trust, m.holder, m.subject, m.user_id, m.session_id, m.workflow_id, m.intent_id, m.qualifiers, m.decision_key,
+  m.consent_id, m.pack, m.ontology_version, m.kind, m.origin, m.source, m.author, m.editors, m.approver, m.captured_at,
+  m.observed_at, b.content, s.wrapped_key, s.key_version,
+  r.seq AS dead_seq, r.retracted_at, r.retracted_by, r.reason AS retraction_reason, r.superseded_by
+FROM memories m
+JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+LEFT JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
+LEFT JOIN retractions r ON r.tenant_id = m.tenant_id AND r.memory_id = m.memory_id
+WHERE m.tenant_id = :tenant_id AND m.memory_id = :memory_id
+
+-- name: candidates
+-- The candidate and all those it is an edit of, the first first.
+WITH RECURSIVE line AS (
+  SELECT c.*, 0 AS back FROM candidates c WHERE c.tenant_id = :tenant_id AND c.candidate_id = :candidate_id
+  UNION ALL
+  SELECT c.*, line.back + 1 FROM line JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = line.edits
+)
+SELECT * FROM line ORDER BY back DESC
+
+-- name: proposals_of
+-- Their proposals.
+SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND candidate_id = ANY (:candidate_ids) ORDER BY seq
+
+-- name: recalls_with
+-- The recalls that returned a memory, the latest first.
+SELECT recall_id FROM recalls WHERE tenant_id = :tenant_id AND :memory_id = ANY (result_ids) ORDER BY at DESC LIMIT :count
+
+-- name: events_of
+-- The events of those transactions.
+SELECT * FROM events WHERE tenant_id = :tenant_id AND seq = ANY (:seqs) ORDER BY seq, n
+
+-- name: events
+SELECT * FROM events WHERE tenant_id = :tenant_id AND seq > :after ORDER BY seq, n LIMIT :count

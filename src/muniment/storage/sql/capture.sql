@@ -1,0 +1,26 @@
+-- Stage 1, capture: everything that comes in, append-only.
+
+-- name: claim_keys
+-- Take idempotency keys; those already taken stay as they are.
+-- each: key, capture_id, digest
+INSERT INTO idempotency_keys (tenant_id, key, capture_id, digest)
+VALUES (:tenant_id, :key, :capture_id, :digest) ON CONFLICT DO NOTHING
+
+-- name: claimed_keys
+-- Who holds those keys now, with what is needed to answer a repeated request.
+SELECT k.key, k.capture_id, k.digest, c.seq, c.captured_at
+FROM idempotency_keys k
+LEFT JOIN captures c ON c.tenant_id = k.tenant_id AND c.capture_id = k.capture_id
+WHERE k.tenant_id = :tenant_id AND k.key = ANY (:keys)
+
+-- name: insert
+-- each: capture_id, kind, classification, holder, subject, user_id, session_id, run_id, recall_id, intent_id, workflow_id, decision_key, qualifiers, origin, observed_at, content
+INSERT INTO captures (tenant_id, seq, author, source, captured_at, pack, ontology_version,
+  capture_id, kind, classification, holder, subject, user_id, session_id, run_id, recall_id, intent_id, workflow_id,
+  decision_key, qualifiers, origin, observed_at, content)
+VALUES (:tenant_id, :seq, :author, :source, :at, :pack, :ontology_version,
+  :capture_id, :kind, :classification, :holder, :subject, :user_id, :session_id, :run_id, :recall_id, :intent_id, :workflow_id,
+  :decision_key, :qualifiers, :origin, :observed_at, :content)
+
+-- name: one
+SELECT * FROM captures WHERE tenant_id = :tenant_id AND capture_id = :capture_id

@@ -1,0 +1,63 @@
+-- Stage 3, review: the queue and the verdicts.
+
+-- name: enqueue
+-- each: proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of
+INSERT INTO proposals (tenant_id, seq, enqueued_at,
+  proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of)
+VALUES (:tenant_id, :seq, :at,
+  :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :edit_of)
+
+-- name: lock
+-- Two people on one proposal pass one after the other.
+SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = :proposal_id FOR UPDATE
+
+-- name: some
+-- Proposals with their candidates, by id.
+SELECT p.tenant_id, p.proposal_id, p.seq AS proposal_seq, p.class, p.tier_derived, p.priority, p.risk, p.sensitive, p.consent_check,
+  p.contradicts, p.auto_eligible, p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of,
+  c.candidate_id, c.capture_id, c.capture_seq, c.author, c.source, c.entity, c.predicate, c.classification, c.holder, c.subject,
+  c.user_id, c.session_id, c.workflow_id, c.intent_id, c.qualifiers, c.raw_confidence, c.confidence, c.trust, c.consent_id,
+  c.extractor, c.ordinal, c.edits, c.editor, c.editors, c.content, m.memory_id
+FROM proposals p
+JOIN candidates c ON c.tenant_id = p.tenant_id AND c.candidate_id = p.candidate_id
+LEFT JOIN memories m ON m.tenant_id = p.tenant_id AND m.proposal_id = p.proposal_id
+WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids)
+
+-- name: list
+-- The queue by due time. A proposal is open while no verdict ended it; `held` ones are open too.
+SELECT p.proposal_id
+FROM proposals p
+WHERE p.tenant_id = :tenant_id
+  AND (:write_class::text IS NULL OR p.class = :write_class)
+  AND (p.due_at, p.proposal_id) > (
+    coalesce((SELECT a.due_at FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after), '-infinity'), :after)
+  AND (:closed OR NOT EXISTS (
+    SELECT FROM verdicts v WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id
+      AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')))
+ORDER BY p.due_at, p.proposal_id
+LIMIT :count
+
+-- name: auto_promotable
+-- What policy alone may promote and has not yet.
+SELECT p.proposal_id
+FROM proposals p
+WHERE p.tenant_id = :tenant_id AND p.auto_eligible
+  AND NOT EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id)
+ORDER BY p.seq, p.proposal_id
+LIMIT :count
+
+-- name: verdicts
+SELECT * FROM verdicts WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY seq, verdict_id
+
+-- name: decide
+INSERT INTO verdicts (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at, pack, reason, tier, priority,
+  assignee, memory_id, holder, note)
+VALUES (:tenant_id, :verdict_id, :proposal_id, :seq, :action, :by, :by_kind, :at, :pack, :reason, :tier, :priority,
+  :assignee, :memory_id, :holder, :note)
+
+-- name: of_capture
+-- The proposals that came out of a capture.
+SELECT p.proposal_id FROM proposals p
+JOIN candidates c ON c.tenant_id = p.tenant_id AND c.candidate_id = p.candidate_id
+WHERE p.tenant_id = :tenant_id AND c.capture_id = :capture_id
+ORDER BY p.seq, p.proposal_id

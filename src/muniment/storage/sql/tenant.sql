@@ -1,0 +1,62 @@
+-- Tenants: their keys, their clock, their events, their packs.
+
+-- name: add
+INSERT INTO tenants (tenant_id, created_at) VALUES (:tenant_id, :now) ON CONFLICT DO NOTHING
+
+-- name: add_clock
+INSERT INTO tenant_clock (tenant_id) VALUES (:tenant_id) ON CONFLICT DO NOTHING
+
+-- name: add_key
+INSERT INTO tenant_keys (tenant_id, version, wrapped, created_at)
+VALUES (:tenant_id, 1, :wrapped, :now) ON CONFLICT DO NOTHING
+
+-- name: keys
+SELECT version, wrapped FROM tenant_keys WHERE tenant_id = :tenant_id
+
+-- name: subject_keys
+-- The wrapped data keys of those holders.
+SELECT holder, wrapped_key, key_version FROM subjects WHERE tenant_id = :tenant_id AND holder = ANY (:holders)
+
+-- name: add_subjects
+-- each: holder, wrapped_key
+INSERT INTO subjects (tenant_id, holder, wrapped_key, key_version, created_at)
+VALUES (:tenant_id, :holder, :wrapped_key, :key_version, :now) ON CONFLICT DO NOTHING
+
+-- name: tick
+-- The next number. Time never runs backwards, whatever the caller's clock says.
+UPDATE tenant_clock SET seq = seq + 1, prev_at = at, at = greatest(at, :now)
+WHERE tenant_id = :tenant_id
+RETURNING seq, at, prev_at
+
+-- name: record_tick
+INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid)
+VALUES (:tenant_id, :seq, :at, nullif(:seq::bigint - 1, 0), :prev_at, pg_current_xact_id())
+
+-- name: event
+INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body)
+VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body)
+
+-- name: events
+-- each: n, event_id, type, actor, body
+INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body)
+VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body)
+
+-- name: pack
+SELECT pack, digest, document, registered_at, registered_by FROM packs WHERE tenant_id = :tenant_id AND pack = :pack
+
+-- name: list_packs
+SELECT pack, digest, document, registered_at, registered_by FROM packs WHERE tenant_id = :tenant_id ORDER BY seq
+
+-- name: add_pack
+-- One registration wins; the other finds the row.
+INSERT INTO packs (tenant_id, pack, pack_id, version, ontology_version, digest, document, seq, registered_at, registered_by)
+VALUES (:tenant_id, :pack, :pack_id, :version, :ontology_version, :digest, :document, :seq, :at, :by)
+
+-- name: add_labels
+-- each: label, rank, sensitive
+INSERT INTO pack_labels (tenant_id, pack, label, rank, sensitive)
+VALUES (:tenant_id, :pack, :label, :rank, :sensitive)
+
+-- name: all_tenants
+-- For the jobs: which tenants there are.
+SELECT tenant_id FROM tenants ORDER BY tenant_id

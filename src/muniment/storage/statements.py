@@ -1,0 +1,84 @@
+"""SQL lives in sql/<stage>.sql, each statement named and described; here it is loaded, once.
+
+A statement begins with `-- name: <name>` and is called `<stage>.<name>`. Parameters are written `:name`.
+One that says `-- each: a, b` inserts many rows: its VALUES group is repeated per row, the parameters listed
+are given per row, all others once for the whole statement.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+_HEAD = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_EACH = re.compile(r"^-- each: (.+)$", re.MULTILINE)
+_COMMENT = re.compile(r"^--.*$", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+_VALUES = re.compile(r"\bVALUES\s*(\(.*?\))\s*(ON CONFLICT.*|RETURNING.*)?$", re.DOTALL)
+
+# Rows per statement of a many-row insert: few shapes, so that each is planned once per connection.
+CHUNKS = (64, 16, 4, 1)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One named statement in the server's own parameter style."""
+
+    name: str
+    sql: str
+    parameters: tuple[str, ...]
+    each: tuple[str, ...] = ()
+
+    def arguments(self, given: dict[str, Any]) -> list[Any]:
+        """The values in the order of the statement's parameters; raises KeyError for one not given."""
+        return [given[name] for name in self.parameters]
+
+
+@cache
+def statement(name: str) -> Statement:
+    """The statement of that name; raises KeyError if there is none."""
+    stage, _, short = name.partition(".")
+    text, each = _stage(stage)[short]
+    if each:
+        return Statement(name, "", tuple(n for n in _names(text) if n not in each), each)
+    order = _names(text)
+    return Statement(name, _numbered(text, {n: f"${place}" for place, n in enumerate(order, 1)}), order)
+
+
+@cache
+def many(name: str, rows: int) -> str:
+    """The SQL of a many-row insert for that number of rows: shared parameters first, then each row's."""
+    stage, _, short = name.partition(".")
+    text, each = _stage(stage)[short]
+    shared = statement(name).parameters
+    found = _VALUES.search(text)
+    assert found is not None, f"{name} has no VALUES group"
+    numbers = {n: f"${place}" for place, n in enumerate(shared, 1)}
+    groups: list[str] = []
+    for row in range(rows):
+        first = len(shared) + row * len(each) + 1
+        groups.append(_numbered(found[1], numbers | {n: f"${first + place}" for place, n in enumerate(each)}))
+    tail = _numbered(found[2] or "", numbers)
+    return f"{_numbered(text[: found.start(1)], numbers)}{', '.join(groups)} {tail}"
+
+
+@cache
+def _stage(stage: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    text = (files("muniment.storage") / "sql" / f"{stage}.sql").read_text("utf-8")
+    parts = _HEAD.split(text)
+    loaded: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for name, body in zip(parts[1::2], parts[2::2], strict=True):
+        each = _EACH.search(body)
+        names = tuple(n.strip() for n in each[1].split(",")) if each else ()
+        assert name not in loaded, f"{stage}.{name} stands twice"
+        loaded[name] = (_COMMENT.sub("", body).strip().rstrip(";"), names)
+    return loaded
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_PARAMETER.findall(text)))
+
+
+def _numbered(text: str, numbers: dict[str, str]) -> str:
+    return _PARAMETER.sub(lambda found: numbers[found[1]], text)

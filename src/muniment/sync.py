@@ -1,0 +1,268 @@
+"""Fabric: the blocking face of AsyncFabric, with the same methods; no logic of its own."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any, ParamSpec, Self, TypeVar, Unpack
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from muniment.fabric import AsyncFabric
+from muniment.fabric.core import Progress
+from muniment.fabric.groups import AsyncConsents, AsyncContradictions, AsyncPacks
+from muniment.fabric.inputs import CaptureFields, ConsentFields, ProposeFields
+from muniment.fabric.queue import AsyncQueue, EditFields
+from muniment.fabric.settings import Clock
+from muniment.governance.packs import RegisteredPack
+from muniment.model.candidate import Consolidation, Refusal
+from muniment.model.consent import Consent
+from muniment.model.context import Asker, RunContext
+from muniment.model.contradiction import Contradiction
+from muniment.model.events import Event
+from muniment.model.fields import Tier, WriteClass
+from muniment.model.promoted import PromotedMemory, RetractionReason
+from muniment.model.proposal import Proposal
+from muniment.model.recall import Recall
+from muniment.model.trail import Trail
+from muniment.pack import Pack
+from muniment.pipeline.capture import Receipt
+from muniment.storage.master import MasterKeys
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class _Blocking:
+    """Runs coroutines of one event loop from any thread."""
+
+    def __init__(self, portal: BlockingPortal) -> None:
+        self._portal = portal
+
+    def _wait(self, method: Callable[_P, Awaitable[_T]], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return self._portal.call(partial(method, *args, **kwargs))
+
+
+class Queue(_Blocking):
+    """Proposals by due time; every action is a verdict of a named person."""
+
+    def __init__(self, portal: BlockingPortal, queue: AsyncQueue) -> None:
+        super().__init__(portal)
+        self._queue = queue
+
+    def list(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> list[Proposal]:
+        """See `AsyncQueue.list`."""
+        return self._wait(
+            self._queue.list, asker, write_class=write_class, closed=closed, limit=limit, after=after
+        )
+
+    def get(self, asker: Asker, proposal_id: str) -> Proposal:
+        """See `AsyncQueue.get`."""
+        return self._wait(self._queue.get, asker, proposal_id)
+
+    def approve(
+        self, asker: Asker, proposal_id: str, *, note: str | None = None, supersedes: str | None = None
+    ) -> Proposal:
+        """See `AsyncQueue.approve`."""
+        return self._wait(self._queue.approve, asker, proposal_id, note=note, supersedes=supersedes)
+
+    def edit(
+        self, asker: Asker, proposal_id: str, *, note: str | None = None, **changes: Unpack[EditFields]
+    ) -> Proposal | Refusal:
+        """See `AsyncQueue.edit`."""
+        return self._wait(self._queue.edit, asker, proposal_id, note=note, **changes)
+
+    def reject(self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None) -> Proposal:
+        """See `AsyncQueue.reject`."""
+        return self._wait(self._queue.reject, asker, proposal_id, reason=reason, note=note)
+
+    def override(
+        self,
+        asker: Asker,
+        proposal_id: str,
+        *,
+        tier: Tier | None = None,
+        priority: float | None = None,
+        note: str | None = None,
+    ) -> Proposal:
+        """See `AsyncQueue.override`."""
+        return self._wait(self._queue.override, asker, proposal_id, tier=tier, priority=priority, note=note)
+
+    def assign(self, asker: Asker, proposal_id: str, *, to: str | None = None) -> Proposal:
+        """See `AsyncQueue.assign`."""
+        return self._wait(self._queue.assign, asker, proposal_id, to=to)
+
+    def release(self, asker: Asker, proposal_id: str) -> Proposal:
+        """See `AsyncQueue.release`."""
+        return self._wait(self._queue.release, asker, proposal_id)
+
+
+class Consents(_Blocking):
+    """The consent ledger of a tenant."""
+
+    def __init__(self, portal: BlockingPortal, consents: AsyncConsents) -> None:
+        super().__init__(portal)
+        self._consents = consents
+
+    def grant(self, asker: Asker, **fields: Unpack[ConsentFields]) -> Consent:
+        """See `AsyncConsents.grant`."""
+        return self._wait(self._consents.grant, asker, **fields)
+
+    def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
+        """See `AsyncConsents.revoke`."""
+        return self._wait(self._consents.revoke, asker, consent_id, evidence_refs=evidence_refs)
+
+    def list(self, asker: Asker, *, subject: str | None = None, limit: int = 200) -> list[Consent]:
+        """See `AsyncConsents.list`."""
+        return self._wait(self._consents.list, asker, subject=subject, limit=limit)
+
+
+class Contradictions(_Blocking):
+    """Memories that cannot both hold."""
+
+    def __init__(self, portal: BlockingPortal, contradictions: AsyncContradictions) -> None:
+        super().__init__(portal)
+        self._contradictions = contradictions
+
+    def list(self, asker: Asker, *, closed: bool = False) -> list[Contradiction]:
+        """See `AsyncContradictions.list`."""
+        return self._wait(self._contradictions.list, asker, closed=closed)
+
+
+class Packs(_Blocking):
+    """The packs registered in a tenant."""
+
+    def __init__(self, portal: BlockingPortal, packs: AsyncPacks) -> None:
+        super().__init__(portal)
+        self._packs = packs
+
+    def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
+        """See `AsyncPacks.register`."""
+        return self._wait(self._packs.register, asker, pack)
+
+    def get(self, asker: Asker, ref: str) -> RegisteredPack:
+        """See `AsyncPacks.get`."""
+        return self._wait(self._packs.get, asker, ref)
+
+    def list(self, asker: Asker) -> list[RegisteredPack]:
+        """See `AsyncPacks.list`."""
+        return self._wait(self._packs.list, asker)
+
+
+class Fabric(_Blocking):
+    """A memory fabric on one database. Use `with Fabric.open() as fabric`, or open it and close it."""
+
+    def __init__(
+        self, portal: BlockingPortal, running: AbstractContextManager[BlockingPortal], fabric: AsyncFabric
+    ) -> None:
+        super().__init__(portal)
+        self._running = running
+        self._fabric = fabric
+
+    @classmethod
+    def open(
+        cls,
+        url: str | None = None,
+        *,
+        pack: str | Path | Pack | None = None,
+        home: str | Path | None = None,
+        clock: Clock | None = None,
+        master_keys: MasterKeys | None = None,
+    ) -> Self:
+        """See `AsyncFabric.open`."""
+        fabric = AsyncFabric.open(url, pack=pack, home=home, clock=clock, master_keys=master_keys)
+        running = start_blocking_portal()
+        portal = running.__enter__()
+        try:
+            portal.call(fabric.__aenter__)
+        except BaseException:
+            running.__exit__(None, None, None)
+            raise
+        return cls(portal, running, fabric)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """See `AsyncFabric.close`."""
+        try:
+            self._wait(self._fabric.close)
+        finally:
+            self._running.__exit__(None, None, None)
+
+    @property
+    def queue(self) -> Queue:
+        """The review queue."""
+        return Queue(self._portal, self._fabric.queue)
+
+    @property
+    def consent(self) -> Consents:
+        """The consent ledger."""
+        return Consents(self._portal, self._fabric.consent)
+
+    @property
+    def contradictions(self) -> Contradictions:
+        """What cannot both hold."""
+        return Contradictions(self._portal, self._fabric.contradictions)
+
+    @property
+    def packs(self) -> Packs:
+        """The registered packs."""
+        return Packs(self._portal, self._fabric.packs)
+
+    def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
+        """See `AsyncFabric.capture`."""
+        return self._wait(self._fabric.capture, asker, **fields)
+
+    def capture_many(self, asker: Asker, items: Sequence[Mapping[str, Any]]) -> list[Receipt]:
+        """See `AsyncFabric.capture_many`."""
+        return self._wait(self._fabric.capture_many, asker, items)
+
+    def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Proposal | Refusal:
+        """See `AsyncFabric.propose`."""
+        return self._wait(self._fabric.propose, asker, **fields)
+
+    def consolidate(self, tenant_id: str, *, on_progress: Progress | None = None) -> Consolidation:
+        """See `AsyncFabric.consolidate`."""
+        return self._wait(self._fabric.consolidate, tenant_id, on_progress=on_progress)
+
+    def recall(
+        self,
+        run: RunContext,
+        *,
+        limit: int | None = None,
+        tiers: Sequence[Tier] | None = None,
+        classes: Sequence[WriteClass] | None = None,
+        entities: Sequence[str] | None = None,
+    ) -> Recall:
+        """See `AsyncFabric.recall`."""
+        return self._wait(
+            self._fabric.recall, run, limit=limit, tiers=tiers, classes=classes, entities=entities
+        )
+
+    def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
+        """See `AsyncFabric.get`."""
+        return self._wait(self._fabric.get, asker, memory_id)
+
+    def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> PromotedMemory:
+        """See `AsyncFabric.retract`."""
+        return self._wait(self._fabric.retract, asker, memory_id, reason=reason)
+
+    def trail(self, asker: Asker, memory_id: str) -> Trail:
+        """See `AsyncFabric.trail`."""
+        return self._wait(self._fabric.trail, asker, memory_id)
+
+    def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
+        """See `AsyncFabric.events`."""
+        return self._wait(self._fabric.events, asker, after=after, limit=limit)
