@@ -156,7 +156,9 @@ class AsyncFabric:
         """
         item = proposal_input(asker, fields)
         assert item.fact is not None
-        author = await self._desk.authorise(asker, "correct" if item.fact.write_class == "correction" else "propose")
+        author = await self._desk.authorise(
+            asker, "correct" if item.fact.write_class == "correction" else "propose"
+        )
         pack = await self._desk.pack_for(asker)
         prepared = captures.prepare([item], pack, self._desk.now())
         await self._desk.open_tenant(author.tenant_id)
@@ -224,7 +226,9 @@ class AsyncFabric:
                 drafts.append((draft, capture, decided_under))
         admitted, refusals = await candidates.admit(tx, self._desk.vault, drafts)
         passed = [(one.candidate, one.pack) for one in admitted]
-        neighbours = await promote.live_neighbours(tx, self._desk.vault, [candidate for candidate, _ in passed])
+        neighbours = await promote.live_neighbours(
+            tx, self._desk.vault, [candidate for candidate, _ in passed]
+        )
         return await review.enqueue(tx, passed, neighbours), refusals
 
     async def _promote_by_policy(self, tenant_id: str) -> tuple[str, ...]:
@@ -301,7 +305,11 @@ class AsyncFabric:
             ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
             proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
             capture = await trail.capture(tx, vault, memory.capture_id)
-            seqs = {memory.born_seq, *(v.seq for p in proposals for v in p.verdicts), *(p.seq for p in proposals)}
+            seqs = {
+                memory.born_seq,
+                *(v.seq for p in proposals for v in p.verdicts),
+                *(p.seq for p in proposals),
+            }
             seqs |= {n for n in (memory.dead_seq, capture.seq if capture else None) if n is not None}
             records = await ledger.listed(tx, vault, memory.subject, 1) if memory.consent_id else []
             return Trail(

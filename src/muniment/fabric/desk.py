@@ -51,7 +51,9 @@ class Desk:
         return principal
 
     @asynccontextmanager
-    async def reported(self, principal: Principal, verb: Verb, target: str | None = None) -> AsyncGenerator[None]:
+    async def reported(
+        self, principal: Principal, verb: Verb, target: str | None = None
+    ) -> AsyncGenerator[None]:
         """Write a security event for any denial inside, after its transaction was rolled back (AUD-3)."""
         try:
             yield
@@ -59,11 +61,20 @@ class Desk:
             await self.report(principal, verb, error, target)
             raise
 
-    async def report(self, principal: Principal, verb: Verb, error: Denied, target: str | None = None) -> None:
+    async def report(
+        self, principal: Principal, verb: Verb, error: Denied, target: str | None = None
+    ) -> None:
         """Write the security event of a denied attempt, in the tenant it was made in, if there is such a tenant."""
         async with self.transaction(principal.tenant_id, "writer") as tx:
             if await self.vault.tenant(tx) is not None:
-                tx.emit("memory.security", principal.id, verb=verb, code=error.code, kind=principal.kind, target=target)
+                tx.emit(
+                    "memory.security",
+                    principal.id,
+                    verb=verb,
+                    code=error.code,
+                    kind=principal.kind,
+                    target=target,
+                )
 
     async def pack_for(self, asker: Asker) -> Pack:
         """The pack this call is decided under: the one the run pins, else the fabric's; raises `InvalidInput`."""
@@ -82,7 +93,8 @@ class Desk:
             raise InvalidInput(f"no pack {ref} is registered in this tenant", field="pack")
         if ref is None and found.digest != self.packs.default.digest:
             raise PackImmutable(
-                f"{found.ref} is registered in this tenant with other content; give the pack a new version", field="pack"
+                f"{found.ref} is registered in this tenant with other content; give the pack a new version",
+                field="pack",
             )
         return found
 

@@ -17,14 +17,18 @@ from muniment.storage.sealing import Vault
 from muniment.storage.session import Row, Transaction
 
 
-async def grant(tx: Transaction, vault: Vault, officer: Principal, given: ConsentInput, pack: Pack) -> Consent:
+async def grant(
+    tx: Transaction, vault: Vault, officer: Principal, given: ConsentInput, pack: Pack
+) -> Consent:
     """Record a consent; with `supersedes` it takes the place of an earlier one.
 
     Raises `InvalidInput`, `NotFound`, or `ConsentChanged` when that one was superseded before.
     """
     for label in given.data_classifications_allowed:
         if not pack.has_label(label):
-            raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="data_classifications_allowed")
+            raise UnknownLabel(
+                f"the pack {pack.ref} declares no label {label}", field="data_classifications_allowed"
+            )
     starts = given.valid_from or tx.now
     if given.valid_until is not None and given.valid_until <= max(starts, tx.now):
         raise InvalidInput("must lie in the future, after valid_from", field="valid_until")
@@ -60,7 +64,13 @@ async def grant(tx: Transaction, vault: Vault, officer: Principal, given: Consen
         root_id=root_id,
         evidence=keys[holder].seal("consents.evidence", consent_id, to_json(given.evidence_refs)),
     )
-    tx.emit("memory.consent_granted", officer.id, consent_id=consent_id, purpose=given.purpose, supersedes=given.supersedes)
+    tx.emit(
+        "memory.consent_granted",
+        officer.id,
+        consent_id=consent_id,
+        purpose=given.purpose,
+        supersedes=given.supersedes,
+    )
     return await _one(tx, vault, consent_id)
 
 

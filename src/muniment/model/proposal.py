@@ -6,7 +6,17 @@ from typing import Any, Literal, Self
 from pydantic import AliasChoices, ConfigDict, Field, model_serializer, model_validator
 
 from muniment.model.candidate import Candidate
-from muniment.model.fields import Artifact, Ceid, EvidenceRefs, Json, Name, Predicate, Probability, Source, Tier
+from muniment.model.fields import (
+    Artifact,
+    Ceid,
+    EvidenceRefs,
+    Json,
+    Name,
+    Predicate,
+    Probability,
+    Source,
+    Tier,
+)
 from muniment.model.fields import WriteClass
 
 Status = Literal["pending", "held", "edited", "promoted", "duplicate", "rejected", "blocked", "withdrawn"]
@@ -121,7 +131,9 @@ class ProposalDocument(Artifact):
 
     proposal_id: Name
     candidate: ProposedFact
-    write_class: WriteClass = Field(validation_alias=AliasChoices("class", "write_class"), serialization_alias="class")
+    write_class: WriteClass = Field(
+        validation_alias=AliasChoices("class", "write_class"), serialization_alias="class"
+    )
     tier_target: Tier
     consent_check: ConsentCheck
     contradiction_check: ContradictionCheck

@@ -182,9 +182,13 @@ class Pack(Section):
 
     @property
     def digest(self) -> str:
-        """SHA-256, in hex, over the document in canonical JSON: sorted keys, no spaces, UTF-8."""
+        """SHA-256, in hex, over what differs from the defaults, in canonical JSON: sorted keys, no spaces, UTF-8.
+
+        Defaults are left out so that a release which adds a field does not change the digest of a registered pack.
+        """
+        said = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         canonical = json.dumps(
-            self.document(), ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+            said, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
         )
         return hashlib.sha256(canonical.encode()).hexdigest()
 

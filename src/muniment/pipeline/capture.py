@@ -59,7 +59,9 @@ def prepare(items: Sequence[CaptureInput], pack: Pack, now: datetime) -> Prepare
     return Prepared(items, contents)
 
 
-async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prepared, pack: Pack) -> list[Receipt]:
+async def write(
+    tx: Transaction, vault: Vault, author: Principal, prepared: Prepared, pack: Pack
+) -> list[Receipt]:
     """Write the batch, all or none, and give a receipt for each item in order.
 
     Raises `IdempotencyConflict` when a key was used before with other content.
@@ -82,7 +84,9 @@ async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prep
         ontology_version=pack.meta.ontology_version,
     )
     kinds = sorted({prepared.items[place].kind for place in fresh})
-    tx.emit("memory.captured", author.id, first=ids[fresh[0]], last=ids[fresh[-1]], count=len(fresh), kinds=kinds)
+    tx.emit(
+        "memory.captured", author.id, first=ids[fresh[0]], last=ids[fresh[-1]], count=len(fresh), kinds=kinds
+    )
     return [known.get(place) or Receipt(ids[place], tick.seq, tick.at) for place in range(len(ids))]
 
 
@@ -126,7 +130,9 @@ async def _claim(
     if not uses:
         return {}
     # Sorted, so that two batches with the same keys never wait for each other in a ring.
-    await tx.insert_many("capture.claim_keys", [(key, ids[place], digest) for key, (place, digest) in sorted(uses.items())])
+    await tx.insert_many(
+        "capture.claim_keys", [(key, ids[place], digest) for key, (place, digest) in sorted(uses.items())]
+    )
     known: dict[int, Receipt] = {}
     for row in await tx.rows("capture.claimed_keys", keys=sorted(uses)):
         place, digest = uses[row["key"]]

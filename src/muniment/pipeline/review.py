@@ -95,7 +95,9 @@ async def enqueue(
     return ids
 
 
-async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str) -> str:
+async def mark_duplicate(
+    tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str
+) -> str:
     """Say that a proposal repeats a memory: never promoted, kept as corroboration (REV-7)."""
     verdict_id = await _decide(
         tx,
@@ -238,7 +240,9 @@ async def _decide(
 ) -> str:
     tick = await tx.tick()
     verdict_id = make_id("rv", tick.at)
-    sealed = key.seal("verdicts.note", verdict_id, note.encode()) if note is not None and key is not None else None
+    sealed = (
+        key.seal("verdicts.note", verdict_id, note.encode()) if note is not None and key is not None else None
+    )
     try:
         await tx.do(
             "review.decide",

@@ -47,12 +47,20 @@ Gate = Callable[[Candidate, Circumstances], GateResult]
 
 def allow_list(candidate: Candidate, known: Circumstances) -> GateResult:
     """The pack must allow the class and, within it, the predicate and the label."""
-    if candidate.write_class == "evidence_link" and known.kind == "decision" and known.decision_key is not None:
+    if (
+        candidate.write_class == "evidence_link"
+        and known.kind == "decision"
+        and known.decision_key is not None
+    ):
         return candidate, passing("decision_evidence", known.decision_key)
     if candidate.write_class not in known.pack.memory_layer.write_classes_allowed:
         return candidate, refusing("class_not_allowed", candidate.write_class)
     policy = known.pack.policy_for(candidate.write_class)
-    if candidate.predicate is not None and "*" not in policy.predicates and candidate.predicate not in policy.predicates:
+    if (
+        candidate.predicate is not None
+        and "*" not in policy.predicates
+        and candidate.predicate not in policy.predicates
+    ):
         return candidate, refusing("predicate_not_allowed", candidate.predicate)
     return candidate, passing("class_allowed", candidate.write_class)
 
@@ -99,13 +107,17 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
     )
     if matched is None:
         return candidate, refusing("consent_missing", candidate.classification)
-    return candidate.model_copy(update={"consent_id": matched.consent_id}), passing("consent", matched.consent_id)
+    return candidate.model_copy(update={"consent_id": matched.consent_id}), passing(
+        "consent", matched.consent_id
+    )
 
 
 def trust(candidate: Candidate, known: Circumstances) -> GateResult:
     """Below the floor it goes on, but only a person can promote it (CAN-7)."""
     floor = known.pack.memory_layer.trust.floor
-    return candidate, passing("trusted" if candidate.trust >= floor else "low_trust", f"{candidate.trust:.2f}")
+    return candidate, passing(
+        "trusted" if candidate.trust >= floor else "low_trust", f"{candidate.trust:.2f}"
+    )
 
 
 def confidence(candidate: Candidate, known: Circumstances) -> GateResult:

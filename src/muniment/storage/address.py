@@ -30,7 +30,9 @@ class Address:
         try:
             return cls(conninfo_to_dict(url), login_secret)
         except Exception as error:
-            raise InvalidInput("expected an address such as postgresql://owner@host/database", field="url") from error
+            raise InvalidInput(
+                "expected an address such as postgresql://owner@host/database", field="url"
+            ) from error
 
     def for_owner(self) -> str:
         """For migrations."""

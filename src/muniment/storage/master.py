@@ -81,7 +81,9 @@ def find_master_keys(home: Path | None) -> MasterKeys:
         path = home / "master.key"
         _make(path)
         return LocalMasterKeys(_read(path))
-    raise KeyUnavailable("no master key: set MUNIMENT_MASTER_KEY, MUNIMENT_MASTER_KEY_FILE or MUNIMENT_KEY_PROVIDER")
+    raise KeyUnavailable(
+        "no master key: set MUNIMENT_MASTER_KEY, MUNIMENT_MASTER_KEY_FILE or MUNIMENT_KEY_PROVIDER"
+    )
 
 
 def new_master_key() -> str:
@@ -93,7 +95,9 @@ def _plugged_in(name: str) -> MasterKeys:
     for point in entry_points(group=PLUGIN_GROUP, name=name):
         make = point.load()
         return make()
-    raise InvalidInput(f"no installed package offers a key provider named {name}", field="MUNIMENT_KEY_PROVIDER")
+    raise InvalidInput(
+        f"no installed package offers a key provider named {name}", field="MUNIMENT_KEY_PROVIDER"
+    )
 
 
 def _make(path: Path) -> None:

@@ -102,10 +102,16 @@ async def require_ready(address: Address) -> None:
     try:
         async with await AsyncConnection.connect(address.for_task("recall"), autocommit=True) as connection:
             applied = await _applied(connection)
-    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, psycopg.errors.InsufficientPrivilege):
+    except (
+        psycopg.errors.UndefinedTable,
+        psycopg.errors.InvalidSchemaName,
+        psycopg.errors.InsufficientPrivilege,
+    ):
         applied = {}
     except psycopg.OperationalError as error:
-        if isinstance(error, psycopg.errors.InvalidAuthorizationSpecification) or "authentication failed" in str(error):
+        if isinstance(
+            error, psycopg.errors.InvalidAuthorizationSpecification
+        ) or "authentication failed" in str(error):
             raise SchemaMissing(
                 "the logins of this database are not set up for this master key; run: muniment db migrate"
             ) from error
@@ -150,7 +156,9 @@ async def _set_passwords(connection: AsyncConnection, address: Address) -> None:
     for task in TASKS:
         # Hashed here, so that the password itself never reaches the server's log.
         login = f"muniment_{task}"
-        hashed = connection.pgconn.encrypt_password(address.password(task).encode(), login.encode(), b"scram-sha-256")
+        hashed = connection.pgconn.encrypt_password(
+            address.password(task).encode(), login.encode(), b"scram-sha-256"
+        )
         await connection.execute(
             sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(login), sql.Literal(hashed.decode()))
         )

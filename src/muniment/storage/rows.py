@@ -32,7 +32,11 @@ def scope_of(row: Row) -> Scope:
 
 def capture_of(row: Row, content: bytes | None) -> Capture:
     """A capture, with its content where it was opened."""
-    taken = {name: row[name] for name in Capture.model_fields if name in row and name not in ("content", "qualifiers")}
+    taken = {
+        name: row[name]
+        for name in Capture.model_fields
+        if name in row and name not in ("content", "qualifiers")
+    }
     opened = Content.model_validate(from_json(content)) if content is not None else None
     return Capture(**taken, qualifiers=row["qualifiers"] or {}, content=opened)
 

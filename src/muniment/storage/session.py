@@ -108,13 +108,21 @@ class Transaction:
         tick = await self.tick()
         ids = make_ids("evt", len(self._events), tick.at)
         rows = [
-            (n, ids[n], type_, actor, to_json(data))
-            for n, (type_, actor, data) in enumerate(self._events)
+            (n, ids[n], type_, actor, to_json(data)) for n, (type_, actor, data) in enumerate(self._events)
         ]
         self._events.clear()
         if len(rows) == 1:
             (n, event_id, type_, actor, body) = rows[0]
-            await self.do("tenant.event", seq=tick.seq, at=tick.at, n=n, event_id=event_id, type=type_, actor=actor, body=body)
+            await self.do(
+                "tenant.event",
+                seq=tick.seq,
+                at=tick.at,
+                n=n,
+                event_id=event_id,
+                type=type_,
+                actor=actor,
+                body=body,
+            )
         else:
             await self.insert_many("tenant.events", rows, seq=tick.seq, at=tick.at)
 
@@ -126,7 +134,9 @@ class Transaction:
         return cursor
 
 
-async def _insert(cursor: AsyncRawCursor[Row], name: str, shared: list[Any], rows: list[Sequence[Any]]) -> None:
+async def _insert(
+    cursor: AsyncRawCursor[Row], name: str, shared: list[Any], rows: list[Sequence[Any]]
+) -> None:
     arguments = shared.copy()
     for row in rows:
         arguments.extend(row)
@@ -238,12 +248,18 @@ class _translated:  # noqa: N801  reads as a word at its one place
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         match error:
-            case psycopg.errors.DeadlockDetected() | psycopg.errors.LockNotAvailable() | psycopg.errors.SerializationFailure():
+            case (
+                psycopg.errors.DeadlockDetected()
+                | psycopg.errors.LockNotAvailable()
+                | psycopg.errors.SerializationFailure()
+            ):
                 raise Conflict("somebody else is changing the same thing; try again") from error
             case psycopg.errors.UndefinedTable() | psycopg.errors.InvalidSchemaName():
                 from muniment.errors import SchemaMissing
 
-                raise SchemaMissing("the database lacks tables of this version; run: muniment db migrate") from error
+                raise SchemaMissing(
+                    "the database lacks tables of this version; run: muniment db migrate"
+                ) from error
             case PoolTimeout() | TooManyRequests() | psycopg.OperationalError():
                 raise StorageUnavailable("the database does not answer") from error
             case _:

@@ -1,0 +1,7 @@
+"""Helpers for tests of Muniment and of what is built on it: a throw-away database, a clock to set, people to act."""
+
+from muniment.testing.clock import FakeClock
+from muniment.testing.database import TestServer
+from muniment.testing.people import People
+
+__all__ = ["FakeClock", "People", "TestServer"]

@@ -1,0 +1,76 @@
+"""A throw-away PostgreSQL: one embedded server, and as many copies of a migrated database as wanted."""
+
+import asyncio
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from uuid import uuid4
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from muniment.fabric.connect import DATABASE, OWNER, prepared
+from muniment.storage import embedded
+from muniment.storage.master import LocalMasterKeys
+
+MASTER_KEYS = LocalMasterKeys(b"a master key for tests, 32 bytes")
+
+
+class TestServer:
+    """An embedded server in that folder, without waiting for the disk; several processes may share it."""
+
+    __test__ = False
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._lease: embedded.Lease | None = None
+
+    def __enter__(self) -> Self:
+        self._lease = embedded.acquire(self.home)
+        with self.connect("postgres") as connection:
+            for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+                connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+            connection.execute("SELECT pg_reload_conf()")
+        asyncio.run(prepared(self._lease))
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._lease is not None:
+            self._lease.release()
+
+    @property
+    def conninfo(self) -> str:
+        """The superuser's address."""
+        assert self._lease is not None
+        return self._lease.conninfo
+
+    def connect(self, database: str, user: str = "postgres") -> "psycopg.Connection[tuple[object, ...]]":
+        """A plain connection as any role."""
+        place = make_conninfo(
+            self.conninfo, dbname=database, user=user, options="-c search_path=muniment,public"
+        )
+        return psycopg.connect(place, autocommit=True)
+
+    def clone(self) -> str:
+        """A fresh, migrated, empty database; gives its name."""
+        name = f"test_{uuid4().hex}"
+        with self.connect("postgres") as connection:
+            statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER {}")
+            connection.execute(
+                statement.format(sql.Identifier(name), sql.Identifier(DATABASE), sql.Identifier(OWNER))
+            )
+        return name
+
+    def url(self, database: str) -> str:
+        """That database as the owner, for `Fabric.open`."""
+        return make_conninfo(self.conninfo, dbname=database, user=OWNER)
+
+    def drop(self, database: str) -> None:
+        """Remove a database, whoever is still connected."""
+        with self.connect("postgres") as connection:
+            connection.execute(
+                sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(database))
+            )

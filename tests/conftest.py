@@ -1,0 +1,85 @@
+"""One embedded server a run; one migrated database that most tests share, each in a tenant of its own."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from muniment import Fabric
+from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
+
+Connect = Callable[..., "psycopg.Connection[tuple[object, ...]]"]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[TestServer]:
+    with tempfile.TemporaryDirectory(prefix="mt") as folder, TestServer(Path(folder) / "home") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def database(server: TestServer) -> str:
+    return server.clone()
+
+
+@pytest.fixture
+def fresh_database(server: TestServer) -> Iterator[str]:
+    """A database of the test's own."""
+    name = server.clone()
+    yield name
+    server.drop(name)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def tenant() -> str:
+    return f"tenant_{uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def people(tenant: str) -> People:
+    return People(tenant)
+
+
+@pytest.fixture
+def others() -> People:
+    """The people of another tenant."""
+    return People(f"tenant_{uuid4().hex[:12]}")
+
+
+@pytest.fixture
+def fabric(server: TestServer, database: str, clock: FakeClock) -> Iterator[Fabric]:
+    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS) as opened:
+        yield opened
+
+
+@pytest.fixture
+def as_role(server: TestServer, database: str, tenant: str) -> Iterator[Connect]:
+    """Connect to the shared database as a task's login, with a tenant set (or none) for the session."""
+    opened: dict[tuple[str, str | None], psycopg.Connection[tuple[object, ...]]] = {}
+
+    def connect(task: str, in_tenant: str | None = tenant) -> "psycopg.Connection[tuple[object, ...]]":
+        if (connection := opened.get((task, in_tenant))) is None:
+            connection = opened[task, in_tenant] = server.connect(database, f"muniment_{task}")
+            if in_tenant is not None:
+                connection.execute("SELECT set_config('muniment.tenant', %s, false)", [in_tenant])
+        return connection
+
+    yield connect
+    for connection in opened.values():
+        connection.close()
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("MUNIMENT_")]:
+        monkeypatch.delenv(name)

@@ -1,0 +1,46 @@
+"""Short ways to the states that tests begin from."""
+
+from typing import Any
+
+from muniment import Fabric, Refusal
+from muniment.model.context import Asker
+from muniment.model.proposal import Proposal
+from muniment.testing import People
+
+CONSENT: dict[str, Any] = {
+    "purpose": "support",
+    "predicates_allowed": ["*"],
+    "data_classifications_allowed": ["PII"],
+    "basis": "opt_in",
+}
+
+
+def proposed(fabric: Fabric, asker: Asker, **fields: Any) -> Proposal:
+    """A proposal in the queue."""
+    given = {"classification": "INTERNAL", "write_class": "preference", "confidence": 0.7, **fields}
+    outcome = fabric.propose(asker, **given)  # type: ignore[arg-type]  # the fields are the test's subject
+    assert isinstance(outcome, Proposal), outcome
+    return outcome
+
+
+def refused(fabric: Fabric, asker: Asker, **fields: Any) -> Refusal:
+    """A refusal at a gate."""
+    given = {"classification": "INTERNAL", "write_class": "preference", "confidence": 0.7, **fields}
+    outcome = fabric.propose(asker, **given)  # type: ignore[arg-type]  # the fields are the test's subject
+    assert isinstance(outcome, Refusal), outcome
+    return outcome
+
+
+def promoted(fabric: Fabric, people: People, value: Any = "email", **fields: Any) -> str:
+    """The id of a promoted preference of customer:cust_1, seen by runs for user cust_1."""
+    given = {"entity": "customer:cust_1", "predicate": "prefers_channel", "value": value, **fields}
+    run = people.run(given.pop("user_id", "cust_1"))
+    proposal = proposed(fabric, run, **given)
+    done = fabric.queue.approve(people.reviewer, proposal.proposal_id)
+    assert done.memory_id is not None, done.status
+    return done.memory_id
+
+
+def texts(fabric: Fabric, run: Any, **narrowed: Any) -> list[str]:
+    """What a run recalls as plain records."""
+    return [record.text for record in fabric.recall(run, **narrowed).records]
