@@ -8,7 +8,7 @@ from muniment.errors import InvalidInput, NotFound
 from muniment.fabric.connect import Opened, connect
 from muniment.fabric.desk import Desk
 from muniment.fabric.groups import AsyncConsents, AsyncContradictions, AsyncPacks
-from muniment.fabric.inputs import CaptureFields, ProposeFields, capture_input, proposal_input
+from muniment.fabric.inputs import CaptureFields, ProposeFields, capture_inputs, proposal_input, run_fields
 from muniment.fabric.limits import page_size, whole_number
 from muniment.fabric.queue import AsyncQueue, promotion
 from muniment.fabric.settings import Clock, Settings
@@ -125,21 +125,14 @@ class AsyncFabric:
 
     async def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
         """Write down one thing that happened. Once this returns it is committed."""
-        return (await self._capture(asker, [capture_input(asker, fields)]))[0]
+        return (await self._capture(asker, capture_inputs(run_fields(asker), [fields])))[0]
 
     async def capture_many(self, asker: Asker, items: Sequence[Mapping[str, Any]]) -> list[Receipt]:
         """Write down many, all or none, in one transaction; receipts come in the same order."""
         if not isinstance(items, Sequence) or isinstance(items, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput("expected a list of captures", field="captures")
         whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
-        checked: list[CaptureInput] = []
-        for place, item in enumerate(items):
-            try:
-                checked.append(capture_input(asker, item))
-            except InvalidInput as error:
-                error.field = f"captures.{place}.{error.field}" if error.field else f"captures.{place}"
-                raise
-        return await self._capture(asker, checked)
+        return await self._capture(asker, capture_inputs(run_fields(asker), items, within="captures"))
 
     async def _capture(self, asker: Asker, items: list[CaptureInput]) -> list[Receipt]:
         author = await self._desk.authorise(asker, "capture")
@@ -154,7 +147,7 @@ class AsyncFabric:
 
         A refusal by a gate comes back as a value; the capture stays.
         """
-        item = proposal_input(asker, fields)
+        item = proposal_input(run_fields(asker), fields)
         assert item.fact is not None
         author = await self._desk.authorise(
             asker, "correct" if item.fact.write_class == "correction" else "propose"

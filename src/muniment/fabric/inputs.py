@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Required, TypedDict
 
+from pydantic import TypeAdapter
+
 from muniment.errors import InvalidInput
 from muniment.model.capture import CaptureInput, TypedFact
 from muniment.model.context import Asker, RunContext
-from muniment.model.fields import CaptureKind, WriteClass, build
+from muniment.model.fields import CaptureKind, WriteClass, build, build_many
 
 
 class _Circumstances(TypedDict, total=False):
@@ -62,29 +64,36 @@ class ConsentFields(TypedDict, total=False):
 
 
 _FROM_RUN = ("user_id", "session_id", "run_id", "intent_id", "workflow_id", "decision_key", "qualifiers")
+_CAPTURES = TypeAdapter(list[CaptureInput])
 _OF_FACT = frozenset(TypedFact.model_fields)
 
 
-def capture_input(asker: Asker, fields: Mapping[str, Any]) -> CaptureInput:
-    """A checked capture; what a run context knows is filled in where the caller did not say otherwise."""
-    if "fact" in fields:
-        raise InvalidInput("is not a known field", field="fact")
-    return build(CaptureInput, with_run(asker, fields))
+def run_fields(asker: Asker) -> dict[str, Any]:
+    """What a run context knows about everything that is captured in it."""
+    if not isinstance(asker, RunContext):
+        return {}
+    return {name: getattr(asker, name) for name in _FROM_RUN}
 
 
-def proposal_input(asker: Asker, fields: Mapping[str, Any]) -> CaptureInput:
+def capture_inputs(known: dict[str, Any], items: Sequence[Mapping[str, Any]], *, within: str = "") -> list[CaptureInput]:
+    """Checked captures; what the run knows is filled in where the caller did not say otherwise."""
+    given: list[Mapping[str, Any]] = []
+    for place, item in enumerate(items):
+        where = f"{within}.{place}" if within else None
+        if not isinstance(item, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput("expected a mapping of fields", field=where)
+        if "fact" in item:
+            raise InvalidInput("is not a known field", field=f"{where}.fact" if where else "fact")
+        given.append({**known, **item})
+    if not within:
+        return [build(CaptureInput, one) for one in given]
+    return build_many(_CAPTURES, given, within=within)
+
+
+def proposal_input(known: dict[str, Any], fields: Mapping[str, Any]) -> CaptureInput:
     """A checked proposal: the typed fact within its capture."""
-    given = with_run(asker, fields)
+    given = known | dict(fields)
     fact = build(TypedFact, {name: given.pop(name) for name in list(given) if name in _OF_FACT})
     if "payload" in given:
         raise InvalidInput("is not a known field", field="payload")
     return build(CaptureInput, {"kind": "statement"} | given | {"fact": fact})
-
-
-def with_run(asker: Asker, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields with the run's own circumstances where they were left open."""
-    if not isinstance(fields, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput("expected a mapping of fields", field="captures")
-    if not isinstance(asker, RunContext):
-        return dict(fields)
-    return {name: getattr(asker, name) for name in _FROM_RUN if name not in fields} | dict(fields)

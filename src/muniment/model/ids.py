@@ -27,7 +27,7 @@ def make_id(prefix: Prefix, now: datetime) -> str:
 
 def holds_card_number(text: str) -> bool:
     """Whether a run of 13 to 19 digits in it passes the Luhn check."""
-    return any(_luhn(re.sub(r"\D", "", run.group())) for run in _CARD_RUN.finditer(text))
+    return len(text) >= 13 and any(_luhn(re.sub(r"\D", "", run.group())) for run in _CARD_RUN.finditer(text))
 
 
 def _luhn(digits: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -17,6 +18,22 @@ from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Tick, Transaction
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
+_COLUMNS = (
+    "kind",
+    "classification",
+    "subject",
+    "user_id",
+    "session_id",
+    "run_id",
+    "recall_id",
+    "intent_id",
+    "workflow_id",
+    "decision_key",
+    "qualifiers",
+    "origin",
+    "observed_at",
+)
+_VALUES = attrgetter(*_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +52,7 @@ class Prepared:
 
     items: Sequence[CaptureInput]
     contents: Sequence[bytes]
+    holders: Sequence[str]
 
 
 def prepare(items: Sequence[CaptureInput], pack: Pack, now: datetime) -> Prepared:
@@ -56,7 +74,7 @@ def prepare(items: Sequence[CaptureInput], pack: Pack, now: datetime) -> Prepare
             if len(items) > 1:
                 error.field = f"captures.{place}.{error.field}"
             raise
-    return Prepared(items, contents)
+    return Prepared(items, contents, [item.holder for item in items])
 
 
 async def write(
@@ -66,16 +84,19 @@ async def write(
 
     Raises `IdempotencyConflict` when a key was used before with other content.
     """
-    keys = await vault.keys(tx, {item.holder for item in prepared.items}, make=True)
+    keys = await vault.keys(tx, set(prepared.holders), make=True)
     ids = make_ids("cap", len(prepared.items), tx.now)
     known = await _claim(tx, prepared, ids, keys)
     fresh = [place for place in range(len(ids)) if place not in known]
     if not fresh:
         return [known[place] for place in range(len(ids))]
     tick = await tx.tick()
+    uniform, varying = _columns([prepared.items[place] for place in fresh], tick)
     await tx.insert_many(
         "capture.insert",
-        _rows(prepared, fresh, ids, keys, tick),
+        _rows(prepared, fresh, ids, keys, list(varying.values())),
+        each=("capture_id", "holder", "content", *varying),
+        **uniform,
         seq=tick.seq,
         at=tick.at,
         author=author.id,
@@ -90,29 +111,22 @@ async def write(
     return [known.get(place) or Receipt(ids[place], tick.seq, tick.at) for place in range(len(ids))]
 
 
+def _columns(items: list[CaptureInput], tick: Tick) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
+    """The batch by column, and apart what is the same in all its rows: that is sent once."""
+    columns: dict[str, Sequence[Any]] = dict(zip(_COLUMNS, zip(*map(_VALUES, items), strict=True), strict=True))
+    columns["qualifiers"] = [Jsonb(named) if named else None for named in columns["qualifiers"]]
+    columns["observed_at"] = [seen or tick.at for seen in columns["observed_at"]]
+    uniform = {name: column[0] for name, column in columns.items() if column.count(column[0]) == len(column)}
+    return uniform, {name: column for name, column in columns.items() if name not in uniform}
+
+
 def _rows(
-    prepared: Prepared, fresh: list[int], ids: list[str], keys: dict[str, SubjectKey], tick: Tick
+    prepared: Prepared, fresh: list[int], ids: list[str], keys: dict[str, SubjectKey], varying: list[Sequence[Any]]
 ) -> Iterator[tuple[Any, ...]]:
-    for place in fresh:
-        item, capture_id, holder = prepared.items[place], ids[place], prepared.items[place].holder
-        yield (
-            capture_id,
-            item.kind,
-            item.classification,
-            holder,
-            item.subject,
-            item.user_id,
-            item.session_id,
-            item.run_id,
-            item.recall_id,
-            item.intent_id,
-            item.workflow_id,
-            item.decision_key,
-            Jsonb(item.qualifiers) if item.qualifiers else None,
-            item.origin,
-            item.observed_at or tick.at,
-            keys[holder].seal("captures.content", capture_id, prepared.contents[place]),
-        )
+    for row, place in enumerate(fresh):
+        capture_id, holder = ids[place], prepared.holders[place]
+        content = keys[holder].seal("captures.content", capture_id, prepared.contents[place])
+        yield (capture_id, holder, content, *[column[row] for column in varying])
 
 
 async def _claim(

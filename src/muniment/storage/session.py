@@ -21,7 +21,7 @@ from muniment.errors import Conflict, StorageUnavailable
 from muniment.model.events import EventType
 from muniment.model.ids import make_ids
 from muniment.storage.address import Address
-from muniment.storage.statements import CHUNKS, many, statement
+from muniment.storage.statements import CHUNKS, Statement, many, statement
 
 Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
 TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
@@ -66,23 +66,26 @@ class Transaction:
         cursor = await self._run(name, parameters)
         return cursor.rowcount
 
-    async def insert_many(self, name: str, rows: Iterable[Sequence[Any]], **shared: Any) -> None:
-        """Insert many rows, given as sequences in the order of the statement's `each`.
+    async def insert_many(
+        self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
+    ) -> None:
+        """Insert many rows, given as sequences in the order of `each` (by default the statement's own).
 
         The rows may be a generator: while the server inserts a chunk the next is being made.
         """
-        shared_arguments = statement(name).arguments(shared | {"tenant_id": self.tenant_id, "now": self.now})
+        each = each or statement(name).each
+        shared |= {"tenant_id": self.tenant_id, "now": self.now}
         chunk: list[Sequence[Any]] = []
         async with self._connection.pipeline():
             cursor = AsyncRawCursor(self._connection)
             for row in rows:
                 chunk.append(row)
                 if len(chunk) == CHUNKS[0]:
-                    await _insert(cursor, name, shared_arguments, chunk)
+                    await _insert(cursor, many(name, each, len(chunk)), shared, chunk)
                     chunk.clear()
             while chunk:
                 size = next(size for size in CHUNKS if size <= len(chunk))
-                await _insert(cursor, name, shared_arguments, chunk[:size])
+                await _insert(cursor, many(name, each, size), shared, chunk[:size])
                 del chunk[:size]
 
     async def tick(self) -> Tick:
@@ -135,18 +138,18 @@ class Transaction:
 
 
 async def _insert(
-    cursor: AsyncRawCursor[Row], name: str, shared: list[Any], rows: list[Sequence[Any]]
+    cursor: AsyncRawCursor[Row], insert: Statement, shared: dict[str, Any], rows: list[Sequence[Any]]
 ) -> None:
-    arguments = shared.copy()
+    arguments = insert.arguments(shared)
     for row in rows:
         arguments.extend(row)
-    await cursor.execute(cast("LiteralString", many(name, len(rows))), arguments, prepare=True)
+    await cursor.execute(cast("LiteralString", insert.sql), arguments, prepare=True)
 
 
 class Storage:
     """Pools of connections, one per task, opened when first used."""
 
-    def __init__(self, address: Address, *, max_connections: int = 8) -> None:
+    def __init__(self, address: Address, *, max_connections: int = 12) -> None:
         self._address = address
         self._max_connections = max_connections
         self._pools: dict[Task, AsyncConnectionPool[AsyncConnection[Row]]] = {}

@@ -1,13 +1,13 @@
 """SQL lives in sql/<stage>.sql, each statement named and described; here it is loaded, once.
 
 A statement begins with `-- name: <name>` and is called `<stage>.<name>`. Parameters are written `:name`.
-One that says `-- each: a, b` inserts many rows: its VALUES group is repeated per row, the parameters listed
-are given per row, all others once for the whole statement.
+One that says `-- each: a, b` inserts many rows: its VALUES group is repeated per row. The parameters listed may be
+given per row, all others are given once for the whole statement.
 """
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -18,7 +18,7 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _VALUES = re.compile(r"\bVALUES\s*(\(.*?\))\s*(ON CONFLICT.*|RETURNING.*)?$", re.DOTALL)
 
 # Rows per statement of a many-row insert: few shapes, so that each is planned once per connection.
-CHUNKS = (64, 16, 4, 1)
+CHUNKS = (128, 16, 4, 1)
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,20 @@ def statement(name: str) -> Statement:
     """The statement of that name; raises KeyError if there is none."""
     stage, _, short = name.partition(".")
     text, each = _stage(stage)[short]
-    if each:
-        return Statement(name, "", tuple(n for n in _names(text) if n not in each), each)
     order = _names(text)
-    return Statement(name, _numbered(text, {n: f"${place}" for place, n in enumerate(order, 1)}), order)
+    return Statement(name, _numbered(text, {n: f"${place}" for place, n in enumerate(order, 1)}), order, each)
 
 
-@cache
-def many(name: str, rows: int) -> str:
-    """The SQL of a many-row insert for that number of rows: shared parameters first, then each row's."""
+@lru_cache(maxsize=1024)
+def many(name: str, each: tuple[str, ...], rows: int) -> Statement:
+    """A many-row insert for that number of rows, with those of its parameters given per row.
+
+    Its arguments are the shared ones in the order of `parameters`, then row after row in the order of `each`.
+    """
     stage, _, short = name.partition(".")
-    text, each = _stage(stage)[short]
-    shared = statement(name).parameters
+    text, allowed = _stage(stage)[short]
+    assert set(each) <= set(allowed), f"{name} takes per row only {allowed}"
+    shared = tuple(n for n in _names(text) if n not in each)
     found = _VALUES.search(text)
     assert found is not None, f"{name} has no VALUES group"
     numbers = {n: f"${place}" for place, n in enumerate(shared, 1)}
@@ -60,7 +62,7 @@ def many(name: str, rows: int) -> str:
         first = len(shared) + row * len(each) + 1
         groups.append(_numbered(found[1], numbers | {n: f"${first + place}" for place, n in enumerate(each)}))
     tail = _numbered(found[2] or "", numbers)
-    return f"{_numbered(text[: found.start(1)], numbers)}{', '.join(groups)} {tail}"
+    return Statement(name, f"{_numbered(text[: found.start(1)], numbers)}{', '.join(groups)} {tail}", shared, each)
 
 
 @cache

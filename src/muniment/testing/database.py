@@ -18,18 +18,19 @@ MASTER_KEYS = LocalMasterKeys(b"a master key for tests, 32 bytes")
 
 
 class TestServer:
-    """An embedded server in that folder, without waiting for the disk; several processes may share it."""
+    """An embedded server in that folder; several processes may share it. Unless `durable`, it never waits for the disk."""
 
     __test__ = False
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, durable: bool = False) -> None:
         self.home = home
+        self._durable = durable
         self._lease: embedded.Lease | None = None
 
     def __enter__(self) -> Self:
         self._lease = embedded.acquire(self.home)
         with self.connect("postgres") as connection:
-            for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            for setting in () if self._durable else ("fsync", "synchronous_commit", "full_page_writes"):
                 connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
             connection.execute("SELECT pg_reload_conf()")
         asyncio.run(prepared(self._lease))
@@ -67,6 +68,11 @@ class TestServer:
     def url(self, database: str) -> str:
         """That database as the owner, for `Fabric.open`."""
         return make_conninfo(self.conninfo, dbname=database, user=OWNER)
+
+    def task_url(self, database: str, task: str) -> str:
+        """That database as the login of a task."""
+        options = "-c search_path=muniment,public"
+        return make_conninfo(self.conninfo, dbname=database, user=f"muniment_{task}", options=options)
 
     def drop(self, database: str) -> None:
         """Remove a database, whoever is still connected."""

@@ -1,0 +1,82 @@
+"""Recall through AsyncFabric against the bare statements it runs, at 100,000 memories in 100 tenants."""
+
+import random
+import sys
+from typing import Any
+
+import psycopg
+
+from bench.furnish import furnish
+from bench.measure import Figure, in_turns, median_ms
+from muniment import AsyncFabric
+from muniment.model.ids import make_id
+from muniment.pack import builtin_pack
+from muniment.pipeline.recall import Request, filters
+from muniment.policy.visibility import view_of
+from muniment.storage.statements import statement
+from muniment.testing import People, TestServer
+from muniment.testing.database import MASTER_KEYS
+
+TENANTS, PER_TENANT, USERS = 100, 1000, 10
+BAR = 2.0
+
+
+async def run(server: TestServer) -> list[Figure]:
+    """The same run contexts in the same order for both."""
+    database = server.clone()
+    await furnish(server, database, tenants=TENANTS, per_tenant=PER_TENANT, users=USERS)
+    chance = random.Random(7)
+    runs = [
+        People(f"tenant_{chance.randrange(TENANTS)}").run(f"user_{chance.randrange(USERS)}", intent_id="support.orders.change")
+        for _ in range(3000)
+    ]
+    pack = builtin_pack()
+    bare = await psycopg.AsyncConnection.connect(
+        server.task_url(database, "recall"), autocommit=True, row_factory=psycopg.rows.dict_row
+    )
+
+    async def statements(round_: int) -> int:
+        """Just the SQL: begin, the filters, the bodies, the record, commit. Nothing is checked, opened or built."""
+        run, now = runs[round_], clock()
+        given: dict[str, Any] = filters(view_of(run, pack, now), pack, Request(8))
+        given |= {"tenant_id": run.tenant_id, "now": now}
+        cursor = psycopg.AsyncRawCursor(bare)
+        tenant = psycopg.sql.quote(run.tenant_id)
+        await cursor.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL muniment.tenant = {tenant}")  # pyright: ignore[reportArgumentType]
+        visible = statement("recall.visible")
+        await cursor.execute(visible.sql, visible.arguments(given), prepare=True)  # pyright: ignore[reportArgumentType]
+        ids = [row["memory_id"] for row in await cursor.fetchall()]  # pyright: ignore[reportArgumentType, reportCallIssue]
+        bodies = statement("recall.bodies")
+        await cursor.execute(bodies.sql, [ids if n == "memory_ids" else run.tenant_id for n in bodies.parameters], prepare=True)  # pyright: ignore[reportArgumentType]
+        await cursor.fetchall()
+        record = statement("recall.record")
+        values = {
+            "tenant_id": run.tenant_id,
+            "recall_id": make_id("rcl", now),
+            "now": now,
+            "agent_id": "bot",
+            "run_id": "run_1",
+            "user_id": run.user_id,
+            "pack": pack.ref,
+            "request": psycopg.types.json.Jsonb({}),
+            "result_ids": ids,
+            "omitted": 0,
+        }
+        await cursor.execute(record.sql, record.arguments(values), prepare=True)  # pyright: ignore[reportArgumentType]
+        await cursor.execute("COMMIT")
+        return len(ids)
+
+    async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
+        clock = fabric._desk.now  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+        async def ours(round_: int) -> int:
+            return len((await fabric.recall(runs[round_])).records)
+
+        assert await ours(0) == 8 <= await statements(0)
+        times = await in_turns(2000, 300, ours=ours, bare=statements)
+    await bare.close()
+    server.drop(database)
+    ratio = median_ms(times["ours"]) / median_ms(times["bare"])
+    detail = f"ours {median_ms(times['ours']):.2f} ms, its SQL {median_ms(times['bare']):.2f} ms, medians of 2,000"
+    print(detail, file=sys.stderr)
+    return [Figure("recall against its bare SQL, 100,000 memories in 100 tenants", ratio, "times its median", f"<= {BAR}", ratio <= BAR, detail)]

@@ -1,0 +1,139 @@
+"""The command line, `muniment`: readable for people, `--json` for programs, exit code 0 only when it worked.
+
+    0    it worked
+    1    one of our errors, on stderr with its stable code
+    2    the command was written wrong
+    3    policy refused: nothing is broken
+    70   an error of the program itself
+    130  interrupted; 141 whoever read the output went away; 143 told to end
+"""
+
+import contextlib
+import io
+import logging
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Generator, Sequence
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from muniment import __version__
+from muniment.cli import consent, db, demo, key, pack, reading, review, writing
+from muniment.cli.output import OutputClosed, Screen, failure, visible
+from muniment.errors import MunimentError
+
+FAILED, MISUSED, INTERNAL, CLOSED = 1, 2, 70, 141
+
+app = typer.Typer(
+    name="muniment",
+    help="A memory fabric for AI agents in which recall is a privilege. New here? Try: muniment demo",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+for _part in (demo, writing, review, reading):
+    app.add_typer(_part.app)
+app.add_typer(consent.app, name="consent", rich_help_panel="Govern", help="The consent ledger: lists it, grants, revokes.")
+app.add_typer(pack.app, name="pack", rich_help_panel="Govern", help="Packs: the policy everything is decided under.")
+app.add_typer(db.app, name="db", rich_help_panel="Run it", help="The database: its address, its schema, its server.")
+app.add_typer(key.app, name="key", rich_help_panel="Run it", help="Keys.")
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        Screen().line(f"muniment {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Show the version and exit.")
+    ] = False,
+) -> None: ...
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code; no error leaves this as an exception."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # Before the command is understood its errors must be told in the right form too.
+    as_json = "--json" in (given[: given.index("--")] if "--" in given else given)
+    _prepare()
+    try:
+        with _ended_by_signals():
+            code = typer.main.get_command(app).main(given, prog_name="muniment", standalone_mode=False)
+            return code if isinstance(code, int) else 0
+    except MunimentError as error:
+        failure(error.as_dict(), as_json=as_json)
+        return FAILED
+    except typer.TyperException as error:
+        return _misused(error, as_json)
+    except OutputClosed:
+        return CLOSED
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else FAILED
+    except KeyboardInterrupt:
+        return 130
+    except BaseException as error:  # noqa: BLE001  whatever it is, no trace of it is shown unasked
+        if os.environ.get("MUNIMENT_DEBUG"):
+            sys.stderr.write(visible(traceback.format_exc(), lines=True))
+        message = f"internal error ({type(error).__name__})"
+        failure({"code": "internal_error", "message": message}, as_json=as_json)
+        return INTERNAL
+    finally:
+        _let_go()
+
+
+def _misused(error: typer.TyperException, as_json: bool) -> int:
+    context: Any = getattr(error, "ctx", None)
+    if not as_json and type(error).__name__ == "NoArgsIsHelpError":
+        # Asked for a group without a command: its help was shown.
+        return error.exit_code
+    failure({"code": "usage", "message": error.format_message()}, as_json=as_json)
+    if not as_json and context is not None:
+        sys.stderr.write(f"try: {context.command_path} --help\n")
+    return error.exit_code
+
+
+def _prepare() -> None:
+    """Text that a stream cannot encode is spelled out, and libraries' warnings stay out of the terminal."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if os.environ.get("MUNIMENT_DEBUG"):
+        logging.basicConfig(level=logging.INFO)
+    elif not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Generator[None]:
+    """Told to end, leave by the way of all blocks, so that a server is given back and a temporary folder removed."""
+
+    def leave(number: int, _frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    try:
+        before = signal.signal(signal.SIGTERM, leave)
+    except ValueError:
+        # Not the main thread: whoever runs us there handles signals.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _let_go() -> None:
+    """Write what is left; if nobody reads it, nothing is said about that, now or when the interpreter ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

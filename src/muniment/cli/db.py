@@ -1,0 +1,221 @@
+"""The database: where it is, how far its schema is, starting and stopping the embedded server."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import anyio
+import anyio.to_thread
+import psycopg
+import typer
+
+from muniment.cli.asking import PLACE, Call, verb
+from muniment.cli.output import Screen, listed
+from muniment.errors import InvalidInput, StorageError, StorageUnavailable
+from muniment.fabric.connect import embedded_address, prepared
+from muniment.fabric.settings import Settings
+from muniment.storage import embedded
+from muniment.storage.address import Address
+from muniment.storage.master import find_master_keys
+from muniment.storage.migrate import SchemaStatus, migrate, migrations, require_ready, status
+
+app = typer.Typer(no_args_is_help=True)
+# What a connection string may hold that nobody should read over a shoulder.
+_SECRETS = frozenset({"password", "sslpassword", "oauth_client_secret"})
+_STAYS_UP = "the server stays up; muniment db stop stops it"
+
+_T = TypeVar("_T")
+
+
+@verb(app, "url", options=PLACE, example='psql "$(muniment db url)"')
+def url(call: Call) -> None:
+    """Print the address of the database, for psql: as the owner of the tables, without a password.
+
+    An embedded server is started if need be, and stays up. Row security holds for the owner too:
+    SET muniment.tenant = 'default' shows the rows of that tenant.
+    """
+    settings = call.settings()
+    if settings.url is not None:
+        address = as_url(Address.parse(settings.url, None).owner)
+    else:
+        address = as_url(_wait(_started, settings.home).owner, options="-c search_path=muniment,public")
+        call.note(_STAYS_UP)
+    call.show({"url": address}, lambda: Screen().write(f"{address}\n"))
+
+
+@verb(app, "start", options=PLACE, example="muniment db start")
+def start(call: Call) -> None:
+    """Start the embedded server and let it run on, so that later commands need not."""
+    home = _embedded_home(call)
+    _wait(_started, home)
+    call.show({"home": str(home), "running": True}, lambda: Screen().line(f"running in {home}"))
+    call.note(_STAYS_UP)
+
+
+@verb(app, "stop", options=PLACE, example="muniment db stop")
+def stop(call: Call) -> None:
+    """Stop the embedded server; connections to it are cut."""
+    home = _embedded_home(call)
+    stopped = embedded.stop(home)
+    words = f"stopped in {home}" if stopped else f"no server was running in {home}"
+    call.show({"home": str(home), "stopped": stopped}, lambda: Screen().line(words))
+
+
+@verb(app, "migrate", options=PLACE, example="muniment db migrate --url postgresql://owner@db.example.com/muniment")
+def migrate_database(call: Call) -> None:
+    """Bring the schema up to this program's; needs the master key for a database that is not embedded."""
+    settings = call.settings()
+    applied = _wait(_migrated, settings)
+    call.show({"applied": applied, "latest": migrations()[-1].version}, lambda: _draw_applied(applied))
+
+
+@verb(app, "status", options=PLACE, example="muniment db status --json")
+def show_status(call: Call) -> None:
+    """Show how far the database is; ends with 1 unless it is ready for this program."""
+    settings = call.settings()
+    state = _wait(_state, settings)
+    call.show(state.as_dict(), lambda: state.draw(Screen()))
+    if state.schema is not None and state.schema.changed:
+        call.note(f"applied from other files than this program's: {listed(state.schema.changed)}")
+    if state.refusal is not None:
+        raise state.refusal
+
+
+@dataclass(frozen=True)
+class _State:
+    """What `status` found."""
+
+    place: str
+    embedded: bool
+    running: bool
+    schema: SchemaStatus | None
+    refusal: Exception | None
+
+    def as_dict(self) -> dict[str, object]:
+        found = self.schema
+        return {
+            "home" if self.embedded else "url": self.place,
+            "embedded": self.embedded,
+            "running": self.running,
+            "ready": self.refusal is None,
+            "server": found.server if found else None,
+            "schema": found.current if found else None,
+            "latest": migrations()[-1].version,
+            "pending": found.pending if found else [f"{step.version:04d}_{step.name}" for step in migrations()],
+            "changed": found.changed if found else (),
+        }
+
+    def draw(self, screen: Screen) -> None:
+        found = self.schema
+        screen.facts(
+            [
+                ("home" if self.embedded else "url", self.place),
+                ("embedded", ("running" if self.running else "stopped") if self.embedded else "no"),
+                ("server", f"PostgreSQL {found.server}" if found else None),
+                ("schema", f"{found.current} of {migrations()[-1].version}" if found else "none"),
+                ("pending", listed(found.pending) if found else None),
+                ("ready", "no" if self.refusal else "yes"),
+            ],
+            indent=0,
+        )
+
+
+def as_url(place: dict[str, Any], *, options: str | None = None) -> str:
+    """A connection's parameters as an address that any client takes, without its secrets."""
+    rest = {name: str(value) for name, value in place.items() if name not in _SECRETS and value not in (None, "")}
+    user, database = rest.pop("user", ""), rest.pop("dbname", "")
+    host = rest.get("host", "")
+    server = ""
+    if host and not any(sign in host for sign in "/,:@"):
+        port = rest.pop("port", "")
+        server = rest.pop("host") + (f":{port}" if port else "")
+    if options is not None:
+        rest["options"] = options
+    who = f"{quote(user, safe='')}@" if user else ""
+    query = f"?{urlencode(rest, quote_via=quote)}" if rest else ""
+    return f"postgresql://{who}{server}/{quote(database, safe='')}{query}"
+
+
+def _embedded_home(call: Call) -> Path:
+    settings = call.settings()
+    if settings.url is not None:
+        raise InvalidInput("names a database that is not ours to start or stop; give --home instead", field="url")
+    return settings.home
+
+
+@contextlib.asynccontextmanager
+async def _leased(home: Path) -> AsyncGenerator[embedded.Lease]:
+    lease = await anyio.to_thread.run_sync(embedded.acquire, home)
+    try:
+        yield lease
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(lease.release)
+
+
+async def _started(home: Path) -> Address:
+    async with _leased(home) as lease:
+        address = await prepared(lease)
+        await anyio.to_thread.run_sync(embedded.keep_running, home)
+        return address
+
+
+async def _migrated(settings: Settings) -> tuple[str, ...]:
+    if settings.url is not None:
+        with _explained():
+            return await migrate(Address.parse(settings.url, find_master_keys(None).login_secret()))
+    async with _leased(settings.home) as lease:
+        try:
+            pending = (await status(embedded_address(lease))).pending
+        except StorageUnavailable:
+            pending = tuple(f"{step.version:04d}_{step.name}" for step in migrations())
+        await prepared(lease)
+        return pending
+
+
+async def _state(settings: Settings) -> _State:
+    if settings.url is not None:
+        address = Address.parse(settings.url, find_master_keys(None).login_secret())
+        with _explained():
+            return await _examined(address, as_url(address.owner), embedded=False, running=True)
+    running = embedded.is_running(settings.home)
+    if not running and not (settings.home / "data").is_dir():
+        refusal = StorageUnavailable(f"there is no database in {settings.home} yet; muniment db start makes one")
+        return _State(str(settings.home), embedded=True, running=False, schema=None, refusal=refusal)
+    async with _leased(settings.home) as lease:
+        return await _examined(embedded_address(lease), str(settings.home), embedded=True, running=running)
+
+
+async def _examined(address: Address, place: str, *, embedded: bool, running: bool) -> _State:
+    schema, refusal = None, None
+    try:
+        schema = await status(address)
+        await require_ready(address)
+    except StorageError as error:
+        refusal = error
+    return _State(place, embedded=embedded, running=running, schema=schema, refusal=refusal)
+
+
+@contextlib.contextmanager
+def _explained() -> Generator[None]:
+    """What a server that is not ours may refuse, told in its own words, which hold no values."""
+    try:
+        yield
+    except psycopg.Error as error:
+        reason = error.diag.message_primary or type(error).__name__
+        raise StorageUnavailable(f"the server refuses: {reason}") from error
+
+
+def _draw_applied(applied: tuple[str, ...]) -> None:
+    screen = Screen()
+    for name in applied:
+        screen.line(f"applied {name}")
+    if not applied:
+        screen.line(f"nothing to apply: the schema is at {migrations()[-1].version}")
+
+
+def _wait(work: Callable[..., Coroutine[Any, Any, _T]], *arguments: Any) -> _T:
+    return anyio.run(work, *arguments)

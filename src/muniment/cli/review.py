@@ -1,0 +1,228 @@
+"""The review queue at the keyboard: list, show, approve, edit, reject, override, assign, release."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from muniment.cli import views
+from muniment.cli.asking import REFUSED, WHERE, WHO, Call, ListsByDefault, verb
+from muniment.cli.inputs import json_value
+from muniment.cli.output import Screen, failure
+from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
+from muniment.fabric.queue import EditFields
+from muniment.model.candidate import Refusal
+from muniment.model.fields import Tier, WriteClass
+from muniment.model.proposal import Proposal
+
+app = typer.Typer()
+queue = typer.Typer(cls=ListsByDefault)
+app.add_typer(
+    queue, name="queue", rich_help_panel="Review", help="The review queue: lists it, or shows one proposal."
+)
+_PANEL = "Review"
+_OPTIONS = (*WHO, *WHERE)
+# What is wrong with one proposal, and not with the next.
+_OF_ONE = (NotFound, SelfApproval, Conflict, NotPromotable)
+
+ProposalId = Annotated[str, typer.Argument(metavar="PROPOSAL", help="The id of a proposal, mwp_...")]
+ProposalIds = Annotated[list[str], typer.Argument(metavar="PROPOSAL...", help="Ids of proposals, mwp_...")]
+Note = Annotated[str | None, typer.Option("--note", metavar="TEXT", help="A note that is kept, sealed.")]
+
+
+@verb(queue, "list", options=_OPTIONS, example="muniment queue --class correction --limit 20")
+def list_queue(
+    call: Call,
+    write_class: Annotated[WriteClass | None, typer.Option("--class", help="Only this class.")] = None,
+    closed: Annotated[bool, typer.Option("--all", help="Also those that had their final verdict.")] = False,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 50,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="ID", help="The last proposal of the page before.")
+    ] = None,
+) -> None:
+    """List what waits for a person, the one due first first."""
+    with call.open() as fabric:
+        found = fabric.queue.list(
+            call.principal("reviewer"), write_class=write_class, closed=closed, limit=limit, after=after
+        )
+    call.show(found, lambda: views.in_queue(Screen(), found))
+    if not found:
+        call.note("nothing waits in the queue")
+    elif len(found) == limit:
+        call.note(f"there may be more: muniment queue --after {found[-1].proposal_id}")
+
+
+@verb(queue, "show", options=_OPTIONS, example="muniment queue show mwp_01a1de60ebe944d4dad32871beef")
+def show(call: Call, proposal_id: ProposalId) -> None:
+    """Show one proposal with everything it rests on and every verdict."""
+    with call.open() as fabric:
+        found = fabric.queue.get(call.principal("reviewer"), proposal_id)
+    call.show(found, lambda: views.proposal(Screen(), found))
+
+
+@verb(
+    app,
+    "approve",
+    panel=_PANEL,
+    options=_OPTIONS,
+    example="muniment approve mwp_01a1de60ebe944d4dad32871beef --note 'seen in the call log'",
+)
+def approve(
+    call: Call,
+    proposal_ids: ProposalIds,
+    note: Note = None,
+    supersedes: Annotated[
+        str | None, typer.Option("--supersedes", metavar="MEMORY", help="The memory it takes the place of.")
+    ] = None,
+) -> None:
+    """Approve proposals, each in a transaction of its own, and promote them.
+
+    What was durable or sensitive needs another person than its author. Ends with 3 if one was not promoted
+    after all, because it repeats or contradicts a memory.
+    """
+    if supersedes is not None and len(proposal_ids) > 1:
+        raise InvalidInput("takes one proposal at a time", field="supersedes")
+    reviewer = call.principal("reviewer")
+    with call.open() as fabric:
+        done, failed = _each(
+            call, proposal_ids, lambda one: fabric.queue.approve(reviewer, one, note=note, supersedes=supersedes)
+        )
+    call.show(done, lambda: views.all_decided(Screen(), done))
+    if failed:
+        raise typer.Exit(1)
+    if any(one.status != "promoted" for one in done):
+        raise typer.Exit(REFUSED)
+
+
+@verb(
+    app,
+    "reject",
+    panel=_PANEL,
+    options=_OPTIONS,
+    example="muniment reject mwp_01a1de60ebe944d4dad32871beef --reason not_confirmed",
+)
+def reject(
+    call: Call,
+    proposal_ids: ProposalIds,
+    reason: Annotated[str, typer.Option("--reason", metavar="WORD", help="Why, in a word or two.")],
+    note: Note = None,
+) -> None:
+    """End proposals without promotion, with a reason."""
+    reviewer = call.principal("reviewer")
+    with call.open() as fabric:
+        done, failed = _each(
+            call, proposal_ids, lambda one: fabric.queue.reject(reviewer, one, reason=reason, note=note)
+        )
+    call.show(done, lambda: views.all_decided(Screen(), done))
+    if failed:
+        raise typer.Exit(1)
+
+
+def _each(
+    call: Call, proposal_ids: list[str], act: Callable[[str], Proposal]
+) -> tuple[list[Proposal], int]:
+    """Act on each; what is wrong with one is told and does not keep the others from their turn."""
+    done: list[Proposal] = []
+    failed = 0
+    # Twice the same id would be told as somebody else's doing.
+    for proposal_id in dict.fromkeys(proposal_ids):
+        try:
+            done.append(act(proposal_id))
+        except MunimentError as error:
+            failed += 1
+            failure({"place": proposal_id} | error.as_dict(), as_json=call.as_json)
+            if not isinstance(error, _OF_ONE):
+                break
+    return done, failed
+
+
+@verb(
+    app,
+    "edit",
+    panel=_PANEL,
+    options=_OPTIONS,
+    example="muniment edit mwp_01a1de60ebe944d4dad32871beef --text 'Returns are accepted within 14 days.'",
+)
+def edit(
+    call: Call,
+    proposal_id: ProposalId,
+    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="The text instead.")] = None,
+    value: Annotated[str | None, typer.Option("--value", metavar="TEXT", help="The value instead, a text.")] = None,
+    value_json: Annotated[
+        str | None, typer.Option("--value-json", metavar="JSON", help="The value instead, as JSON.")
+    ] = None,
+    classification: Annotated[
+        str | None, typer.Option("--classification", "-c", metavar="LABEL", help="A higher label.")
+    ] = None,
+    evidence: Annotated[
+        list[str] | None, typer.Option("--evidence", metavar="REF", help="The evidence instead.")
+    ] = None,
+    note: Note = None,
+) -> None:
+    """Put an edited candidate in a proposal's place; it passes the gates again, and both texts are kept.
+
+    Ends with 3 if a gate refuses the edit; the proposal is then as it was.
+    """
+    changes: EditFields = {}
+    if text is not None:
+        changes["text"] = text
+    if value is not None or value_json is not None:
+        changes["value"] = json_value(value, value_json)
+    if classification is not None:
+        changes["classification"] = classification
+    if evidence:
+        changes["evidence_refs"] = evidence
+    with call.open() as fabric:
+        outcome = fabric.queue.edit(call.principal("reviewer"), proposal_id, note=note, **changes)
+    if isinstance(outcome, Refusal):
+        call.refuse({"refusal": outcome}, lambda: views.refusal(Screen(), outcome))
+    call.show(outcome, lambda: views.decided(Screen(), outcome))
+
+
+@verb(
+    app,
+    "override",
+    panel=_PANEL,
+    options=_OPTIONS,
+    example="muniment override mwp_01a1de60ebe944d4dad32871beef --tier semantic --priority 0.8",
+)
+def override(
+    call: Call,
+    proposal_id: ProposalId,
+    tier: Annotated[Tier | None, typer.Option("--tier", help="Where it shall go.")] = None,
+    priority: Annotated[float | None, typer.Option("--priority", help="From 0 to 1.")] = None,
+    note: Note = None,
+) -> None:
+    """Change where a proposal would go, or how much it would count."""
+    with call.open() as fabric:
+        outcome = fabric.queue.override(
+            call.principal("reviewer"), proposal_id, tier=tier, priority=priority, note=note
+        )
+    call.show(outcome, lambda: views.decided(Screen(), outcome))
+
+
+@verb(
+    app,
+    "assign",
+    panel=_PANEL,
+    options=_OPTIONS,
+    example="muniment assign mwp_01a1de60ebe944d4dad32871beef --to operator_b",
+)
+def assign(
+    call: Call,
+    proposal_id: ProposalId,
+    to: Annotated[str | None, typer.Option("--to", metavar="ID", help="Whose it shall be; yours when not said.")] = None,
+) -> None:
+    """Put a name on a proposal: one's own, or another's."""
+    with call.open() as fabric:
+        outcome = fabric.queue.assign(call.principal("reviewer"), proposal_id, to=to)
+    call.show(outcome, lambda: views.decided(Screen(), outcome))
+
+
+@verb(app, "release", panel=_PANEL, options=_OPTIONS, example="muniment release mwp_01a1de60ebe944d4dad32871beef")
+def release(call: Call, proposal_id: ProposalId) -> None:
+    """Take the name off a proposal, or bring it back from being held."""
+    with call.open() as fabric:
+        outcome = fabric.queue.release(call.principal("reviewer"), proposal_id)
+    call.show(outcome, lambda: views.decided(Screen(), outcome))
+

@@ -1,0 +1,64 @@
+"""Making things happen at once, and showing that they did: callers are held at a lock until all have arrived."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from muniment.testing import TestServer
+
+
+class Calls:
+    """Callers in threads of their own, with what each returned or raised, in their order."""
+
+    def __init__(self, calls: list[Callable[[], Any]]) -> None:
+        self.outcomes: list[Any] = [None] * len(calls)
+        self._threads = [threading.Thread(target=self._run, args=(n, call)) for n, call in enumerate(calls)]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self, n: int, call: Callable[[], Any]) -> None:
+        try:
+            self.outcomes[n] = call()
+        except Exception as error:
+            self.outcomes[n] = error
+
+    def wait(self) -> list[Any]:
+        for thread in self._threads:
+            thread.join(60)
+            assert not thread.is_alive()
+        return self.outcomes
+
+
+@contextmanager
+def held(server: TestServer, database: str, tenant: str) -> Iterator["Gate"]:
+    """Hold the tenant's clock, the last lock of every change, so that nobody can commit until the block ends."""
+    with server.connect(database) as holder, server.connect("postgres") as watcher:
+        with holder.transaction():
+            holder.execute("SELECT FROM tenant_clock WHERE tenant_id = %s FOR UPDATE", [tenant])
+            yield Gate(watcher, database)
+
+
+class Gate:
+    """Looks at who waits."""
+
+    def __init__(self, watcher: "psycopg.Connection[tuple[object, ...]]", database: str) -> None:
+        self._watcher = watcher
+        self._database = database
+
+    def until_waiting(self, count: int) -> None:
+        """Return once that many sessions of the database wait for a lock."""
+        deadline = time.monotonic() + 20
+        while self.waiting() < count:
+            assert time.monotonic() < deadline, f"only {self.waiting()} of {count} arrived"
+            time.sleep(0.005)
+
+    def waiting(self) -> int:
+        row = self._watcher.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'", [self._database]
+        ).fetchone()
+        assert row is not None
+        return int(str(row[0]))
