@@ -39,9 +39,7 @@ async def run(server: TestServer) -> list[Figure]:
         for n in range(8):
             owner.execute(f"CREATE TABLE bare_{n} PARTITION OF bare FOR VALUES WITH (MODULUS 8, REMAINDER {n})")
         owner.execute("GRANT ALL ON bare TO muniment_writer")
-    bare = await psycopg.AsyncConnection.connect(
-        server.task_url(database, "writer"), autocommit=False
-    )
+    bare = await psycopg.AsyncConnection.connect(server.task_url(database, "writer"), autocommit=False)
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
 
         async def ours(round_: int) -> None:
@@ -71,4 +69,8 @@ async def run(server: TestServer) -> list[Figure]:
     server.drop(database)
     ratio = median_ms(times["copy"]) / median_ms(times["ours"])
     detail = f"ours {median_ms(times['ours']):.1f} ms, COPY {median_ms(times['copy']):.1f} ms a batch of {BATCH}"
-    return [Figure("capture in batches against bare COPY", ratio, "times its rows a second", f">= {BAR}", ratio >= BAR, detail)]
+    return [
+        Figure(
+            "capture in batches against bare COPY", ratio, "times its rows a second", f">= {BAR}", ratio >= BAR, detail
+        )
+    ]

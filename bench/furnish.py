@@ -1,7 +1,7 @@
 """Fill a database with promoted memories fast: sealed for real, written by the superuser around the pipeline."""
 
 import random
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from muniment import AsyncFabric
 from muniment.model.capture import holder_of
@@ -10,7 +10,24 @@ from muniment.storage.rows import fact_content
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 
-WORDS = "order parcel window invoice refund address morning evening courier garden phone letter blue green fast slow".split()
+WORDS = [
+    "order",
+    "parcel",
+    "window",
+    "invoice",
+    "refund",
+    "address",
+    "morning",
+    "evening",
+    "courier",
+    "garden",
+    "phone",
+    "letter",
+    "blue",
+    "green",
+    "fast",
+    "slow",
+]
 _MEMORIES = (
     "tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at, born_txid, expires_at, class,"
     " entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, subject, user_id,"
@@ -26,9 +43,9 @@ _SCOPE = (
 async def furnish(server: TestServer, database: str, *, tenants: int, per_tenant: int, users: int) -> None:
     """As many semantic memories as asked, a tenth of each tenant's its own, the rest spread over its users."""
     chance, pack = random.Random(11), builtin_pack().ref
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
-        desk = fabric._desk  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        desk = fabric._desk
         with server.connect(database) as owner:
             owner.execute("SET session_replication_role = replica")
             for number in range(tenants):
@@ -36,7 +53,10 @@ async def furnish(server: TestServer, database: str, *, tenants: int, per_tenant
                 names = ["", *(f"user_{n}" for n in range(users))]
                 await fabric.capture_many(
                     people.service,
-                    [{"kind": "message", "text": "hello", "classification": "INTERNAL", "user_id": n or None} for n in names],
+                    [
+                        {"kind": "message", "text": "hello", "classification": "INTERNAL", "user_id": n or None}
+                        for n in names
+                    ],
                 )
                 async with desk.transaction(people.tenant_id, "writer") as tx:
                     keys = await desk.vault.keys(tx, [holder_of(None, name or None) for name in names])
@@ -52,7 +72,9 @@ async def furnish(server: TestServer, database: str, *, tenants: int, per_tenant
                     priority = round(chance.uniform(0.5, 0.8), 2)
                     confidence = round(chance.uniform(0.45, 0.8), 2)
                     entity, predicate = f"customer:c{n % 50}", f"p{n}"
-                    sealed = keys[holder].seal("memory_bodies.content", memory_id, fact_content(text, n, ("session:s1",)))
+                    sealed = keys[holder].seal(
+                        "memory_bodies.content", memory_id, fact_content(text, n, ("session:s1",))
+                    )
                     expires = at + timedelta(days=365)
                     intent = chance.choice(["", "", "support.*", "support.orders.change", "sales.*"])
                     ids = tuple(f"{p}_{n:012x}{number:04x}" for p in ("mc", "mwp", "rv", "cap"))

@@ -18,7 +18,9 @@ class Figure:
     detail: str
 
 
-async def in_turns(rounds: int, warm_up: int, **contestants: Callable[[int], Awaitable[object]]) -> dict[str, list[float]]:
+async def in_turns(
+    rounds: int, warm_up: int, **contestants: Callable[[int], Awaitable[object]]
+) -> dict[str, list[float]]:
     """Seconds per call of each contestant, called in turns; the first rounds warm up and do not count."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for round_ in range(warm_up + rounds):

@@ -5,6 +5,9 @@ import sys
 from typing import Any
 
 import psycopg
+from psycopg.rows import dict_row
+from psycopg.sql import quote
+from psycopg.types.json import Jsonb
 
 from bench.furnish import furnish
 from bench.measure import Figure, in_turns, median_ms
@@ -27,12 +30,14 @@ async def run(server: TestServer) -> list[Figure]:
     await furnish(server, database, tenants=TENANTS, per_tenant=PER_TENANT, users=USERS)
     chance = random.Random(7)
     runs = [
-        People(f"tenant_{chance.randrange(TENANTS)}").run(f"user_{chance.randrange(USERS)}", intent_id="support.orders.change")
+        People(f"tenant_{chance.randrange(TENANTS)}").run(
+            f"user_{chance.randrange(USERS)}", intent_id="support.orders.change"
+        )
         for _ in range(3000)
     ]
     pack = builtin_pack()
     bare = await psycopg.AsyncConnection.connect(
-        server.task_url(database, "recall"), autocommit=True, row_factory=psycopg.rows.dict_row
+        server.task_url(database, "recall"), autocommit=True, row_factory=dict_row
     )
 
     async def statements(round_: int) -> int:
@@ -41,13 +46,15 @@ async def run(server: TestServer) -> list[Figure]:
         given: dict[str, Any] = filters(view_of(run, pack, now), pack, Request(8))
         given |= {"tenant_id": run.tenant_id, "now": now}
         cursor = psycopg.AsyncRawCursor(bare)
-        tenant = psycopg.sql.quote(run.tenant_id)
-        await cursor.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL muniment.tenant = {tenant}")  # pyright: ignore[reportArgumentType]
+        tenant = quote(run.tenant_id)
+        await cursor.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL muniment.tenant = {tenant}")
         visible = statement("recall.visible")
-        await cursor.execute(visible.sql, visible.arguments(given), prepare=True)  # pyright: ignore[reportArgumentType]
-        ids = [row["memory_id"] for row in await cursor.fetchall()]  # pyright: ignore[reportArgumentType, reportCallIssue]
+        await cursor.execute(visible.sql, visible.arguments(given), prepare=True)
+        ids = [row["memory_id"] for row in await cursor.fetchall()]
         bodies = statement("recall.bodies")
-        await cursor.execute(bodies.sql, [ids if n == "memory_ids" else run.tenant_id for n in bodies.parameters], prepare=True)  # pyright: ignore[reportArgumentType]
+        await cursor.execute(
+            bodies.sql, [ids if n == "memory_ids" else run.tenant_id for n in bodies.parameters], prepare=True
+        )
         await cursor.fetchall()
         record = statement("recall.record")
         values = {
@@ -58,16 +65,16 @@ async def run(server: TestServer) -> list[Figure]:
             "run_id": "run_1",
             "user_id": run.user_id,
             "pack": pack.ref,
-            "request": psycopg.types.json.Jsonb({}),
+            "request": Jsonb({}),
             "result_ids": ids,
             "omitted": 0,
         }
-        await cursor.execute(record.sql, record.arguments(values), prepare=True)  # pyright: ignore[reportArgumentType]
+        await cursor.execute(record.sql, record.arguments(values), prepare=True)
         await cursor.execute("COMMIT")
         return len(ids)
 
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
-        clock = fabric._desk.now  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        clock = fabric._desk.now
 
         async def ours(round_: int) -> int:
             return len((await fabric.recall(runs[round_])).records)
@@ -79,4 +86,13 @@ async def run(server: TestServer) -> list[Figure]:
     ratio = median_ms(times["ours"]) / median_ms(times["bare"])
     detail = f"ours {median_ms(times['ours']):.2f} ms, its SQL {median_ms(times['bare']):.2f} ms, medians of 2,000"
     print(detail, file=sys.stderr)
-    return [Figure("recall against its bare SQL, 100,000 memories in 100 tenants", ratio, "times its median", f"<= {BAR}", ratio <= BAR, detail)]
+    return [
+        Figure(
+            "recall against its bare SQL, 100,000 memories in 100 tenants",
+            ratio,
+            "times its median",
+            f"<= {BAR}",
+            ratio <= BAR,
+            detail,
+        )
+    ]

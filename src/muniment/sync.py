@@ -60,9 +60,7 @@ class Queue(_Blocking):
         after: str | None = None,
     ) -> list[Proposal]:
         """See `AsyncQueue.list`."""
-        return self._wait(
-            self._queue.list, asker, write_class=write_class, closed=closed, limit=limit, after=after
-        )
+        return self._wait(self._queue.list, asker, write_class=write_class, closed=closed, limit=limit, after=after)
 
     def get(self, asker: Asker, proposal_id: str) -> Proposal:
         """See `AsyncQueue.get`."""
@@ -247,9 +245,7 @@ class Fabric(_Blocking):
         entities: Sequence[str] | None = None,
     ) -> Recall:
         """See `AsyncFabric.recall`."""
-        return self._wait(
-            self._fabric.recall, run, limit=limit, tiers=tiers, classes=classes, entities=entities
-        )
+        return self._wait(self._fabric.recall, run, limit=limit, tiers=tiers, classes=classes, entities=entities)
 
     def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
         """See `AsyncFabric.get`."""

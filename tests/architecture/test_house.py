@@ -136,12 +136,7 @@ def test_every_statement_is_called_by_a_name_that_exists_and_none_lies_unused() 
         for name in re.findall(r"^-- name: (\w+)$", file.read_text("utf-8"), re.MULTILINE)
     }
     stages = {file.stem for file in folder.glob("*.sql")}
-    said = {
-        text
-        for module in MODULES
-        for text in _strings(_tree(module))
-        if re.fullmatch(r"[a-z]+\.[a-z_]+", text)
-    }
+    said = {text for module in MODULES for text in _strings(_tree(module)) if re.fullmatch(r"[a-z]+\.[a-z_]+", text)}
     called = {name for name in said if name.partition(".")[0] in stages}
     assert called - there == set()
     assert there - called <= FOR_LATER
@@ -184,18 +179,14 @@ def test_every_group_of_the_specification_has_two_faces() -> None:
 
 
 @pytest.mark.parametrize(("plain", "awaited"), FACES, ids=lambda face: face.__name__)
-def test_both_faces_have_the_same_methods_with_the_same_signatures(
-    plain: type[Any], awaited: type[Any]
-) -> None:
+def test_both_faces_have_the_same_methods_with_the_same_signatures(plain: type[Any], awaited: type[Any]) -> None:
     ours, theirs = _public(plain), _public(awaited)
     assert set(ours) == set(theirs)
     for name, member in ours.items():
         assert type(member) is type(theirs[name]), name
         if not isinstance(member, property):
             assert _signature(member) == _signature(theirs[name]), name
-            assert all(
-                p.annotation is not p.empty for p in list(_signature(member).parameters.values())[1:]
-            ), name
+            assert all(p.annotation is not p.empty for p in list(_signature(member).parameters.values())[1:]), name
 
 
 @pytest.mark.parametrize(("plain", "awaited"), FACES, ids=lambda face: face.__name__)

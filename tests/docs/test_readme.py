@@ -38,9 +38,7 @@ def _run(home: Path) -> list[str]:
 
 
 def test_the_readme_shows_the_first_example_as_it_is_in_its_file() -> None:
-    blocks = re.findall(
-        r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE
-    )
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
     assert EXAMPLE.read_text("utf-8") in blocks
 
 

@@ -21,11 +21,7 @@ Table = list[list[str]]
 def _rows(page: str) -> Table:
     """The cells of every table row of a page, headings and rulers left out."""
     lines = (DOCS / page).read_text("utf-8").splitlines()
-    rows = [
-        [cell.strip() for cell in line.strip().strip("|").split("|")]
-        for line in lines
-        if line.startswith("|")
-    ]
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines if line.startswith("|")]
     return [row for row in rows if row[0].startswith("`")]
 
 
@@ -42,9 +38,7 @@ def _strings(folder: Path) -> Iterator[tuple[Path, str]]:
 
 def _error_classes() -> list[type[errors.MunimentError]]:
     return [
-        found
-        for found in vars(errors).values()
-        if isinstance(found, type) and issubclass(found, errors.MunimentError)
+        found for found in vars(errors).values() if isinstance(found, type) and issubclass(found, errors.MunimentError)
     ]
 
 
@@ -89,8 +83,7 @@ def test_every_setting_the_code_reads_is_documented_and_no_other() -> None:
 
 def test_the_table_of_roles_is_the_one_the_code_decides_by() -> None:
     documented = {
-        row[0].strip("`"): (set(re.findall(r"`(\w+)`", row[1])), row[2])
-        for row in _rows("reference/roles.md")
+        row[0].strip("`"): (set(re.findall(r"`(\w+)`", row[1])), row[2]) for row in _rows("reference/roles.md")
     }
     decided = {verb: (set(roles), "yes" if verb in PERSONS_ONLY else "no") for verb, roles in ALLOWED.items()}
     assert documented == decided
@@ -99,9 +92,7 @@ def test_the_table_of_roles_is_the_one_the_code_decides_by() -> None:
 
 def test_every_key_of_the_pack_is_documented_and_no_other() -> None:
     documented: list[str] = []
-    for section in re.split(r"^## ", (DOCS / "reference" / "pack.md").read_text("utf-8"), flags=re.MULTILINE)[
-        1:
-    ]:
+    for section in re.split(r"^## ", (DOCS / "reference" / "pack.md").read_text("utf-8"), flags=re.MULTILINE)[1:]:
         heading = section.splitlines()[0].strip("`")
         documented += [f"{heading}.{key}" for key in re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)]
     assert sorted(re.sub(r"<\w+>", "<>", key) for key in documented) == sorted(_pack_keys())
@@ -119,9 +110,7 @@ def _pack_keys() -> Iterator[str]:
 
     def walk(node: dict[str, Any], place: str) -> Iterator[str]:
         node = resolved(node)
-        below = [
-            (f"{place}.{key}" if place else key, child) for key, child in node.get("properties", {}).items()
-        ]
+        below = [(f"{place}.{key}" if place else key, child) for key, child in node.get("properties", {}).items()]
         if isinstance(items := node.get("items"), dict):
             below.append((f"{place}[]", items))
         others = [*node.get("patternProperties", {}).values(), node.get("additionalProperties")]
@@ -140,9 +129,7 @@ def test_the_privileges_of_the_logins_are_documented_as_they_are_granted() -> No
     granted: dict[tuple[str, str], set[str]] = {}
     migrations = sorted((SOURCE / "storage" / "migrations").glob("*.sql"))
     text = "\n".join(path.read_text("utf-8") for path in migrations)
-    assert not re.search(r"^REVOKE|^ALTER TABLE .* DISABLE ROW", text, re.MULTILINE), (
-        "teach this test to subtract"
-    )
+    assert not re.search(r"^REVOKE|^ALTER TABLE .* DISABLE ROW", text, re.MULTILINE), "teach this test to subtract"
     for privileges, table, logins in re.findall(r"^GRANT (.+?) ON (\w+) TO (.+?);", text, re.MULTILINE):
         for login in re.findall(r"muniment_(\w+)", logins):
             granted.setdefault((table, login), set()).update(_letters(privileges))

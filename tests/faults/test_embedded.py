@@ -128,9 +128,7 @@ def postmaster(home: Path) -> int:
 
 def family(parent: int) -> dict[int, str]:
     """The server's processes by pid, itself first, each with its command line."""
-    listed = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
-    )
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
     rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
     found = {int(pid): args for pid, ppid, args in rows if parent in (int(pid), int(ppid))}
     return {parent: found[parent]} | found
@@ -151,9 +149,7 @@ def test_a_server_starts_in_a_missing_folder_and_goes_with_its_last_lease(new_ho
     assert stat.S_IMODE(new_home.stat().st_mode) == 0o700
     assert value(lease.conninfo, "SELECT current_setting('server_version_num')::int / 10000") == 18
     assert value(lease.conninfo, "SHOW server_encoding") == "UTF8"
-    assert (
-        value(lease.conninfo, "SELECT datcollate FROM pg_database WHERE datname = current_database()") == "C"
-    )
+    assert value(lease.conninfo, "SELECT datcollate FROM pg_database WHERE datname = current_database()") == "C"
     assert value(lease.conninfo, "SHOW listen_addresses") == ""
     assert embedded.is_running(new_home)
     pid = postmaster(new_home)
@@ -226,9 +222,7 @@ def open_files(pid: int) -> list[Path]:
 
 
 def test_a_process_that_forgets_its_lease_leaves_no_server(home: Path) -> None:
-    forgetful = (
-        CLIENT.replace("with embedded", "lease = embedded").replace(" as lease:", "").replace("\n    ", "\n")
-    )
+    forgetful = CLIENT.replace("with embedded", "lease = embedded").replace(" as lease:", "").replace("\n    ", "\n")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", forgetful, str(home)],
         stdin=subprocess.DEVNULL,
@@ -329,9 +323,7 @@ def test_a_path_too_long_for_a_socket_gets_a_private_socket_folder(
         embedded.acquire(home)
 
 
-def test_variables_meant_for_another_server_do_not_matter(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_meant_for_another_server_do_not_matter(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = {"PGHOSTADDR": "127.0.0.1", "PGPORT": "1", "PGOPTIONS": "-c nonsense=1", "PGDATA": "/nowhere"}
     for name, setting in (others | {"PGGSSENCMODE": "require", "PGCHANNELBINDING": "require"}).items():
         monkeypatch.setenv(name, setting)
@@ -565,9 +557,7 @@ def test_a_server_that_somebody_else_started_on_the_data_is_not_disturbed(home: 
     with embedded.acquire(home):
         # as if started by hand: it runs, but does not hold our lock
         (home / "server.lock").rename(home / "server.lock.aside")
-        with pytest.raises(
-            StorageUnavailable, match=f"in use by a server that others started, pid {postmaster(home)}"
-        ):
+        with pytest.raises(StorageUnavailable, match=f"in use by a server that others started, pid {postmaster(home)}"):
             embedded.acquire(home)
         (home / "server.lock.aside").rename(home / "server.lock")
         assert embedded.is_running(home)
@@ -607,9 +597,7 @@ def crash(conninfo: str) -> None:
         pid = connection.info.backend_pid
         running = threading.Thread(target=run_until_cut, args=(connection,))
         running.start()
-        eventually(
-            lambda: value(conninfo, f"SELECT state FROM pg_stat_activity WHERE pid = {pid}") == "active"
-        )
+        eventually(lambda: value(conninfo, f"SELECT state FROM pg_stat_activity WHERE pid = {pid}") == "active")
         os.kill(pid, signal.SIGKILL)
         running.join()
 

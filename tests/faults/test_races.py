@@ -20,7 +20,8 @@ def test_of_ten_promotions_of_one_key_each_sees_all_before_it(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     waiting = [
-        proposed(fabric, people.run(), entity=SUBJECT, predicate="plan", value=f"plan {n}").proposal_id for n in range(10)
+        proposed(fabric, people.run(), entity=SUBJECT, predicate="plan", value=f"plan {n}").proposal_id
+        for n in range(10)
     ]
     with held(server, database, people.tenant_id) as gate:
         calls = Calls([lambda p=p: fabric.queue.approve(people.reviewer, p) for p in waiting])

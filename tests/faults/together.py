@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,12 +34,11 @@ class Calls:
 
 
 @contextmanager
-def held(server: TestServer, database: str, tenant: str) -> Iterator["Gate"]:
+def held(server: TestServer, database: str, tenant: str) -> Generator["Gate"]:
     """Hold the tenant's clock, the last lock of every change, so that nobody can commit until the block ends."""
-    with server.connect(database) as holder, server.connect("postgres") as watcher:
-        with holder.transaction():
-            holder.execute("SELECT FROM tenant_clock WHERE tenant_id = %s FOR UPDATE", [tenant])
-            yield Gate(watcher, database)
+    with server.connect(database) as holder, server.connect("postgres") as watcher, holder.transaction():
+        holder.execute("SELECT FROM tenant_clock WHERE tenant_id = %s FOR UPDATE", [tenant])
+        yield Gate(watcher, database)
 
 
 class Gate:

@@ -1,6 +1,6 @@
 """Consent as pure decisions: a record's state, whether a renewal is unbroken, and what a record covers."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from muniment.model.fields import WriteClass
 from muniment.pack import Pack, builtin_pack
 from muniment.policy.consent import covering, state_of, unbroken
 
-NOW = datetime(2026, 1, 5, 9, 0, tzinfo=timezone.utc)
+NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 TICK = timedelta(microseconds=1)
 

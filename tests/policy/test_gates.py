@@ -1,6 +1,6 @@
 """The gates of the candidate stage as pure functions: what each lets through, in which order, and that errors deny."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from muniment.pack import Pack, builtin_pack
 from muniment.policy import gates
 from muniment.policy.gates import Circumstances, GateResult, pass_gates
 
-NOW = datetime(2026, 1, 5, 9, 0, tzinfo=timezone.utc)
+NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 LABELS = ("PUBLIC", "INTERNAL", "CONFIDENTIAL", "PII", "RESTRICTED")
 
 
@@ -106,9 +106,7 @@ def outcome(candidate: Candidate, circumstances: Circumstances) -> tuple[str, st
         ),
     ],
 )
-def test_a_pack_decides_which_gate_stops_a_candidate(
-    layer: dict[str, Any], expected: tuple[str, str] | None
-) -> None:
+def test_a_pack_decides_which_gate_stops_a_candidate(layer: dict[str, Any], expected: tuple[str, str] | None) -> None:
     assert outcome(draft(), known(pack_with(**layer))) == expected
 
 
@@ -157,9 +155,7 @@ def test_no_other_class_passes_the_allow_list_for_being_a_decision() -> None:
 
 @pytest.mark.rule("CAN-4")
 @given(carried=st.sampled_from(LABELS), least=st.sampled_from((None, *LABELS)))
-def test_the_classification_only_rises_to_the_least_the_ontology_gives(
-    carried: str, least: str | None
-) -> None:
+def test_the_classification_only_rises_to_the_least_the_ontology_gives(carried: str, least: str | None) -> None:
     declared: dict[str, Any] = {"prefers_channel": {"label": least}} if least else {}
     pack = pack_with(ontology=declared)
     everything = consent(data_classifications_allowed=LABELS)

@@ -259,12 +259,8 @@ def test_auto_approval_of_a_high_risk_class_is_a_pack_error():
 
 @pytest.mark.rule("CAN-6")
 def test_no_threshold_lets_a_source_without_history_promote_itself():
-    said = said_of(
-        HEAD + "memory_layer: {classes: {preference: {approval: auto, auto_promotion: {threshold: 0.8}}}}"
-    )
-    assert (
-        "uncalibrated_cap (0.8), got 0.8" in said["memory_layer.classes.preference.auto_promotion.threshold"]
-    )
+    said = said_of(HEAD + "memory_layer: {classes: {preference: {approval: auto, auto_promotion: {threshold: 0.8}}}}")
+    assert "uncalibrated_cap (0.8), got 0.8" in said["memory_layer.classes.preference.auto_promotion.threshold"]
 
 
 LAYER = "memory_layer: "
@@ -306,9 +302,7 @@ INCONSISTENT = [
     (LAYER + "{budgets: [{tier: semantic}]}", "memory_layer.budgets.0"),
     (LAYER + "{budgets: [{records: 5}, {bytes: 9}]}", "memory_layer.budgets.1"),
     (
-        "identity: {namespaces: [order]}\n"
-        + LAYER
-        + "{write_classes_allowed: [statement], extractors: [{name: a,"
+        "identity: {namespaces: [order]}\n" + LAYER + "{write_classes_allowed: [statement], extractors: [{name: a,"
         " version: 1.0.0, fields: [{entity: $.a, predicate: p, value: $.b, write_class: preference}]}]}",
         "memory_layer.extractors.0.fields.0.write_class",
     ),
@@ -370,9 +364,7 @@ def _plain(text: str) -> Any:
         ("P2W", timedelta(days=14), "14d"),
     ],
 )
-def test_a_duration_is_read_and_written_back_to_the_same_length(
-    text: str, duration: timedelta, canonical: str
-):
+def test_a_duration_is_read_and_written_back_to_the_same_length(text: str, duration: timedelta, canonical: str):
     assert parse_duration(text) == duration
     assert format_duration(duration) == canonical
     assert parse_duration(canonical) == duration

@@ -114,9 +114,7 @@ def test_an_unknown_key_is_told_at_its_own_line_even_when_its_value_stands_below
 
 @pytest.mark.rule("PAC-1")
 def test_a_missing_key_is_told_at_the_line_of_the_mapping_that_lacks_it():
-    assert problems_of("\npack_meta:\n\n  version: 1.0.0\n") == [
-        (2, "pack_meta.id", "is missing; expected it here")
-    ]
+    assert problems_of("\npack_meta:\n\n  version: 1.0.0\n") == [(2, "pack_meta.id", "is missing; expected it here")]
     assert problems_of("\n\nroles: {}\n") == [(3, "pack_meta", "is missing; expected it here")]
 
 
@@ -170,9 +168,7 @@ def test_a_missing_key_is_told_at_the_line_of_the_mapping_that_lacks_it():
         ("- a\n" * (VALUE_LIMIT + 1), VALUE_LIMIT, "has more than"),
     ],
 )
-def test_a_text_that_is_no_pack_is_refused_in_plain_words_at_its_line(
-    source: str | bytes, line: int, words: str
-):
+def test_a_text_that_is_no_pack_is_refused_in_plain_words_at_its_line(source: str | bytes, line: int, words: str):
     found = problems_of(source)
 
     assert [problem for problem in found if problem[0] == line and words in problem[2]], found
@@ -186,9 +182,7 @@ def test_a_text_past_the_limit_is_refused_before_it_is_read():
 
 
 def test_a_problem_in_the_text_does_not_hide_the_others():
-    found = problems_of(
-        HEAD + "memory_layer: {trust: {floor: .nan}}\nroles: {agent: {sees: all}}\nroles: {}\n"
-    )
+    found = problems_of(HEAD + "memory_layer: {trust: {floor: .nan}}\nroles: {agent: {sees: all}}\nroles: {}\n")
 
     assert [(line, path) for line, path, _ in found] == [
         (2, "memory_layer.trust.floor"),
@@ -246,9 +240,7 @@ _WORDS = sorted(
         "1d",
     }
 )
-_SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.sampled_from(_WORDS)
-)
+_SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.sampled_from(_WORDS))
 _JSON = st.recursive(
     _SCALARS,
     lambda inner: st.one_of(

@@ -42,20 +42,14 @@ def refusals(value: Any, node: dict[str, Any], schema: dict[str, Any], at: str =
         tried = [refusals(value, choice, schema, at) for choice in node["anyOf"]]
         return [] if [] in tried else tried[0]
     wanted = _TYPES[node["type"]] if "type" in node else (object,)
-    if not isinstance(value, wanted) or (
-        isinstance(value, bool) and bool not in wanted and object not in wanted
-    ):
+    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted and object not in wanted):
         return [f"{at}: {value!r} is no {node['type']}"]
     found: list[str] = []
     if "enum" in node and value not in node["enum"]:
         found.append(f"{at}: {value!r} is none of {node['enum']}")
     if "pattern" in node and not re.search(node["pattern"], str(value)):
         found.append(f"{at}: {value!r} does not match")
-    if (
-        not node.get("minimum", float("-inf"))
-        <= (value if "minimum" in node else 0)
-        <= node.get("maximum", 2**53)
-    ):
+    if not node.get("minimum", float("-inf")) <= (value if "minimum" in node else 0) <= node.get("maximum", 2**53):
         found.append(f"{at}: {value!r} is out of bounds")
     if isinstance(value, list):
         if not node.get("minItems", 0) <= len(value) <= node.get("maxItems", 10**6):
@@ -67,9 +61,7 @@ def refusals(value: Any, node: dict[str, Any], schema: dict[str, Any], at: str =
         for key, item in value.items():
             found += refusals(key, node.get("propertyNames", {}), schema, f"{at}.{key}")
             inner = _inner(node, key)
-            found += (
-                [f"{at}: {key} is unknown"] if inner is None else refusals(item, inner, schema, f"{at}.{key}")
-            )
+            found += [f"{at}: {key} is unknown"] if inner is None else refusals(item, inner, schema, f"{at}.{key}")
     return found
 
 

@@ -25,11 +25,12 @@ TABLE: dict[Verb, set[Role]] = {
     "retract": {"reviewer"},
     "consent": {"privacy_officer"},
     "read_consent": {"privacy_officer", "auditor"},
-    "audit": {"auditor", "reviewer"},
+    "read_memory": {"auditor", "reviewer"},
+    "audit": {"auditor"},
     "packs": {"admin"},
     "read_packs": {"admin", "auditor", "reviewer"},
 }
-READING: set[Verb] = {"read_queue", "read_consent", "audit", "read_packs"}
+READING: set[Verb] = {"read_queue", "read_consent", "read_memory", "audit", "read_packs"}
 
 
 def person(*roles: Role, kind: Source = "operator") -> Principal:
@@ -66,16 +67,17 @@ def test_several_roles_may_what_each_may_and_nothing_more(roles: set[Role], verb
 
 
 @pytest.mark.rule("REV-4", "ISO-5")
+@pytest.mark.parametrize("kind", ["agent", "system"])
 @pytest.mark.parametrize("verb", ["correct", "review", "retract", "consent", "packs"])
-def test_no_role_makes_an_agent_a_person(verb: Verb) -> None:
-    decision = may(person(*ROLES, kind="agent"), verb)
+def test_no_role_makes_an_agent_or_a_service_a_person(verb: Verb, kind: Source) -> None:
+    decision = may(person(*ROLES, kind=kind), verb)
     assert not decision.passed
     assert decision.reasons[0].code == "person_required"
 
 
 @pytest.mark.rule("REV-4", "ISO-5")
 def test_every_verb_that_decides_over_others_words_is_for_persons() -> None:
-    assert PERSONS_ONLY == {"correct", "review", "retract", "consent", "packs"}
+    assert {"correct", "review", "retract", "consent", "packs"} == PERSONS_ONLY
 
 
 @pytest.mark.rule("ISO-5")

@@ -1,6 +1,6 @@
 """Where a candidate goes, how much it counts, by when it must be seen, how long it lives."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from muniment.model.fields import Source, Tier, WriteClass
 from muniment.pack import Pack, builtin_pack
 from muniment.policy.routing import due_at, expires_at, priority_for, tier_for
 
-NOW = datetime(2026, 1, 5, 9, 0, tzinfo=timezone.utc)
+NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 CLASSES: tuple[WriteClass, ...] = (
     "evidence_link",
     "preference",
@@ -123,9 +123,7 @@ def test_a_pack_routes_by_its_own_table_all_conditions_of_a_rule_together() -> N
         ("agent", 64, 0.8),
     ],
 )
-def test_the_default_priority_is_by_source_and_evidence(
-    source: Source, evidence: int, priority: float
-) -> None:
+def test_the_default_priority_is_by_source_and_evidence(source: Source, evidence: int, priority: float) -> None:
     assert priority_for(candidate(source, evidence=evidence), builtin_pack()) == priority
 
 
@@ -182,9 +180,7 @@ def test_a_memory_of_the_built_in_pack_lives_as_long_as_its_tier_says(
         ("durable", "10d", timedelta(days=10)),
     ],
 )
-def test_a_classs_own_retention_counts_where_it_is_shorter(
-    tier: Tier, retention: str, term: timedelta
-) -> None:
+def test_a_classs_own_retention_counts_where_it_is_shorter(tier: Tier, retention: str, term: timedelta) -> None:
     pack = pack_with(classes={"preference": {"retention": retention}})
     assert expires_at("preference", tier, NOW, pack) == NOW + term
     assert expires_at("statement", tier, NOW, pack) == expires_at("statement", tier, NOW, builtin_pack())
@@ -221,9 +217,7 @@ def test_a_review_is_due_by_the_classs_term_or_sooner_where_it_is_sensitive(
 
 @pytest.mark.rule("REV-2")
 def test_a_pack_sets_the_terms_of_review() -> None:
-    pack = pack_with(
-        classes={"statement": {"sla": "1h"}}, promotion_thresholds={"sensitive_sla": "2h"}
-    )
+    pack = pack_with(classes={"statement": {"sla": "1h"}}, promotion_thresholds={"sensitive_sla": "2h"})
     assert due_at("statement", sensitive=True, now=NOW, pack=pack) == NOW + timedelta(hours=1)
     assert due_at("preference", sensitive=True, now=NOW, pack=pack) == NOW + timedelta(hours=2)
     assert due_at("preference", sensitive=False, now=NOW, pack=pack) == NOW + timedelta(hours=72)

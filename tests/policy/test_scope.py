@@ -29,10 +29,7 @@ class Run(NamedTuple):
 
 
 RUNS = [
-    Run(*one)
-    for one in product(
-        (None, "anna", "ben"), (None, "s1", "s2"), (None, "w1", "w2"), RUN_INTENTS, QUALIFIERS
-    )
+    Run(*one) for one in product((None, "anna", "ben"), (None, "s1", "s2"), (None, "w1", "w2"), RUN_INTENTS, QUALIFIERS)
 ]
 
 
@@ -140,9 +137,7 @@ def test_scopes_by_example(
         (None, "support", False),
     ],
 )
-def test_an_intent_lies_under_a_pattern_word_by_word(
-    intent: str | None, pattern: str, expected: bool
-) -> None:
+def test_an_intent_lies_under_a_pattern_word_by_word(intent: str | None, pattern: str, expected: bool) -> None:
     assert intent_under(intent, pattern) is expected
 
 

@@ -14,9 +14,7 @@ def furnished(fabric: Fabric, people: People) -> dict[str, Any]:
     """Every table has something of this tenant."""
     subject = "customer:cust_1"
     consent = fabric.consent.grant(people.officer, subject=subject, **CONSENT)
-    fabric.capture(
-        people.run(), kind="message", text="hello", classification="INTERNAL", idempotency_key="k1"
-    )
+    fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL", idempotency_key="k1")
     fabric.consolidate(people.tenant_id)
     first = promoted(fabric, people, "email")
     second = promoted(fabric, people, "phone")

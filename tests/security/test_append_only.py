@@ -4,6 +4,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from muniment.testing import TestServer
 from tests.conftest import Connect
@@ -61,9 +62,7 @@ def test_update_delete_and_truncate_of_append_only_rows_are_refused(
 
 
 @pytest.mark.rule("PRO-3", "PRO-6")
-def test_a_retraction_cannot_be_undone_moved_or_rewritten(
-    furnished: dict[str, Any], as_role: Connect
-) -> None:
+def test_a_retraction_cannot_be_undone_moved_or_rewritten(furnished: dict[str, Any], as_role: Connect) -> None:
     writer, memory_id = as_role("writer"), furnished["retracted"]
     for change in ("dead_seq = NULL", "dead_seq = 1", "dead_seq = dead_seq + 1"):
         changed = writer.execute(f"UPDATE memory_scope SET {change} WHERE memory_id = %s", [memory_id])
@@ -117,3 +116,70 @@ def test_a_tick_cannot_be_earlier_than_the_one_before_nor_leave_a_gap(
         writer.execute(insert.format(shift=""), [tenant, seq + 2, last[1], seq + 1, last[1]])
     with pytest.raises(psycopg.errors.UniqueViolation):
         writer.execute(insert.format(shift=""), [tenant, seq, last[1], seq - 1, last[1]])
+
+
+@pytest.mark.rule("AUD-1", "REV-1", "CON-1")
+@pytest.mark.parametrize(
+    ("task", "table", "forge"),
+    [
+        ("writer", "verdicts", {"verdict_id": "rv_forged", "action": "assign"}),
+        ("privacy", "consents", {"consent_id": "cns_forged", "supersedes": None}),
+        ("writer", "events", {"n": 99, "event_id": "evt_forged"}),
+        ("writer", "contradictions", {"contradiction_id": "ctr_forged"}),
+    ],
+)
+def test_nothing_can_be_entered_under_an_earlier_number(
+    furnished: dict[str, Any], as_role: Connect, server: TestServer, database: str, tenant: str,
+    task: str, table: str, forge: dict[str, Any],
+) -> None:  # fmt: skip
+    with server.connect(database) as owner:
+        row = owner.execute(f"SELECT to_jsonb(t) FROM {table} t WHERE tenant_id = %s LIMIT 1", [tenant]).fetchone()
+    assert row is not None
+    old: Any = {**row[0], **forge}  # type: ignore[dict-item]
+    insert = f"INSERT INTO {table} SELECT * FROM jsonb_populate_record(NULL::{table}, %s)"
+    connection = as_role(task)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(insert, [Jsonb(old)])
+    now = connection.transaction()
+    with pytest.raises((psycopg.errors.ForeignKeyViolation, psycopg.errors.UniqueViolation)), now:
+        current = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
+        assert current is not None
+        connection.execute(insert, [Jsonb({**old, "txid": current[0]})])
+
+
+@pytest.mark.rule("REC-1", "CON-3")
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("user_id", "somebody_else"),
+        ("tier", "durable"),
+        ("classification", "PUBLIC"),
+        ("consent_root", None),
+        ("expires_at", "infinity"),
+        ("intent_id", "other"),
+        ("predicate", "other"),
+        ("confidence", 0.99),
+        ("priority", 1.0),
+        ("qualifiers", {"region": "de"}),
+    ],
+)
+def test_what_recall_filters_by_cannot_differ_from_the_memory(
+    furnished: dict[str, Any], as_role: Connect, server: TestServer, database: str, tenant: str, column: str, value: Any
+) -> None:
+    columns = (
+        "tenant_id, user_id, memory_id, born_seq, promoted_at, expires_at, priority, confidence, tier, class,"
+        " classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers"
+    )
+    sensitive = furnished["memories"][2]
+    with server.connect(database) as owner, owner.transaction(force_rollback=True):
+        row = owner.execute("SELECT to_jsonb(t) FROM memory_scope t WHERE memory_id = %s", [sensitive]).fetchone()
+        owner.execute("DELETE FROM memory_scope WHERE memory_id = %s", [sensitive])
+        owner.execute("SET LOCAL ROLE muniment_writer")
+        owner.execute("SELECT set_config('muniment.tenant', %s, true)", [tenant])
+        assert row is not None
+        insert = (
+            f"INSERT INTO memory_scope ({columns}) SELECT {columns} FROM jsonb_populate_record(NULL::memory_scope, %s)"
+        )
+        with pytest.raises(psycopg.errors.ForeignKeyViolation), owner.transaction():
+            owner.execute(insert, [Jsonb({**row[0], column: value})])  # type: ignore[dict-item]
+        owner.execute(insert, [Jsonb(row[0])])

@@ -65,8 +65,8 @@ class Forger:
             )
             if verdict_by is not None:
                 self.writer.execute(
-                    "INSERT INTO verdicts (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at, pack, holder)"
-                    " VALUES (%s, 'rv_forged', %s, %s, %s, %s, %s, %s, 'p@1.0.0', '*')",
+                    "INSERT INTO verdicts (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at, pack, holder, txid)"
+                    " VALUES (%s, 'rv_forged', %s, %s, %s, %s, %s, %s, 'p@1.0.0', '*', pg_current_xact_id())",
                     [self.tenant, self.memory["proposal_id"], tick[0], action, verdict_by, by_kind, tick[1]],
                 )
             self.writer.execute(_MEMORY, {**self.memory, "seq": tick[0], "at": tick[1], **memory})
@@ -75,9 +75,7 @@ class Forger:
 @pytest.fixture
 def durable(fabric: Fabric, people: People, as_role: Connect) -> Forger:
     """A durable proposal of an operator's."""
-    proposal = proposed(
-        fabric, people.author, entity="customer:c", predicate="p", value="v", write_class="correction"
-    )
+    proposal = proposed(fabric, people.author, entity="customer:c", predicate="p", value="v", write_class="correction")
     assert proposal.tier_derived == "durable"
     return Forger(as_role("writer"), people.tenant_id, proposal)
 
@@ -164,9 +162,7 @@ def test_a_sensitive_memory_without_its_subjects_consent_is_refused(sensitive: F
 def test_a_candidate_cannot_name_another_author_than_its_capture(
     fabric: Fabric, people: People, as_role: Connect
 ) -> None:
-    proposal = proposed(
-        fabric, people.author, entity="customer:c", predicate="p", value="v", write_class="correction"
-    )
+    proposal = proposed(fabric, people.author, entity="customer:c", predicate="p", value="v", write_class="correction")
     columns = (
         "tenant_id, capture_id, live_capture_id, capture_seq, source, class, classification, holder,"
         " raw_confidence, confidence, trust, extractor, content, seq"
@@ -177,17 +173,13 @@ def test_a_candidate_cannot_name_another_author_than_its_capture(
     )
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         as_role("writer").execute(forge, ["somebody_else", proposal.candidate.candidate_id])
-    unbound = forge.replace(
-        "SELECT tenant_id, capture_id, live_capture_id", "SELECT tenant_id, capture_id, NULL"
-    )
+    unbound = forge.replace("SELECT tenant_id, capture_id, live_capture_id", "SELECT tenant_id, capture_id, NULL")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         as_role("writer").execute(unbound, ["somebody_else", proposal.candidate.candidate_id])
 
 
 @pytest.mark.rule("REV-4", "REV-5")
-def test_an_edit_cannot_leave_out_an_editor_before_it(
-    fabric: Fabric, people: People, as_role: Connect
-) -> None:
+def test_an_edit_cannot_leave_out_an_editor_before_it(fabric: Fabric, people: People, as_role: Connect) -> None:
     proposal = proposed(fabric, people.run(), entity="customer:c", predicate="p", value="v")
     edited = fabric.queue.edit(people.reviewer, proposal.proposal_id, value="w")
     columns = (

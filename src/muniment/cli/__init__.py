@@ -1,11 +1,11 @@
 """The command line, `muniment`: readable for people, `--json` for programs, exit code 0 only when it worked.
 
-    0    it worked
-    1    one of our errors, on stderr with its stable code
-    2    the command was written wrong
-    3    policy refused: nothing is broken
-    70   an error of the program itself
-    130  interrupted; 141 whoever read the output went away; 143 told to end
+0    it worked
+1    one of our errors, on stderr with its stable code
+2    the command was written wrong
+3    policy refused: nothing is broken
+70   an error of the program itself
+130  interrupted; 141 whoever read the output went away; 143 told to end
 """
 
 import contextlib
@@ -16,13 +16,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from muniment import __version__
 from muniment.cli import consent, db, demo, key, pack, reading, review, writing
-from muniment.cli.output import OutputClosed, Screen, failure, visible
+from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, visible
 from muniment.errors import MunimentError
 
 FAILED, MISUSED, INTERNAL, CLOSED = 1, 2, 70, 141
@@ -37,7 +38,9 @@ app = typer.Typer(
 )
 for _part in (demo, writing, review, reading):
     app.add_typer(_part.app)
-app.add_typer(consent.app, name="consent", rich_help_panel="Govern", help="The consent ledger: lists it, grants, revokes.")
+app.add_typer(
+    consent.app, name="consent", rich_help_panel="Govern", help="The consent ledger: lists it, grants, revokes."
+)
 app.add_typer(pack.app, name="pack", rich_help_panel="Govern", help="Packs: the policy everything is decided under.")
 app.add_typer(db.app, name="db", rich_help_panel="Run it", help="The database: its address, its schema, its server.")
 app.add_typer(key.app, name="key", rich_help_panel="Run it", help="Keys.")
@@ -74,11 +77,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _misused(error, as_json)
     except OutputClosed:
         return CLOSED
+    except OutputFailed as error:
+        failure({"code": "output_failed", "message": f"cannot write the result: {error}"}, as_json=as_json)
+        return FAILED
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else FAILED
     except KeyboardInterrupt:
         return 130
-    except BaseException as error:  # noqa: BLE001  whatever it is, no trace of it is shown unasked
+    except BaseException as error:
         if os.environ.get("MUNIMENT_DEBUG"):
             sys.stderr.write(visible(traceback.format_exc(), lines=True))
         message = f"internal error ({type(error).__name__})"
@@ -101,6 +107,8 @@ def _misused(error: typer.TyperException, as_json: bool) -> int:
 
 def _prepare() -> None:
     """Text that a stream cannot encode is spelled out, and libraries' warnings stay out of the terminal."""
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]  closed by whoever started us
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -134,6 +142,8 @@ def _let_go() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
+        except AttributeError:
+            pass  # it was closed from the beginning
         except (OSError, ValueError):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

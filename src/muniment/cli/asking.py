@@ -43,9 +43,7 @@ def _option(
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[of, shown])
 
 
-JSON: Options = (
-    _option("as_json", bool, "--json", default=False, help="One JSON document on stdout, for programs."),
-)
+JSON: Options = (_option("as_json", bool, "--json", default=False, help="One JSON document on stdout, for programs."),)
 TENANT: Options = (
     _option(
         "tenant",
@@ -197,7 +195,19 @@ _FIELD_OF = {
     "evidence": "evidence_refs",
     "qualifier": "qualifiers",
 }
-_ONLY_OF_RUNS = ("user", "session", "run", "intent", "workflow", "decision_key", "qualifier", "agent", "allow", "run_role", "pack")
+_ONLY_OF_RUNS = (
+    "user",
+    "session",
+    "run",
+    "intent",
+    "workflow",
+    "decision_key",
+    "qualifier",
+    "agent",
+    "allow",
+    "run_role",
+    "pack",
+)
 
 
 @dataclass(frozen=True)
@@ -260,7 +270,7 @@ class Call:
     def run(self) -> RunContext:
         """The run that asks."""
         given = self.given
-        said = {
+        said: dict[str, Any] = {
             "user_id": given["user"],
             "session_id": given["session"],
             "intent_id": given["intent"],

@@ -1,13 +1,15 @@
 """The consent ledger: grant, revoke, list."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from muniment.cli import views
 from muniment.cli.asking import WHERE, WHO, Call, ListsByDefault, instant, verb
 from muniment.cli.output import Screen
-from muniment.fabric.inputs import ConsentFields
+
+if TYPE_CHECKING:
+    from muniment.fabric.inputs import ConsentFields
 
 app = typer.Typer(cls=ListsByDefault)
 _OPTIONS = (*WHO, *WHERE)
@@ -29,12 +31,15 @@ def grant(
     subject: Annotated[str, typer.Option("--subject", metavar="CEID", help="Who consents.")],
     purpose: Annotated[str, typer.Option("--purpose", metavar="NAME", help="To what, as the pack names it.")],
     label: Annotated[
-        list[str], typer.Option("--label", metavar="LABEL", help="A classification it covers, several times for several.")
+        list[str],
+        typer.Option("--label", metavar="LABEL", help="A classification it covers, several times for several."),
     ],
     basis: Annotated[str, typer.Option("--basis", metavar="NAME", help="Such as user_opt_in.")],
     predicate: Annotated[
         list[str] | None,
-        typer.Option("--predicate", metavar="NAME", help="A predicate it covers, several times for several; all when not said."),
+        typer.Option(
+            "--predicate", metavar="NAME", help="A predicate it covers, several times for several; all when not said."
+        ),
     ] = None,
     valid_from: Annotated[str | None, typer.Option("--from", metavar="TIME", help="From when on, ISO 8601.")] = None,
     valid_until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until when, ISO 8601.")] = None,

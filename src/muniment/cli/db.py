@@ -41,7 +41,10 @@ def url(call: Call) -> None:
     if settings.url is not None:
         address = as_url(Address.parse(settings.url, None).owner)
     else:
-        address = as_url(_wait(_started, settings.home).owner, options="-c search_path=muniment,public")
+        place = _wait(_started, settings.home).owner
+        # Of the rest a client over a socket needs nothing.
+        own = {name: place[name] for name in ("host", "port", "user", "dbname")}
+        address = as_url(own | {"options": "-c search_path=muniment,public"})
         call.note(_STAYS_UP)
     call.show({"url": address}, lambda: Screen().write(f"{address}\n"))
 
@@ -123,7 +126,7 @@ class _State:
         )
 
 
-def as_url(place: dict[str, Any], *, options: str | None = None) -> str:
+def as_url(place: dict[str, Any]) -> str:
     """A connection's parameters as an address that any client takes, without its secrets."""
     rest = {name: str(value) for name, value in place.items() if name not in _SECRETS and value not in (None, "")}
     user, database = rest.pop("user", ""), rest.pop("dbname", "")
@@ -132,8 +135,6 @@ def as_url(place: dict[str, Any], *, options: str | None = None) -> str:
     if host and not any(sign in host for sign in "/,:@"):
         port = rest.pop("port", "")
         server = rest.pop("host") + (f":{port}" if port else "")
-    if options is not None:
-        rest["options"] = options
     who = f"{quote(user, safe='')}@" if user else ""
     query = f"?{urlencode(rest, quote_via=quote)}" if rest else ""
     return f"postgresql://{who}{server}/{quote(database, safe='')}{query}"
@@ -180,7 +181,7 @@ async def _state(settings: Settings) -> _State:
     if settings.url is not None:
         address = Address.parse(settings.url, find_master_keys(None).login_secret())
         with _explained():
-            return await _examined(address, as_url(address.owner), embedded=False, running=True)
+            return await _examined(address, as_url(address.owner), embedded=False)
     running = embedded.is_running(settings.home)
     if not running and not (settings.home / "data").is_dir():
         refusal = StorageUnavailable(f"there is no database in {settings.home} yet; muniment db start makes one")
@@ -189,14 +190,15 @@ async def _state(settings: Settings) -> _State:
         return await _examined(embedded_address(lease), str(settings.home), embedded=True, running=running)
 
 
-async def _examined(address: Address, place: str, *, embedded: bool, running: bool) -> _State:
+async def _examined(address: Address, place: str, *, embedded: bool, running: bool | None = None) -> _State:
     schema, refusal = None, None
     try:
         schema = await status(address)
         await require_ready(address)
     except StorageError as error:
         refusal = error
-    return _State(place, embedded=embedded, running=running, schema=schema, refusal=refusal)
+    runs = schema is not None if running is None else running
+    return _State(place, embedded=embedded, running=runs, schema=schema, refusal=refusal)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from pydantic_core import to_jsonable_python
@@ -36,15 +36,23 @@ class OutputClosed(Exception):
     """Whoever read our output has gone (`| head`)."""
 
 
-class Screen:
-    """One stream, as wide and as colourful as what is at its other end."""
+class OutputFailed(Exception):
+    """The result could not be written."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+
+class Screen:
+    """One stream, as wide and as colourful as what is at its other end, or at most `columns` wide."""
+
+    def __init__(self, stream: TextIO | None = None, *, columns: int | None = None) -> None:
+        if stream is None and sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  closed by our caller
+            raise OutputFailed("stdout is closed")
         self._stream = stream or sys.stdout
         self._console = Console(file=self._stream, markup=False, highlight=False, emoji=False)
         self.is_terminal = self._console.is_terminal
         if not self.is_terminal and "COLUMNS" not in os.environ:
             self._console.width = _UNBROKEN
+        if columns is not None:
+            self._console.width = min(self._console.width, columns)
 
     @property
     def width(self) -> int:
@@ -59,10 +67,10 @@ class Screen:
             text.append(visible(words), style)
         self._wrapped("", text, indent)
 
-    def facts(self, facts: Facts, *, indent: int = _INDENT) -> None:
-        """Names and values, the values aligned; those that are None or empty are left out."""
+    def facts(self, facts: Facts, *, indent: int = _INDENT, column: int = 0) -> None:
+        """Names and values, the values aligned at `column` or further; those that are None or empty are left out."""
         shown = [(name, _plain(value)) for name, value in facts if value not in (None, "", (), [], {})]
-        column = max((len(name) for name, _ in shown), default=0) + 2
+        column = max([column, *(len(name) + 2 for name, _ in shown)])
         for name, value in shown:
             self._wrapped(name, Text(visible(value, lines=True)), indent, column)
 
@@ -96,12 +104,14 @@ class Screen:
         self.write(captured.get())
 
     def write(self, text: str) -> None:
-        """These characters as they are; raises `OutputClosed`."""
+        """These characters as they are; raises `OutputClosed` or `OutputFailed`."""
         try:
             self._stream.write(text)
             self._stream.flush()
         except BrokenPipeError:
             raise OutputClosed from None
+        except OSError as error:
+            raise OutputFailed((error.strerror or "it failed").lower()) from None
 
 
 def visible(text: str, *, lines: bool = False) -> str:
@@ -132,12 +142,12 @@ def shortened(text: str, length: int = _LIST_TEXT) -> str:
 
 def moment(at: datetime) -> str:
     """A time as people are told it."""
-    return f"{at.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def due(at: datetime) -> str:
     """How long there is until then."""
-    minutes = round((at - datetime.now(timezone.utc)).total_seconds() / 60)
+    minutes = round((at - datetime.now(UTC)).total_seconds() / 60)
     hours, rest = divmod(abs(minutes), 60)
     length = f"{hours} h" if hours else f"{rest} min"
     return f"due in {length}" if minutes >= 0 else f"overdue by {length}"
@@ -155,7 +165,7 @@ def document(value: object) -> None:
 
 def note(message: str) -> None:
     """A message beside the result."""
-    with contextlib.suppress(OutputClosed):
+    with contextlib.suppress(OutputClosed, OutputFailed):
         Screen(sys.stderr).line(message)
 
 
@@ -164,7 +174,9 @@ def failure(error: Mapping[str, object], *, as_json: bool) -> None:
     if as_json:
         text = json.dumps({"error": {"field": None, **to_jsonable_python(error)}}) + "\n"
     else:
-        place = "".join(f"{error[name]}: " for name in ("place", "field") if error.get(name))
+        # The field says no more where the place is its value.
+        names = ("place",) if error.get("field") == "proposal_id" and error.get("place") else ("place", "field")
+        place = "".join(f"{error[name]}: " for name in names if error.get(name))
         problems: Any = error.get("problems")
         message = "the pack is refused" if problems else error["message"]
         text = visible(f"error: {place}{message} ({error['code']})") + "\n"

@@ -1,14 +1,16 @@
 """Reading: recall, get, trail, contradictions, events; and retract."""
 
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from muniment.cli import views
 from muniment.cli.asking import RUN, RUN_OR_PERSON, WHERE, WHO, Call, verb
 from muniment.cli.output import Screen
-from muniment.model.fields import Tier, WriteClass
 from muniment.model.promoted import RetractionReason
+
+if TYPE_CHECKING:
+    from muniment.model.fields import Tier, WriteClass
 
 app = typer.Typer()
 _PANEL = "Read"

@@ -1,7 +1,7 @@
 """The review queue at the keyboard: list, show, approve, edit, reject, override, assign, release."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,16 +10,16 @@ from muniment.cli.asking import REFUSED, WHERE, WHO, Call, ListsByDefault, verb
 from muniment.cli.inputs import json_value
 from muniment.cli.output import Screen, failure
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
-from muniment.fabric.queue import EditFields
 from muniment.model.candidate import Refusal
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import Proposal
 
+if TYPE_CHECKING:
+    from muniment.fabric.queue import EditFields
+
 app = typer.Typer()
 queue = typer.Typer(cls=ListsByDefault)
-app.add_typer(
-    queue, name="queue", rich_help_panel="Review", help="The review queue: lists it, or shows one proposal."
-)
+app.add_typer(queue, name="queue", rich_help_panel="Review", help="The review queue: lists it, or shows one proposal.")
 _PANEL = "Review"
 _OPTIONS = (*WHO, *WHERE)
 # What is wrong with one proposal, and not with the next.
@@ -118,9 +118,7 @@ def reject(
         raise typer.Exit(1)
 
 
-def _each(
-    call: Call, proposal_ids: list[str], act: Callable[[str], Proposal]
-) -> tuple[list[Proposal], int]:
+def _each(call: Call, proposal_ids: list[str], act: Callable[[str], Proposal]) -> tuple[list[Proposal], int]:
     """Act on each; what is wrong with one is told and does not keep the others from their turn."""
     done: list[Proposal] = []
     failed = 0
@@ -130,7 +128,7 @@ def _each(
             done.append(act(proposal_id))
         except MunimentError as error:
             failed += 1
-            failure({"place": proposal_id} | error.as_dict(), as_json=call.as_json)
+            failure(error.as_dict() | {"place": proposal_id}, as_json=call.as_json)
             if not isinstance(error, _OF_ONE):
                 break
     return done, failed
@@ -211,7 +209,9 @@ def override(
 def assign(
     call: Call,
     proposal_id: ProposalId,
-    to: Annotated[str | None, typer.Option("--to", metavar="ID", help="Whose it shall be; yours when not said.")] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="ID", help="Whose it shall be; yours when not said.")
+    ] = None,
 ) -> None:
     """Put a name on a proposal: one's own, or another's."""
     with call.open() as fabric:
@@ -225,4 +225,3 @@ def release(call: Call, proposal_id: ProposalId) -> None:
     with call.open() as fabric:
         outcome = fabric.queue.release(call.principal("reviewer"), proposal_id)
     call.show(outcome, lambda: views.decided(Screen(), outcome))
-

@@ -31,7 +31,7 @@ def in_queue(screen: Screen, proposals: Iterable[Proposal]) -> None:
         screen.facts(
             [
                 ("text", shortened(proposal.candidate.text, room)),
-                ("waits for", listed(proposal.human_reasons) if open_ else None),
+                ("reasons", listed(proposal.human_reasons) if open_ else None),
                 ("status", proposal.status if proposal.status == "held" else None),
                 ("assigned to", proposal.assignee),
             ]
@@ -60,7 +60,7 @@ def proposal(screen: Screen, shown: Proposal) -> None:
             ("consent", f"{shown.consent_check} {candidate.consent_id or ''}".strip()),
             ("contradicts", listed(check.others or ((check.existing,) if check.existing else ()))),
             ("duplicate of", shown.duplicate_check),
-            ("waits for", listed(shown.human_reasons)),
+            ("reasons", listed(shown.human_reasons)),
             ("due", f"{moment(shown.due_at)}, {due(shown.due_at)}" if shown.status in ("pending", "held") else None),
             ("assigned to", shown.assignee),
             ("capture", candidate.capture_id),
@@ -160,9 +160,7 @@ def _records(screen: Screen, records: Iterable[Record]) -> None:
 
 def memory(screen: Screen, shown: PromotedMemory) -> None:
     """One promoted memory."""
-    screen.line(
-        (shown.memory_id, "bold cyan"), "  ", ("retracted", "red") if shown.retracted_at else ("live", "green")
-    )
+    screen.line((shown.memory_id, "bold cyan"), "  ", ("retracted", "red") if shown.retracted_at else ("live", "green"))
     screen.facts(_memory_facts(shown))
 
 
@@ -190,7 +188,7 @@ def _memory_facts(shown: PromotedMemory) -> Facts:
 
 def trail(screen: Screen, shown: Trail) -> None:
     """A memory's papers, from the memory back to its capture, and forward to its recalls."""
-    _title(screen, "Memory")
+    screen.line(("Memory", "bold underline"))
     memory(screen, shown.memory)
     for one in reversed(shown.proposals):
         _title(screen, "Proposal")

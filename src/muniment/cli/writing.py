@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast, get_args
 
 import typer
 
@@ -14,12 +14,14 @@ from muniment.cli.asking import CIRCUMSTANCES, WHERE, WHO, Call, verb
 from muniment.cli.inputs import captures_in, json_value, opened, payload_of, size_of, text_of
 from muniment.cli.output import Screen, Steps, failure, note, progress
 from muniment.errors import InvalidInput, MunimentError
-from muniment.fabric.inputs import CaptureFields, ProposeFields
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import CaptureKind, WriteClass
 from muniment.pipeline.capture import Receipt
 from muniment.sync import Fabric
+
+if TYPE_CHECKING:
+    from muniment.fabric.inputs import CaptureFields, ProposeFields
 
 app = typer.Typer()
 _PANEL = "Write"
@@ -50,13 +52,19 @@ Label = Annotated[
 def capture(
     call: Call,
     text: Annotated[str | None, typer.Argument(metavar="TEXT", help="What happened; - reads stdin.")] = None,
-    file: Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE", help="Read the text from a file; - is stdin.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", metavar="FILE", help="Read the text from a file; - is stdin.")
+    ] = None,
     payload: Annotated[
         str | None, typer.Option("--payload", metavar="JSON", help="JSON beside the text, or @FILE with it.")
     ] = None,
     batch: Annotated[
         Path | None,
-        typer.Option("--batch", metavar="FILE", help="A file of JSON lines, one capture each; - is stdin. Options fill in what lines lack."),
+        typer.Option(
+            "--batch",
+            metavar="FILE",
+            help="A file of JSON lines, one capture each; - is stdin. Options fill in what lines lack.",
+        ),
     ] = None,
     capture_kind: Kind = None,
     classification: Label = None,
@@ -117,10 +125,10 @@ class _LineAtFault(Exception):
 
 def _capture_batch(call: Call, author: Principal, path: Path, defaults: Mapping[str, Any]) -> None:
     batch = _Batch()
+    stream = opened(path, "batch")
     try:
-        with opened(path, "batch") as stream, call.open() as fabric:
-            with progress("capturing", size_of(stream)) as steps:
-                _capture_lines(fabric, author, stream, defaults, batch, steps)
+        with stream, call.open() as fabric, progress("capturing", size_of(stream)) as steps:
+            _capture_lines(fabric, author, stream, defaults, batch, steps)
         batch.done = True
     except _LineAtFault as fault:
         told = {"place": fault.place, **fault.error.as_dict(), "committed": len(batch.capture_ids)}

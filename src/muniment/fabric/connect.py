@@ -76,9 +76,7 @@ async def _create_database(lease: embedded.Lease) -> None:
     async with await AsyncConnection.connect(lease.conninfo, autocommit=True) as connection:
         try:
             await connection.execute(
-                sql.SQL("CREATE ROLE {} LOGIN CREATEROLE NOSUPERUSER NOBYPASSRLS").format(
-                    sql.Identifier(OWNER)
-                )
+                sql.SQL("CREATE ROLE {} LOGIN CREATEROLE NOSUPERUSER NOBYPASSRLS").format(sql.Identifier(OWNER))
             )
         except psycopg.errors.DuplicateObject:
             pass

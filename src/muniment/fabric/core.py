@@ -149,9 +149,7 @@ class AsyncFabric:
         """
         item = proposal_input(run_fields(asker), fields)
         assert item.fact is not None
-        author = await self._desk.authorise(
-            asker, "correct" if item.fact.write_class == "correction" else "propose"
-        )
+        author = await self._desk.authorise(asker, "correct" if item.fact.write_class == "correction" else "propose")
         pack = await self._desk.pack_for(asker)
         prepared = captures.prepare([item], pack, self._desk.now())
         await self._desk.open_tenant(author.tenant_id)
@@ -219,9 +217,7 @@ class AsyncFabric:
                 drafts.append((draft, capture, decided_under))
         admitted, refusals = await candidates.admit(tx, self._desk.vault, drafts)
         passed = [(one.candidate, one.pack) for one in admitted]
-        neighbours = await promote.live_neighbours(
-            tx, self._desk.vault, [candidate for candidate, _ in passed]
-        )
+        neighbours = await promote.live_neighbours(tx, self._desk.vault, [candidate for candidate, _ in passed])
         return await review.enqueue(tx, passed, neighbours), refusals
 
     async def _promote_by_policy(self, tenant_id: str) -> tuple[str, ...]:
@@ -276,7 +272,7 @@ class AsyncFabric:
                 if not await recall.is_visible(tx, view_of(asker, pack, tx.now), pack, memory_id):
                     raise NotFound("no such memory", field="memory_id")
                 return await trail.memory(tx, self._desk.vault, memory_id)
-        await self._desk.authorise(asker, "audit")
+        await self._desk.authorise(asker, "read_memory")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await trail.memory(tx, self._desk.vault, memory_id)
 
@@ -290,7 +286,7 @@ class AsyncFabric:
 
     async def trail(self, asker: Asker, memory_id: str) -> Trail:
         """From a memory back to its capture, with every verdict, and forward to the recalls that used it."""
-        await self._desk.authorise(asker, "audit")
+        await self._desk.authorise(asker, "read_memory")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             vault = self._desk.vault
             memory = await trail.memory(tx, vault, memory_id)

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from muniment.errors import Denied, InvalidInput, PackImmutable, RoleMissing
 from muniment.fabric.settings import Clock
@@ -29,7 +29,7 @@ class Desk:
         now = self.clock()
         if now.tzinfo is None:
             raise InvalidInput("the clock gives a time without a zone", field="clock")
-        return now.astimezone(timezone.utc)
+        return now.astimezone(UTC)
 
     def transaction(self, tenant_id: str, task: Task) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of that tenant as that task's login, at this moment."""
@@ -51,9 +51,7 @@ class Desk:
         return principal
 
     @asynccontextmanager
-    async def reported(
-        self, principal: Principal, verb: Verb, target: str | None = None
-    ) -> AsyncGenerator[None]:
+    async def reported(self, principal: Principal, verb: Verb, target: str | None = None) -> AsyncGenerator[None]:
         """Write a security event for any denial inside, after its transaction was rolled back (AUD-3)."""
         try:
             yield
@@ -61,9 +59,7 @@ class Desk:
             await self.report(principal, verb, error, target)
             raise
 
-    async def report(
-        self, principal: Principal, verb: Verb, error: Denied, target: str | None = None
-    ) -> None:
+    async def report(self, principal: Principal, verb: Verb, error: Denied, target: str | None = None) -> None:
         """Write the security event of a denied attempt, in the tenant it was made in, if there is such a tenant."""
         async with self.transaction(principal.tenant_id, "writer") as tx:
             if await self.vault.tenant(tx) is not None:

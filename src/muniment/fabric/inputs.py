@@ -75,7 +75,9 @@ def run_fields(asker: Asker) -> dict[str, Any]:
     return {name: getattr(asker, name) for name in _FROM_RUN}
 
 
-def capture_inputs(known: dict[str, Any], items: Sequence[Mapping[str, Any]], *, within: str = "") -> list[CaptureInput]:
+def capture_inputs(
+    known: dict[str, Any], items: Sequence[Mapping[str, Any]], *, within: str = ""
+) -> list[CaptureInput]:
     """Checked captures; what the run knows is filled in where the caller did not say otherwise."""
     given: list[Mapping[str, Any]] = []
     for place, item in enumerate(items):

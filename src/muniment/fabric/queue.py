@@ -1,6 +1,6 @@
 """The review queue as a reviewer works it."""
 
-from typing import Any, Unpack, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from muniment.errors import InvalidInput, NotFound, SelfApproval
 from muniment.fabric.desk import Desk
@@ -69,9 +69,7 @@ class AsyncQueue:
         """
         await self._desk.authorise(asker, "read_queue")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            ids = await review.page(
-                tx, write_class=write_class, closed=closed, after=after, count=page_size(limit)
-            )
+            ids = await review.page(tx, write_class=write_class, closed=closed, after=after, count=page_size(limit))
             return [loaded.proposal for loaded in await review.load_many(tx, self._desk.vault, ids)]
 
     async def get(self, asker: Asker, proposal_id: str) -> Proposal:
@@ -95,9 +93,7 @@ class AsyncQueue:
                 loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
                 pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
                 _four_eyes(principal, loaded, pack)
-                await promotion(
-                    self._desk, tx, loaded, pack, principal, note=given.note, supersedes=given.supersedes
-                )
+                await promotion(self._desk, tx, loaded, pack, principal, note=given.note, supersedes=given.supersedes)
                 return (await review.load(tx, self._desk.vault, proposal_id)).proposal
 
     async def edit(
@@ -107,21 +103,15 @@ class AsyncQueue:
 
         A refusal by a gate comes back as a value, and nothing is changed.
         """
-        given = build(
-            _Remark, {"note": note, **{k: v for k, v in changes.items() if k not in ("text", "value")}}
-        )
+        given = build(_Remark, {"note": note, **{k: v for k, v in changes.items() if k not in ("text", "value")}})
         if not changes:
-            raise InvalidInput(
-                "name what to change: text, value, classification or evidence_refs", field="changes"
-            )
+            raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
         principal = await self._desk.authorise(asker, "review")
         async with self._desk.transaction(principal.tenant_id, "writer") as tx:
             loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
             pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
             capture = await self._capture(tx, loaded)
-            draft = _edited(
-                loaded.proposal.candidate, principal, changes, given, pack, candidates.new_ids(tx, 1)[0]
-            )
+            draft = _edited(loaded.proposal.candidate, principal, changes, given, pack, candidates.new_ids(tx, 1)[0])
             admitted, refusals = await candidates.admit(
                 tx,
                 self._desk.vault,
@@ -132,16 +122,13 @@ class AsyncQueue:
             if refusals:
                 return refusals[0]
             neighbours = await promote.live_neighbours(tx, self._desk.vault, [draft])
-            verdict = {"by": principal.id, "by_kind": principal.kind, "pack": pack.ref, "note": given.note}
-            await review.decide(tx, loaded, "edit", **verdict)
-            (new_id,) = await review.enqueue(
-                tx, [(admitted[0].candidate, pack)], neighbours, edit_of=proposal_id
+            await review.decide(
+                tx, loaded, "edit", by=principal.id, by_kind=principal.kind, pack=pack.ref, note=given.note
             )
+            (new_id,) = await review.enqueue(tx, [(admitted[0].candidate, pack)], neighbours, edit_of=proposal_id)
             return (await review.load(tx, self._desk.vault, new_id)).proposal
 
-    async def reject(
-        self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None
-    ) -> Proposal:
+    async def reject(self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None) -> Proposal:
         """End it without promotion, with a reason."""
         given = build(_Remark, {"reason": reason, "note": note})
         if given.reason is None:
@@ -207,9 +194,7 @@ async def promotion(
     await promote.lock(tx, proposal.candidate)
     ground = await promote.examine(tx, desk.vault, proposal, proposal.tier_target, pack, supersedes)
     if ground.duplicate_of is not None and not ground.supersedes:
-        await review.mark_duplicate(
-            tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of
-        )
+        await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
         return
     if ground.contradicts:
         unresolved = pack.memory_layer.contradiction.unresolved

@@ -17,18 +17,14 @@ from muniment.storage.sealing import Vault
 from muniment.storage.session import Row, Transaction
 
 
-async def grant(
-    tx: Transaction, vault: Vault, officer: Principal, given: ConsentInput, pack: Pack
-) -> Consent:
+async def grant(tx: Transaction, vault: Vault, officer: Principal, given: ConsentInput, pack: Pack) -> Consent:
     """Record a consent; with `supersedes` it takes the place of an earlier one.
 
     Raises `InvalidInput`, `NotFound`, or `ConsentChanged` when that one was superseded before.
     """
     for label in given.data_classifications_allowed:
         if not pack.has_label(label):
-            raise UnknownLabel(
-                f"the pack {pack.ref} declares no label {label}", field="data_classifications_allowed"
-            )
+            raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="data_classifications_allowed")
     starts = given.valid_from or tx.now
     if given.valid_until is not None and given.valid_until <= max(starts, tx.now):
         raise InvalidInput("must lie in the future, after valid_from", field="valid_until")

@@ -85,9 +85,7 @@ async def register(tx: Transaction, pack: Pack, by: str) -> RegisteredPack:
         tx.emit("memory.pack_registered", by, pack=pack.ref, digest=pack.digest)
         return RegisteredPack(pack.ref, pack.digest, tick.at, by, pack)
     if row["digest"] != pack.digest:
-        raise PackImmutable(
-            f"{pack.ref} is registered with other content; give it a new version", field="pack"
-        )
+        raise PackImmutable(f"{pack.ref} is registered with other content; give it a new version", field="pack")
     return _registered(row)
 
 

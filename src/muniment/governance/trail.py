@@ -1,12 +1,12 @@
 """The trail: from a promoted memory back to everything it rests on, and forward to the recalls that used it."""
 
 from muniment.errors import NotFound
+from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
+from muniment.model.contradiction import Contradiction
 from muniment.model.events import Event
 from muniment.model.promoted import PromotedMemory
-from muniment.model.contradiction import Contradiction
 from muniment.storage.rows import candidate_of, capture_of, contradiction_of, event_of, memory_of
-from muniment.model.candidate import Candidate
 from muniment.storage.sealing import Vault
 from muniment.storage.session import Transaction
 

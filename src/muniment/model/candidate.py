@@ -69,6 +69,4 @@ class Consolidation(Artifact):
     proposals: tuple[str, ...] = ()
     promoted: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    failed: tuple[str, ...] = Field(
-        default=(), description="captures that could not be read, left as they are"
-    )
+    failed: tuple[str, ...] = Field(default=(), description="captures that could not be read, left as they are")

@@ -42,9 +42,7 @@ class RunContext(_MadeByCallers):
     intent_id: Intent | None = None
     workflow_id: Name | None = None
     decision_key: Name | None = None
-    classification_allowed: Annotated[frozenset[Label], Field(max_length=64)] = frozenset(
-        {"PUBLIC", "INTERNAL"}
-    )
+    classification_allowed: Annotated[frozenset[Label], Field(max_length=64)] = frozenset({"PUBLIC", "INTERNAL"})
     qualifiers: Qualifiers = Field(default_factory=dict)
     pack: Name | None = None
     trace_id: Name | None = None

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar, cast
 
@@ -99,14 +99,12 @@ def _walk(value: Any, depth: int) -> None:
 
 def _opaque(value: str) -> str:
     if holds_card_number(value.partition(":")[2]):
-        raise ValueError(
-            "holds what looks like a card number; an entity id outlives an erasure and must be opaque"
-        )
+        raise ValueError("holds what looks like a card number; an entity id outlives an erasure and must be opaque")
     return value
 
 
 def _utc(value: datetime) -> datetime:
-    return value.astimezone(timezone.utc)
+    return value.astimezone(UTC)
 
 
 @lru_cache(maxsize=1024)
@@ -116,24 +114,14 @@ def _intent(value: str) -> str:
     return value
 
 
-Name = Annotated[
-    str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(clean_name)
-]
-TenantId = Annotated[
-    str, StringConstraints(strict=True, min_length=1, max_length=128), AfterValidator(clean_name)
-]
-Ceid = Annotated[
-    str, StringConstraints(strict=True, max_length=256, pattern=CEID_PATTERN), AfterValidator(_opaque)
-]
-Label = Annotated[
-    str, StringConstraints(strict=True, min_length=1, max_length=64), AfterValidator(clean_name)
-]
+Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(clean_name)]
+TenantId = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=128), AfterValidator(clean_name)]
+Ceid = Annotated[str, StringConstraints(strict=True, max_length=256, pattern=CEID_PATTERN), AfterValidator(_opaque)]
+Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64), AfterValidator(clean_name)]
 Predicate = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_.]{0,127}$")]
 Intent = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(_intent)]
 Text = Annotated[str, StringConstraints(strict=True, min_length=1), AfterValidator(clean_text)]
-Note = Annotated[
-    str, StringConstraints(strict=True, min_length=1, max_length=4096), AfterValidator(clean_text)
-]
+Note = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=4096), AfterValidator(clean_text)]
 Json = Annotated[Any, AfterValidator(clean_payload)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Instant = Annotated[AwareDatetime, AfterValidator(_utc)]

@@ -16,13 +16,11 @@ from muniment.model.fields import (
     Probability,
     Source,
     Tier,
+    WriteClass,
 )
-from muniment.model.fields import WriteClass
 
 Status = Literal["pending", "held", "edited", "promoted", "duplicate", "rejected", "blocked", "withdrawn"]
-Action = Literal[
-    "approve", "edit", "reject", "hold", "block", "duplicate", "withdraw", "override", "assign", "release"
-]
+Action = Literal["approve", "edit", "reject", "hold", "block", "duplicate", "withdraw", "override", "assign", "release"]
 ConsentCheck = Literal["passed", "not_required"]
 HumanReason = Literal[
     "approval_mode",
@@ -131,9 +129,7 @@ class ProposalDocument(Artifact):
 
     proposal_id: Name
     candidate: ProposedFact
-    write_class: WriteClass = Field(
-        validation_alias=AliasChoices("class", "write_class"), serialization_alias="class"
-    )
+    write_class: WriteClass = Field(validation_alias=AliasChoices("class", "write_class"), serialization_alias="class")
     tier_target: Tier
     consent_check: ConsentCheck
     contradiction_check: ContradictionCheck

@@ -92,9 +92,7 @@ def _declared_labels(pack: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 def _label_references(pack: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     for role, rule in _mapping(pack.get("roles")).items():
-        yield from _words(
-            ("roles", role, "classifications_allowed"), _mapping(rule).get("classifications_allowed")
-        )
+        yield from _words(("roles", role, "classifications_allowed"), _mapping(rule).get("classifications_allowed"))
     for name, attribute in _at(pack, "identity", "classified_attributes").items():
         yield from _word(("identity", "classified_attributes", name), attribute, "label")
     for name, predicate in _at(pack, "ontology", "predicates").items():

@@ -120,12 +120,8 @@ UniqueSome = Annotated[tuple[_Item, ...], Field(min_length=1), AfterValidator(_w
 _Text = Annotated[str, StringConstraints(strict=True)]
 
 Flag = Annotated[bool, Field(strict=True)]
-Share = Annotated[
-    float, Field(strict=True, ge=0.0, le=1.0, allow_inf_nan=False), AfterValidator(_positive_zero)
-]
-Weight = Annotated[
-    float, Field(strict=True, ge=0.0, le=1000.0, allow_inf_nan=False), AfterValidator(_positive_zero)
-]
+Share = Annotated[float, Field(strict=True, ge=0.0, le=1.0, allow_inf_nan=False), AfterValidator(_positive_zero)]
+Weight = Annotated[float, Field(strict=True, ge=0.0, le=1000.0, allow_inf_nan=False), AfterValidator(_positive_zero)]
 PositiveCount = Annotated[int, Field(strict=True, ge=1, le=2**53)]
 EvidenceCount = Annotated[int, Field(strict=True, ge=0, le=EVIDENCE_LIMIT)]
 RecallCount = Annotated[int, Field(strict=True, ge=1, le=1000)]
@@ -135,9 +131,7 @@ _PACK_ID = r"[a-z][a-z0-9_.-]{0,63}"
 PackId = Annotated[
     _Text,
     AfterValidator(
-        _matching(
-            _PACK_ID, "a small letter, then up to 63 small letters, digits, dots, dashes or underscores"
-        )
+        _matching(_PACK_ID, "a small letter, then up to 63 small letters, digits, dots, dashes or underscores")
     ),
     _schema(_PACK_ID),
 ]
@@ -163,9 +157,7 @@ OntologyVersion = Annotated[
 _LABEL = r"[A-Za-z][A-Za-z0-9_.-]{0,63}"
 ClassificationName = Annotated[
     _Text,
-    AfterValidator(
-        _matching(_LABEL, "a classification such as INTERNAL: letters, digits, dots, dashes, underscores")
-    ),
+    AfterValidator(_matching(_LABEL, "a classification such as INTERNAL: letters, digits, dots, dashes, underscores")),
     _schema(_LABEL),
 ]
 
@@ -200,9 +192,7 @@ _ATTRIBUTE = r"[A-Za-z_][A-Za-z0-9_.-]{0,127}"
 Attribute = Annotated[
     _Text,
     AfterValidator(
-        _matching(
-            _ATTRIBUTE, "an attribute such as date_of_birth: letters, digits, dots, dashes, underscores"
-        )
+        _matching(_ATTRIBUTE, "an attribute such as date_of_birth: letters, digits, dots, dashes, underscores")
     ),
     _schema(_ATTRIBUTE),
 ]
@@ -223,9 +213,7 @@ JsonPath = Annotated[
 ]
 PredicateOrPath = Annotated[
     _Text,
-    AfterValidator(
-        _matching(rf"{_PREDICATE}|{_PATH}", "a predicate such as prefers_channel, or a JSONPath to one")
-    ),
+    AfterValidator(_matching(rf"{_PREDICATE}|{_PATH}", "a predicate such as prefers_channel, or a JSONPath to one")),
     _schema(rf"{_PREDICATE}|{_PATH}"),
 ]
 

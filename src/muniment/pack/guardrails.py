@@ -9,9 +9,7 @@ class RedactionRule(Section):
     """What to look for, what to put in its place, and the classification it raises the candidate to."""
 
     name: Word = Field(description="Its name; unique in the pack.")
-    detector: Detector | None = Field(
-        default=None, description="A built-in detector; either this or pattern."
-    )
+    detector: Detector | None = Field(default=None, description="A built-in detector; either this or pattern.")
     pattern: Pattern | None = Field(
         default=None, description="A regular expression in RE2 syntax; either this or detector."
     )
@@ -67,9 +65,7 @@ class PolicyLayer(Section):
 def raised_to(layer: PolicyLayer, label: str | None) -> PolicyLayer:
     """The layer with every rule that left out its classification raising to this one."""
     rules = tuple(
-        rule
-        if "classification" in rule.model_fields_set
-        else rule.model_copy(update={"classification": label})
+        rule if "classification" in rule.model_fields_set else rule.model_copy(update={"classification": label})
         for rule in layer.guardrails.redaction_rules
     )
     return PolicyLayer(guardrails=layer.guardrails.model_copy(update={"redaction_rules": rules}))

@@ -46,9 +46,7 @@ def _from_text(text: str) -> Pack:
     if not isinstance(document, dict):
         hint = "; to read a file, pass a Path" if text.strip().endswith(_FILE_ENDINGS) else ""
         got = described(document)
-        written.add(
-            written.line_of(()), (), f"expected a mapping that begins with pack_meta, got {got}{hint}"
-        )
+        written.add(written.line_of(()), (), f"expected a mapping that begins with pack_meta, got {got}{hint}")
         raise PackInvalid(written.problems)
     try:
         pack = Pack.model_validate(cast("Any", document))

@@ -99,9 +99,7 @@ class MemoryPolicy(Section):
         default=TTL,
         description="Life of a memory by tier; null is no end. A tier left out keeps its default.",
     )
-    priority: PriorityPolicy = Field(
-        default_factory=PriorityPolicy, description="Default priority of a memory."
-    )
+    priority: PriorityPolicy = Field(default_factory=PriorityPolicy, description="Default priority of a memory.")
 
     @field_validator("ttl")
     @classmethod
@@ -157,9 +155,7 @@ class RecallPolicy(Section):
         default=_NO_WINDOW,
         description="Oldest a memory of the tier may be and still be recalled; null or left out: any age.",
     )
-    confidence: Share = Field(
-        default=0.50, description="Below it a record is returned apart, as low_confidence."
-    )
+    confidence: Share = Field(default=0.50, description="Below it a record is returned apart, as low_confidence.")
     weights: RecallWeights = Field(default_factory=RecallWeights, description="Weights of the score's parts.")
 
     @field_validator("freshness")
@@ -175,9 +171,7 @@ class ContradictionPolicy(Section):
         default="mark_both",
         description="What an approval without a resolution does: mark_both, hold or block.",
     )
-    similarity: Share = Field(
-        default=0.85, description="Neighbour threshold where the embedder has none measured."
-    )
+    similarity: Share = Field(default=0.85, description="Neighbour threshold where the embedder has none measured.")
     duplicate_similarity: Share = Field(
         default=0.94, description="Duplicate threshold where the embedder has none measured."
     )
@@ -206,9 +200,7 @@ class TrustPolicy(Section):
     """How far each source is believed."""
 
     floor: Share = Field(default=0.40, description="Below it only a person can promote.")
-    sources: SourceTrust = Field(
-        default_factory=SourceTrust, description="Where trust starts, by who said it."
-    )
+    sources: SourceTrust = Field(default_factory=SourceTrust, description="Where trust starts, by who said it.")
     tools: dict[ToolName, Share] = Field(
         default_factory=dict, description="Trust of single tools by name, such as crm.lookup."
     )
@@ -220,9 +212,7 @@ class TrustPolicy(Section):
 class RejectionPolicy(Section):
     """How long a rejection is remembered."""
 
-    remember: Duration = Field(
-        default=timedelta(days=180), description="For so long the same fact is refused again."
-    )
+    remember: Duration = Field(default=timedelta(days=180), description="For so long the same fact is refused again.")
 
 
 class RetentionPolicy(Section):
@@ -249,9 +239,7 @@ class Budget(Section):
     """How much may be promoted; at the limit new promotions wait in the queue."""
 
     tier: Tier | None = Field(default=None, description="The tier it counts; null is all.")
-    write_class: WriteClass | None = Field(
-        default=None, description="The write class it counts; null is all."
-    )
+    write_class: WriteClass | None = Field(default=None, description="The write class it counts; null is all.")
     records: PositiveCount | None = Field(default=None, description="Most live memories.")
     bytes: PositiveCount | None = Field(default=None, description="Most bytes they take.")
 
@@ -267,9 +255,7 @@ class FieldMap(Section):
     """One fact in a tool's JSON result: where it stands and what it is."""
 
     entity: JsonPath = Field(description="JSONPath to the entity: a CEID, or an id when namespace is given.")
-    namespace: Namespace | None = Field(
-        default=None, description="Put before the id found, as in customer:cus_77."
-    )
+    namespace: Namespace | None = Field(default=None, description="Put before the id found, as in customer:cus_77.")
     predicate: PredicateOrPath = Field(description="The predicate, or a JSONPath to it.")
     value: JsonPath = Field(description="JSONPath to the value.")
     write_class: WriteClass = Field(description="Write class of the candidate.")
@@ -296,9 +282,7 @@ class ExtractorMap(Section):
 class AuditPolicy(Section):
     """The sample audit of what was promoted without a person."""
 
-    sample_share: Share = Field(
-        default=0.05, description="Share of auto-promoted memories that reviewers see."
-    )
+    sample_share: Share = Field(default=0.05, description="Share of auto-promoted memories that reviewers see.")
     floor: Share = Field(
         default=0.95, description="Accuracy under which, at the interval's lower bound, auto-promotion stops."
     )
@@ -311,9 +295,7 @@ class MemoryLayer(Section):
     write_classes_allowed: Unique[WriteClass] = Field(
         default=WRITE_CLASSES, description="Write classes that pass the allow-list."
     )
-    memory_policy: MemoryPolicy = Field(
-        default_factory=MemoryPolicy, description="Tiers, lifetimes, priority."
-    )
+    memory_policy: MemoryPolicy = Field(default_factory=MemoryPolicy, description="Tiers, lifetimes, priority.")
     promotion_thresholds: PromotionThresholds = Field(
         default_factory=PromotionThresholds, description="Confidence on the way to promotion."
     )
@@ -330,9 +312,7 @@ class MemoryLayer(Section):
     consent: ConsentPolicy = Field(default_factory=ConsentPolicy, description="Consent.")
     trust: TrustPolicy = Field(default_factory=TrustPolicy, description="Trust by source.")
     rejections: RejectionPolicy = Field(default_factory=RejectionPolicy, description="Remembered rejections.")
-    retention: RetentionPolicy = Field(
-        default_factory=RetentionPolicy, description="Replay horizon and archive."
-    )
+    retention: RetentionPolicy = Field(default_factory=RetentionPolicy, description="Replay horizon and archive.")
     budgets: Annotated[tuple[Budget, ...], Field(max_length=256)] = Field(
         default=(), description="Limits per tier and class."
     )

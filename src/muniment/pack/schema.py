@@ -46,9 +46,7 @@ class PackMeta(Section):
     """Which pack this is."""
 
     id: PackId = Field(description="Name of the pack.")
-    version: Semver = Field(
-        description="Version of the pack: MAJOR.MINOR.PATCH, in quotes where YAML sees a number."
-    )
+    version: Semver = Field(description="Version of the pack: MAJOR.MINOR.PATCH, in quotes where YAML sees a number.")
     ontology_version: OntologyVersion = Field(
         default="1.0.0",
         description="Version of the ontology; captures record it, and a backfill runs when it changes.",
@@ -71,7 +69,7 @@ class RoleRule(Section):
     """What a role is cleared for."""
 
     classifications_allowed: Unique[ClassificationName] | None = Field(
-        default=None, description="Classifications the role may see; null is all that the pack declares."
+        default=None, description="Classifications a run in this role may recall; null is all that the pack declares."
     )
 
 
@@ -89,9 +87,7 @@ ROLES: dict[str, RoleRule] = {
 class ClassifiedAttribute(Section):
     """What a named attribute means wherever it stands in a value."""
 
-    label: ClassificationName | None = Field(
-        default=None, description="Least classification of what holds it."
-    )
+    label: ClassificationName | None = Field(default=None, description="Least classification of what holds it.")
     mask: Mask | None = Field(default=None, description="What stands in its place, such as [NAME].")
     keep_last: KeepLast | None = Field(
         default=None, description="Instead of a mask: how many last characters stay readable."
@@ -101,9 +97,7 @@ class ClassifiedAttribute(Section):
 class Identity(Section):
     """Whom facts can be about, and which of their attributes are classified."""
 
-    namespaces: Unique[Namespace] = Field(
-        default=(), description="Namespaces an entity may have; none listed is any."
-    )
+    namespaces: Unique[Namespace] = Field(default=(), description="Namespaces an entity may have; none listed is any.")
     aliases: dict[Namespace, Namespace] = Field(
         default_factory=dict, description="Other names of namespaces: alias to the namespace it stands for."
     )
@@ -115,22 +109,16 @@ class Identity(Section):
 class Predicate(Section):
     """What is known of a predicate."""
 
-    cardinality: Cardinality = Field(
-        default="one", description="Whether an entity has one value of it, or many."
-    )
+    cardinality: Cardinality = Field(default="one", description="Whether an entity has one value of it, or many.")
     type: ValueType = Field(default="any", description="What its value is.")
     label: ClassificationName | None = Field(default=None, description="Least classification of its facts.")
-    renamed_from: Unique[PredicateWord] = Field(
-        default=(), description="Names it had in earlier ontology versions."
-    )
+    renamed_from: Unique[PredicateWord] = Field(default=(), description="Names it had in earlier ontology versions.")
 
 
 class Ontology(Section):
     """The predicates; one that is not declared holds one value of any type."""
 
-    predicates: dict[PredicateWord, Predicate] = Field(
-        default_factory=dict, description="Declared predicates by name."
-    )
+    predicates: dict[PredicateWord, Predicate] = Field(default_factory=dict, description="Declared predicates by name.")
 
 
 class Pack(Section):
@@ -166,9 +154,7 @@ class Pack(Section):
     @model_validator(mode="after")
     def _sections_agree(self) -> "Pack":
         found = [
-            InitErrorDetails(
-                type=PydanticCustomError("inconsistent", "{text}", {"text": text}), loc=place, input=None
-            )
+            InitErrorDetails(type=PydanticCustomError("inconsistent", "{text}", {"text": text}), loc=place, input=None)
             for place, text in inconsistencies(self.document())
         ]
         if found:
@@ -187,9 +173,7 @@ class Pack(Section):
         Defaults are left out so that a release which adds a field does not change the digest of a registered pack.
         """
         said = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        canonical = json.dumps(
-            said, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
-        )
+        canonical = json.dumps(said, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def document(self) -> dict[str, Any]:

@@ -170,9 +170,7 @@ class _Reader:
                 if self._awaits_key():
                     self._give_up(line, "an alias (*name) as a key; expected a plain word")
                 place, _ = self._place(line)
-                self._written.add(
-                    line, place, "an alias (*name) is not allowed; expected the value written out"
-                )
+                self._written.add(line, place, "an alias (*name) is not allowed; expected the value written out")
                 self._put(None, line)
             case _:
                 pass

@@ -49,9 +49,7 @@ async def next_batch(tx: Transaction, vault: Vault, count: int) -> Batch:
         await tx.do("candidate.open_cursor")
         cursor = await tx.row("candidate.lock_cursor")
         assert cursor is not None
-    rows = await tx.rows(
-        "candidate.next_captures", seq=cursor["seq"], capture_id=cursor["capture_id"], count=count
-    )
+    rows = await tx.rows("candidate.next_captures", seq=cursor["seq"], capture_id=cursor["capture_id"], count=count)
     if not rows:
         return Batch((), (), 0)
     waiting = [row for row in rows if not row["done"]]
@@ -134,18 +132,14 @@ async def admit(
     admitted: list[Admitted] = []
     refused: list[tuple[Candidate, Refusal]] = []
     for draft, capture, pack in drafts:
-        known = Circumstances(
-            pack, tx.now, capture.kind, capture.decision_key, consents.get(draft.subject or "", ())
-        )
+        known = Circumstances(pack, tx.now, capture.kind, capture.decision_key, consents.get(draft.subject or "", ()))
         passage = pass_gates(draft, known)
         if (refusal := passage.refused_by) is None:
             admitted.append(Admitted(passage.candidate, capture, pack, passage, edit_of))
         else:
             gate, decision = refusal
             reason = decision.reasons[0].code
-            refused.append(
-                (draft, Refusal(capture_id=capture.capture_id, gate=gate, reason=reason, at=tx.now))
-            )
+            refused.append((draft, Refusal(capture_id=capture.capture_id, gate=gate, reason=reason, at=tx.now)))
     if admitted:
         await _store(tx, vault, admitted, prior_editors)
     if refused and edit_of is None:
@@ -153,9 +147,7 @@ async def admit(
     return admitted, [refusal for _, refusal in refused]
 
 
-async def _store(
-    tx: Transaction, vault: Vault, admitted: list[Admitted], prior_editors: tuple[str, ...]
-) -> None:
+async def _store(tx: Transaction, vault: Vault, admitted: list[Admitted], prior_editors: tuple[str, ...]) -> None:
     holders = {holder_of(a.candidate.subject, a.candidate.scope.user_id) for a in admitted}
     keys = await vault.keys(tx, holders, make=True)
     tick = await tx.tick()

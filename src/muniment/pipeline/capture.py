@@ -77,9 +77,7 @@ def prepare(items: Sequence[CaptureInput], pack: Pack, now: datetime) -> Prepare
     return Prepared(items, contents, [item.holder for item in items])
 
 
-async def write(
-    tx: Transaction, vault: Vault, author: Principal, prepared: Prepared, pack: Pack
-) -> list[Receipt]:
+async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prepared, pack: Pack) -> list[Receipt]:
     """Write the batch, all or none, and give a receipt for each item in order.
 
     Raises `IdempotencyConflict` when a key was used before with other content.
@@ -105,9 +103,7 @@ async def write(
         ontology_version=pack.meta.ontology_version,
     )
     kinds = sorted({prepared.items[place].kind for place in fresh})
-    tx.emit(
-        "memory.captured", author.id, first=ids[fresh[0]], last=ids[fresh[-1]], count=len(fresh), kinds=kinds
-    )
+    tx.emit("memory.captured", author.id, first=ids[fresh[0]], last=ids[fresh[-1]], count=len(fresh), kinds=kinds)
     return [known.get(place) or Receipt(ids[place], tick.seq, tick.at) for place in range(len(ids))]
 
 

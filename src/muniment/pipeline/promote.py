@@ -59,11 +59,7 @@ class Promoted:
 async def lock(tx: Transaction, candidate: Candidate) -> None:
     """Hold the subject and the key, or for a plain text the scope, until the commit."""
     await tx.row("promote.lock_subject", holder=holder_of(candidate.subject, candidate.scope.user_id))
-    key = (
-        f"{candidate.entity} {candidate.predicate}"
-        if candidate.on_key
-        else f"text @{candidate.scope.user_id or ''}"
-    )
+    key = f"{candidate.entity} {candidate.predicate}" if candidate.on_key else f"text @{candidate.scope.user_id or ''}"
     await tx.insert_many("promote.make_locks", [(key,)])
     await tx.rows("promote.take_locks", keys=[key])
 
@@ -81,9 +77,7 @@ async def examine(
     same = repeated(candidate, tier, neighbours)
     replaced: list[PromotedMemory] = []
     if candidate.write_class == "correction":
-        replaced = [
-            m for m in sorted(against, key=lambda m: m.memory_id) if await _lock_live(tx, m.memory_id)
-        ]
+        replaced = [m for m in sorted(against, key=lambda m: m.memory_id) if await _lock_live(tx, m.memory_id)]
     if supersedes is not None and all(memory.memory_id != supersedes for memory in replaced):
         replaced.append(await _superseded(tx, vault, supersedes, candidate))
     gone = {memory.memory_id for memory in replaced}
@@ -228,18 +222,12 @@ async def retract(
     tx.emit("memory.retracted", by, memory_id=memory_id, reason=reason, superseded_by=superseded_by)
 
 
-async def live_neighbours(
-    tx: Transaction, vault: Vault, candidates: Sequence[Candidate]
-) -> list[PromotedMemory]:
+async def live_neighbours(tx: Transaction, vault: Vault, candidates: Sequence[Candidate]) -> list[PromotedMemory]:
     """The live memories on the candidates' keys, opened."""
-    keys = sorted(
-        {(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None}
-    )
+    keys = sorted({(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None})
     if not keys:
         return []
-    rows = await tx.rows(
-        "promote.live_on_keys", entities=[k[0] for k in keys], predicates=[k[1] for k in keys]
-    )
+    rows = await tx.rows("promote.live_on_keys", entities=[k[0] for k in keys], predicates=[k[1] for k in keys])
     memories: list[PromotedMemory] = []
     for row in rows:
         key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])

@@ -12,7 +12,7 @@ from muniment.model.recall import ConflictSet, Provenance, Recall, Record
 from muniment.pack import Pack
 from muniment.policy.visibility import View
 from muniment.storage.rows import scope_of
-from muniment.storage.sealing import Vault
+from muniment.storage.sealing import TenantKeys, Vault
 from muniment.storage.session import Row, Transaction
 
 
@@ -25,10 +25,9 @@ class Request:
     only: list[str] | None = None
 
 
-async def recall(
-    tx: Transaction, vault: Vault, run: RunContext, view: View, pack: Pack, request: Request
-) -> Recall:
+async def recall(tx: Transaction, vault: Vault, run: RunContext, view: View, pack: Pack, request: Request) -> Recall:
     """Find, order, cut, open and record: nothing is opened that is not returned."""
+    keys = await vault.tenant(tx)
     found = await tx.rows("recall.visible", **filters(view, pack, request))
     plain = [row["memory_id"] for row in found if row["part"] == 0]
     low = [row["memory_id"] for row in found if row["part"] == 1]
@@ -38,24 +37,29 @@ async def recall(
     omitted = totals.get(0, 0) - len(plain) + totals.get(1, 0) - len(low)
     omitted += sum(len(members) for _, members in sets[request.limit :])
     wanted = [*plain, *low, *(member for _, members in kept_sets for member in members)]
-    records = await _records(tx, vault, wanted) if wanted else {}
     recall_id = make_id("rcl", tx.now)
-    recorded = await tx.row(
-        "recall.record",
-        recall_id=recall_id,
-        agent_id=run.agent_id,
-        run_id=run.run_id,
-        user_id=run.user_id,
-        pack=pack.ref,
-        request=Jsonb(_recorded(run, view, request)),
-        result_ids=wanted,
-        omitted=omitted,
+    # The record goes with the bodies and the commit: it adds no round trip, and does not wait for the disk.
+    bodies, recorded = await tx.finish(
+        ("recall.bodies", {"memory_ids": wanted}),
+        (
+            "recall.record",
+            {
+                "recall_id": recall_id,
+                "agent_id": run.agent_id,
+                "run_id": run.run_id,
+                "user_id": run.user_id,
+                "pack": pack.ref,
+                "request": Jsonb(_recorded(run, view, request)),
+                "result_ids": wanted,
+                "omitted": omitted,
+            },
+        ),
     )
-    assert recorded is not None
+    records = {row["memory_id"]: _record(row, keys) for row in bodies if keys is not None}
     return Recall(
         recall_id=recall_id,
         at=tx.now,
-        seq=recorded["seq"],
+        seq=recorded[0]["seq"],
         pack=pack.ref,
         records=tuple(records[memory_id] for memory_id in plain),
         low_confidence=tuple(records[memory_id] for memory_id in low),
@@ -95,16 +99,9 @@ def filters(view: View, pack: Pack, request: Request) -> dict[str, Any]:
     }
 
 
-async def _records(tx: Transaction, vault: Vault, memory_ids: list[str]) -> dict[str, Record]:
-    records: dict[str, Record] = {}
-    for row in await tx.rows("recall.bodies", memory_ids=memory_ids):
-        key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
-        fact = from_json(key.open("memory_bodies.content", row["memory_id"], row["content"]))
-        records[row["memory_id"]] = _record(row, fact)
-    return records
-
-
-def _record(row: Row, fact: dict[str, Any]) -> Record:
+def _record(row: Row, keys: TenantKeys) -> Record:
+    key = keys.subject(row["holder"], row["wrapped_key"], row["key_version"])
+    fact = from_json(key.open("memory_bodies.content", row["memory_id"], row["content"]))
     return Record(
         id=row["memory_id"],
         text=fact["text"],

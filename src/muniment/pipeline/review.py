@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from pydantic_core import to_json
 
 from muniment.errors import AlreadyDecided, NotFound
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
+from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import FINAL, Action, Proposal, Verdict
 from muniment.pack import Pack
 from muniment.policy import approval, routing
 from muniment.policy.contradiction import contradicted, repeated
-from muniment.model.promoted import PromotedMemory
 from muniment.storage.rows import candidate_of, proposal_of, verdict_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Row, Transaction
@@ -95,9 +96,7 @@ async def enqueue(
     return ids
 
 
-async def mark_duplicate(
-    tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str
-) -> str:
+async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str) -> str:
     """Say that a proposal repeats a memory: never promoted, kept as corroboration (REV-7)."""
     verdict_id = await _decide(
         tx,
@@ -142,10 +141,10 @@ async def load_many(tx: Transaction, vault: Vault, proposal_ids: Sequence[str]) 
     keys = await vault.keys(tx, {row["holder"] for row in rows.values()})
     verdicts: dict[str, list[Verdict]] = {}
     for row in verdict_rows:
-        note = row["note"]
-        if note is not None:
-            note = keys[row["holder"]].open("verdicts.note", row["verdict_id"], note)
-        verdicts.setdefault(row["proposal_id"], []).append(verdict_of(row, note))
+        remark = row["remark"]
+        if remark is not None:
+            remark = keys[row["holder"]].open("verdicts.remark", row["verdict_id"], remark)
+        verdicts.setdefault(row["proposal_id"], []).append(verdict_of(row, remark))
     loaded: list[Loaded] = []
     for proposal_id in proposal_ids:
         if (row := rows.get(proposal_id)) is not None:
@@ -240,9 +239,8 @@ async def _decide(
 ) -> str:
     tick = await tx.tick()
     verdict_id = make_id("rv", tick.at)
-    sealed = (
-        key.seal("verdicts.note", verdict_id, note.encode()) if note is not None and key is not None else None
-    )
+    remark = {name: said for name, said in (("reason", reason), ("note", note)) if said is not None}
+    sealed = key.seal("verdicts.remark", verdict_id, to_json(remark)) if remark and key is not None else None
     try:
         await tx.do(
             "review.decide",
@@ -254,13 +252,12 @@ async def _decide(
             by_kind=by_kind,
             at=tick.at,
             pack=pack,
-            reason=reason,
             tier=tier,
             priority=priority,
             assignee=assignee,
             memory_id=memory_id,
             holder=holder,
-            note=sealed,
+            remark=sealed,
         )
     except psycopg.errors.UniqueViolation as error:
         if error.diag.constraint_name == "verdicts_one_final":

@@ -35,9 +35,7 @@ def reasons_for_a_person(
     return tuple(reasons)
 
 
-def may_approve(
-    principal: Principal, candidate: Candidate, editors: tuple[str, ...], *, strict: bool
-) -> Decision:
+def may_approve(principal: Principal, candidate: Candidate, editors: tuple[str, ...], *, strict: bool) -> Decision:
     """Four eyes: durable and sensitive memories need someone who neither wrote nor edited it (REV-4)."""
     if principal.kind != "operator":
         return refusing("person_required", "only an operator may approve")

@@ -42,10 +42,7 @@ def covering(
         for consent in consents
         if state_of(consent, now) == "active"
         and ("*" in purposes or consent.purpose in purposes)
-        and (
-            "*" in consent.predicates_allowed
-            or (predicate is not None and predicate in consent.predicates_allowed)
-        )
+        and ("*" in consent.predicates_allowed or (predicate is not None and predicate in consent.predicates_allowed))
         and label in consent.data_classifications_allowed
     ]
     return max(allowing, key=lambda consent: consent.seq, default=None)

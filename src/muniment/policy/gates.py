@@ -1,7 +1,7 @@
 """The gates of the candidate stage, in their order; the first that refuses decides (CAN-4).
 
-Each is a pure function from a draft and what is known about it to a `Verdict`: a decision with reasons, and the
-draft as it goes on. A gate that raises denies (ERR-5).
+Each is a pure function from a candidate and what is known about it to the candidate as it goes on, and a decision
+with reasons. A gate that raises denies (ERR-5).
 """
 
 from collections.abc import Callable
@@ -46,12 +46,8 @@ Gate = Callable[[Candidate, Circumstances], GateResult]
 
 
 def allow_list(candidate: Candidate, known: Circumstances) -> GateResult:
-    """The pack must allow the class and, within it, the predicate and the label."""
-    if (
-        candidate.write_class == "evidence_link"
-        and known.kind == "decision"
-        and known.decision_key is not None
-    ):
+    """The pack must allow the class and, within it, the predicate."""
+    if candidate.write_class == "evidence_link" and known.kind == "decision" and known.decision_key is not None:
         return candidate, passing("decision_evidence", known.decision_key)
     if candidate.write_class not in known.pack.memory_layer.write_classes_allowed:
         return candidate, refusing("class_not_allowed", candidate.write_class)
@@ -90,7 +86,7 @@ def classification(candidate: Candidate, known: Circumstances) -> GateResult:
 
 
 def consent(candidate: Candidate, known: Circumstances) -> GateResult:
-    """A sensitive fact needs a live consent of its subject; bare evidence links are the one exception (CON-2, CON-6)."""
+    """A sensitive fact needs a live consent of its subject; evidence links are the one exception (CON-2, CON-6)."""
     if not known.pack.is_sensitive(candidate.classification):
         return candidate, passing("not_required", candidate.classification)
     if candidate.write_class == "evidence_link":
@@ -107,17 +103,13 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
     )
     if matched is None:
         return candidate, refusing("consent_missing", candidate.classification)
-    return candidate.model_copy(update={"consent_id": matched.consent_id}), passing(
-        "consent", matched.consent_id
-    )
+    return candidate.model_copy(update={"consent_id": matched.consent_id}), passing("consent", matched.consent_id)
 
 
 def trust(candidate: Candidate, known: Circumstances) -> GateResult:
     """Below the floor it goes on, but only a person can promote it (CAN-7)."""
     floor = known.pack.memory_layer.trust.floor
-    return candidate, passing(
-        "trusted" if candidate.trust >= floor else "low_trust", f"{candidate.trust:.2f}"
-    )
+    return candidate, passing("trusted" if candidate.trust >= floor else "low_trust", f"{candidate.trust:.2f}")
 
 
 def confidence(candidate: Candidate, known: Circumstances) -> GateResult:
@@ -146,7 +138,7 @@ def pass_gates(candidate: Candidate, known: Circumstances) -> Passage:
     for name, gate in GATES:
         try:
             candidate, decision = gate(candidate, known)
-        except Exception as error:  # noqa: BLE001  a rule that raises denies, whatever it raised
+        except Exception as error:
             decision = refusing("rule_failed", type(error).__name__)
         decisions.append((name, decision))
         if not decision.passed:

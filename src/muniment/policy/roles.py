@@ -15,6 +15,7 @@ Verb = Literal[
     "retract",
     "consent",
     "read_consent",
+    "read_memory",
     "audit",
     "packs",
     "read_packs",
@@ -30,17 +31,18 @@ ALLOWED: dict[Verb, frozenset[Role]] = {
     "retract": frozenset({"reviewer"}),
     "consent": frozenset({"privacy_officer"}),
     "read_consent": frozenset({"privacy_officer", "auditor"}),
-    "audit": frozenset({"auditor", "reviewer"}),
+    "read_memory": frozenset({"auditor", "reviewer"}),
+    "audit": frozenset({"auditor"}),
     "packs": frozenset({"admin"}),
     "read_packs": frozenset({"admin", "auditor", "reviewer"}),
 }
-# No role makes an agent a person.
+# No role makes an agent or a service a person.
 PERSONS_ONLY: frozenset[Verb] = frozenset({"correct", "review", "retract", "consent", "packs"})
 
 
 def may(principal: Principal, verb: Verb) -> Decision:
     """Whether the principal may do it, and which role let it."""
-    if verb in PERSONS_ONLY and principal.kind == "agent":
+    if verb in PERSONS_ONLY and principal.kind != "operator":
         return refusing("person_required", verb)
     held = principal.roles & ALLOWED[verb]
     if not held:

@@ -30,12 +30,10 @@ def overlap(one: Scope, one_tier: Tier, other: Scope, other_tier: Tier) -> bool:
         return False
     if one_tier == other_tier == "working" and one.session_id != other.session_id:
         return False
-    if one_tier == other_tier == "episodic" and one.user_id is None and other.user_id is None:
-        if not _agree(one.workflow_id, other.workflow_id):
-            return False
-    return _intents_meet(one.intent_id, other.intent_id) and qualifiers_agree(
-        one.qualifiers, other.qualifiers
-    )
+    tenants_own = one.user_id is None and other.user_id is None
+    if one_tier == other_tier == "episodic" and tenants_own and not _agree(one.workflow_id, other.workflow_id):
+        return False
+    return _intents_meet(one.intent_id, other.intent_id) and qualifiers_agree(one.qualifiers, other.qualifiers)
 
 
 def qualifiers_agree(one: dict[str, str], other: dict[str, str]) -> bool:

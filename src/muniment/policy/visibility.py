@@ -49,9 +49,7 @@ def view_of(
         raise InvalidInput(f"the pack {pack.ref} declares no such role", field="role")
     for label in sorted(run.classification_allowed):
         if not pack.has_label(label):
-            raise UnknownLabel(
-                f"the pack {pack.ref} declares no label {label}", field="classification_allowed"
-            )
+            raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="classification_allowed")
     of_role = pack.labels if role.classifications_allowed is None else role.classifications_allowed
     windows = pack.memory_layer.recall_policy.freshness
     return View(
@@ -64,7 +62,5 @@ def view_of(
         tiers=[tier for tier in TIERS if tiers is None or tier in tiers],
         classes=[name for name in CLASSES if classes is None or name in classes],
         qualifiers=run.qualifiers,
-        fresh_since={
-            tier: now - window if (window := windows.get(tier)) is not None else None for tier in TIERS
-        },
+        fresh_since={tier: now - window if (window := windows.get(tier)) is not None else None for tier in TIERS},
     )

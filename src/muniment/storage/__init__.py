@@ -1,0 +1,1 @@
+"""PostgreSQL: the embedded server, sessions by task, sealing, migrations, and all SQL."""

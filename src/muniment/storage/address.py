@@ -30,9 +30,7 @@ class Address:
         try:
             return cls(conninfo_to_dict(url), login_secret)
         except Exception as error:
-            raise InvalidInput(
-                "expected an address such as postgresql://owner@host/database", field="url"
-            ) from error
+            raise InvalidInput("expected an address such as postgresql://owner@host/database", field="url") from error
 
     def for_owner(self) -> str:
         """For migrations."""
@@ -45,7 +43,7 @@ class Address:
             place["password"] = self.password(task)
         # The durability of recall records is bounded by the WAL writer's delay; no other task gives anything up.
         settings = _SETTINGS + (" -c synchronous_commit=off" if task == "recall" else "")
-        login = {
+        login: dict[str, Any] = {
             "user": f"muniment_{task}",
             "options": f"{settings} -c lock_timeout=10s",
             "connect_timeout": 5,

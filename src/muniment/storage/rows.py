@@ -9,6 +9,7 @@ from muniment.model.capture import Capture, Content
 from muniment.model.consent import Consent
 from muniment.model.contradiction import Contradiction
 from muniment.model.events import Event
+from muniment.model.fields import Tier
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import ContradictionCheck, Proposal, Verdict, status_of
 from muniment.storage.session import Row
@@ -32,11 +33,7 @@ def scope_of(row: Row) -> Scope:
 
 def capture_of(row: Row, content: bytes | None) -> Capture:
     """A capture, with its content where it was opened."""
-    taken = {
-        name: row[name]
-        for name in Capture.model_fields
-        if name in row and name not in ("content", "qualifiers")
-    }
+    taken = {name: row[name] for name in Capture.model_fields if name in row and name not in ("content", "qualifiers")}
     opened = Content.model_validate(from_json(content)) if content is not None else None
     return Capture(**taken, qualifiers=row["qualifiers"] or {}, content=opened)
 
@@ -69,16 +66,17 @@ def candidate_of(row: Row, content: bytes) -> Candidate:
     )
 
 
-def verdict_of(row: Row, note: bytes | None) -> Verdict:
-    """A verdict with its note."""
-    taken = {name: row[name] for name in Verdict.model_fields if name in row and name != "note"}
-    return Verdict(**taken, note=note.decode() if note is not None else None)
+def verdict_of(row: Row, remark: bytes | None) -> Verdict:
+    """A verdict with its reason and note."""
+    taken = {name: row[name] for name in Verdict.model_fields if name in row}
+    said: dict[str, Any] = from_json(remark) if remark is not None else {}
+    return Verdict(**taken, **said)
 
 
 def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -> Proposal:
     """A proposal: its status, tier, priority and assignee follow from its verdicts."""
     overrides = [verdict for verdict in verdicts if verdict.action in ("override", "approve")]
-    tier = next((v.tier for v in reversed(overrides) if v.tier is not None), row["tier_derived"])
+    tier: Tier = next((v.tier for v in reversed(overrides) if v.tier is not None), row["tier_derived"])
     priority = next((v.priority for v in reversed(overrides) if v.priority is not None), row["priority"])
     holding = next((v for v in reversed(verdicts) if v.action in ("assign", "release")), None)
     duplicate_of = next((v.memory_id for v in verdicts if v.action == "duplicate"), None)

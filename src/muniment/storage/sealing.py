@@ -42,13 +42,9 @@ class SubjectKey:
         try:
             if sealed[:1] != _FORMAT:
                 raise SealBroken("sealed content has an unknown format")
-            return self._cipher.decrypt(
-                sealed[1 : 1 + _NONCE], sealed[1 + _NONCE :], self._binding(place, row_id)
-            )
+            return self._cipher.decrypt(sealed[1 : 1 + _NONCE], sealed[1 + _NONCE :], self._binding(place, row_id))
         except (InvalidTag, ValueError):
-            raise SealBroken(
-                f"the content of {row_id} does not open: it was changed, moved or erased"
-            ) from None
+            raise SealBroken(f"the content of {row_id} does not open: it was changed, moved or erased") from None
 
     def digest(self, content: bytes) -> bytes:
         """A keyed hash, for comparing without keeping; it means nothing once the key is gone."""
@@ -74,9 +70,7 @@ class TenantKeys:
     def new_subject(self, holder: str) -> bytes:
         """A fresh data key for the holder, wrapped."""
         nonce = os.urandom(_NONCE)
-        return nonce + self._ciphers[self.current].encrypt(
-            nonce, os.urandom(KEY_BYTES), self._binding(holder)
-        )
+        return nonce + self._ciphers[self.current].encrypt(nonce, os.urandom(KEY_BYTES), self._binding(holder))
 
     def subject(self, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
         """Open a holder's data key; raises `SealBroken` when it is gone or not this holder's."""
@@ -119,9 +113,7 @@ class Vault:
         wrapped = await self._master.wrap(tx.tenant_id, os.urandom(KEY_BYTES))
         await tx.do("tenant.add_key", wrapped=wrapped)
 
-    async def keys(
-        self, tx: Transaction, holders: Iterable[str], *, make: bool = False
-    ) -> dict[str, SubjectKey]:
+    async def keys(self, tx: Transaction, holders: Iterable[str], *, make: bool = False) -> dict[str, SubjectKey]:
         """The data keys of those holders; missing ones are made when asked, else left out.
 
         Holders are created in sorted order, so that two writers never wait for each other in a ring.

@@ -4,7 +4,7 @@ No tenant, no connection. The program never runs as the owner of the tables; eac
 with just the privileges it needs, and forced row-level security holds it to the tenant of the transaction.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -50,9 +50,11 @@ class Transaction:
     _connection: AsyncConnection[Row]
     _events: list[tuple[EventType, str, dict[str, Any]]] = field(default_factory=list)
     _tick: Tick | None = None
+    _txid: str | None = None
+    _committed: bool = False
 
     async def rows(self, name: str, **parameters: Any) -> list[Row]:
-        """Run a named statement and give its rows. `tenant_id` and `now` are always there to be used."""
+        """Run a named statement and give its rows; `tenant_id`, `now` and `txid` are always there to be used."""
         cursor = await self._run(name, parameters)
         return await cursor.fetchall()
 
@@ -74,10 +76,13 @@ class Transaction:
         The rows may be a generator: while the server inserts a chunk the next is being made.
         """
         each = each or statement(name).each
-        shared |= {"tenant_id": self.tenant_id, "now": self.now}
+        shared |= self._always()
+        cursor = AsyncRawCursor(self._connection)
+        if isinstance(rows, list) and len(rows) in CHUNKS:
+            await _insert(cursor, many(name, each, len(rows)), shared, rows)
+            return
         chunk: list[Sequence[Any]] = []
         async with self._connection.pipeline():
-            cursor = AsyncRawCursor(self._connection)
             for row in rows:
                 chunk.append(row)
                 if len(chunk) == CHUNKS[0]:
@@ -88,14 +93,25 @@ class Transaction:
                 await _insert(cursor, many(name, each, size), shared, chunk[:size])
                 del chunk[:size]
 
+    async def finish(self, *statements: tuple[str, dict[str, Any]]) -> list[list[Row]]:
+        """Run these last statements and the commit in one round trip, and give the rows of each."""
+        async with self._connection.pipeline():
+            cursors = [await self._run(name, parameters) for name, parameters in statements]
+            await self._connection.execute("COMMIT")
+        self._committed = True
+        return [await cursor.fetchall() for cursor in cursors]
+
     async def tick(self) -> Tick:
         """Take the tenant's next number, once per transaction.
 
         INVARIANT: this is the transaction's last lock: whatever else it locks or may wait for comes before.
         """
         if self._tick is None:
+            number = await self.row("tenant.transaction_id")
+            assert number is not None, "the tenant was not opened"
+            self._txid = number["txid"]
             clock = await self.row("tenant.tick")
-            assert clock is not None, "the tenant was not opened"
+            assert clock is not None
             self._tick = Tick(clock["seq"], clock["at"])
             await self.do("tenant.record_tick", seq=clock["seq"], at=clock["at"], prev_at=clock["prev_at"])
         return self._tick
@@ -104,15 +120,18 @@ class Transaction:
         """Note an event of this transaction; it is written with the tick, before the commit."""
         self._events.append((type_, actor, data))
 
-    async def write_events(self) -> None:
-        """Write what was emitted; called by the session at the end."""
-        if not self._events:
+    async def complete(self) -> None:
+        """Write what was emitted and commit; called by the session at the end."""
+        if self._committed:
             return
+        if self._events:
+            await self._write_events()
+        await self._connection.execute("COMMIT")
+
+    async def _write_events(self) -> None:
         tick = await self.tick()
         ids = make_ids("evt", len(self._events), tick.at)
-        rows = [
-            (n, ids[n], type_, actor, to_json(data)) for n, (type_, actor, data) in enumerate(self._events)
-        ]
+        rows = [(n, ids[n], type_, actor, to_json(data)) for n, (type_, actor, data) in enumerate(self._events)]
         self._events.clear()
         if len(rows) == 1:
             (n, event_id, type_, actor, body) = rows[0]
@@ -131,10 +150,13 @@ class Transaction:
 
     async def _run(self, name: str, parameters: dict[str, Any]) -> AsyncRawCursor[Row]:
         found = statement(name)
-        given = parameters | {"tenant_id": self.tenant_id, "now": self.now}
         cursor = AsyncRawCursor(self._connection)
-        await cursor.execute(cast("LiteralString", found.sql), found.arguments(given), prepare=True)
+        arguments = found.arguments(parameters | self._always())
+        await cursor.execute(cast("LiteralString", found.sql), arguments, prepare=True)
         return cursor
+
+    def _always(self) -> dict[str, Any]:
+        return {"tenant_id": self.tenant_id, "now": self.now, "txid": self._txid}
 
 
 async def _insert(
@@ -172,8 +194,7 @@ class Storage:
             try:
                 transaction = Transaction(tenant_id, task, now, connection)
                 yield transaction
-                await transaction.write_events()
-                await connection.execute("COMMIT")
+                await transaction.complete()
             except BaseException:
                 await _roll_back(connection)
                 raise
@@ -260,9 +281,7 @@ class _translated:  # noqa: N801  reads as a word at its one place
             case psycopg.errors.UndefinedTable() | psycopg.errors.InvalidSchemaName():
                 from muniment.errors import SchemaMissing
 
-                raise SchemaMissing(
-                    "the database lacks tables of this version; run: muniment db migrate"
-                ) from error
+                raise SchemaMissing("the database lacks tables of this version; run: muniment db migrate") from error
             case PoolTimeout() | TooManyRequests() | psycopg.OperationalError():
                 raise StorageUnavailable("the database does not answer") from error
             case _:

@@ -1,8 +1,8 @@
 """A clock that moves when told."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
-START = datetime(2026, 1, 5, 9, 0, tzinfo=timezone.utc)
+START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
 class FakeClock:
@@ -12,6 +12,7 @@ class FakeClock:
         self.now = now
 
     def __call__(self) -> datetime:
+        """The time it shows."""
         return self.now
 
     def advance(self, **by: float) -> datetime:

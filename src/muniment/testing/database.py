@@ -18,7 +18,7 @@ MASTER_KEYS = LocalMasterKeys(b"a master key for tests, 32 bytes")
 
 
 class TestServer:
-    """An embedded server in that folder; several processes may share it. Unless `durable`, it never waits for the disk."""
+    """An embedded server in that folder, shared by several processes. Unless `durable`, commits do not wait for the disk."""
 
     __test__ = False
 
@@ -30,7 +30,7 @@ class TestServer:
     def __enter__(self) -> Self:
         self._lease = embedded.acquire(self.home)
         with self.connect("postgres") as connection:
-            for setting in () if self._durable else ("fsync", "synchronous_commit", "full_page_writes"):
+            for setting in () if self._durable else ("synchronous_commit", "full_page_writes"):
                 connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
             connection.execute("SELECT pg_reload_conf()")
         asyncio.run(prepared(self._lease))
@@ -50,9 +50,7 @@ class TestServer:
 
     def connect(self, database: str, user: str = "postgres") -> "psycopg.Connection[tuple[object, ...]]":
         """A plain connection as any role."""
-        place = make_conninfo(
-            self.conninfo, dbname=database, user=user, options="-c search_path=muniment,public"
-        )
+        place = make_conninfo(self.conninfo, dbname=database, user=user, options="-c search_path=muniment,public")
         return psycopg.connect(place, autocommit=True)
 
     def clone(self) -> str:
@@ -60,9 +58,7 @@ class TestServer:
         name = f"test_{uuid4().hex}"
         with self.connect("postgres") as connection:
             statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER {}")
-            connection.execute(
-                statement.format(sql.Identifier(name), sql.Identifier(DATABASE), sql.Identifier(OWNER))
-            )
+            connection.execute(statement.format(sql.Identifier(name), sql.Identifier(DATABASE), sql.Identifier(OWNER)))
         return name
 
     def url(self, database: str) -> str:
@@ -77,6 +73,4 @@ class TestServer:
     def drop(self, database: str) -> None:
         """Remove a database, whoever is still connected."""
         with self.connect("postgres") as connection:
-            connection.execute(
-                sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(database))
-            )
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(database)))

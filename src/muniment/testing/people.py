@@ -16,9 +16,7 @@ class People:
         self.officer = self.person("petra", "privacy_officer")
         self.auditor = self.person("anton", "auditor")
         self.admin = self.person("ada", "admin")
-        self.service = Principal(
-            tenant_id=tenant_id, id="importer", kind="system", roles=frozenset({"agent"})
-        )
+        self.service = Principal(tenant_id=tenant_id, id="importer", kind="system", roles=frozenset({"agent"}))
 
     def person(self, name: str, *roles: Role) -> Principal:
         """A person with those roles."""

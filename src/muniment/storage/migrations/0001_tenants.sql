@@ -106,13 +106,16 @@ CREATE TABLE events (
   at        timestamptz NOT NULL,
   actor     text COLLATE "C" NOT NULL,
   body      bytea NOT NULL,
+  txid      xid8 NOT NULL,
   PRIMARY KEY (tenant_id, seq, n),
   UNIQUE (tenant_id, event_id),
-  FOREIGN KEY (tenant_id, seq, at) REFERENCES ticks (tenant_id, seq, at)
+  FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
 ALTER TABLE events ENABLE ROW LEVEL SECURITY;
 ALTER TABLE events FORCE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON events USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_read ON events FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_emit ON events FOR INSERT
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
 GRANT SELECT, INSERT ON events TO muniment_writer, muniment_privacy;
 GRANT SELECT ON events TO muniment_auditor;
 

@@ -19,12 +19,13 @@ CREATE TABLE consents (
   supersedes   text COLLATE "C",
   root_id      text COLLATE "C" NOT NULL,
   evidence     bytea NOT NULL,
+  txid         xid8 NOT NULL,
   PRIMARY KEY (tenant_id, consent_id),
   UNIQUE (tenant_id, supersedes),
   UNIQUE (tenant_id, consent_id, subject),
   UNIQUE (tenant_id, consent_id, root_id),
   FOREIGN KEY (tenant_id, supersedes, subject) REFERENCES consents (tenant_id, consent_id, subject),
-  FOREIGN KEY (tenant_id, seq, captured_at) REFERENCES ticks (tenant_id, seq, at),
+  FOREIGN KEY (tenant_id, seq, captured_at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
   CHECK (valid_until > valid_from),
   CHECK (action = 'grant' OR supersedes IS NOT NULL)
 );
@@ -32,6 +33,8 @@ CREATE INDEX consents_by_subject ON consents (tenant_id, subject);
 CREATE INDEX consents_by_root ON consents (tenant_id, root_id);
 ALTER TABLE consents ENABLE ROW LEVEL SECURITY;
 ALTER TABLE consents FORCE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON consents USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_read ON consents FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_record ON consents FOR INSERT
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
 GRANT SELECT, INSERT ON consents TO muniment_privacy;
 GRANT SELECT ON consents TO muniment_writer, muniment_recall, muniment_auditor;

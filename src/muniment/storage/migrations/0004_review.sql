@@ -131,7 +131,7 @@ CREATE POLICY tenant ON proposals USING (tenant_id = current_setting('muniment.t
 GRANT SELECT, INSERT, UPDATE (lock) ON proposals TO muniment_writer;
 GRANT SELECT ON proposals TO muniment_auditor;
 
--- Who decided what, when, why. One final verdict per proposal: of two operators at once one wins.
+-- Who decided what, when, and sealed (`remark`) why. One final verdict per proposal: of two operators at once one wins.
 CREATE TABLE verdicts (
   tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   verdict_id  text COLLATE "C" NOT NULL,
@@ -142,17 +142,17 @@ CREATE TABLE verdicts (
   by_kind     text NOT NULL CHECK (by_kind IN ('operator', 'system')),
   at          timestamptz NOT NULL,
   pack        text COLLATE "C" NOT NULL,
-  reason      text,
   tier        text CHECK (tier IN ('working', 'episodic', 'semantic', 'durable')),
   priority    float8 CHECK (priority BETWEEN 0 AND 1),
   assignee    text COLLATE "C",
   memory_id   text COLLATE "C",
   holder      text COLLATE "C" NOT NULL,
-  note        bytea,
+  remark      bytea,
+  txid        xid8 NOT NULL,
   PRIMARY KEY (tenant_id, verdict_id),
   UNIQUE (tenant_id, verdict_id, proposal_id, by, by_kind, action),
   FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id),
-  FOREIGN KEY (tenant_id, seq, at) REFERENCES ticks (tenant_id, seq, at),
+  FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
   CHECK ((by = 'auto') = (by_kind = 'system'))
 );
 CREATE UNIQUE INDEX verdicts_one_final ON verdicts (tenant_id, proposal_id)
@@ -160,6 +160,8 @@ CREATE UNIQUE INDEX verdicts_one_final ON verdicts (tenant_id, proposal_id)
 CREATE INDEX verdicts_by_proposal ON verdicts (tenant_id, proposal_id, seq);
 ALTER TABLE verdicts ENABLE ROW LEVEL SECURITY;
 ALTER TABLE verdicts FORCE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON verdicts USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_read ON verdicts FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_decide ON verdicts FOR INSERT
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
 GRANT SELECT, INSERT ON verdicts TO muniment_writer;
 GRANT SELECT ON verdicts TO muniment_auditor;

@@ -46,9 +46,15 @@ CREATE TABLE memories (
   approver_kind    text NOT NULL,
   captured_at      timestamptz NOT NULL,
   observed_at      timestamptz NOT NULL,
+  filters          text COLLATE "C" GENERATED ALWAYS AS (md5(
+    user_id || chr(31) || tier || chr(31) || class || chr(31) || classification || chr(31) || session_id || chr(31)
+    || workflow_id || chr(31) || intent_id || chr(31) || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31)
+    || coalesce(consent_root, '') || chr(31) || coalesce(qualifiers::text, '') || chr(31) || born_seq::text || chr(31)
+    || extract(epoch FROM promoted_at AT TIME ZONE 'UTC')::text || chr(31) || extract(epoch FROM expires_at AT TIME ZONE 'UTC')::text || chr(31)
+    || priority::numeric::text || chr(31) || confidence::numeric::text)) STORED,
   PRIMARY KEY (tenant_id, memory_id),
   UNIQUE (tenant_id, proposal_id),
-  UNIQUE (tenant_id, memory_id, user_id, tier, classification, born_seq, expires_at),
+  UNIQUE (tenant_id, memory_id, filters),
   FOREIGN KEY (tenant_id, candidate_id, author, editors) REFERENCES candidates (tenant_id, candidate_id, author, editors),
   FOREIGN KEY (tenant_id, proposal_id, candidate_id, tier_derived, class)
     REFERENCES proposals (tenant_id, proposal_id, candidate_id, tier_derived, class),
@@ -115,7 +121,8 @@ CREATE POLICY tenant_retract ON retractions FOR INSERT
 GRANT SELECT, INSERT ON retractions TO muniment_writer;
 GRANT SELECT ON retractions TO muniment_recall, muniment_auditor;
 
--- What recall filters by, narrow. dead_seq goes once from null to the number of the memory's retraction.
+-- What recall filters by, narrow. `filters` binds every one of these columns to the memory's own by foreign key.
+-- dead_seq goes once from null to the number of the memory's retraction.
 CREATE TABLE memory_scope (
   tenant_id      text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   user_id        text COLLATE "C" NOT NULL,
@@ -136,9 +143,14 @@ CREATE TABLE memory_scope (
   predicate      text COLLATE "C",
   consent_root   text COLLATE "C",
   qualifiers     jsonb,
+  filters        text COLLATE "C" GENERATED ALWAYS AS (md5(
+    user_id || chr(31) || tier || chr(31) || class || chr(31) || classification || chr(31) || session_id || chr(31)
+    || workflow_id || chr(31) || intent_id || chr(31) || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31)
+    || coalesce(consent_root, '') || chr(31) || coalesce(qualifiers::text, '') || chr(31) || born_seq::text || chr(31)
+    || extract(epoch FROM promoted_at AT TIME ZONE 'UTC')::text || chr(31) || extract(epoch FROM expires_at AT TIME ZONE 'UTC')::text || chr(31)
+    || priority::numeric::text || chr(31) || confidence::numeric::text)) STORED,
   PRIMARY KEY (tenant_id, memory_id),
-  FOREIGN KEY (tenant_id, memory_id, user_id, tier, classification, born_seq, expires_at)
-    REFERENCES memories (tenant_id, memory_id, user_id, tier, classification, born_seq, expires_at),
+  FOREIGN KEY (tenant_id, memory_id, filters) REFERENCES memories (tenant_id, memory_id, filters),
   FOREIGN KEY (tenant_id, memory_id, dead_seq) REFERENCES retractions (tenant_id, memory_id, seq)
 );
 CREATE INDEX memory_scope_by_user ON memory_scope (tenant_id, user_id, memory_id);
@@ -176,17 +188,20 @@ CREATE TABLE contradictions (
   existing         text COLLATE "C" NOT NULL,
   incoming         text COLLATE "C" NOT NULL,
   reason           text NOT NULL,
+  txid             xid8 NOT NULL,
   PRIMARY KEY (tenant_id, contradiction_id),
   UNIQUE (tenant_id, existing, incoming),
   FOREIGN KEY (tenant_id, existing) REFERENCES memories (tenant_id, memory_id),
   FOREIGN KEY (tenant_id, incoming) REFERENCES memories (tenant_id, memory_id),
-  FOREIGN KEY (tenant_id, seq, opened_at) REFERENCES ticks (tenant_id, seq, at),
+  FOREIGN KEY (tenant_id, seq, opened_at, txid) REFERENCES ticks (tenant_id, seq, at, txid),
   CHECK (existing <> incoming)
 );
 CREATE INDEX contradictions_by_incoming ON contradictions (tenant_id, incoming);
 ALTER TABLE contradictions ENABLE ROW LEVEL SECURITY;
 ALTER TABLE contradictions FORCE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON contradictions USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_read ON contradictions FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_mark ON contradictions FOR INSERT
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
 GRANT SELECT, INSERT ON contradictions TO muniment_writer;
 GRANT SELECT ON contradictions TO muniment_recall, muniment_auditor;
 

@@ -35,4 +35,9 @@ SELECT recall_id FROM recalls WHERE tenant_id = :tenant_id AND :memory_id = ANY 
 SELECT * FROM events WHERE tenant_id = :tenant_id AND seq = ANY (:seqs) ORDER BY seq, n
 
 -- name: events
-SELECT * FROM events WHERE tenant_id = :tenant_id AND seq > :after ORDER BY seq, n LIMIT :count
+-- From a number on; a page ends with a whole transaction, so that the next begins after its number.
+SELECT * FROM events
+WHERE tenant_id = :tenant_id AND seq > :after AND seq <= (
+  SELECT max(page.seq) FROM (
+    SELECT seq FROM events WHERE tenant_id = :tenant_id AND seq > :after ORDER BY seq, n LIMIT :count) page)
+ORDER BY seq, n

@@ -19,15 +19,6 @@ LIMIT :count
 -- name: move_cursor
 UPDATE cursors SET seq = :seq, capture_id = :capture_id WHERE tenant_id = :tenant_id AND name = 'consolidate'
 
--- name: waiting
--- How many captures wait behind the cursor.
-SELECT count(*) AS waiting FROM captures c
-WHERE c.tenant_id = :tenant_id
-  AND (c.seq, c.capture_id) > (
-    coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
-    coalesce((SELECT capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), ''))
-  AND NOT EXISTS (SELECT FROM consolidations d WHERE d.tenant_id = c.tenant_id AND d.capture_id = c.capture_id)
-
 -- name: mark_done
 -- each: capture_id
 INSERT INTO consolidations (tenant_id, capture_id, at) VALUES (:tenant_id, :capture_id, :now)

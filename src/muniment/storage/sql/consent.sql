@@ -6,9 +6,9 @@ SELECT holder FROM subjects WHERE tenant_id = :tenant_id AND holder = :holder FO
 
 -- name: insert
 INSERT INTO consents (tenant_id, consent_id, seq, action, subject, purpose, predicates, labels, basis, captured_at,
-  valid_from, valid_until, auditor_id, supersedes, root_id, evidence)
+  valid_from, valid_until, auditor_id, supersedes, root_id, evidence, txid)
 VALUES (:tenant_id, :consent_id, :seq, :action, :subject, :purpose, :predicates, :labels, :basis, :at,
-  :valid_from, coalesce(:valid_until::timestamptz, 'infinity'), :auditor_id, :supersedes, :root_id, :evidence)
+  :valid_from, coalesce(:valid_until::timestamptz, 'infinity'), :auditor_id, :supersedes, :root_id, :evidence, :txid)
 
 -- name: of_subjects
 -- All records about those subjects, each with the record that superseded it.

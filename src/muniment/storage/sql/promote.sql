@@ -32,7 +32,7 @@ INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_id, verdict_i
   expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder,
   subject, user_id, session_id, workflow_id, intent_id, qualifiers, decision_key, consent_id, consent_root, pack,
   ontology_version, kind, origin, source, author, editors, approver, approver_kind, captured_at, observed_at)
-VALUES (:tenant_id, :memory_id, :candidate_id, :proposal_id, :verdict_id, :capture_id, :seq, :at, pg_current_xact_id(),
+VALUES (:tenant_id, :memory_id, :candidate_id, :proposal_id, :verdict_id, :capture_id, :seq, :at, :txid,
   coalesce(:expires_at::timestamptz, 'infinity'), :class, :entity, :predicate, :classification, :sensitive, :tier, :tier_derived, :priority, :confidence, :trust, :holder,
   :subject, :user_id, :session_id, :workflow_id, :intent_id, :qualifiers, :decision_key, :consent_id, :consent_root, :pack,
   :ontology_version, :kind, :origin, :source, :author, :editors, :approver, :approver_kind, :captured_at, :observed_at)
@@ -59,14 +59,14 @@ FOR UPDATE
 -- name: retract
 -- A second retraction of the same memory meets the primary key.
 INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason, superseded_by)
-VALUES (:tenant_id, :memory_id, :seq, :at, pg_current_xact_id(), :by, :reason, :superseded_by)
+VALUES (:tenant_id, :memory_id, :seq, :at, :txid, :by, :reason, :superseded_by)
 
 -- name: bury
 UPDATE memory_scope SET dead_seq = :seq WHERE tenant_id = :tenant_id AND memory_id = :memory_id AND dead_seq IS NULL
 
 -- name: contradict
-INSERT INTO contradictions (tenant_id, contradiction_id, seq, opened_at, entity, predicate, existing, incoming, reason)
-VALUES (:tenant_id, :contradiction_id, :seq, :at, :entity, :predicate, :existing, :incoming, 'other_value')
+INSERT INTO contradictions (tenant_id, contradiction_id, seq, opened_at, entity, predicate, existing, incoming, reason, txid)
+VALUES (:tenant_id, :contradiction_id, :seq, :at, :entity, :predicate, :existing, :incoming, 'other_value', :txid)
 
 -- name: contradictions
 -- Open while both sides stand: closed by the first retraction or expiry of a side.

@@ -22,6 +22,11 @@ SELECT holder, wrapped_key, key_version FROM subjects WHERE tenant_id = :tenant_
 INSERT INTO subjects (tenant_id, holder, wrapped_key, key_version, created_at)
 VALUES (:tenant_id, :holder, :wrapped_key, :key_version, :now) ON CONFLICT DO NOTHING
 
+-- name: transaction_id
+-- The number of this transaction where the tenant's rows are. It is passed on as a value: a cluster would evaluate
+-- the function in an INSERT at its coordinator, which has another.
+SELECT pg_current_xact_id()::text AS txid FROM tenant_clock WHERE tenant_id = :tenant_id
+
 -- name: tick
 -- The next number. Time never runs backwards, whatever the caller's clock says.
 UPDATE tenant_clock SET seq = seq + 1, prev_at = at, at = greatest(at, :now)
@@ -30,16 +35,16 @@ RETURNING seq, at, prev_at
 
 -- name: record_tick
 INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid)
-VALUES (:tenant_id, :seq, :at, nullif(:seq::bigint - 1, 0), :prev_at, pg_current_xact_id())
+VALUES (:tenant_id, :seq, :at, nullif(:seq::bigint - 1, 0), :prev_at, :txid)
 
 -- name: event
-INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body)
-VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body)
+INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body, txid)
+VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body, :txid)
 
 -- name: events
 -- each: n, event_id, type, actor, body
-INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body)
-VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body)
+INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body, txid)
+VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body, :txid)
 
 -- name: pack
 SELECT pack, digest, document, registered_at, registered_by FROM packs WHERE tenant_id = :tenant_id AND pack = :pack
@@ -56,7 +61,3 @@ VALUES (:tenant_id, :pack, :pack_id, :version, :ontology_version, :digest, :docu
 -- each: label, rank, sensitive
 INSERT INTO pack_labels (tenant_id, pack, label, rank, sensitive)
 VALUES (:tenant_id, :pack, :label, :rank, :sensitive)
-
--- name: all_tenants
--- For the jobs: which tenants there are.
-SELECT tenant_id FROM tenants ORDER BY tenant_id

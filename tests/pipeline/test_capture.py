@@ -1,0 +1,456 @@
+"""Stage 1, capture: written once, sealed, all or none, the same key the same capture."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from muniment import Fabric, Principal, Refusal
+from muniment.errors import IdempotencyConflict, InvalidInput, RoleMissing, TooLarge, UnknownLabel
+from muniment.model.proposal import Proposal
+from muniment.testing import FakeClock, People, TestServer
+from tests.conftest import Connect
+from tests.pipeline.stories import proposed, refused
+
+KIB = 1024
+MESSAGE: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "INTERNAL"}
+
+
+@pytest.fixture
+def rows(server: TestServer, database: str, tenant: str) -> Any:
+    """What stands in a table for this tenant, read as superuser on a connection of its own."""
+    with server.connect(database) as owner:
+
+        def read(table: str, columns: str = "*") -> list[dict[str, Any]]:
+            found = owner.execute(f"SELECT {columns} FROM {table} WHERE tenant_id = %s ORDER BY ctid", [tenant])
+            names = [column.name for column in found.description or []]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+        yield read
+
+
+# --- what a capture takes and records
+
+
+@pytest.mark.rule("CAP-2")
+@pytest.mark.parametrize(
+    ("fields", "field", "code"),
+    [
+        ({"kind": None}, "kind", "invalid_input"),
+        ({"kind": "rumour"}, "kind", "invalid_input"),
+        ({"classification": None}, "classification", "invalid_input"),
+        ({"classification": "SECRET"}, "classification", "unknown_classification"),
+        ({"classification": "internal"}, "classification", "unknown_classification"),
+        ({"text": None}, "text", "invalid_input"),
+        ({"text": ""}, "text", "invalid_input"),
+        ({"colour": "red"}, "colour", "invalid_input"),
+    ],
+)
+def test_what_a_capture_needs_is_named_when_it_is_missing_or_unknown_and_nothing_is_written(
+    fabric: Fabric, people: People, rows: Any, fields: dict[str, Any], field: str, code: str
+) -> None:
+    given = {name: value for name, value in (MESSAGE | fields).items() if value is not None}
+    with pytest.raises(InvalidInput) as caught:
+        fabric.capture(people.run(), **given)
+    assert (caught.value.field, caught.value.code) == (field, code)
+    assert rows("captures") == []
+    assert rows("ticks") == []
+
+
+@pytest.mark.rule("CAP-2")
+@pytest.mark.parametrize("missing", ["kind", "classification"])
+def test_a_field_left_out_altogether_is_named(fabric: Fabric, people: People, missing: str) -> None:
+    given = {name: value for name, value in MESSAGE.items() if name != missing}
+    with pytest.raises(InvalidInput, match="is required") as caught:
+        fabric.capture(people.run(), **given)
+    assert caught.value.field == missing
+
+
+@pytest.mark.rule("CAP-2")
+def test_content_may_be_text_or_payload_or_both(fabric: Fabric, people: People, rows: Any) -> None:
+    for content in ({"text": "t"}, {"payload": {"a": 1}}, {"text": "t", "payload": [1]}, {"payload": 0}):
+        fabric.capture(people.run(), kind="tool_result", classification="INTERNAL", **content)  # type: ignore[typeddict-item]
+    assert len(rows("captures")) == 4
+
+
+@pytest.mark.rule("CAP-3")
+def test_every_circumstance_is_recorded_with_author_pack_and_ontology(
+    fabric: Fabric, people: People, clock: FakeClock, rows: Any
+) -> None:
+    given: dict[str, Any] = {
+        "origin": "tool:crm.lookup",
+        "subject": "customer:c1",
+        "user_id": "c1",
+        "session_id": "sess_1",
+        "run_id": "run_9",
+        "recall_id": "rcl_1",
+        "intent_id": "support.refund.execute",
+        "workflow_id": "wf_1",
+        "decision_key": "refund:77",
+        "qualifiers": {"region": "de"},
+        "observed_at": clock.now - timedelta(days=3),
+    }
+    receipt = fabric.capture(people.service, **MESSAGE, **given)
+    (row,) = rows("captures")
+    assert {name: row[name] for name in given} == given
+    assert (row["capture_id"], row["seq"], row["captured_at"]) == (
+        receipt.capture_id,
+        receipt.seq,
+        receipt.captured_at,
+    )
+    assert (row["author"], row["source"], row["kind"]) == ("importer", "system", "message")
+    assert (row["pack"], row["ontology_version"]) == ("muniment.builtin@1.0.0", "1.0.0")
+    assert row["captured_at"] == clock.now
+
+
+@pytest.mark.rule("CAP-3", "PAC-4")
+def test_a_run_that_pins_a_pack_captures_under_it(fabric: Fabric, people: People, rows: Any) -> None:
+    fabric.packs.register(people.admin, 'pack_meta: {id: acme, version: "2.0.0", ontology_version: "3.1.0"}\n')
+    fabric.capture(people.run(pack="acme@2.0.0"), **MESSAGE)
+    fabric.capture(people.run(), **MESSAGE)
+    assert [(row["pack"], row["ontology_version"]) for row in rows("captures")] == [
+        ("acme@2.0.0", "3.1.0"),
+        ("muniment.builtin@1.0.0", "1.0.0"),
+    ]
+
+
+@pytest.mark.rule("CAP-3")
+def test_a_run_fills_in_its_circumstances_and_a_field_given_goes_before(
+    fabric: Fabric, people: People, rows: Any
+) -> None:
+    run = people.run(
+        "c1",
+        session_id="s",
+        intent_id="sales.offer",
+        workflow_id="w",
+        decision_key="d",
+        qualifiers={"region": "de"},
+    )
+    fabric.capture(run, **MESSAGE)
+    fabric.capture(run, **MESSAGE, user_id=None, session_id="other", qualifiers={})
+    columns = ("user_id", "session_id", "run_id", "intent_id", "workflow_id", "decision_key", "qualifiers")
+    own, given = ([row[name] for name in columns] for row in rows("captures"))
+    assert own == ["c1", "s", "run_1", "sales.offer", "w", "d", {"region": "de"}]
+    assert given == [None, "other", "run_1", "sales.offer", "w", "d", None]
+
+
+@pytest.mark.rule("CAP-3")
+def test_observed_at_may_lie_five_minutes_ahead_and_no_more(
+    fabric: Fabric, people: People, clock: FakeClock, rows: Any
+) -> None:
+    fabric.capture(people.run(), **MESSAGE, observed_at=clock.now + timedelta(minutes=5))
+    with pytest.raises(InvalidInput) as caught:
+        fabric.capture(people.run(), **MESSAGE, observed_at=clock.now + timedelta(minutes=5, microseconds=1))
+    assert caught.value.field == "observed_at"
+    fabric.capture(people.run(), **MESSAGE)
+    assert [row["observed_at"] for row in rows("captures")] == [clock.now + timedelta(minutes=5), clock.now]
+
+
+# --- whose word it is
+
+
+@pytest.mark.rule("CAP-9")
+def test_the_source_is_the_principals_own_kind(fabric: Fabric, people: People, rows: Any) -> None:
+    for asker in (people.run(), people.service, people.author):
+        fabric.capture(asker, **MESSAGE)
+    found = [(row["author"], row["source"]) for row in rows("captures")]
+    assert found == [("bot", "agent"), ("importer", "system"), ("olga", "operator")]
+
+
+@pytest.mark.rule("CAP-9")
+@pytest.mark.parametrize("claim", [{"source": "operator"}, {"author": "olga"}, {"fact": {}}, {"tenant_id": "x"}])
+def test_nobody_can_say_otherwise(fabric: Fabric, people: People, rows: Any, claim: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        fabric.capture(people.run(), **MESSAGE, **claim)
+    assert caught.value.field == next(iter(claim))
+    assert rows("captures") == []
+
+
+@pytest.mark.rule("CAP-9", "ISO-5")
+def test_who_has_no_role_for_it_cannot_capture(fabric: Fabric, people: People, rows: Any) -> None:
+    nobody = Principal(tenant_id=people.tenant_id, id="nobody", kind="agent")
+    for asker in (nobody, people.reviewer, people.officer, people.auditor, people.admin):
+        with pytest.raises(RoleMissing):
+            fabric.capture(asker, **MESSAGE)
+    assert rows("captures") == []
+
+
+# --- sealed
+
+
+@pytest.mark.rule("CAP-5", "ERA-1")
+def test_content_stands_in_no_column_of_a_capture(fabric: Fabric, people: People, rows: Any) -> None:
+    canary = "aardvark-4711"
+    fabric.capture(
+        people.run(),
+        kind="tool_result",
+        classification="INTERNAL",
+        subject="customer:c1",
+        text=f"text {canary}",
+        payload={canary: [canary]},
+        evidence_refs=[f"tool:{canary}"],
+        idempotency_key="k",
+    )
+    proposed(fabric, people.run(), entity="customer:c1", predicate="likes", value=canary, text=f"it is {canary}")
+    for table in ("captures", "idempotency_keys", "subjects"):
+        for row in rows(table):
+            for name, value in row.items():
+                plain = value if isinstance(value, bytes) else str(value).encode()
+                assert canary.encode() not in plain, f"{table}.{name}"
+
+
+@pytest.mark.rule("CAP-5", "ERA-1")
+def test_it_is_sealed_under_the_subjects_key_else_the_users_else_the_tenants(
+    fabric: Fabric, people: People, rows: Any
+) -> None:
+    fabric.capture(people.run("u1"), **MESSAGE, subject="customer:c1")
+    fabric.capture(people.run("u1"), **MESSAGE)
+    fabric.capture(people.run(None), **MESSAGE)
+    assert [row["holder"] for row in rows("captures")] == ["customer:c1", "@u1", "*"]
+    contents = {row["content"] for row in rows("captures")}
+    assert len(contents) == 3, "the same words sealed three times must not look alike"
+
+
+# --- batches
+
+
+@pytest.mark.rule("CAP-7", "AUD-1", "CAP-10")
+def test_thousands_in_one_call_are_one_transaction_in_their_order(fabric: Fabric, people: People, rows: Any) -> None:
+    items = [MESSAGE | {"text": f"m{n}", "decision_key": f"d{n}"} for n in range(3000)]
+    receipts = fabric.capture_many(people.run(), items)
+    stored = sorted(rows("captures", "capture_id, seq, decision_key"), key=lambda row: row["capture_id"])
+    assert [row["decision_key"] for row in stored] == [f"d{n}" for n in range(3000)]
+    assert [receipt.capture_id for receipt in receipts] == [row["capture_id"] for row in stored]
+    assert {row["seq"] for row in stored} == {receipts[0].seq}
+    (event,) = [one for one in fabric.events(people.auditor) if one.type == "memory.captured"]
+    assert event.data["count"] == 3000
+
+
+@pytest.mark.rule("CAP-7", "ERR-1")
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"classification": "SECRET"}, "captures.999.classification"),
+        ({"kind": "rumour"}, "captures.999.kind"),
+        ({"text": "x" * (32 * KIB + 1)}, "captures.999.text"),
+        ({"source": "operator"}, "captures.999.source"),
+    ],
+)
+def test_one_wrong_item_of_a_thousand_and_none_is_written(
+    fabric: Fabric, people: People, rows: Any, wrong: dict[str, Any], field: str
+) -> None:
+    items = [MESSAGE] * 999 + [MESSAGE | wrong]
+    with pytest.raises(InvalidInput) as caught:
+        fabric.capture_many(people.run(), items)
+    assert caught.value.field == field
+    assert rows("captures") == []
+
+
+@pytest.mark.rule("CAP-7")
+def test_a_batch_that_fails_in_the_database_leaves_nothing(fabric: Fabric, people: People, rows: Any) -> None:
+    fabric.capture(people.run(), **MESSAGE, idempotency_key="k")
+    items = [MESSAGE | {"idempotency_key": f"new{n}"} for n in range(500)]
+    with pytest.raises(IdempotencyConflict):
+        fabric.capture_many(people.run(), [*items, MESSAGE | {"text": "other", "idempotency_key": "k"}])
+    assert len(rows("captures")) == 1
+    assert [row["key"] for row in rows("idempotency_keys")] == ["k"]
+
+
+@pytest.mark.rule("CAP-8")
+@pytest.mark.parametrize("count", [0, 10_001])
+def test_a_batch_is_never_empty_nor_past_its_limit(fabric: Fabric, people: People, count: int) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        fabric.capture_many(people.run(), [MESSAGE] * count)
+    assert caught.value.field == "captures"
+    assert isinstance(caught.value, TooLarge) == (count > 0)
+
+
+# --- limits
+
+
+@pytest.mark.rule("CAP-8")
+@pytest.mark.parametrize(
+    ("fits", "past", "field"),
+    [
+        ({"text": "x" * 32 * KIB}, {"text": "x" * (32 * KIB + 1)}, "text"),
+        ({"text": "ä" * 16 * KIB}, {"text": "ä" * (16 * KIB) + "x"}, "text"),
+        ({"text": "🜂" * 8 * KIB}, {"text": "🜂" * (8 * KIB) + "x"}, "text"),
+        ({"payload": "x" * (256 * KIB - 2)}, {"payload": "x" * (256 * KIB - 1)}, "payload"),
+        ({"payload": "ä" * (128 * KIB - 1)}, {"payload": "ä" * (128 * KIB)}, "payload"),
+        (
+            {"text": "x" * 32 * KIB, "payload": "x" * (256 * KIB - 2)},
+            {"text": "x" * 32 * KIB, "payload": "x" * (256 * KIB)},
+            "payload",
+        ),
+        (
+            {"evidence_refs": [f"e:{n}" for n in range(64)]},
+            {"evidence_refs": [f"e:{n}" for n in range(65)]},
+            "evidence_refs",
+        ),
+    ],
+    ids=["text", "two bytes each", "four bytes each", "payload", "payload of two bytes", "both", "evidence"],
+)
+def test_limits_count_bytes_and_what_is_exactly_at_one_fits(
+    fabric: Fabric, people: People, rows: Any, fits: dict[str, Any], past: dict[str, Any], field: str
+) -> None:
+    fabric.capture(people.run(), **MESSAGE | fits)  # type: ignore[arg-type]
+    with pytest.raises(TooLarge) as caught:
+        fabric.capture(people.run(), **MESSAGE | past)  # type: ignore[arg-type]
+    assert caught.value.field == field
+    assert len(rows("captures")) == 1
+
+
+@pytest.mark.rule("CAP-8", "CAN-9")
+@pytest.mark.parametrize(
+    ("past", "field"), [({"text": "ä" * (16 * KIB) + "x"}, "text"), ({"value": "x" * 256 * KIB}, "value")]
+)
+def test_a_direct_proposal_has_the_same_limits(
+    fabric: Fabric, people: People, rows: Any, past: dict[str, Any], field: str
+) -> None:
+    fact: dict[str, Any] = {"entity": "customer:c1", "predicate": "likes", "value": "tea", **past}
+    with pytest.raises(TooLarge) as caught:
+        fabric.propose(people.run(), classification="INTERNAL", write_class="preference", **fact)
+    assert caught.value.field == field
+    assert rows("captures") == []
+
+
+# --- idempotency
+
+
+@pytest.mark.rule("CAP-4", "ERR-2")
+def test_the_same_key_with_the_same_content_returns_the_first_capture(
+    fabric: Fabric, people: People, clock: FakeClock, rows: Any
+) -> None:
+    first = fabric.capture(people.run(), **MESSAGE, idempotency_key="k")
+    clock.advance(days=400)
+    again = fabric.capture(people.run(), **MESSAGE, idempotency_key="k")
+    assert (first.repeated, again.repeated) == (False, True)
+    assert (again.capture_id, again.seq, again.captured_at) == (
+        first.capture_id,
+        first.seq,
+        first.captured_at,
+    )
+    assert len(rows("captures")) == 1
+    assert len(rows("events")) == 2, "the pack's registration and the one capture"
+
+
+@pytest.mark.rule("CAP-4")
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"text": "hello!"},
+        {"kind": "statement"},
+        {"classification": "PUBLIC"},
+        {"payload": {}},
+        {"evidence_refs": ["e:1"]},
+        {"subject": "customer:c9"},
+        {"user_id": "somebody_else"},
+    ],
+)
+def test_the_same_key_with_anything_else_is_a_conflict(
+    fabric: Fabric, people: People, rows: Any, other: dict[str, Any]
+) -> None:
+    fabric.capture(people.run(), **MESSAGE, idempotency_key="k")
+    with pytest.raises(IdempotencyConflict) as caught:
+        fabric.capture(people.run(), **MESSAGE | other, idempotency_key="k")  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.field) == ("idempotency_conflict", "idempotency_key")
+    assert len(rows("captures")) == 1
+
+
+@pytest.mark.rule("CAP-4")
+def test_a_batch_may_hold_what_was_captured_before(fabric: Fabric, people: People, rows: Any) -> None:
+    first = fabric.capture(people.run(), **MESSAGE, idempotency_key="b")
+    items = [MESSAGE | {"idempotency_key": key} for key in ("a", "b", "c")]
+    receipts = fabric.capture_many(people.run(), items)
+    assert [receipt.repeated for receipt in receipts] == [False, True, False]
+    assert receipts[1].capture_id == first.capture_id
+    again = fabric.capture_many(people.run(), items)
+    assert [receipt.capture_id for receipt in again] == [receipt.capture_id for receipt in receipts]
+    assert all(receipt.repeated for receipt in again)
+    assert len(rows("captures")) == 3
+
+
+@pytest.mark.rule("CAP-4", "CAP-7")
+def test_within_one_batch_the_same_key_means_the_same_capture_too(fabric: Fabric, people: People, rows: Any) -> None:
+    twice = [MESSAGE | {"idempotency_key": "k"}, MESSAGE | {"idempotency_key": "k"}]
+    first, second = fabric.capture_many(people.run(), twice)
+    assert second.capture_id == first.capture_id
+    assert len(rows("captures")) == 1
+    with pytest.raises(IdempotencyConflict):
+        fabric.capture_many(
+            people.run(),
+            [MESSAGE | {"idempotency_key": "l"}, MESSAGE | {"text": "other", "idempotency_key": "l"}],
+        )
+    assert len(rows("captures")) == 1
+
+
+@pytest.mark.rule("CAP-4", "ISO-1")
+def test_a_key_is_of_one_tenant(fabric: Fabric, people: People, others: People) -> None:
+    mine = fabric.capture(people.run(), **MESSAGE, idempotency_key="k")
+    theirs = fabric.capture(others.run(), **MESSAGE | {"text": "other"}, idempotency_key="k")  # type: ignore[arg-type]
+    assert not theirs.repeated
+    assert theirs.capture_id != mine.capture_id
+
+
+@pytest.mark.rule("CAP-4", "JOB-4")
+def test_the_key_outlives_its_capture(
+    fabric: Fabric, people: People, server: TestServer, database: str, rows: Any
+) -> None:
+    first = fabric.capture(people.run(), **MESSAGE, idempotency_key="k")
+    with server.connect(database) as owner:
+        owner.execute("DELETE FROM captures WHERE capture_id = %s", [first.capture_id])
+    again = fabric.capture(people.run(), **MESSAGE, idempotency_key="k")
+    assert (again.capture_id, again.repeated) == (first.capture_id, True)
+    with pytest.raises(IdempotencyConflict):
+        fabric.capture(people.run(), **MESSAGE | {"text": "other"}, idempotency_key="k")  # type: ignore[arg-type]
+    assert rows("captures") == []
+
+
+@pytest.mark.rule("CAP-4", "ERR-2")
+def test_of_many_at_once_with_one_key_one_writes_and_all_get_its_receipt(
+    fabric: Fabric, people: People, rows: Any
+) -> None:
+    fabric.capture(people.run(), **MESSAGE)
+    start = Barrier(6)
+
+    def send(_: int) -> str:
+        start.wait(timeout=10)
+        return fabric.capture(people.run(), **MESSAGE, idempotency_key="k").capture_id
+
+    with ThreadPoolExecutor(6) as pool:
+        ids = set(pool.map(send, range(6)))
+    assert len(ids) == 1
+    assert len(rows("captures")) == 2
+
+
+@pytest.mark.rule("CAP-4", "CAN-8")
+def test_a_proposal_sent_twice_gives_the_same_proposal_and_a_refusal_the_same_refusal(
+    fabric: Fabric, people: People, rows: Any
+) -> None:
+    fact: dict[str, Any] = {"entity": "customer:c1", "predicate": "likes", "value": "tea"}
+    first = proposed(fabric, people.run(), **fact, idempotency_key="p")
+    again = proposed(fabric, people.run(), **fact, idempotency_key="p")
+    assert isinstance(first, Proposal)
+    assert again == first
+    no = refused(fabric, people.run(), **fact, classification="PII", idempotency_key="r")
+    assert isinstance(no, Refusal)
+    assert refused(fabric, people.run(), **fact, classification="PII", idempotency_key="r") == no
+    assert (len(rows("proposals")), len(rows("refusals")), len(rows("captures"))) == (1, 1, 2)
+
+
+@pytest.mark.rule("CAP-6")
+def test_what_is_only_captured_is_never_recalled(fabric: Fabric, people: People, as_role: Connect) -> None:
+    fabric.capture(people.run(), kind="statement", text="the sky is green", classification="PUBLIC")
+    fabric.consolidate(people.tenant_id)
+    answer = fabric.recall(people.run())
+    assert (answer.records, answer.low_confidence, answer.conflicts) == ((), (), ())
+    seen = as_role("recall").execute("SELECT count(*) FROM memory_scope").fetchone()
+    assert seen == (0,)
+
+
+@pytest.mark.rule("CAP-2")
+def test_unknown_labels_are_told_with_those_the_pack_has(fabric: Fabric, people: People) -> None:
+    with pytest.raises(UnknownLabel, match="PUBLIC, INTERNAL, CONFIDENTIAL, PII, RESTRICTED"):
+        fabric.capture(people.run(), **MESSAGE | {"classification": "SECRET"})  # type: ignore[arg-type]
