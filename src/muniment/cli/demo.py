@@ -17,6 +17,7 @@ from muniment.cli.output import Facts, Screen, document, listed, moment, progres
 from muniment.errors import InvalidInput, MunimentError, SelfApproval
 from muniment.model.context import Principal, RunContext
 from muniment.pack import builtin_pack
+from muniment.storage import embedded
 from muniment.storage.master import LocalMasterKeys
 from muniment.sync import Fabric
 
@@ -113,6 +114,8 @@ def _stage(home: Path | None) -> Generator[Fabric]:
             yield fabric
     finally:
         if home is None:
+            # Interrupted while it opens, the fabric gives its server back too late for us.
+            embedded.stop(folder)
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -74,6 +74,10 @@ class Screen:
         for name, value in shown:
             self._wrapped(name, Text(visible(value, lines=True)), indent, column)
 
+    def item(self, mark: str, text: str) -> None:
+        """One text of several, of as many lines as it has, with its mark before it."""
+        self._wrapped(mark, Text(visible(text, lines=True), "bold"), 0, _INDENT)
+
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
         """A table of short values."""
         cells = [[visible(_plain(value)) for value in row] for row in rows]

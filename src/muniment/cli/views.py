@@ -142,7 +142,7 @@ def _records(screen: Screen, records: Iterable[Record]) -> None:
         papers = record.provenance
         parts = listed(f"{name} {value:.2f}" for name, value in record.score.items())
         screen.line()
-        screen.line((f"{number:>2}. ", "dim"), (record.text, "bold"))
+        screen.item(f"{number:>2}.", record.text)
         screen.facts(
             [
                 *_key(record),

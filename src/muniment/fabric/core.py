@@ -277,7 +277,7 @@ class AsyncFabric:
             return await trail.memory(tx, self._desk.vault, memory_id)
 
     async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> PromotedMemory:
-        """Withdraw a memory for good, with a reason; the row stays. Raises `NotFound`, or `Conflict` the second time."""
+        """Withdraw a memory for good; the row stays. Raises `NotFound`, or `Conflict` the second time."""
         given = build(_Retraction, {"memory_id": memory_id, "reason": reason})
         principal = await self._desk.authorise(asker, "retract")
         async with self._desk.transaction(principal.tenant_id, "writer") as tx:

@@ -43,9 +43,8 @@ class Desk:
         decision = may(principal, verb)
         if not decision.passed:
             reason = decision.reasons[0]
-            error = RoleMissing(
-                f"{principal.kind} {principal.id} may not {verb.replace('_', ' ')}: {reason.code}, it takes {reason.detail}"
-            )
+            what = f"{principal.kind} {principal.id} may not {verb.replace('_', ' ')}"
+            error = RoleMissing(f"{what}: {reason.code}, it takes {reason.detail}")
             await self.report(principal, verb, error)
             raise error
         return principal

@@ -88,13 +88,15 @@ class AsyncQueue:
         """
         given = build(_Remark, {"note": note, "supersedes": supersedes})
         principal = await self._desk.authorise(asker, "review")
-        async with self._desk.reported(principal, "review", proposal_id):
-            async with self._desk.transaction(principal.tenant_id, "writer") as tx:
-                loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
-                pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-                _four_eyes(principal, loaded, pack)
-                await promotion(self._desk, tx, loaded, pack, principal, note=given.note, supersedes=given.supersedes)
-                return (await review.load(tx, self._desk.vault, proposal_id)).proposal
+        async with (
+            self._desk.reported(principal, "review", proposal_id),
+            self._desk.transaction(principal.tenant_id, "writer") as tx,
+        ):
+            loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
+            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
+            _four_eyes(principal, loaded, pack)
+            await promotion(self._desk, tx, loaded, pack, principal, note=given.note, supersedes=given.supersedes)
+            return (await review.load(tx, self._desk.vault, proposal_id)).proposal
 
     async def edit(
         self, asker: Asker, proposal_id: str, *, note: str | None = None, **changes: Unpack[EditFields]

@@ -1,5 +1,6 @@
 """Who asks, and in which run: every call begins with one of these."""
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
@@ -29,6 +30,10 @@ class Principal(_MadeByCallers):
     kind: Source
     roles: frozenset[Role] = frozenset()
 
+    if TYPE_CHECKING:
+
+        def __init__(self, *, tenant_id: str, id: str, kind: Source, roles: Iterable[Role] = ()) -> None: ...  # noqa: A002
+
 
 class RunContext(_MadeByCallers):
     """An agent's run: what it acts on, for whom, and what it is cleared to see."""
@@ -47,10 +52,30 @@ class RunContext(_MadeByCallers):
     pack: Name | None = None
     trace_id: Name | None = None
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            tenant_id: str,
+            run_id: str,
+            agent_id: str,
+            session_id: str | None = None,
+            user_id: str | None = None,
+            role: str = "agent",
+            intent_id: str | None = None,
+            workflow_id: str | None = None,
+            decision_key: str | None = None,
+            classification_allowed: Iterable[str] = (),
+            qualifiers: Mapping[str, str] = ...,
+            pack: str | None = None,
+            trace_id: str | None = None,
+        ) -> None: ...
+
     @property
     def principal(self) -> Principal:
         """The agent as the one who acts."""
-        return Principal(tenant_id=self.tenant_id, id=self.agent_id, kind="agent", roles=frozenset({"agent"}))
+        return Principal(tenant_id=self.tenant_id, id=self.agent_id, kind="agent", roles={"agent"})
 
 
 Asker: TypeAlias = Principal | RunContext

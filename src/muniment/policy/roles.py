@@ -43,7 +43,7 @@ PERSONS_ONLY: frozenset[Verb] = frozenset({"correct", "review", "retract", "cons
 def may(principal: Principal, verb: Verb) -> Decision:
     """Whether the principal may do it, and which role let it."""
     if verb in PERSONS_ONLY and principal.kind != "operator":
-        return refusing("person_required", verb)
+        return refusing("person_required", "an operator")
     held = principal.roles & ALLOWED[verb]
     if not held:
         return refusing("role_missing", " or ".join(sorted(ALLOWED[verb])))

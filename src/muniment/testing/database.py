@@ -18,7 +18,7 @@ MASTER_KEYS = LocalMasterKeys(b"a master key for tests, 32 bytes")
 
 
 class TestServer:
-    """An embedded server in that folder, shared by several processes. Unless `durable`, commits do not wait for the disk."""
+    """An embedded server in that folder. Unless `durable`, commits do not wait for the disk."""
 
     __test__ = False
 
