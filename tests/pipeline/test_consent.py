@@ -144,12 +144,8 @@ def test_what_was_superseded_or_revoked_cannot_be_again(fabric: Fabric, people: 
 
 
 @pytest.mark.rule("CON-1")
-def test_of_two_revocations_at_once_one_is_recorded_and_the_other_told(
-    fabric: Fabric, people: People
-) -> None:
-    ids = [
-        fabric.consent.grant(people.officer, subject=f"customer:c{n}", **CONSENT).consent_id for n in range(8)
-    ]
+def test_of_two_revocations_at_once_one_is_recorded_and_the_other_told(fabric: Fabric, people: People) -> None:
+    ids = [fabric.consent.grant(people.officer, subject=f"customer:c{n}", **CONSENT).consent_id for n in range(8)]
     start = Barrier(2)
 
     def revoke(name: str) -> int:
@@ -176,9 +172,7 @@ def test_a_consent_supersedes_only_one_of_its_own_subject_in_its_own_tenant(
     mine = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     theirs = fabric.consent.grant(others.officer, subject=SUBJECT, **CONSENT)
     with pytest.raises(InvalidInput) as caught:
-        fabric.consent.grant(
-            people.officer, subject="customer:cust_2", **CONSENT, supersedes=mine.consent_id
-        )
+        fabric.consent.grant(people.officer, subject="customer:cust_2", **CONSENT, supersedes=mine.consent_id)
     assert caught.value.field == "supersedes"
     for unknown in (theirs.consent_id, "cns_0"):
         with pytest.raises(NotFound) as missing:
@@ -191,9 +185,7 @@ def test_a_consent_supersedes_only_one_of_its_own_subject_in_its_own_tenant(
 
 
 @pytest.mark.rule("CON-1", "AUD-3")
-def test_only_a_privacy_officer_grants_and_revokes_and_the_attempt_is_on_record(
-    fabric: Fabric, people: People
-) -> None:
+def test_only_a_privacy_officer_grants_and_revokes_and_the_attempt_is_on_record(fabric: Fabric, people: People) -> None:
     mine = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     askers = (people.run(), people.service, people.author, people.reviewer, people.auditor, people.admin)
     for asker in askers:
@@ -217,9 +209,10 @@ def test_its_evidence_is_sealed(fabric: Fabric, people: People, server: TestServ
         ("letter:aardvark",),
     ]
     with server.connect(database) as owner:
-        rows = owner.execute("SELECT * FROM consents WHERE tenant_id = %s", [people.tenant_id]).fetchall()
+        rows = owner.execute(
+            "SELECT c::text, c.evidence FROM consents c WHERE tenant_id = %s", [people.tenant_id]
+        ).fetchall()
     assert len(rows) == 2
-    assert all(b"aardvark" not in value for row in rows for value in row if isinstance(value, bytes))
     assert "aardvark" not in str(rows)
 
 
@@ -254,6 +247,6 @@ def test_a_clock_that_went_backwards_gives_a_clear_error_or_a_sound_record(
     try:
         late = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT, valid_until=ends)
     except MunimentError as error:
-        assert error.field == "valid_until"  # noqa: PT017  either is sound
+        assert error.field == "valid_until"
     else:
         assert late.valid_from < ends

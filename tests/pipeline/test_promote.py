@@ -1,6 +1,6 @@
 """Stage 4, promote: the only way in, what is looked at again on the way, and how a memory ends."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
@@ -8,16 +8,11 @@ from threading import Event as Flag
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from muniment import Fabric
 from muniment.errors import Conflict, InvalidInput, NotFound, NotPromotable, PackInvalid, RoleMissing
-from muniment.model.candidate import Candidate
 from muniment.model.promoted import RetractionReason
 from muniment.pack import AutoPromotion, builtin_pack, load_pack
-from muniment.policy.approval import reasons_for_a_person
-from muniment.policy.confidence import without_history
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.pipeline.stories import CONSENT, promoted, proposed, texts
@@ -33,7 +28,7 @@ def under(server: TestServer, database: str, clock: FakeClock) -> Opener:
     """A fabric whose own pack is the one given."""
 
     @contextmanager
-    def opened(text: str) -> Iterator[Fabric]:
+    def opened(text: str) -> Generator[Fabric]:
         pack = load_pack(HEAD + text)
         with Fabric.open(server.url(database), pack=pack, clock=clock, master_keys=MASTER_KEYS) as fabric:
             yield fabric
@@ -44,20 +39,6 @@ def under(server: TestServer, database: str, clock: FakeClock) -> Opener:
 def values(fabric: Fabric, people: People, **narrowed: Any) -> list[Any]:
     """What a run recalls as plain records."""
     return [record.value for record in fabric.recall(people.run(), **narrowed).records]
-
-
-def corrected(fabric: Fabric, people: People, value: Any, **fields: Any) -> str:
-    """The id of a promoted correction on the key."""
-    item = proposed(fabric, people.author, **KEY, value=value, write_class="correction", user_id="cust_1", **fields)
-    done = fabric.queue.approve(people.reviewer, item.proposal_id)
-    assert done.memory_id is not None, done.status
-    return done.memory_id
-
-
-def last_events(fabric: Fabric, people: People) -> list[tuple[str, dict[str, Any]]]:
-    """The events of the last transaction."""
-    log = fabric.events(people.auditor, limit=1000)
-    return [(event.type, event.data) for event in log if event.seq == log[-1].seq]
 
 
 # --- what a memory is
@@ -147,7 +128,12 @@ def test_a_memory_carries_its_papers_its_scope_and_what_its_capture_said(
 @pytest.mark.rule("PRO-4", "TIR-2")
 @pytest.mark.parametrize(
     ("tier", "term"),
-    [("working", timedelta(hours=1)), ("episodic", timedelta(days=30)), ("semantic", timedelta(days=365)), ("durable", None)],
+    [
+        ("working", timedelta(hours=1)),
+        ("episodic", timedelta(days=30)),
+        ("semantic", timedelta(days=365)),
+        ("durable", None),
+    ],
 )
 def test_expiry_counts_from_the_promotion_by_tier(
     fabric: Fabric, people: People, clock: FakeClock, tier: Any, term: timedelta | None
@@ -195,9 +181,7 @@ def test_a_consent_that_ended_while_it_waited_stops_the_promotion(
 
 
 @pytest.mark.rule("PRO-1", "CON-2")
-def test_the_memory_rests_on_the_consent_that_is_live_when_it_is_promoted(
-    fabric: Fabric, people: People
-) -> None:
+def test_the_memory_rests_on_the_consent_that_is_live_when_it_is_promoted(fabric: Fabric, people: People) -> None:
     first = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     item = proposed(fabric, people.run(), **KEY, value="email", subject=SUBJECT, classification="PII")
     fabric.consent.revoke(people.officer, first.consent_id)
@@ -206,146 +190,11 @@ def test_the_memory_rests_on_the_consent_that_is_live_when_it_is_promoted(
     assert fabric.get(people.auditor, done.memory_id or "").consent_id == second.consent_id
 
 
-@pytest.mark.rule("PRO-1", "CTR-1", "CTR-3")
-def test_a_contradiction_that_arose_while_it_waited_is_found_at_the_approval(
-    fabric: Fabric, people: People, clock: FakeClock
-) -> None:
-    one, other = (proposed(fabric, people.run(), **KEY, value=value) for value in ("email", "phone"))
-    assert other.contradiction_check.verdict == "no_conflict"
-    first = fabric.queue.approve(people.reviewer, one.proposal_id).memory_id
-    clock.advance(hours=1)
-    second = fabric.queue.approve(people.reviewer, other.proposal_id).memory_id
-    (found,) = fabric.contradictions.list(people.reviewer)
-    assert (found.existing, found.incoming, found.reason, found.opened_at) == (
-        first,
-        second,
-        "other_value",
-        clock.now,
-    )
-    assert (found.entity, found.predicate, found.open) == (*KEY.values(), True)
-    assert [kind for kind, _ in last_events(fabric, people)] == [
-        "memory.reviewed",
-        "memory.promoted",
-        "memory.contradiction",
-    ]
-
-
-# --- contradiction
-
-
-@pytest.mark.rule("CTR-1")
-@pytest.mark.parametrize(
-    ("first", "second", "contradicts"),
-    [
-        ({}, {}, True),
-        ({"user_id": None}, {}, True),
-        ({"user_id": "cust_2"}, {}, False),
-        ({"intent_id": "support.*"}, {"intent_id": "support.refund"}, True),
-        ({"intent_id": "support.return"}, {"intent_id": "support.refund"}, False),
-        ({"entity": "customer:cust_2"}, {}, False),
-        ({"predicate": "dislikes_channel"}, {}, False),
-        ({"write_class": "decision_outcome"}, {}, True),
-    ],
-)
-def test_another_value_on_the_key_contradicts_only_where_one_run_could_see_both(
-    fabric: Fabric, people: People, first: dict[str, Any], second: dict[str, Any], contradicts: bool
-) -> None:
-    memory = promoted(fabric, people, "email", **first)
-    item = proposed(fabric, people.run(), **{**KEY, "value": "phone", **second})
-    check = item.contradiction_check
-    assert (check.verdict, check.existing) == (
-        ("contradicts", memory) if contradicts else ("no_conflict", None)
-    )
-    assert ("contradiction" in item.human_reasons) is contradicts
-
-
-@pytest.mark.rule("CTR-1")
-def test_what_was_retracted_or_has_expired_contradicts_nothing(
-    fabric: Fabric, people: People, clock: FakeClock
-) -> None:
-    fabric.retract(people.reviewer, promoted(fabric, people, "email"), reason="wrong")
-    promoted(fabric, people, "phone", write_class="decision_outcome")
-    clock.advance(days=30)
-    promoted(fabric, people, "fax")
-    assert values(fabric, people) == ["fax"]
-    assert fabric.contradictions.list(people.reviewer, closed=True) == []
-
-
-@pytest.mark.rule("CTR-1")
-def test_a_predicate_the_ontology_gives_many_values_never_contradicts(under: Opener, people: People) -> None:
-    with under("ontology: {predicates: {prefers_channel: {cardinality: many}}}") as fabric:
-        for value in ("email", "phone", "fax"):
-            promoted(fabric, people, value)
-        assert set(values(fabric, people)) == {"email", "phone", "fax"}
-        assert fabric.contradictions.list(people.reviewer) == []
-
-
-@pytest.mark.rule("CTR-4", "CTR-3")
-def test_by_default_both_sides_stay_live_and_marked(fabric: Fabric, people: People) -> None:
-    sides = {promoted(fabric, people, value) for value in ("email", "phone")}
-    answer = fabric.recall(people.run())
-    assert answer.records == ()
-    assert [{record.id for record in one.records} for one in answer.conflicts] == [sides]
-
-
-@pytest.mark.rule("CTR-4")
-@pytest.mark.parametrize(("unresolved", "status"), [("hold", "held"), ("block", "blocked")])
-def test_a_pack_can_hold_or_block_what_contradicts(
-    under: Opener, people: People, unresolved: str, status: str
-) -> None:
-    with under(f"memory_layer: {{contradiction: {{unresolved: {unresolved}}}}}") as fabric:
-        memory = promoted(fabric, people, "email")
-        item = proposed(fabric, people.run(), **KEY, value="phone").proposal_id
-        done = fabric.queue.approve(people.reviewer, item)
-        assert (done.status, done.memory_id) == (status, None)
-        assert [(v.action, v.by, v.reason) for v in done.verdicts] == [(unresolved, "boris", "contradiction")]
-        assert values(fabric, people) == ["email"]
-        if unresolved == "hold":
-            assert fabric.queue.release(people.reviewer, item).status == "pending"
-            assert fabric.queue.approve(people.reviewer, item).status == "held"
-            assert fabric.queue.approve(people.reviewer, item, supersedes=memory).status == "promoted"
-            assert values(fabric, people) == ["phone"]
-
-
-@pytest.mark.rule("CTR-4", "COR-2", "PRO-5")
-def test_a_correction_supersedes_everything_on_its_key_whatever_the_confidence(
-    fabric: Fabric, people: People
-) -> None:
-    sides = [promoted(fabric, people, value, confidence=0.8) for value in ("email", "phone")]
-    mine = corrected(fabric, people, "fax", confidence=0.31)
-    assert [(type_, data.get("replaced")) for type_, data in last_events(fabric, people)][-1] == (
-        "memory.correction",
-        sorted(sides),
-    )
-    assert values(fabric, people) == [], "below the recall confidence it stands apart"
-    assert [record.value for record in fabric.recall(people.run()).low_confidence] == ["fax"]
-    for memory_id in sides:
-        old = fabric.get(people.auditor, memory_id)
-        assert (old.retraction_reason, old.superseded_by, old.retracted_by) == ("corrected", mine, "boris")
-        assert old.dead_seq == fabric.get(people.auditor, mine).born_seq
-    assert fabric.contradictions.list(people.reviewer) == []
-
-
-@pytest.mark.rule("CTR-4")
-def test_a_correction_is_superseded_only_by_a_later_correction(fabric: Fabric, people: People) -> None:
-    first = corrected(fabric, people, "email")
-    item = proposed(fabric, people.run(), **KEY, value="phone", confidence=1.0).proposal_id
-    with pytest.raises(NotPromotable) as caught:
-        fabric.queue.approve(people.reviewer, item, supersedes=first)
-    assert caught.value.field == "supersedes"
-    assert fabric.get(people.auditor, first).retracted_at is None
-    second = corrected(fabric, people, "fax")
-    assert fabric.get(people.auditor, first).superseded_by == second
-    assert values(fabric, people) == ["fax"]
-
-
 # --- superseding and retracting
 
 
 @pytest.mark.rule("PRO-5")
-def test_superseding_brings_the_new_and_takes_the_old_in_one_transaction(
-    fabric: Fabric, people: People
-) -> None:
+def test_superseding_brings_the_new_and_takes_the_old_in_one_transaction(fabric: Fabric, people: People) -> None:
     old = promoted(fabric, people, "email")
     item = proposed(fabric, people.run(), **KEY, value="phone").proposal_id
     new = fabric.queue.approve(people.reviewer, item, supersedes=old).memory_id
@@ -382,7 +231,9 @@ def test_no_reader_ever_sees_both_or_neither(fabric: Fabric, people: People) -> 
 
 
 @pytest.mark.rule("PRO-1", "PRO-5")
-def test_what_it_would_supersede_must_still_stand(fabric: Fabric, people: People, others: People, clock: FakeClock) -> None:
+def test_what_it_would_supersede_must_still_stand(
+    fabric: Fabric, people: People, others: People, clock: FakeClock
+) -> None:
     gone = promoted(fabric, people, "email")
     fabric.retract(people.reviewer, gone, reason="wrong")
     expired = promoted(fabric, people, "fax", predicate="other", write_class="decision_outcome")
@@ -394,17 +245,6 @@ def test_what_it_would_supersede_must_still_stand(fabric: Fabric, people: People
             fabric.queue.approve(people.reviewer, item, supersedes=target)
         assert caught.value.field == "supersedes"
     assert fabric.queue.get(people.reviewer, item).verdicts == ()
-
-
-@pytest.mark.rule("REV-7", "PRO-1")
-def test_a_duplicate_is_not_promoted_for_being_said_to_supersede_another(
-    fabric: Fabric, people: People
-) -> None:
-    one, other = (proposed(fabric, people.run(), **KEY, value="email").proposal_id for _ in range(2))
-    unrelated = promoted(fabric, people, "blue", predicate="favourite_colour")
-    original = fabric.queue.approve(people.reviewer, one).memory_id
-    done = fabric.queue.approve(people.reviewer, other, supersedes=unrelated)
-    assert (done.status, done.duplicate_check) == ("duplicate", original)
 
 
 @pytest.mark.rule("PRO-6", "PRO-3")
@@ -447,58 +287,6 @@ def test_only_a_reviewer_retracts(fabric: Fabric, people: People) -> None:
 
 
 # --- promotion by policy
-
-
-@pytest.mark.rule("REV-3", "CAN-6")
-@pytest.mark.parametrize(
-    ("fields", "how", "reasons"),
-    [
-        ({}, {}, ()),
-        ({"confidence": 0.89}, {}, ("low_confidence",)),
-        ({"trust": 0.39}, {}, ("low_trust",)),
-        ({"classification": "PII"}, {}, ("sensitive",)),
-        ({"source": "operator"}, {}, ("operator_source",)),
-        ({"write_class": "statement"}, {}, ("approval_mode",)),
-        ({}, {"tier": "durable"}, ("durable",)),
-        ({}, {"contradicts": True}, ("contradiction",)),
-        ({}, {"user_correction": True}, ("user_correction",)),
-    ],
-)
-def test_policy_alone_promotes_only_when_nothing_at_all_speaks_for_a_person(
-    fields: dict[str, Any], how: dict[str, Any], reasons: tuple[str, ...]
-) -> None:
-    pack = load_pack(HEAD + "memory_layer: {classes: {preference: {approval: auto, auto_promotion: {}}}}")
-    whole: dict[str, Any] = {
-        "candidate_id": "mc_1",
-        "tenant_id": "t",
-        "capture_id": "cap_1",
-        "author": "bot",
-        "source": "agent",
-        "write_class": "preference",
-        "text": "x",
-        "raw_confidence": 0.9,
-        "confidence": 0.9,
-        "classification": "INTERNAL",
-        "trust": 0.4,
-        "extractor": "direct@1",
-    }
-    given: dict[str, Any] = {"tier": "semantic", "contradicts": False, "user_correction": False, **how}
-    assert reasons_for_a_person(Candidate(**{**whole, **fields}), **given, pack=pack) == reasons
-
-
-@pytest.mark.rule("REV-3", "CAN-6")
-@given(cap=st.integers(0, 100), threshold=st.integers(0, 100), raw=st.floats(0, 1))
-def test_no_pack_lets_a_source_without_history_promote_itself(cap: int, threshold: int, raw: float) -> None:
-    text = f"""memory_layer:
-  promotion_thresholds: {{uncalibrated_cap: {cap / 100}}}
-  classes: {{preference: {{approval: auto, auto_promotion: {{threshold: {threshold / 100}}}}}}}
-"""
-    try:
-        pack = load_pack(HEAD + text)
-    except PackInvalid:
-        assert threshold <= cap
-    else:
-        assert without_history(raw, pack) < threshold / 100
 
 
 @pytest.mark.rule("REV-3", "CAN-6")

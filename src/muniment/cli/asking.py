@@ -252,6 +252,9 @@ class Call:
 
     def settings(self) -> Settings:
         """Where the database is; the pack is left alone."""
+        if self.given["url"] == "":
+            # libpq would take it for whatever server is near.
+            raise InvalidInput("expected an address such as postgresql://owner@host/database", field="url")
         return Settings.gather(self.given["url"], pack=builtin_pack(), home=self.given["home"], clock=None)
 
     def principal(self, role: Role, *, of_agents: Role | None = None) -> Principal:
@@ -265,7 +268,8 @@ class Call:
 
     def is_run(self) -> bool:
         """Whether a run asks, rather than a person."""
-        return self.given["kind"] == "agent" or any(self.given[name] for name in _ONLY_OF_RUNS)
+        # An option that is empty was given all the same: `--user "$UNSET"` must not make an auditor of a run.
+        return self.given["kind"] == "agent" or any(self.given[name] not in (None, []) for name in _ONLY_OF_RUNS)
 
     def run(self) -> RunContext:
         """The run that asks."""

@@ -82,7 +82,7 @@ def demo(
     _refuse_used(home)
     if not call.as_json:
         _begin(screen)
-    with _stage(home) as fabric:
+    with _stage(home, as_json=call.as_json) as fabric:
         for number, step in enumerate(_story(fabric), 1):
             told.append({"step": number, "title": step.title, "call": step.call, "result": step.result})
             if not call.as_json:
@@ -101,13 +101,13 @@ def _refuse_used(home: Path | None) -> None:
 
 
 @contextmanager
-def _stage(home: Path | None) -> Generator[Fabric]:
+def _stage(home: Path | None, *, as_json: bool) -> Generator[Fabric]:
     """A fabric on a database nobody has used before, under the built-in pack whatever the environment says."""
     folder = home or Path(tempfile.mkdtemp(prefix="muniment-demo-"))
     # What is thrown away needs no key that outlives it.
     keys = LocalMasterKeys(os.urandom(32)) if home is None else None
     try:
-        with progress("making a database") as steps:
+        with progress("making a database", as_json=as_json) as steps:
             steps.at("a second or so")
             fabric = Fabric.open(home=folder, pack=builtin_pack(), master_keys=keys)
         with fabric:

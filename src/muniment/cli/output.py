@@ -208,10 +208,10 @@ class Steps:
 
 
 @contextlib.contextmanager
-def progress(what: str, total: int | None = None) -> Generator[Steps]:
-    """Progress of long work on stderr, where somebody watches it; a bar where the whole is known."""
+def progress(what: str, total: int | None = None, *, as_json: bool = False) -> Generator[Steps]:
+    """Progress of long work on stderr, where a person watches it; a bar where the whole is known."""
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    if not console.is_terminal:
+    if as_json or not sys.stderr.isatty():
         yield Steps(None, what, total)
         return
     measure = BarColumn() if total is not None else SpinnerColumn()

@@ -102,7 +102,7 @@ def events(
     call.show(found, lambda: views.events(Screen(), found))
     if not found:
         call.note("no events")
-    elif len(found) == limit:
+    elif len(found) >= limit:
         call.note(f"there may be more: muniment events --after {found[-1].seq}")
 
 

@@ -1,6 +1,7 @@
 """How proposals, memories and their papers are drawn for people."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from muniment.cli.output import Facts, Screen, due, listed, moment, shortened
 from muniment.model.candidate import Candidate, Consolidation, Refusal, Scope
@@ -160,7 +161,9 @@ def _records(screen: Screen, records: Iterable[Record]) -> None:
 
 def memory(screen: Screen, shown: PromotedMemory) -> None:
     """One promoted memory."""
-    screen.line((shown.memory_id, "bold cyan"), "  ", ("retracted", "red") if shown.retracted_at else ("live", "green"))
+    expired = shown.expires_at is not None and shown.expires_at <= datetime.now(UTC)
+    state = ("retracted", "red") if shown.retracted_at else ("expired", "yellow") if expired else ("live", "green")
+    screen.line((shown.memory_id, "bold cyan"), "  ", state)
     screen.facts(_memory_facts(shown))
 
 

@@ -127,7 +127,7 @@ def _capture_batch(call: Call, author: Principal, path: Path, defaults: Mapping[
     batch = _Batch()
     stream = opened(path, "batch")
     try:
-        with stream, call.open() as fabric, progress("capturing", size_of(stream)) as steps:
+        with stream, call.open() as fabric, progress("capturing", size_of(stream), as_json=call.as_json) as steps:
             _capture_lines(fabric, author, stream, defaults, batch, steps)
         batch.done = True
     except _LineAtFault as fault:
@@ -229,7 +229,7 @@ def propose(
 @verb(app, "consolidate", panel=_PANEL, options=WHERE, example="muniment consolidate --tenant tenant_acme_prod")
 def consolidate(call: Call) -> None:
     """Turn the captures that wait into proposals or refusals."""
-    with call.open() as fabric, progress("consolidating") as steps:
+    with call.open() as fabric, progress("consolidating", as_json=call.as_json) as steps:
         result = fabric.consolidate(
             call.tenant,
             on_progress=lambda so_far: steps.at(f"{so_far.captures} captures, {len(so_far.proposals)} proposals"),

@@ -1,0 +1,257 @@
+"""Wrong values for every kind of field, and every call of the fabric with the kinds its arguments are of."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+from tests.pipeline.stories import CONSENT
+
+KIB = 1024
+SUBJECT = "customer:cust_1"
+MARK = "s3cret"  # stands in most wrong values: no message may repeat it
+NUL, CONTROL, SURROGATE = f"{MARK}\x00", f"{MARK}\x1b[31m", f"{MARK}\ud800"
+NAIVE = datetime(2026, 1, 5, 9, 0)  # noqa: DTZ001  that is the point
+FIRST = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
+LAST = datetime(9999, 12, 31, 23, 59, tzinfo=timezone(timedelta(hours=-14)))
+
+
+def nested(depth: int) -> Any:
+    value: Any = "x"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def circular() -> Any:
+    loop: list[Any] = []
+    loop.append(loop)
+    return loop
+
+
+NOT_TEXT: list[Any] = [5, b"bytes", ["x"], {}, True, 1.5]
+DIRTY = [NUL, CONTROL, SURROGATE]
+NAMES = [*NOT_TEXT, *DIRTY, "", "x" * 257, f"{MARK}\n", f" {MARK}", "\u2028"]
+IDS = [*NOT_TEXT, *DIRTY, "", "x" * 100_000, None]
+TEXTS = [*NOT_TEXT, *DIRTY, "", "x" * (32 * KIB + 1), "ä" * (16 * KIB) + "x"]
+NOTES = [*NOT_TEXT, *DIRTY, "", "x" * 4097]
+CEIDS = [
+    *NOT_TEXT,
+    *DIRTY,
+    "",
+    "nocolon",
+    "customer:",
+    ":x",
+    "Customer:x",
+    "customer:a b",
+    "customer:a:b",
+    "customer:x\n",
+    "customer:a@b.example",
+    "customer:4111111111111111",
+    "customer:4111-1111-1111-1111",
+    f"customer:{'x' * 129}",
+    f"customer:{NUL}",
+]
+PREDICATES = [*NOT_TEXT, *DIRTY, "", "Likes", "9lives", "a b", "likes\n", "x" * 129, "*"]
+INTENTS = [*NOT_TEXT, *DIRTY, "", "a..b", ".a", "a.", "a.*.b", "*", "a b", "x" * 257]
+LABELS = [*NOT_TEXT, *DIRTY, "", "GEHEIM", "internal", "PII ", "x" * 65]
+TIMES: list[Any] = [NAIVE, "yesterday", "2026-01-05T09:00:00", 5, float("nan"), True, {}, FIRST, LAST, NUL]
+SHARES: list[Any] = [-0.1, 1.1, float("nan"), float("inf"), 10**400, "0.5", "much", True, [0.5], {}]
+COUNTS: list[Any] = [0, -1, 10**30, 1.5, float("nan"), "3", True, [], {}]
+CHOICES: list[Any] = [5, "", "nonsense", NUL, SURROGATE, ["x"], {}, True]
+REFS: list[Any] = ["abc", 5, {"a": 1}, [5], [""], [NUL], [SURROGATE], ["x" * 257], [f"e:{n}" for n in range(65)]]
+JSON: list[Any] = [
+    float("nan"),
+    {"a": float("-inf")},
+    {1: "x"},
+    {"a": {NUL: 1}},
+    [SURROGATE],
+    CONTROL,
+    b"bytes",
+    {"a": {1, 2}},
+    object(),
+    datetime.now(UTC),
+    nested(40),
+    nested(100_000),
+    circular(),
+    10**5000,
+    {"n": [-(10**5000)]},
+    "x" * 256 * KIB,
+]
+QUALIFIERS: list[Any] = [
+    *("x", 5, ["a"]),
+    *({"a": 5}, {5: "a"}, {"": "x"}, {"a": ""}, {NUL: "x"}, {"a": SURROGATE}, {"a": {"b": "c"}}),
+    {f"k{n}": "v" for n in range(33)},
+]
+FLAGS: list[Any] = ["yes", 5, [], {}, 0.5]
+ASKERS: list[Any] = [None, "boris", 5, {}, object(), {"tenant_id": "t", "id": "x", "kind": "operator"}]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that would work, with what is wrong for each of its arguments; `{name}` stands for an id of the story."""
+
+    who: str
+    good: dict[str, Any]
+    wrong: dict[str, list[Any]]
+    required: tuple[str, ...] = ()
+    first: str = field(default="asker")
+
+
+CIRCUMSTANCES: dict[str, list[Any]] = {
+    "classification": LABELS,
+    "origin": NAMES,
+    "subject": CEIDS,
+    "user_id": NAMES,
+    "session_id": NAMES,
+    "run_id": NAMES,
+    "recall_id": NAMES,
+    "intent_id": INTENTS,
+    "workflow_id": NAMES,
+    "decision_key": NAMES,
+    "qualifiers": QUALIFIERS,
+    "evidence_refs": REFS,
+    "observed_at": [*TIMES, "{an hour ahead}"],
+    "idempotency_key": NAMES,
+}
+PROPOSAL: dict[str, list[Any]] = {"proposal_id": [*IDS, "{their_proposal}", "mwp_0"]}
+MEMORY: dict[str, list[Any]] = {"memory_id": [*IDS, "{their_memory}", "pm_0"]}
+CALLS: dict[str, Call] = {
+    "capture": Call(
+        "run",
+        {"kind": "message", "text": "x", "classification": "INTERNAL"},
+        {"kind": CHOICES, "text": TEXTS, "payload": JSON, **CIRCUMSTANCES},
+        ("kind", "classification"),
+    ),
+    "capture_many": Call(
+        "run",
+        {"items": [{"kind": "message", "text": "x", "classification": "INTERNAL"}]},
+        {
+            "items": [
+                *(None, 5, "abc", b"abc", {}, [], iter([])),
+                *([5], [None], ["kind"], [[("kind", "message")]], [{1: "x"}], [{}]),
+                [{"kind": "message", "text": NUL, "classification": "INTERNAL"}],
+            ]
+        },
+    ),
+    "propose": Call(
+        "run",
+        {
+            "write_class": "preference",
+            "entity": SUBJECT,
+            "predicate": "eats",
+            "value": "bread",
+            "classification": "INTERNAL",
+        },
+        {
+            "write_class": [*CHOICES, None],
+            "entity": [*CEIDS, None],
+            "predicate": [*PREDICATES, None],
+            "value": [*JSON, None],
+            "text": TEXTS,
+            "confidence": [*SHARES, None],
+            "kind": [*CHOICES, None],
+            **CIRCUMSTANCES,
+        },
+        ("write_class", "classification"),
+    ),
+    "consent.grant": Call(
+        "officer",
+        {"subject": SUBJECT, **CONSENT},
+        {
+            "subject": [*CEIDS, None],
+            "purpose": [*NAMES, None],
+            "predicates_allowed": [None, "likes", [], [5], ["Likes"], [""], [NUL], ["**"], ["a"] * 257],
+            "data_classifications_allowed": [None, "PII", [], [5], [""], ["GEHEIM"], ["pii"], [NUL], ["PII"] * 65],
+            "basis": [*NAMES, None],
+            "valid_from": TIMES,
+            "valid_until": [*TIMES, "{an hour ago}"],
+            "evidence_refs": REFS,
+            "supersedes": [*NAMES, "{their_consent}", "cns_0"],
+        },
+        ("subject", "purpose", "predicates_allowed", "data_classifications_allowed", "basis"),
+    ),
+    "consent.revoke": Call(
+        "officer",
+        {"consent_id": "{consent}"},
+        {"consent_id": [*IDS, "{their_consent}", "cns_0"], "evidence_refs": REFS},
+    ),
+    "consent.list": Call("auditor", {}, {"subject": CEIDS, "limit": [*COUNTS, 1001, None]}),
+    "contradictions.list": Call("auditor", {}, {"closed": FLAGS}),
+    "queue.list": Call(
+        "reviewer",
+        {},
+        {
+            "write_class": CHOICES,
+            "closed": FLAGS,
+            "limit": [*COUNTS, 1001, None],
+            "after": [*NAMES, "{their_proposal}", "mwp_0"],
+        },
+    ),
+    "queue.get": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
+    "queue.approve": Call(
+        "reviewer",
+        {"proposal_id": "{proposal}"},
+        {**PROPOSAL, "note": NOTES, "supersedes": [*NAMES, "{their_memory}", "pm_0"]},
+    ),
+    "queue.edit": Call(
+        "reviewer",
+        {"proposal_id": "{proposal}", "value": "rye"},
+        {
+            **PROPOSAL,
+            "note": NOTES,
+            "text": TEXTS,
+            "value": [*JSON, None],
+            "classification": [*LABELS, "PUBLIC"],
+            "evidence_refs": REFS,
+        },
+    ),
+    "queue.reject": Call(
+        "reviewer",
+        {"proposal_id": "{proposal}", "reason": "no"},
+        {**PROPOSAL, "reason": [*NAMES, None], "note": NOTES},
+    ),
+    "queue.override": Call(
+        "reviewer",
+        {"proposal_id": "{proposal}", "priority": 0.9},
+        {**PROPOSAL, "tier": [*CHOICES, "working"], "priority": SHARES, "note": NOTES},
+    ),
+    "queue.assign": Call("reviewer", {"proposal_id": "{proposal}"}, {**PROPOSAL, "to": NAMES}),
+    "queue.release": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
+    "recall": Call(
+        "run",
+        {},
+        {
+            "limit": COUNTS,
+            "tiers": ["semantic", 5, [5], ["eternal"], [NUL], {"a": 1}],
+            "classes": ["preference", 5, [5], ["rumour"], [SURROGATE]],
+            "entities": ["customer:x", 5, [5], ["nocolon"], [NUL], [""]],
+        },
+        first="run",
+    ),
+    "get": Call("auditor", {"memory_id": "{memory}"}, MEMORY),
+    "trail": Call("auditor", {"memory_id": "{memory}"}, MEMORY),
+    "retract": Call("reviewer", {"memory_id": "{memory}", "reason": "wrong"}, {**MEMORY, "reason": [*CHOICES, None]}),
+    "events": Call("auditor", {}, {"after": [-1, *COUNTS[2:], None], "limit": [*COUNTS, 1001, None]}),
+    "packs.register": Call(
+        "admin",
+        {"pack": 'pack_meta: {id: acme, version: "1.0.0"}'},
+        {
+            "pack": [
+                None,
+                5,
+                b"x",
+                {},
+                "",
+                "x",
+                NUL,
+                SURROGATE,
+                "pack_meta: {}",
+                "no/such.yaml",
+                "[" * 100_000,
+                "x" * 2**21,
+            ]
+        },
+    ),
+    "packs.get": Call("auditor", {"ref": "muniment.builtin@1.0.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
+    "packs.list": Call("auditor", {}, {}),
+}
