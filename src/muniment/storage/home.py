@@ -1,0 +1,117 @@
+"""The home folder of an embedded server: closed to others, with its locks and who holds them."""
+
+import contextlib
+import fcntl
+import os
+import pwd
+import stat
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+from muniment.errors import StorageUnavailable
+
+
+def resolve(home: Path) -> Path:
+    """The one path of a home, whatever links lead to it."""
+    return Path(os.path.realpath(home))
+
+
+@contextlib.contextmanager
+def explained(folder: Path) -> Generator[None]:
+    """Turn what the system refuses into StorageUnavailable, naming the folder."""
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or "input or output failed").lower()
+        raise StorageUnavailable(f"cannot keep a database in {folder}: {reason}") from error
+
+
+def make_private(folder: Path) -> None:
+    """Make the folder, or see that it is a closed one of the caller's own."""
+    if "\n" in str(folder):
+        raise StorageUnavailable(f"the path {str(folder)!r} has a line break in it")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise StorageUnavailable(
+            f"the folder {folder} belongs to user {_user_name(found.st_uid)}: "
+            f"run as that user, or choose a folder of {_user_name(os.geteuid())}"
+        )
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & 0o077:
+        if any(folder.iterdir()):
+            raise StorageUnavailable(f"the folder {folder} is open to others: mode {mode:o}, expected 700")
+        folder.chmod(0o700)
+
+
+def _user_name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
+
+
+def open_file(path: Path, flags: int = os.O_RDWR) -> int:
+    """Open a file of the home, made with mode 600 if missing; never through a link, never inherited."""
+    return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Generator[None]:
+    """Hold the lock alone, waiting for it."""
+    lock = open_file(path)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def try_lock(path: Path, kind: int = fcntl.LOCK_EX) -> int | None:
+    """Take the lock without waiting: the open file that holds it, or None."""
+    lock = open_file(path)
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def is_in_use(home: Path) -> bool:
+    """Whether any process of this home's database lives; changes nothing in a folder that is no home."""
+    path = home / "server.lock"
+    if not path.exists():
+        return False
+    lock = try_lock(path, fcntl.LOCK_SH)
+    if lock is not None:
+        os.close(lock)
+    return lock is None
+
+
+def postmaster_lines(home: Path) -> list[bytes]:
+    """The lines of postmaster.pid, none when there is no such file."""
+    try:
+        return (home / "data" / "postmaster.pid").read_bytes().split(b"\n")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def postmaster_pid(home: Path) -> int | None:
+    """The pid in postmaster.pid if that process is, by its command line, the server of this very folder."""
+    lines = postmaster_lines(home)
+    if not lines or not lines[0].strip().isdigit():
+        return None
+    pid, data = int(lines[0]), os.fsencode(home / "data")
+    if sys.platform == "linux":
+        try:
+            arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        return pid if data in arguments and arguments[0].endswith(b"postgres") else None
+    shown = subprocess.run(  # noqa: S603
+        ["/bin/ps", "-ww", "-p", str(pid), "-o", "command="], capture_output=True, check=False
+    )
+    return pid if data in shown.stdout and b"postgres" in shown.stdout else None
