@@ -51,10 +51,9 @@ async def run(server: TestServer) -> list[Figure]:
             rows = owner.execute("SELECT * FROM captures").fetchall()
 
         async def copy(round_: int) -> None:
-            async with bare.cursor() as cursor:
-                async with cursor.copy(cast("LiteralString", "COPY bare FROM STDIN")) as writer:
-                    for row in rows_of(round_):
-                        await writer.write_row(row)
+            async with bare.cursor() as cursor, cursor.copy(cast("LiteralString", "COPY bare FROM STDIN")) as writer:
+                for row in rows_of(round_):
+                    await writer.write_row(row)
             await bare.commit()
 
         prepared: dict[int, list[tuple[Any, ...]]] = {}

@@ -9,7 +9,7 @@ import pytest
 from psycopg import sql
 
 from muniment import Fabric
-from muniment.errors import SchemaMissing, SchemaNewer, StorageUnavailable
+from muniment.errors import KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
 from muniment.fabric.connect import OWNER
 from muniment.storage.address import Address
 from muniment.storage.master import LocalMasterKeys
@@ -80,7 +80,7 @@ def test_a_database_migrated_step_by_step_equals_a_fresh_one(
 def test_a_newer_schema_is_refused_with_a_clear_message(server: TestServer, fresh_database: str) -> None:
     with server.connect(fresh_database) as owner:
         owner.execute("INSERT INTO schema_migrations (version, name, digest) VALUES (9000, 'from_the_future', '')")
-    with pytest.raises(SchemaNewer, match="schema 9000.*upgrade muniment"):
+    with pytest.raises(SchemaNewer, match=r"schema 9000.*upgrade muniment"):
         Fabric.open(server.url(fresh_database), master_keys=MASTER_KEYS)
     with pytest.raises(SchemaNewer):
         asyncio.run(migrate(Address.parse(server.url(fresh_database), None)))
@@ -137,6 +137,9 @@ def test_where_passwords_are_asked_each_login_has_its_own_from_the_master_key(
         with pytest.raises(SchemaMissing, match="logins"):
             Fabric.open(server.url(database), master_keys=MASTER_KEYS)
         address = Address.parse(server.url(database), MASTER_KEYS.login_secret())
+        with pytest.raises(KeyUnavailable, match="--reset-logins"):
+            asyncio.run(migrate(address))
+        asyncio.run(migrate(address, reset_logins=True))
         asyncio.run(migrate(address))
         asyncio.run(require_ready(address))
         with Fabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:

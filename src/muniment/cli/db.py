@@ -1,15 +1,14 @@
 """The database: where it is, how far its schema is, starting and stopping the embedded server."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import anyio
 import anyio.to_thread
-import psycopg
 import typer
 
 from muniment.cli.asking import PLACE, Call, verb
@@ -68,10 +67,15 @@ def stop(call: Call) -> None:
 
 
 @verb(app, "migrate", options=PLACE, example="muniment db migrate --url postgresql://owner@db.example.com/muniment")
-def migrate_database(call: Call) -> None:
+def migrate_database(
+    call: Call,
+    reset_logins: Annotated[
+        bool, typer.Option("--reset-logins", help="Give the server's logins the passwords of this master key.")
+    ] = False,
+) -> None:
     """Bring the schema up to this program's; needs the master key for a database that is not embedded."""
     settings = call.settings()
-    applied = _wait(_migrated, settings)
+    applied = _wait(_migrated, settings, reset_logins)
     call.show({"applied": applied, "latest": migrations()[-1].version}, lambda: _draw_applied(applied))
 
 
@@ -164,10 +168,10 @@ async def _started(home: Path) -> Address:
         return address
 
 
-async def _migrated(settings: Settings) -> tuple[str, ...]:
+async def _migrated(settings: Settings, reset_logins: bool) -> tuple[str, ...]:
     if settings.url is not None:
-        with _explained():
-            return await migrate(Address.parse(settings.url, find_master_keys(None).login_secret()))
+        address = Address.parse(settings.url, find_master_keys(None).login_secret())
+        return await migrate(address, reset_logins=reset_logins)
     async with _leased(settings.home) as lease:
         try:
             pending = (await status(embedded_address(lease))).pending
@@ -180,8 +184,7 @@ async def _migrated(settings: Settings) -> tuple[str, ...]:
 async def _state(settings: Settings) -> _State:
     if settings.url is not None:
         address = Address.parse(settings.url, find_master_keys(None).login_secret())
-        with _explained():
-            return await _examined(address, as_url(address.owner), embedded=False)
+        return await _examined(address, as_url(address.owner), embedded=False)
     running = embedded.is_running(settings.home)
     if not running and not (settings.home / "data").is_dir():
         refusal = StorageUnavailable(f"there is no database in {settings.home} yet; muniment db start makes one")
@@ -199,16 +202,6 @@ async def _examined(address: Address, place: str, *, embedded: bool, running: bo
         refusal = error
     runs = schema is not None if running is None else running
     return _State(place, embedded=embedded, running=runs, schema=schema, refusal=refusal)
-
-
-@contextlib.contextmanager
-def _explained() -> Generator[None]:
-    """What a server that is not ours may refuse, told in its own words, which hold no values."""
-    try:
-        yield
-    except psycopg.Error as error:
-        reason = error.diag.message_primary or type(error).__name__
-        raise StorageUnavailable(f"the server refuses: {reason}") from error
 
 
 def _draw_applied(applied: tuple[str, ...]) -> None:

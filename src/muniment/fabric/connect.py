@@ -1,5 +1,6 @@
 """Opening and closing: the embedded server or another, its schema, its keys."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import anyio.to_thread
@@ -72,26 +73,21 @@ def embedded_address(lease: embedded.Lease) -> Address:
 
 
 async def _create_database(lease: embedded.Lease) -> None:
-    # The one thing done as the server's superuser: tables belong to an owner that is neither superuser nor used at work.
+    # The one thing done as the superuser: tables belong to an owner that is neither superuser nor used at work.
     async with await AsyncConnection.connect(lease.conninfo, autocommit=True) as connection:
-        try:
+        # Another process may be doing the same at this moment.
+        with suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
             await connection.execute(
                 sql.SQL("CREATE ROLE {} LOGIN CREATEROLE NOSUPERUSER NOBYPASSRLS").format(sql.Identifier(OWNER))
             )
-        except psycopg.errors.DuplicateObject:
-            pass
-        try:
+        with suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):
             await connection.execute(
                 sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), sql.Identifier(OWNER))
             )
-        except (psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):
-            pass
     place = make_conninfo(lease.conninfo, dbname=DATABASE)
     async with await AsyncConnection.connect(place, autocommit=True) as connection:
-        try:
+        with suppress(psycopg.errors.UniqueViolation):
             await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        except psycopg.errors.UniqueViolation:
-            pass  # another process creates it at this moment
 
 
 def _desk(settings: Settings, address: Address, keys: MasterKeys) -> Desk:

@@ -132,12 +132,12 @@ class AsyncFabric:
         if not isinstance(items, Sequence) or isinstance(items, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput("expected a list of captures", field="captures")
         whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
-        return await self._capture(asker, capture_inputs(run_fields(asker), items, within="captures"))
+        return await self._capture(asker, capture_inputs(run_fields(asker), items, within="captures"), batch=True)
 
-    async def _capture(self, asker: Asker, items: list[CaptureInput]) -> list[Receipt]:
+    async def _capture(self, asker: Asker, items: list[CaptureInput], *, batch: bool = False) -> list[Receipt]:
         author = await self._desk.authorise(asker, "capture")
         pack = await self._desk.pack_for(asker)
-        prepared = captures.prepare(items, pack, self._desk.now())
+        prepared = captures.prepare(items, pack, self._desk.now(), batch=batch)
         await self._desk.open_tenant(author.tenant_id)
         async with self._desk.transaction(author.tenant_id, "writer") as tx:
             return await captures.write(tx, self._desk.vault, author, prepared, pack)

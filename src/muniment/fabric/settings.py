@@ -26,6 +26,8 @@ class Settings:
         cls, url: str | None, *, pack: str | Path | Pack | None, home: str | Path | None, clock: Clock | None
     ) -> "Settings":
         """Raises `InvalidInput` or `PackInvalid`."""
+        if url is not None and not url.strip():
+            raise InvalidInput("must not be empty", field="url")
         if url is not None and home is not None:
             raise InvalidInput("give an address or a home folder, not both", field="url")
         if url is None and home is None:

@@ -25,6 +25,7 @@ TEXT_LIMIT = 32 * 1024
 PAYLOAD_LIMIT = 256 * 1024
 EVIDENCE_LIMIT = 64
 DEPTH_LIMIT = 32
+NUMBER_BITS = 1024
 
 Source = Literal["agent", "operator", "system"]
 CaptureKind = Literal["tool_result", "decision", "effect", "message", "approval", "statement"]
@@ -79,8 +80,11 @@ def _walk(value: Any, depth: int) -> None:
     match value:
         case str():
             clean_text(value)
-        case bool() | int() | None:
+        case bool() | None:
             pass
+        case int():
+            if value.bit_length() > NUMBER_BITS:
+                raise ValueError(f"holds a whole number of more than {NUMBER_BITS} bits")
         case float():
             if value != value or value in (float("inf"), float("-inf")):
                 raise ValueError("holds a number that is not finite")
@@ -172,6 +176,8 @@ def _plain(error: ErrorDetails) -> str:
             return str(context.get("error", "is not valid"))
         case "string_type":
             return "expected a string"
+        case "string_unicode":
+            return "holds half of a surrogate pair, which is no character"
         case "string_too_short":
             return "must not be empty"
         case "string_too_long" | "too_long":

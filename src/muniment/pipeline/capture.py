@@ -53,13 +53,19 @@ class Prepared:
     items: Sequence[CaptureInput]
     contents: Sequence[bytes]
     holders: Sequence[str]
+    batch: bool
+
+    def named(self, place: int, field: str | None) -> str | None:
+        """A field of one item as the caller knows it."""
+        return f"captures.{place}.{field}" if self.batch else field
 
 
-def prepare(items: Sequence[CaptureInput], pack: Pack, now: datetime) -> Prepared:
+def prepare(items: Sequence[CaptureInput], pack: Pack, now: datetime, *, batch: bool = False) -> Prepared:
     """Check what needs the pack and the time; raises `InvalidInput` naming the field, and the item in a batch."""
     latest = now + CLOCK_TOLERANCE
     labels = set(pack.labels)
     contents: list[bytes] = []
+    prepared = Prepared(items, contents, [item.holder for item in items], batch)
     for place, item in enumerate(items):
         try:
             if item.classification not in labels:
@@ -71,10 +77,9 @@ def prepare(items: Sequence[CaptureInput], pack: Pack, now: datetime) -> Prepare
                 raise InvalidInput("lies more than 5 minutes in the future", field="observed_at")
             contents.append(item.content())
         except InvalidInput as error:
-            if len(items) > 1:
-                error.field = f"captures.{place}.{error.field}"
+            error.field = prepared.named(place, error.field)
             raise
-    return Prepared(items, contents, [item.holder for item in items])
+    return prepared
 
 
 async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prepared, pack: Pack) -> list[Receipt]:
@@ -134,7 +139,7 @@ async def _claim(
         if item.idempotency_key is None:
             continue
         if item.idempotency_key in uses:
-            raise InvalidInput("stands twice in this batch", field=f"captures.{place}.idempotency_key")
+            raise InvalidInput("stands twice in this batch", field=prepared.named(place, "idempotency_key"))
         whole = to_json(item.model_dump(exclude={"idempotency_key"}))
         uses[item.idempotency_key] = (place, keys[item.holder].digest(whole))
     if not uses:
@@ -149,6 +154,7 @@ async def _claim(
         if row["capture_id"] == ids[place]:
             continue
         if row["digest"] != digest:
-            raise IdempotencyConflict("was used before with other content", field="idempotency_key")
+            field = prepared.named(place, "idempotency_key")
+            raise IdempotencyConflict("was used before with other content", field=field)
         known[place] = Receipt(row["capture_id"], row["seq"], row["captured_at"], repeated=True)
     return known

@@ -21,7 +21,7 @@ from typing import Self
 from muniment.errors import StorageUnavailable
 from muniment.storage.home import explained, is_in_use, locked, make_private, open_file, resolve
 from muniment.storage.postmaster import ensure_running, part, reap, stop_server
-from muniment.storage.server_socket import conninfo
+from muniment.storage.server_socket import answering_in, conninfo
 
 _leases: set["Lease"] = set()
 

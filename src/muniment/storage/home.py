@@ -54,7 +54,7 @@ def _user_name(user: int) -> str:
 
 
 def open_file(path: Path, flags: int = os.O_RDWR) -> int:
-    """Open a file of the home, made with mode 600 if missing; never through a link, never inherited."""
+    """Open a file of the home, made with mode 600 if missing; never through a link, and not inherited."""
     return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 

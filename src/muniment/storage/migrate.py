@@ -1,6 +1,8 @@
 """Migrations: numbered files, applied once each, forward only, by the owner of the tables."""
 
 import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -10,7 +12,7 @@ from typing import LiteralString, cast
 import psycopg
 from psycopg import AsyncConnection, sql
 
-from muniment.errors import SchemaMissing, SchemaNewer, StorageUnavailable
+from muniment.errors import Conflict, KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
 from muniment.storage.address import Address
 from muniment.storage.session import TASKS
 
@@ -58,9 +60,13 @@ def migrations() -> tuple[Migration, ...]:
     return tuple(sorted(steps, key=lambda step: step.version))
 
 
-async def migrate(address: Address) -> tuple[str, ...]:
-    """Apply what is pending and give the names; raises `SchemaNewer` if the database is ahead of this program."""
-    async with await _connect(address) as connection:
+async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str, ...]:
+    """Apply what is pending and give the names; raises `SchemaNewer` if the database is ahead of this program.
+
+    The logins belong to the whole server: if they are there already with passwords from another master key, this
+    raises `KeyUnavailable` rather than lock another fabric out, unless told to reset them.
+    """
+    async with _explained(), await _connect(address) as connection:
         await connection.execute("SET lock_timeout = '10s'")
         await connection.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
         await connection.execute("CREATE SCHEMA IF NOT EXISTS muniment")
@@ -70,19 +76,25 @@ async def migrate(address: Address) -> tuple[str, ...]:
         )
         applied = await _applied(connection)
         _refuse_newer(max(applied, default=0))
+        logins_are_new = not await _logins_exist(connection)
         done: list[str] = []
         for step in migrations():
             if step.version not in applied:
                 await _apply(connection, step)
                 done.append(f"{step.version:04d}_{step.name}")
-        if address.login_secret is not None:
+        if address.login_secret is not None and (logins_are_new or reset_logins or not await _logins_fit(address)):
+            if not (logins_are_new or reset_logins):
+                raise KeyUnavailable(
+                    "the logins on this server have passwords from another master key: use that key, "
+                    "or run: muniment db migrate --reset-logins"
+                )
             await _set_passwords(connection, address)
         return tuple(done)
 
 
 async def status(address: Address) -> SchemaStatus:
     """How far the database is, as its owner sees it."""
-    async with await _connect(address) as connection:
+    async with _explained(), await _connect(address) as connection:
         try:
             applied = await _applied(connection)
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
@@ -132,7 +144,36 @@ async def _connect(address: Address) -> AsyncConnection:
     try:
         return await AsyncConnection.connect(address.for_owner(), autocommit=True, connect_timeout=5)
     except psycopg.OperationalError as error:
-        raise StorageUnavailable("the database does not answer") from error
+        raise StorageUnavailable("the database does not answer, or does not let this user in") from error
+
+
+@asynccontextmanager
+async def _explained() -> AsyncGenerator[None]:
+    """What the server may lack, or the address's user may not do, in words."""
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise StorageUnavailable(
+            "the address's user may not create what is needed (schema, tables, logins, the extension vector): "
+            "use the owner of the database with CREATEROLE, or a superuser"
+        ) from error
+    except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as error:
+        raise StorageUnavailable("the server lacks the extension vector: install pgvector on it") from error
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
+        raise Conflict("the database is in use; try again when it is quiet") from error
+
+
+async def _logins_exist(connection: AsyncConnection) -> bool:
+    cursor = await connection.execute("SELECT FROM pg_roles WHERE rolname = 'muniment_recall'")
+    return await cursor.fetchone() is not None
+
+
+async def _logins_fit(address: Address) -> bool:
+    try:
+        await (await AsyncConnection.connect(address.for_task("recall"))).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 async def _applied(connection: AsyncConnection) -> dict[int, str]:

@@ -1,6 +1,6 @@
 """Making the database of a home, starting its server and stopping it, with the binaries of the package.
 
-The caller holds the locks that `embedded` tells about.
+Who starts or stops a server here holds the locks that `embedded` tells about.
 """
 
 import contextlib

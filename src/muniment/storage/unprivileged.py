@@ -2,7 +2,7 @@
 
 PostgreSQL refuses to run as root, and a user without rights could reach neither a home folder of mode 700
 nor a package installed below /root. The capability CAP_DAC_OVERRIDE, carried over by the ambient set, lets it
-pass without any folder being opened to others. Linux only, standard library only; `embedded` runs it as
+pass without any folder being opened to others. Linux only, standard library only; `postmaster` runs it as
 
     python -I -S unprivileged.py UID GID -- PROGRAM ARGUMENT...
 
