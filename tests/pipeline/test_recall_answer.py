@@ -51,6 +51,7 @@ def test_a_correction_goes_before_all_others_on_its_key_and_before_nothing_else(
         below = remembered(fabric, people, "milk", predicate="likes", priority=0.3)
         higher = remembered(fabric, people, predicate="other", priority=0.95)
         between = remembered(fabric, people, predicate="another", priority=0.6)
+        clock.advance(seconds=1)  # its id then sorts behind theirs: only its class can bring it ahead
         correction = remembered(
             fabric,
             people,

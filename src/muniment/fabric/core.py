@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from muniment.errors import InvalidInput, NotFound
+from muniment.fabric import checks
+from muniment.fabric.checks import page_size, whole_number
 from muniment.fabric.connect import Opened, connect
 from muniment.fabric.desk import Desk
 from muniment.fabric.groups import AsyncConsents, AsyncContradictions, AsyncPacks
 from muniment.fabric.inputs import CaptureFields, ProposeFields, capture_inputs, proposal_input, run_fields
-from muniment.fabric.limits import page_size, whole_number
 from muniment.fabric.queue import AsyncQueue, promotion
 from muniment.fabric.settings import Clock, Settings
 from muniment.governance import consent as ledger
@@ -18,7 +19,7 @@ from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import Capture, CaptureInput, Content
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.events import Event
-from muniment.model.fields import Artifact, Ceid, Name, TenantId, Tier, WriteClass, build
+from muniment.model.fields import Artifact, Ceid, Name, Tier, WriteClass, build
 from muniment.model.promoted import PromotedMemory, RetractionReason
 from muniment.model.proposal import Proposal
 from muniment.model.recall import Recall
@@ -42,10 +43,6 @@ class _Narrowing(Artifact):
     tiers: frozenset[Tier] | None = None
     classes: frozenset[WriteClass] | None = None
     entities: frozenset[Ceid] | None = None
-
-
-class _Tenant(Artifact):
-    tenant_id: TenantId
 
 
 class _Retraction(Artifact):
@@ -178,7 +175,7 @@ class AsyncFabric:
 
         Safe to run twice, at once, or to be killed: each batch is one transaction with its place in the log.
         """
-        build(_Tenant, {"tenant_id": tenant_id})
+        checks.tenant(tenant_id, "tenant_id")
         total = Consolidation()
         while True:
             done = await self._consolidate_batch(tenant_id)
@@ -265,6 +262,7 @@ class AsyncFabric:
 
         Raises `NotFound`, for another tenant's id and for what may not be seen exactly as for none.
         """
+        checks.name(memory_id, "memory_id")
         if isinstance(asker, RunContext):
             await self._desk.authorise(asker, "recall")
             pack = await self._desk.pack_for(asker)
@@ -286,6 +284,7 @@ class AsyncFabric:
 
     async def trail(self, asker: Asker, memory_id: str) -> Trail:
         """From a memory back to its capture, with every verdict, and forward to the recalls that used it."""
+        checks.name(memory_id, "memory_id")
         await self._desk.authorise(asker, "read_memory")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             vault = self._desk.vault
@@ -314,10 +313,10 @@ class AsyncFabric:
 
     async def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
         """The tenant's event log from a number on."""
+        start, count = whole_number(after, "after", least=0, most=2**62), page_size(limit)
         await self._desk.authorise(asker, "audit")
-        start = whole_number(after, "after", least=0, most=2**62)
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            return await trail.events_after(tx, start, page_size(limit))
+            return await trail.events_after(tx, start, count)
 
 
 def _only_runs(run: RunContext) -> None:

@@ -5,23 +5,20 @@ from pathlib import Path
 from typing import Unpack
 
 from muniment.errors import InvalidInput
+from muniment.fabric import checks
+from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.fabric.inputs import ConsentFields
-from muniment.fabric.limits import page_size
 from muniment.governance import consent, packs, trail
 from muniment.model.consent import Consent, ConsentInput
 from muniment.model.context import Asker
 from muniment.model.contradiction import Contradiction
-from muniment.model.fields import Artifact, Ceid, EvidenceRefs, build
+from muniment.model.fields import Artifact, EvidenceRefs, build
 from muniment.pack import Pack, load_pack
 
 
 class _Evidence(Artifact):
     evidence_refs: EvidenceRefs = ()
-
-
-class _Subject(Artifact):
-    subject: Ceid
 
 
 class AsyncConsents:
@@ -34,13 +31,14 @@ class AsyncConsents:
         """Record a consent; with `supersedes` it renews or changes an earlier one."""
         given = build(ConsentInput, fields)
         officer = await self._desk.authorise(asker, "consent")
+        consent.check(given, await self._desk.pack_for(asker), self._desk.now())
         await self._desk.open_tenant(officer.tenant_id)
-        pack = await self._desk.pack_for(asker)
         async with self._desk.transaction(officer.tenant_id, "privacy") as tx:
-            return await consent.grant(tx, self._desk.vault, officer, given, pack)
+            return await consent.grant(tx, self._desk.vault, officer, given)
 
     async def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
         """Revoke a consent: its memories are hidden from the very next recall on."""
+        checks.name(consent_id, "consent_id")
         given = build(_Evidence, {"evidence_refs": evidence_refs})
         officer = await self._desk.authorise(asker, "consent")
         async with self._desk.transaction(officer.tenant_id, "privacy") as tx:
@@ -48,11 +46,12 @@ class AsyncConsents:
 
     async def list(self, asker: Asker, *, subject: str | None = None, limit: int = 200) -> list[Consent]:
         """The records of a subject, or of the tenant, oldest first, each with its state now."""
+        count = page_size(limit)
         if subject is not None:
-            build(_Subject, {"subject": subject})
+            checks.ceid(subject, "subject")
         await self._desk.authorise(asker, "read_consent")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            return await consent.listed(tx, self._desk.vault, subject, page_size(limit))
+            return await consent.listed(tx, self._desk.vault, subject, count)
 
 
 class AsyncContradictions:
@@ -63,9 +62,10 @@ class AsyncContradictions:
 
     async def list(self, asker: Asker, *, closed: bool = False) -> list[Contradiction]:
         """The open ones, oldest first; with `closed` all."""
+        all_ = checks.flag(closed, "closed")
         await self._desk.authorise(asker, "read_queue")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            return [one for one in await trail.contradictions(tx) if closed or one.open]
+            return [one for one in await trail.contradictions(tx) if all_ or one.open]
 
 
 class AsyncPacks:
@@ -91,6 +91,7 @@ class AsyncPacks:
 
     async def get(self, asker: Asker, ref: str) -> packs.RegisteredPack:
         """One registered pack; raises `NotFound`."""
+        checks.name(ref, "ref")
         await self._desk.authorise(asker, "read_packs")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await packs.one(tx, ref)

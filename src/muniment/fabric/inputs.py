@@ -94,6 +94,8 @@ def capture_inputs(
 
 def proposal_input(known: dict[str, Any], fields: Mapping[str, Any]) -> CaptureInput:
     """A checked proposal: the typed fact within its capture."""
+    if "fact" in fields:
+        raise InvalidInput("is not a known field", field="fact")
     given = known | dict(fields)
     fact = build(TypedFact, {name: given.pop(name) for name in list(given) if name in _OF_FACT})
     if "payload" in given:

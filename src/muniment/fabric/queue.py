@@ -3,8 +3,9 @@
 from typing import Any, TypedDict, Unpack
 
 from muniment.errors import InvalidInput, NotFound, SelfApproval
+from muniment.fabric import checks
+from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
-from muniment.fabric.limits import page_size
 from muniment.governance import trail
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture, TypedFact
@@ -20,7 +21,7 @@ from muniment.model.fields import (
     WriteClass,
     build,
 )
-from muniment.model.proposal import Proposal
+from muniment.model.proposal import Action, Proposal
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import promote, review
@@ -34,7 +35,12 @@ class _Remark(Artifact):
     supersedes: Name | None = None
     tier: Tier | None = None
     priority: Probability | None = None
-    assignee: Name | None = None
+
+
+class _Edit(Artifact):
+    note: Note | None = None
+    text: Any = None
+    value: Any = None
     classification: Label | None = None
     evidence_refs: EvidenceRefs | None = None
 
@@ -67,13 +73,19 @@ class AsyncQueue:
 
         `after` is the id of the last proposal of the page before.
         """
+        kind = checks.write_class(write_class, "write_class") if write_class is not None else None
+        last = checks.name(after, "after") if after is not None else None
+        count, all_ = page_size(limit), checks.flag(closed, "closed")
         await self._desk.authorise(asker, "read_queue")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            ids = await review.page(tx, write_class=write_class, closed=closed, after=after, count=page_size(limit))
+            if last is not None and not await review.load_many(tx, self._desk.vault, [last]):
+                raise NotFound("no such proposal", field="after")
+            ids = await review.page(tx, write_class=kind, closed=all_, after=last, count=count)
             return [loaded.proposal for loaded in await review.load_many(tx, self._desk.vault, ids)]
 
     async def get(self, asker: Asker, proposal_id: str) -> Proposal:
         """One proposal with all its verdicts; raises `NotFound`."""
+        checks.name(proposal_id, "proposal_id")
         await self._desk.authorise(asker, "read_queue")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return (await review.load(tx, self._desk.vault, proposal_id)).proposal
@@ -86,6 +98,7 @@ class AsyncQueue:
         The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or
         `blocked` if it contradicts one and the pack says so. Raises `SelfApproval`, `AlreadyDecided`, `NotPromotable`.
         """
+        checks.name(proposal_id, "proposal_id")
         given = build(_Remark, {"note": note, "supersedes": supersedes})
         principal = await self._desk.authorise(asker, "review")
         async with (
@@ -105,7 +118,8 @@ class AsyncQueue:
 
         A refusal by a gate comes back as a value, and nothing is changed.
         """
-        given = build(_Remark, {"note": note, **{k: v for k, v in changes.items() if k not in ("text", "value")}})
+        checks.name(proposal_id, "proposal_id")
+        given = build(_Edit, {"note": note, **changes})
         if not changes:
             raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
         principal = await self._desk.authorise(asker, "review")
@@ -156,16 +170,18 @@ class AsyncQueue:
 
     async def assign(self, asker: Asker, proposal_id: str, *, to: str | None = None) -> Proposal:
         """Put a name on it: one's own, or another's."""
-        principal = await self._desk.authorise(asker, "review")
-        given = build(_Remark, {"assignee": to or principal.id})
-        return await self._act(asker, proposal_id, "assign", assignee=given.assignee)
+        whom = checks.name(to, "to") if to is not None else None
+        return await self._act(asker, proposal_id, "assign", assignee=whom)
 
     async def release(self, asker: Asker, proposal_id: str) -> Proposal:
         """Take the name off it, or bring it back from being held."""
         return await self._act(asker, proposal_id, "release")
 
-    async def _act(self, asker: Asker, proposal_id: str, action: Any, **what: Any) -> Proposal:
+    async def _act(self, asker: Asker, proposal_id: str, action: Action, **what: Any) -> Proposal:
+        checks.name(proposal_id, "proposal_id")
         principal = await self._desk.authorise(asker, "review")
+        if action == "assign" and what["assignee"] is None:
+            what["assignee"] = principal.id
         async with self._desk.transaction(principal.tenant_id, "writer") as tx:
             loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
             if what.get("tier") == "working" and loaded.proposal.candidate.scope.session_id is None:
@@ -243,7 +259,7 @@ def _four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
 
 
 def _edited(
-    old: Candidate, editor: Principal, changes: EditFields, given: _Remark, pack: Pack, candidate_id: str
+    old: Candidate, editor: Principal, changes: EditFields, given: _Edit, pack: Pack, candidate_id: str
 ) -> Candidate:
     value = changes.get("value", old.value)
     text = changes.get("text", None if "value" in changes else old.text)

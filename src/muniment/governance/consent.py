@@ -1,6 +1,7 @@
 """The consent ledger: grants, renewals and revocations, each a new record."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import psycopg
 from pydantic_core import from_json, to_json
@@ -17,29 +18,32 @@ from muniment.storage.sealing import Vault
 from muniment.storage.session import Row, Transaction
 
 
-async def grant(tx: Transaction, vault: Vault, officer: Principal, given: ConsentInput, pack: Pack) -> Consent:
-    """Record a consent; with `supersedes` it takes the place of an earlier one.
-
-    Raises `InvalidInput`, `NotFound`, or `ConsentChanged` when that one was superseded before.
-    """
+def check(given: ConsentInput, pack: Pack, now: datetime) -> None:
+    """Check what needs the pack and the time; raises `InvalidInput`."""
     for label in given.data_classifications_allowed:
         if not pack.has_label(label):
             raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="data_classifications_allowed")
-    starts = given.valid_from or tx.now
-    if given.valid_until is not None and given.valid_until <= max(starts, tx.now):
+    if given.valid_until is not None and given.valid_until <= max(given.valid_from or now, now):
         raise InvalidInput("must lie in the future, after valid_from", field="valid_until")
+
+
+async def grant(tx: Transaction, vault: Vault, officer: Principal, given: ConsentInput) -> Consent:
+    """Record a checked consent; with `supersedes` it takes the place of an earlier one.
+
+    Raises `NotFound`, or `ConsentChanged` when that one was superseded before.
+    """
     holder = holder_of(given.subject, None)
     keys = await vault.keys(tx, [holder], make=True)
     await tx.row("consent.lock_subject", holder=holder)
     consent_id = make_id("cns", tx.now)
     root_id = consent_id
     if given.supersedes is not None:
-        earlier = await _one(tx, vault, given.supersedes)
+        earlier = await _one(tx, vault, given.supersedes, field="supersedes")
         if earlier.subject != given.subject:
             raise InvalidInput("is the consent of another subject", field="supersedes")
         if earlier.superseded_by is not None or earlier.action == "revoke":
             raise ConsentChanged("was superseded or revoked before", field="supersedes")
-        if earlier.purpose == given.purpose and policy.unbroken(earlier, starts):
+        if earlier.purpose == given.purpose and policy.unbroken(earlier, given.valid_from or tx.now):
             root_id = earlier.root_id
     tick = await tx.tick()
     await _insert(
@@ -114,10 +118,10 @@ async def listed(tx: Transaction, vault: Vault, subject: str | None, limit: int)
     return await _opened(tx, vault, rows)
 
 
-async def _one(tx: Transaction, vault: Vault, consent_id: str) -> Consent:
+async def _one(tx: Transaction, vault: Vault, consent_id: str, field: str = "consent_id") -> Consent:
     row = await tx.row("consent.one", consent_id=consent_id)
     if row is None:
-        raise NotFound("no such consent", field="consent_id")
+        raise NotFound("no such consent", field=field)
     return (await _opened(tx, vault, [row]))[0]
 
 

@@ -98,7 +98,7 @@ async def one(tx: Transaction, ref: str) -> RegisteredPack:
     """One pack; raises `NotFound`."""
     row = await tx.row("tenant.pack", pack=ref)
     if row is None:
-        raise NotFound("no such pack is registered in this tenant", field="pack")
+        raise NotFound("no such pack is registered in this tenant", field="ref")
     return _registered(row)
 
 

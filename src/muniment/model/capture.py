@@ -1,7 +1,7 @@
 """Capture: what happened, as it came, written once."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import to_json
@@ -25,7 +25,20 @@ from muniment.model.fields import (
     Source,
     Text,
     WriteClass,
+    misses,
 )
+
+_Shape = Literal["statement", "evidence_link", "typed"]
+_HAS: dict[_Shape, tuple[str, ...]] = {
+    "statement": ("text",),
+    "evidence_link": (),
+    "typed": ("entity", "predicate", "value"),
+}
+_HAS_NOT: dict[_Shape, tuple[str, ...]] = {
+    "statement": ("entity", "predicate", "value"),
+    "evidence_link": ("value", "text"),
+    "typed": (),
+}
 
 
 class TypedFact(Artifact):
@@ -40,20 +53,22 @@ class TypedFact(Artifact):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if self.write_class == "statement":
-            if self.text is None:
-                raise ValueError("a statement needs text")
-            if self.entity is not None or self.predicate is not None or self.value is not None:
-                raise ValueError("a statement has text only, no entity, predicate or value")
-        elif self.write_class == "evidence_link":
-            if self.value is not None or self.text is not None:
-                raise ValueError("an evidence_link holds references only, no value or text")
-        elif self.write_class == "correction" and self.entity is None:
-            if self.text is None:
-                raise ValueError("a correction needs an entity, a predicate and a value, or text")
-        elif self.entity is None or self.predicate is None or self.value is None:
-            raise ValueError(f"a {self.write_class} needs entity, predicate and value")
+        for field in _HAS[self._shape]:
+            if getattr(self, field) is None:
+                raise misses(field, f"is required for a {self.write_class}")
+        for field in _HAS_NOT[self._shape]:
+            if getattr(self, field) is not None:
+                raise misses(field, f"must be left out of a {self.write_class}")
+        _limit("text", len((self.text or "").encode()), TEXT_LIMIT)
+        _limit("value", len(to_json(self.value)), PAYLOAD_LIMIT)
         return self
+
+    @property
+    def _shape(self) -> _Shape:
+        if self.write_class in ("statement", "evidence_link"):
+            return self.write_class
+        by_text = self.write_class == "correction" and self.entity is None and self.predicate is None
+        return "statement" if by_text and self.value is None else "typed"
 
 
 class CaptureInput(Artifact):
@@ -81,7 +96,7 @@ class CaptureInput(Artifact):
     @model_validator(mode="after")
     def _has_content(self) -> Self:
         if self.text is None and self.payload is None and self.fact is None:
-            raise ValueError("needs text, a payload, or both")
+            raise misses("text", "give text, a payload, or both")
         return self
 
     @property
@@ -105,9 +120,6 @@ class CaptureInput(Artifact):
         packed = to_json(whole)
         if len(packed) > PAYLOAD_LIMIT and self.payload is not None:
             _limit("payload", len(to_json(self.payload)), PAYLOAD_LIMIT)
-        if len(packed) > TEXT_LIMIT and self.fact is not None:
-            _limit("value", len(to_json(self.fact.value)), PAYLOAD_LIMIT)
-            _limit("text", len((self.fact.text or "").encode()), TEXT_LIMIT)
         return packed
 
 

@@ -10,13 +10,14 @@ from pydantic import (
     AfterValidator,
     AwareDatetime,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
     TypeAdapter,
     ValidationError,
 )
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from muniment.errors import InvalidInput, TooLarge
 from muniment.model.ids import CEID_PATTERN, holds_card_number
@@ -35,6 +36,7 @@ Tier = Literal["working", "episodic", "semantic", "durable"]
 # Tab and line ends are text; every other control character, and half of a surrogate pair, is not.
 _CONTROL_IN_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\ud800-\udfff]")
 _CONTROL_IN_NAME = re.compile("[\x00-\x1f\x7f\x80-\x9f\u2028\u2029\ud800-\udfff]")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INTENT = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(\.\*)?")
 
 
@@ -107,8 +109,23 @@ def _opaque(value: str) -> str:
     return value
 
 
+def _written_out(value: Any) -> Any:
+    # pydantic would take 5, or "5", for seconds since 1970.
+    if isinstance(value, datetime) or (isinstance(value, str) and _DATE.match(value)):
+        return value
+    raise ValueError("expected a time in ISO 8601")
+
+
 def _utc(value: datetime) -> datetime:
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies outside of the years that can be told") from None
+
+
+def misses(field: str, message: str) -> PydanticCustomError:
+    """An error of a whole artifact that is about one of its fields."""
+    return PydanticCustomError("field", "{message}", {"field": field, "message": message})
 
 
 @lru_cache(maxsize=1024)
@@ -127,8 +144,8 @@ Intent = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=
 Text = Annotated[str, StringConstraints(strict=True, min_length=1), AfterValidator(clean_text)]
 Note = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=4096), AfterValidator(clean_text)]
 Json = Annotated[Any, AfterValidator(clean_payload)]
-Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
+Probability = Annotated[float, Field(strict=True, ge=0.0, le=1.0, allow_inf_nan=False)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_utc)]
 EvidenceRefs = Annotated[tuple[Name, ...], Field(max_length=EVIDENCE_LIMIT)]
 Qualifiers = Annotated[dict[Name, Name], Field(max_length=32)]
 
@@ -154,8 +171,11 @@ def build_many(models: TypeAdapter[list[_Model]], values: list[Mapping[str, Any]
 def invalid(error: ValidationError, *, within: str = "") -> InvalidInput:
     """The first error of a pydantic validation as ours: the field, and what was expected."""
     first = next(_by_weight(error.errors(include_url=False, include_context=True)))
-    parts = [str(part) for part in first["loc"] if not str(part).startswith(("function-", "constrained-"))]
-    field = ".".join([within, *parts] if within else parts) or None
+    # Only our own names and places in lists are told back: below a field the path may hold what the caller wrote.
+    names = [part for part in first["loc"] if isinstance(part, str)][:1]
+    places = [str(part) for part in first["loc"][:1] if isinstance(part, int)]
+    about = [str(first.get("ctx", {}).get("field"))] if first["type"] == "field" else []
+    field = ".".join([*([within] if within else []), *places, *(names or about)]) or None
     raised = TooLarge if first["type"] in ("string_too_long", "too_long") else InvalidInput
     return raised(_plain(first), field=field)
 
@@ -172,6 +192,8 @@ def _plain(error: ErrorDetails) -> str:
             return "is required"
         case "extra_forbidden":
             return "is not a known field"
+        case "field":
+            return str(context.get("message"))
         case "value_error":
             return str(context.get("error", "is not valid"))
         case "string_type":
