@@ -10,7 +10,7 @@ run: $(STAMP)            ## the worked correction, step by step, on an embedded 
 	@$(BIN)/muniment demo
 
 test: $(STAMP)           ## the whole suite
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n 2
 
 check: $(STAMP)          ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

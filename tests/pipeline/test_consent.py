@@ -51,7 +51,7 @@ def test_a_revocation_is_a_record_of_its_own_and_revoked_at_is_derived_from_it(
     other = people.person("paul", "privacy_officer")
     revoked = fabric.consent.revoke(other, first.consent_id, evidence_refs=["letter:7"])
     assert (revoked.consent_id, revoked.state, revoked.revoked_at) == (first.consent_id, "revoked", clock.now)
-    same = {"state", "superseded_by", "revoked_at"}
+    same = {"state", "superseded_by", "superseded_from", "revoked_at"}
     assert revoked.model_dump(exclude=same) == first.model_dump(exclude=same), "the grant itself never changed"
     grant, revocation = fabric.consent.list(people.auditor, subject=SUBJECT)
     assert grant == revoked

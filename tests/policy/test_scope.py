@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from muniment.model.candidate import Scope
 from muniment.model.fields import Tier
-from muniment.policy.scope import intent_under, intents_seen_by, overlap, qualifiers_agree
+from muniment.policy.scope import intent_under, intents_seen_by, overlap
 
 TIERS: tuple[Tier, ...] = ("working", "episodic", "semantic", "durable")
 RUN_INTENTS = (None, "m", "mm", "m.n", "m.nn", "m.n.o", "q", "q.r")
@@ -158,10 +158,3 @@ def test_the_intents_a_run_sees_are_unscoped_its_own_and_every_one_above_it() ->
 def test_recalls_list_of_intents_agrees_with_the_rule(run: str | None, scope: str | None) -> None:
     listed = (scope or "") in intents_seen_by(run)
     assert listed == (scope is None or intent_under(run, scope))
-
-
-@pytest.mark.rule("REC-1", "CTR-5")
-def test_qualifiers_agree_unless_one_name_has_two_values() -> None:
-    assert qualifiers_agree({}, {"region": "de"})
-    assert qualifiers_agree({"region": "de"}, {"region": "de", "plan": "pro"})
-    assert not qualifiers_agree({"region": "de", "plan": "pro"}, {"region": "fr", "plan": "pro"})

@@ -211,7 +211,7 @@ async def promotion(
     verdict: dict[str, Any] = {"by": by, "by_kind": by_kind, "pack": pack.ref, "note": note}
     await promote.lock(tx, proposal.candidate)
     ground = await promote.examine(tx, desk.vault, proposal, proposal.tier_target, pack, supersedes)
-    if ground.duplicate_of is not None and not ground.supersedes:
+    if ground.duplicate_of is not None:
         await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
         return
     if ground.contradicts:

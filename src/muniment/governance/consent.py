@@ -46,6 +46,9 @@ async def grant(tx: Transaction, vault: Vault, officer: Principal, given: Consen
         if earlier.purpose == given.purpose and policy.unbroken(earlier, given.valid_from or tx.now):
             root_id = earlier.root_id
     tick = await tx.tick()
+    if given.valid_until is not None and given.valid_until <= tick.at:
+        # The tenant's clock is ahead of the caller's.
+        raise InvalidInput("must lie in the future", field="valid_until")
     await _insert(
         tx,
         consent_id=consent_id,

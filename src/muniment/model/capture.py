@@ -41,6 +41,13 @@ _HAS_NOT: dict[_Shape, tuple[str, ...]] = {
 }
 
 
+_WHY_NOT: dict[_Shape, str] = {
+    "statement": "must be left out: a statement has text only",
+    "evidence_link": "must be left out: an evidence_link holds references only",
+    "typed": "",
+}
+
+
 class TypedFact(Artifact):
     """A typed candidate that a caller proposes directly (CAN-8)."""
 
@@ -58,7 +65,7 @@ class TypedFact(Artifact):
                 raise misses(field, f"is required for a {self.write_class}")
         for field in _HAS_NOT[self._shape]:
             if getattr(self, field) is not None:
-                raise misses(field, f"must be left out of a {self.write_class}")
+                raise misses(field, _WHY_NOT[self._shape])
         _limit("text", len((self.text or "").encode()), TEXT_LIMIT)
         _limit("value", len(to_json(self.value)), PAYLOAD_LIMIT)
         return self

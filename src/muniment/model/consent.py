@@ -45,5 +45,6 @@ class Consent(Artifact):
     supersedes: str | None = None
     root_id: str = Field(description="the first record of an unbroken chain of renewals")
     superseded_by: str | None = None
+    superseded_from: datetime | None = Field(default=None, description="a renewal may be made ahead of its time")
     revoked_at: datetime | None = None
     state: State = "active"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from muniment.model.fields import Artifact, Intent, Label, Name, Qualifiers, Source, TenantId, invalid
 
@@ -29,6 +29,13 @@ class Principal(_MadeByCallers):
     id: Name
     kind: Source
     roles: frozenset[Role] = frozenset()
+
+    @field_validator("id")
+    @classmethod
+    def _is_somebody(cls, value: str) -> str:
+        if value == "auto":
+            raise ValueError("is the name that policy's own verdicts carry")
+        return value
 
     if TYPE_CHECKING:
 

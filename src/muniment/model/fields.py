@@ -37,6 +37,7 @@ Tier = Literal["working", "episodic", "semantic", "durable"]
 _CONTROL_IN_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\ud800-\udfff]")
 _CONTROL_IN_NAME = re.compile("[\x00-\x1f\x7f\x80-\x9f\u2028\u2029\ud800-\udfff]")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_FIELD = re.compile(r"[a-z_]+")
 _INTENT = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(\.\*)?")
 
 
@@ -171,13 +172,20 @@ def build_many(models: TypeAdapter[list[_Model]], values: list[Mapping[str, Any]
 def invalid(error: ValidationError, *, within: str = "") -> InvalidInput:
     """The first error of a pydantic validation as ours: the field, and what was expected."""
     first = next(_by_weight(error.errors(include_url=False, include_context=True)))
-    # Only our own names and places in lists are told back: below a field the path may hold what the caller wrote.
-    names = [part for part in first["loc"] if isinstance(part, str)][:1]
-    places = [str(part) for part in first["loc"][:1] if isinstance(part, int)]
     about = [str(first.get("ctx", {}).get("field"))] if first["type"] == "field" else []
-    field = ".".join([*([within] if within else []), *places, *(names or about)]) or None
+    field = ".".join([*([within] if within else []), *_our_own(first["loc"]), *about]) or None
     raised = TooLarge if first["type"] in ("string_too_long", "too_long") else InvalidInput
     return raised(_plain(first), field=field)
+
+
+def _our_own(path: tuple[int | str, ...]) -> Iterator[str]:
+    """A path as far as it is made of our names and of places in lists; keys that the caller wrote are not told back."""
+    for part in path:
+        if isinstance(part, str) and not _FIELD.fullmatch(part):
+            return
+        yield str(part)
+        if part == "qualifiers":
+            return
 
 
 def _by_weight(errors: list[ErrorDetails]) -> Iterator[ErrorDetails]:

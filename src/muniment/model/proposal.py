@@ -17,6 +17,7 @@ from muniment.model.fields import (
     Source,
     Tier,
     WriteClass,
+    misses,
 )
 
 Status = Literal["pending", "held", "edited", "promoted", "duplicate", "rejected", "blocked", "withdrawn"]
@@ -138,7 +139,7 @@ class ProposalDocument(Artifact):
     @model_validator(mode="after")
     def _is_a_proposal(self) -> Self:
         if not self.proposal_id.startswith("mwp_"):
-            raise ValueError("proposal_id: expected an id that begins with mwp_")
+            raise misses("proposal_id", "expected an id that begins with mwp_")
         return self
 
 

@@ -53,7 +53,7 @@ async def next_batch(tx: Transaction, vault: Vault, count: int) -> Batch:
     if not rows:
         return Batch((), (), 0)
     waiting = [row for row in rows if not row["done"]]
-    keys = await vault.keys(tx, {row["holder"] for row in waiting})
+    keys = await vault.keys(tx, {row["holder"] for row in waiting}, skip_broken=True)
     captures: list[Capture] = []
     broken: list[str] = []
     for row in waiting:

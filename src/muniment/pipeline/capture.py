@@ -1,7 +1,7 @@
 """Stage 1, capture: everything that happens is written down, sealed, once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
@@ -89,10 +89,10 @@ async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prep
     """
     keys = await vault.keys(tx, set(prepared.holders), make=True)
     ids = make_ids("cap", len(prepared.items), tx.now)
-    known = await _claim(tx, prepared, ids, keys)
-    fresh = [place for place in range(len(ids)) if place not in known]
+    known, same = await _claim(tx, prepared, ids, keys)
+    fresh = [place for place in range(len(ids)) if place not in known and place not in same]
     if not fresh:
-        return [known[place] for place in range(len(ids))]
+        return [known[same.get(place, place)] for place in range(len(ids))]
     tick = await tx.tick()
     uniform, varying = _columns([prepared.items[place] for place in fresh], tick)
     await tx.insert_many(
@@ -109,7 +109,8 @@ async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prep
     )
     kinds = sorted({prepared.items[place].kind for place in fresh})
     tx.emit("memory.captured", author.id, first=ids[fresh[0]], last=ids[fresh[-1]], count=len(fresh), kinds=kinds)
-    return [known.get(place) or Receipt(ids[place], tick.seq, tick.at) for place in range(len(ids))]
+    written = known | {place: Receipt(ids[place], tick.seq, tick.at) for place in fresh}
+    return [written.get(place) or replace(written[same[place]], repeated=True) for place in range(len(ids))]
 
 
 def _columns(items: list[CaptureInput], tick: Tick) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
@@ -132,29 +133,34 @@ def _rows(
 
 async def _claim(
     tx: Transaction, prepared: Prepared, ids: list[str], keys: dict[str, SubjectKey]
-) -> dict[int, Receipt]:
-    """Claim the batch's idempotency keys; what was captured under one before is answered with its receipt."""
+) -> tuple[dict[int, Receipt], dict[int, int]]:
+    """Claim the batch's idempotency keys: what was captured under one before comes back with its receipt, and what
+    stands in the batch a second time with the place of the first."""
     uses: dict[str, tuple[int, bytes]] = {}
+    same: dict[int, int] = {}
     for place, item in enumerate(prepared.items):
         if item.idempotency_key is None:
             continue
-        if item.idempotency_key in uses:
-            raise InvalidInput("stands twice in this batch", field=prepared.named(place, "idempotency_key"))
-        whole = to_json(item.model_dump(exclude={"idempotency_key"}))
-        uses[item.idempotency_key] = (place, keys[item.holder].digest(whole))
+        digest = keys[item.holder].digest(to_json(item.model_dump(exclude={"idempotency_key"})))
+        first, said = uses.setdefault(item.idempotency_key, (place, digest))
+        if first != place:
+            _same_content(prepared, place, digest, said)
+            same[place] = first
     if not uses:
-        return {}
+        return {}, {}
     # Sorted, so that two batches with the same keys never wait for each other in a ring.
-    await tx.insert_many(
-        "capture.claim_keys", [(key, ids[place], digest) for key, (place, digest) in sorted(uses.items())]
-    )
+    claims = [(key, ids[place], digest) for key, (place, digest) in sorted(uses.items())]
+    await tx.insert_many("capture.claim_keys", claims)
     known: dict[int, Receipt] = {}
     for row in await tx.rows("capture.claimed_keys", keys=sorted(uses)):
         place, digest = uses[row["key"]]
-        if row["capture_id"] == ids[place]:
-            continue
-        if row["digest"] != digest:
-            field = prepared.named(place, "idempotency_key")
-            raise IdempotencyConflict("was used before with other content", field=field)
-        known[place] = Receipt(row["capture_id"], row["seq"], row["captured_at"], repeated=True)
-    return known
+        if row["capture_id"] != ids[place]:
+            _same_content(prepared, place, digest, row["digest"])
+            known[place] = Receipt(row["capture_id"], row["seq"], row["captured_at"], repeated=True)
+    return known, same
+
+
+def _same_content(prepared: Prepared, place: int, digest: bytes, said: bytes) -> None:
+    if digest != said:
+        field = prepared.named(place, "idempotency_key")
+        raise IdempotencyConflict("was used before with other content", field=field)

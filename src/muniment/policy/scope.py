@@ -25,6 +25,7 @@ def overlap(one: Scope, one_tier: Tier, other: Scope, other_tier: Tier) -> bool:
     """Whether some run could see both.
 
     A session limits only what is in the working tier, a workflow only what is episodic and belongs to no user.
+    Qualifiers keep nothing apart: a run that names none sees both.
     """
     if not _agree(one.user_id, other.user_id):
         return False
@@ -33,12 +34,7 @@ def overlap(one: Scope, one_tier: Tier, other: Scope, other_tier: Tier) -> bool:
     tenants_own = one.user_id is None and other.user_id is None
     if one_tier == other_tier == "episodic" and tenants_own and not _agree(one.workflow_id, other.workflow_id):
         return False
-    return _intents_meet(one.intent_id, other.intent_id) and qualifiers_agree(one.qualifiers, other.qualifiers)
-
-
-def qualifiers_agree(one: dict[str, str], other: dict[str, str]) -> bool:
-    """Whether no qualifier named in both has two values."""
-    return all(other.get(name, value) == value for name, value in one.items())
+    return _intents_meet(one.intent_id, other.intent_id)
 
 
 def _agree(one: str | None, other: str | None) -> bool:

@@ -151,6 +151,7 @@ def consent_of(row: Row, evidence_refs: tuple[str, ...] = ()) -> Consent:
         supersedes=row["supersedes"],
         root_id=row["root_id"],
         superseded_by=row["superseded_by"],
+        superseded_from=row["superseded_from"],
         revoked_at=row["revoked_at"],
     )
 

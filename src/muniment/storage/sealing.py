@@ -113,8 +113,10 @@ class Vault:
         wrapped = await self._master.wrap(tx.tenant_id, os.urandom(KEY_BYTES))
         await tx.do("tenant.add_key", wrapped=wrapped)
 
-    async def keys(self, tx: Transaction, holders: Iterable[str], *, make: bool = False) -> dict[str, SubjectKey]:
-        """The data keys of those holders; missing ones are made when asked, else left out.
+    async def keys(
+        self, tx: Transaction, holders: Iterable[str], *, make: bool = False, skip_broken: bool = False
+    ) -> dict[str, SubjectKey]:
+        """The data keys of those holders; missing ones are made when asked, else left out, broken ones too if told.
 
         Holders are created in sorted order, so that two writers never wait for each other in a ring.
         """
@@ -130,7 +132,11 @@ class Vault:
             found |= {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=missing)}
         opened: dict[str, SubjectKey] = {}
         for holder, row in found.items():
-            opened[holder] = await self.open_key(tx, holder, row["wrapped_key"], row["key_version"])
+            try:
+                opened[holder] = await self.open_key(tx, holder, row["wrapped_key"], row["key_version"])
+            except SealBroken:
+                if not skip_broken:
+                    raise
         return opened
 
     async def open_key(self, tx: Transaction, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:

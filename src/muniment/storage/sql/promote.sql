@@ -13,7 +13,7 @@ INSERT INTO promotion_locks (tenant_id, key) VALUES (:tenant_id, :key) ON CONFLI
 SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = ANY (:keys) ORDER BY key FOR UPDATE
 
 -- name: live_on_keys
--- Live memories on those keys; which of them overlap in scope, and what they say, is decided outside.
+-- Live memories on those keys, what an ended consent hides left out; which of them overlap in scope, and what they say, is decided outside.
 SELECT m.tenant_id, m.memory_id, m.candidate_id, m.proposal_id, m.verdict_id, m.capture_id, m.born_seq, m.promoted_at,
   nullif(m.expires_at, 'infinity') AS ends_at, m.class, m.entity, m.predicate, m.classification, m.sensitive, m.tier, m.priority,
   m.confidence, m.trust, m.holder, m.subject, m.user_id, m.session_id, m.workflow_id, m.intent_id, m.qualifiers, m.decision_key,
@@ -25,6 +25,15 @@ JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
 JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
 WHERE f.dead_seq IS NULL AND f.expires_at > :now
+  AND (f.consent_root IS NULL OR EXISTS (
+    SELECT FROM consents c
+    WHERE c.tenant_id = :tenant_id AND c.root_id = f.consent_root AND c.action = 'grant'
+      AND c.valid_from <= :now AND c.valid_until > :now
+      AND ('*' = ANY (c.predicates) OR f.predicate = ANY (c.predicates))
+      AND f.classification = ANY (c.labels)
+      AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id
+                      AND (n.action = 'revoke' OR n.valid_from <= :now))
+      AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = c.root_id AND r.action = 'revoke')))
 ORDER BY m.born_seq, m.memory_id
 
 -- name: insert

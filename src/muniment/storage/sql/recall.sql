@@ -2,22 +2,22 @@
 
 -- name: visible
 -- The ids to answer with: part 0 plain records, 1 those of low confidence, 2 the sides of open conflicts.
--- A correction takes the place of the best record on its key, ahead of it.
+-- A correction takes the place of the best record on its key, ahead of it. Narrowing (`wanted`) comes after the filters:
+-- it never takes one side out of a conflict. A consent holds until its renewal begins; a revocation ends the whole chain.
 WITH seen AS MATERIALIZED (
-  SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.class, s.entity, s.predicate
+  SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.class, s.entity, s.predicate,
+    s.tier = ANY (:tiers) AND s.class = ANY (:classes)
+      AND (:entities::text[] IS NULL OR coalesce(s.entity = ANY (:entities), false))
+      AND (:only::text[] IS NULL OR s.memory_id = ANY (:only)) AS wanted
   FROM memory_scope s
   WHERE s.tenant_id = :tenant_id
     AND s.user_id = ANY (:users)
-    AND (:only::text[] IS NULL OR s.memory_id = ANY (:only))
     AND s.dead_seq IS NULL
     AND s.expires_at > :now
     AND s.classification = ANY (:labels)
     AND s.intent_id = ANY (:intents)
     AND (s.tier <> 'working' OR s.session_id = :session_id)
     AND (s.tier <> 'episodic' OR s.user_id <> '' OR s.workflow_id = '' OR s.workflow_id = :workflow_id)
-    AND s.tier = ANY (:tiers)
-    AND s.class = ANY (:classes)
-    AND (:entities::text[] IS NULL OR s.entity = ANY (:entities))
     AND (s.qualifiers IS NULL OR (s.qualifiers || :qualifiers::jsonb) @> s.qualifiers)
     AND s.promoted_at >= CASE s.tier WHEN 'working' THEN coalesce(:fresh_working::timestamptz, '-infinity')
                                      WHEN 'episodic' THEN coalesce(:fresh_episodic::timestamptz, '-infinity')
@@ -29,12 +29,17 @@ WITH seen AS MATERIALIZED (
         AND c.valid_from <= :now AND c.valid_until > :now
         AND ('*' = ANY (c.predicates) OR s.predicate = ANY (c.predicates))
         AND s.classification = ANY (c.labels)
-        AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id)))
+        AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id
+                        AND (n.action = 'revoke' OR n.valid_from <= :now))
+        AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = c.root_id AND r.action = 'revoke')))
 ), conflicts AS MATERIALIZED (
   SELECT c.contradiction_id, c.existing, c.incoming
   FROM contradictions c
   WHERE c.tenant_id = :tenant_id
     AND c.existing IN (SELECT memory_id FROM seen) AND c.incoming IN (SELECT memory_id FROM seen)
+), chosen AS (
+  SELECT contradiction_id, existing, incoming FROM conflicts
+  WHERE existing IN (SELECT memory_id FROM seen WHERE wanted) OR incoming IN (SELECT memory_id FROM seen WHERE wanted)
 ), placed AS (
   SELECT s.memory_id, s.class = 'correction' AS correction, s.confidence < :confidence AS low,
     coalesce(best.priority, s.priority) AS priority, coalesce(best.born_seq, s.born_seq) AS born_seq
@@ -43,7 +48,7 @@ WITH seen AS MATERIALIZED (
     SELECT o.priority, o.born_seq FROM seen o
     WHERE s.class = 'correction' AND o.entity = s.entity AND o.predicate = s.predicate
     ORDER BY o.priority DESC, o.born_seq DESC LIMIT 1) best ON s.class = 'correction'
-  WHERE s.memory_id NOT IN (SELECT existing FROM conflicts UNION ALL SELECT incoming FROM conflicts)
+  WHERE s.wanted AND s.memory_id NOT IN (SELECT existing FROM conflicts UNION ALL SELECT incoming FROM conflicts)
 )
 (SELECT 0 AS part, memory_id, NULL AS contradiction_id, count(*) OVER () AS total
  FROM placed WHERE NOT low ORDER BY priority DESC, born_seq DESC, correction DESC, memory_id LIMIT :count)
@@ -52,7 +57,7 @@ UNION ALL
  FROM placed WHERE low ORDER BY priority DESC, born_seq DESC, correction DESC, memory_id LIMIT :count)
 UNION ALL
 (SELECT 2, side, contradiction_id, 0
- FROM conflicts, LATERAL (VALUES (existing), (incoming)) AS sides (side) ORDER BY contradiction_id, side)
+ FROM chosen, LATERAL (VALUES (existing), (incoming)) AS sides (side) ORDER BY contradiction_id, side)
 
 -- name: bodies
 -- The papers and the sealed content of the few that are returned.
