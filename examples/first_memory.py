@@ -1,9 +1,9 @@
 from muniment import Fabric, Principal, RunContext
 
 ACME, SUBJECT = "tenant_acme_prod", "customer:cust_8861"
-author = Principal(tenant_id=ACME, id="operator_a", kind="operator", roles=frozenset({"correction_writer"}))
-reviewer = Principal(tenant_id=ACME, id="operator_b", kind="operator", roles=frozenset({"reviewer"}))
-privacy = Principal(tenant_id=ACME, id="officer_c", kind="operator", roles=frozenset({"privacy_officer"}))
+author = Principal(tenant_id=ACME, id="operator_a", kind="operator", roles={"correction_writer"})
+reviewer = Principal(tenant_id=ACME, id="operator_b", kind="operator", roles={"reviewer"})
+privacy = Principal(tenant_id=ACME, id="officer_c", kind="operator", roles={"privacy_officer"})
 run = RunContext(
     tenant_id=ACME,
     run_id="run_1",
@@ -12,7 +12,7 @@ run = RunContext(
     agent_id="refund_bot",
     role="agent",
     intent_id="support.refund.execute",
-    classification_allowed=frozenset({"PII", "INTERNAL", "PUBLIC"}),
+    classification_allowed={"PII", "INTERNAL", "PUBLIC"},
 )
 
 with Fabric.open() as fabric:  # embedded, in ./.muniment; Fabric.open("postgresql://...") otherwise

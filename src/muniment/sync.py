@@ -21,7 +21,7 @@ from muniment.model.context import Asker, RunContext
 from muniment.model.contradiction import Contradiction
 from muniment.model.events import Event
 from muniment.model.fields import Tier, WriteClass
-from muniment.model.promoted import PromotedMemory, RetractionReason
+from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Proposal
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
@@ -251,7 +251,7 @@ class Fabric(_Blocking):
         """See `AsyncFabric.get`."""
         return self._wait(self._fabric.get, asker, memory_id)
 
-    def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> PromotedMemory:
+    def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
         """See `AsyncFabric.retract`."""
         return self._wait(self._fabric.retract, asker, memory_id, reason=reason)
 

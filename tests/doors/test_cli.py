@@ -83,7 +83,7 @@ def test_a_fact_goes_all_the_way_and_every_step_gives_one_json_document(desk: De
     papers = desk.json("trail", record["id"])
     assert papers["capture"]["content"]["text"] == text
     assert papers["proposals"][0]["verdicts"][0]["note"] == "seen"
-    assert desk.json("retract", record["id"], "--reason", "wrong", "--as", "bob")["retraction_reason"] == "wrong"
+    assert desk.json("retract", record["id"], "--reason", "wrong", "--as", "bob")["reason"] == "wrong"
     assert desk.recalled(*run_options) == []
     assert [one["type"] for one in desk.json("events", "--after", "1")][-1] == "memory.retracted"
     assert desk.json("queue") == []

@@ -148,7 +148,7 @@ def test_of_two_retractions_one_wins(fabric: Fabric, people: People, server: Tes
     with held(server, database, people.tenant_id) as gate:
         calls = Calls([lambda: fabric.retract(people.reviewer, memory_id, reason="wrong")] * 2)
         gate.until_waiting(2)
-    assert Counter(type(outcome).__name__ for outcome in calls.wait()) == {"PromotedMemory": 1, "Conflict": 1}
+    assert Counter(type(outcome).__name__ for outcome in calls.wait()) == {"Retraction": 1, "Conflict": 1}
 
 
 @pytest.mark.rule("PRO-5", "PRO-7")

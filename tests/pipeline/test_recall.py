@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muniment import Fabric, RunContext
-from muniment.errors import NotFound
+from muniment.errors import InvalidInput, NotFound
 from muniment.model.context import Asker
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People
@@ -198,6 +198,11 @@ def test_a_retracted_memory_is_gone_at_the_next_recall(fabric: Fabric, people: P
         ("about to expire", True),
         ("renewed", True),
         ("renewed ahead of time", True),
+        ("renewed ahead of time, to another predicate, and not begun", True),
+        ("renewed ahead of time, to another predicate, and begun", False),
+        ("renewed ahead of time and then revoked", False),
+        ("renewed ahead of time for another purpose and then revoked", False),
+        ("revoked by a clock that lags behind", False),
         ("renewed after a gap", False),
         ("renewed for another purpose", False),
         ("narrowed to its predicate", True),
@@ -233,6 +238,25 @@ def test_a_memory_is_seen_as_long_as_its_consent_lives_and_no_longer(
             clock.now = ends
         case "renewed ahead of time":
             granted(supersedes=first, valid_from=ends)
+        case "renewed ahead of time, to another predicate, and not begun":
+            granted(supersedes=first, valid_from=ends, predicates_allowed=["phone_number"])
+            clock.now = ends - MICROSECOND
+        case "renewed ahead of time, to another predicate, and begun":
+            granted(supersedes=first, valid_from=ends, predicates_allowed=["phone_number"])
+            clock.now = ends
+        case "renewed ahead of time and then revoked":
+            fabric.consent.revoke(officer, granted(supersedes=first, valid_from=ends))
+        case "renewed ahead of time for another purpose and then revoked":
+            # However it is done, what is active must have a way to be ended at once.
+            try:
+                later = granted(supersedes=first, valid_from=ends, purpose="marketing")
+            except InvalidInput:
+                fabric.consent.revoke(officer, first)
+            else:
+                fabric.consent.revoke(officer, later)
+        case "revoked by a clock that lags behind":
+            clock.advance(hours=-3)
+            fabric.consent.revoke(officer, first)
         case "renewed after a gap":
             clock.now = ends + MICROSECOND
             granted(supersedes=first)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from muniment import Fabric
+from muniment.errors import NotFound
 from muniment.model.context import Asker
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
@@ -121,6 +122,7 @@ def test_an_open_conflict_comes_as_one_set_apart_from_the_plain_records(fabric: 
     assert {record.id for record in conflict.records} == sides
     (opened,) = fabric.contradictions.list(people.reviewer)
     assert conflict.contradiction_ids == (opened.contradiction_id,)
+    assert {fabric.get(people.run(), side).memory_id for side in sides} == sides
     fabric.retract(people.reviewer, opened.existing, reason="wrong")
     settled = fabric.recall(people.run())
     assert settled.conflicts == ()
@@ -155,6 +157,8 @@ def test_where_a_run_may_see_one_side_only_that_side_is_a_plain_record(fabric: F
     assert [record.id for record in answer.records] == [internal]
     assert answer.conflicts == ()
     assert closed not in answer.model_dump_json()
+    with pytest.raises(NotFound):
+        fabric.get(people.run(classification_allowed={"INTERNAL"}), closed)
 
 
 @pytest.mark.rule("REC-4", "CTR-6", "REC-6")
@@ -165,7 +169,10 @@ def test_narrowing_never_turns_one_side_of_a_conflict_into_a_plain_record(
     side = promoted(fabric, people, "email")
     promoted(fabric, people, "phone", write_class="decision_outcome")
     assert len(fabric.recall(people.run()).conflicts) == 1
-    assert side not in {record.id for record in fabric.recall(people.run(), **narrowed).records}
+    answer = fabric.recall(people.run(), **narrowed)
+    assert side not in {record.id for record in answer.records}
+    assert [len(one.records) for one in answer.conflicts] == [2]
+    assert fabric.recall(people.run(), entities=["order:1"]).conflicts == ()
 
 
 @pytest.mark.rule("REC-4", "CTR-1", "REC-1")

@@ -193,7 +193,7 @@ class Machine(RuleBasedStateMachine):
         if new.label == "PII":
             assert stored.consent_id is not None and oracle.consents[stored.consent_id].live(now)
         for other in oracle.standing(now):
-            if other is old or (new.write_class == "correction" and at_odds(new, other)):
+            if other is old or (new.write_class == "correction" and new.key == other.key and meet(new, other)):
                 other.retracted = True
         oracle.memories[new.memory_id] = new
 

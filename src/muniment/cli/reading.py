@@ -120,5 +120,6 @@ def retract(
 ) -> None:
     """Withdraw a memory for good, with a reason; its row stays."""
     with call.open() as fabric:
-        memory = fabric.retract(call.principal("reviewer"), memory_id, reason=reason)
-    call.show(memory, lambda: views.memory(Screen(), memory))
+        gone = fabric.retract(call.principal("reviewer"), memory_id, reason=reason)
+    words = f"retracted {gone.memory_id}: {gone.reason}, by {gone.retracted_by}, number {gone.seq}"
+    call.show(gone, lambda: Screen().line(words))

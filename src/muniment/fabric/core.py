@@ -20,7 +20,7 @@ from muniment.model.capture import Capture, CaptureInput, Content
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.events import Event
 from muniment.model.fields import Artifact, Ceid, Name, Tier, WriteClass, build
-from muniment.model.promoted import PromotedMemory, RetractionReason
+from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Proposal
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
@@ -274,13 +274,12 @@ class AsyncFabric:
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await trail.memory(tx, self._desk.vault, memory_id)
 
-    async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> PromotedMemory:
+    async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
         """Withdraw a memory for good; the row stays. Raises `NotFound`, or `Conflict` the second time."""
         given = build(_Retraction, {"memory_id": memory_id, "reason": reason})
         principal = await self._desk.authorise(asker, "retract")
         async with self._desk.transaction(principal.tenant_id, "writer") as tx:
-            await promote.retract(tx, given.memory_id, by=principal.id, reason=given.reason)
-            return await trail.memory(tx, self._desk.vault, given.memory_id)
+            return await promote.retract(tx, given.memory_id, by=principal.id, reason=given.reason)
 
     async def trail(self, asker: Asker, memory_id: str) -> Trail:
         """From a memory back to its capture, with every verdict, and forward to the recalls that used it."""

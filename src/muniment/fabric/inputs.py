@@ -81,11 +81,11 @@ def capture_inputs(
     """Checked captures; what the run knows is filled in where the caller did not say otherwise."""
     given: list[Mapping[str, Any]] = []
     for place, item in enumerate(items):
-        where = f"{within}.{place}" if within else None
-        if not isinstance(item, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput("expected a mapping of fields", field=where)
+        # The exact type first: asking the abstract one takes longer than all else here.
+        if not (type(item) is dict or isinstance(item, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput("expected a mapping of fields", field=f"{within}.{place}" if within else None)
         if "fact" in item:
-            raise InvalidInput("is not a known field", field=f"{where}.fact" if where else "fact")
+            raise InvalidInput("is not a known field", field=f"{within}.{place}.fact" if within else "fact")
         given.append({**known, **item})
     if not within:
         return [build(CaptureInput, one) for one in given]

@@ -81,7 +81,8 @@ class AsyncQueue:
             if last is not None and not await review.load_many(tx, self._desk.vault, [last]):
                 raise NotFound("no such proposal", field="after")
             ids = await review.page(tx, write_class=kind, closed=all_, after=last, count=count)
-            return [loaded.proposal for loaded in await review.load_many(tx, self._desk.vault, ids)]
+            found = await review.load_many(tx, self._desk.vault, ids, skip_broken=True)
+            return [loaded.proposal for loaded in found]
 
     async def get(self, asker: Asker, proposal_id: str) -> Proposal:
         """One proposal with all its verdicts; raises `NotFound`."""
@@ -215,12 +216,11 @@ async def promotion(
         await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
         return
     if ground.contradicts:
-        unresolved = pack.memory_layer.contradiction.unresolved
-        if principal is None or unresolved == "hold":
-            await review.decide(tx, loaded, "hold", **verdict, reason="contradiction")
-            return
-        if unresolved == "block":
-            await review.decide(tx, loaded, "block", **verdict, reason="contradiction")
+        unresolved = "hold" if principal is None else pack.memory_layer.contradiction.unresolved
+        if unresolved != "mark_both":
+            await review.decide(tx, loaded, unresolved, **verdict, reason="contradiction")
+            against = [memory.memory_id for memory in ground.contradicts]
+            tx.emit("memory.contradiction", by, proposal_id=proposal.proposal_id, existing=against)
             return
     capture = await _capture_of(desk, tx, loaded)
     verdict_id = await review.decide(

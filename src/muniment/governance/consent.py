@@ -45,6 +45,12 @@ async def grant(tx: Transaction, vault: Vault, officer: Principal, given: Consen
             raise ConsentChanged("was superseded or revoked before", field="supersedes")
         if earlier.purpose == given.purpose and policy.unbroken(earlier, given.valid_from or tx.now):
             root_id = earlier.root_id
+        elif given.valid_from is not None and given.valid_from > tx.now:
+            # The earlier one would go on until then, and no revocation could reach it.
+            raise InvalidInput(
+                "a consent that begins later must continue the one it supersedes: same purpose, no gap",
+                field="valid_from",
+            )
     tick = await tx.tick()
     if given.valid_until is not None and given.valid_until <= tick.at:
         # The tenant's clock is ahead of the caller's.

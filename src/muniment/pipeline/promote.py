@@ -10,18 +10,18 @@ from dataclasses import dataclass
 import psycopg
 from psycopg.types.json import Jsonb
 
-from muniment.errors import Conflict, NotFound, NotPromotable
+from muniment.errors import Conflict, NotFound, NotPromotable, SealBroken
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, holder_of
 from muniment.model.consent import Consent
 from muniment.model.fields import Source, Tier
 from muniment.model.ids import make_id, make_ids
-from muniment.model.promoted import PromotedMemory, RetractionReason
+from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Proposal
 from muniment.pack import Pack
 from muniment.policy import consent as consent_policy
 from muniment.policy import routing
-from muniment.policy.contradiction import contradicted, repeated
+from muniment.policy.contradiction import contradicted, repeated, saying_the_same
 from muniment.storage.rows import consent_of, fact_content, memory_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Transaction
@@ -77,7 +77,9 @@ async def examine(
     same = repeated(candidate, tier, neighbours)
     replaced: list[PromotedMemory] = []
     if candidate.write_class == "correction":
-        replaced = [m for m in sorted(against, key=lambda m: m.memory_id) if await _lock_live(tx, m.memory_id)]
+        # Also what said the same before: from now on it has a correction's protection.
+        others = [*against, *(m for m in saying_the_same(candidate, tier, neighbours) if m not in same)]
+        replaced = [m for m in sorted(others, key=lambda m: m.memory_id) if await _lock_live(tx, m.memory_id)]
     if supersedes is not None and all(memory.memory_id != supersedes for memory in replaced):
         replaced.append(await _superseded(tx, vault, supersedes, candidate))
     gone = {memory.memory_id for memory in replaced}
@@ -194,7 +196,7 @@ async def insert(
 
 async def retract(
     tx: Transaction, memory_id: str, *, by: str, reason: RetractionReason, superseded_by: str | None = None
-) -> None:
+) -> Retraction:
     """Withdraw a memory, once; raises `NotFound`, or `Conflict` when it was withdrawn before."""
     if superseded_by is None:
         found = await tx.row("promote.live", memory_id=memory_id)
@@ -220,6 +222,14 @@ async def retract(
         raise Conflict("was retracted before", field="memory_id") from error
     await tx.do("promote.bury", memory_id=memory_id, seq=tick.seq)
     tx.emit("memory.retracted", by, memory_id=memory_id, reason=reason, superseded_by=superseded_by)
+    return Retraction(
+        memory_id=memory_id,
+        seq=tick.seq,
+        retracted_at=tick.at,
+        retracted_by=by,
+        reason=reason,
+        superseded_by=superseded_by,
+    )
 
 
 async def live_neighbours(tx: Transaction, vault: Vault, candidates: Sequence[Candidate]) -> list[PromotedMemory]:
@@ -230,8 +240,11 @@ async def live_neighbours(tx: Transaction, vault: Vault, candidates: Sequence[Ca
     rows = await tx.rows("promote.live_on_keys", entities=[k[0] for k in keys], predicates=[k[1] for k in keys])
     memories: list[PromotedMemory] = []
     for row in rows:
-        key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
-        memories.append(memory_of(row, key.open("memory_bodies.content", row["memory_id"], row["content"])))
+        try:
+            key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+            memories.append(memory_of(row, key.open("memory_bodies.content", row["memory_id"], row["content"])))
+        except SealBroken:
+            continue  # Nobody can read it: it says nothing that could be contradicted or repeated.
     return memories
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
+from muniment.errors import SealBroken
 from muniment.model.context import RunContext
 from muniment.model.ids import make_id
 from muniment.model.recall import ConflictSet, Provenance, Recall, Record
@@ -55,19 +56,22 @@ async def recall(tx: Transaction, vault: Vault, run: RunContext, view: View, pac
             },
         ),
     )
-    records = {row["memory_id"]: _record(row, keys) for row in bodies if keys is not None}
+    records = {row["memory_id"]: record for row in bodies if (record := _record(row, keys)) is not None}
     return Recall(
         recall_id=recall_id,
         at=tx.now,
         seq=recorded[0]["seq"],
         pack=pack.ref,
-        records=tuple(records[memory_id] for memory_id in plain),
-        low_confidence=tuple(records[memory_id] for memory_id in low),
+        records=tuple(records[memory_id] for memory_id in plain if memory_id in records),
+        low_confidence=tuple(records[memory_id] for memory_id in low if memory_id in records),
         conflicts=tuple(
-            ConflictSet(contradiction_ids=tuple(ids), records=tuple(records[member] for member in members))
+            ConflictSet(
+                contradiction_ids=tuple(ids), records=tuple(records[member] for member in members if member in records)
+            )
             for ids, members in kept_sets
         ),
         omitted=omitted,
+        degraded=() if len(records) == len(wanted) else ("seal_broken",),
     )
 
 
@@ -99,9 +103,14 @@ def filters(view: View, pack: Pack, request: Request) -> dict[str, Any]:
     }
 
 
-def _record(row: Row, keys: TenantKeys) -> Record:
-    key = keys.subject(row["holder"], row["wrapped_key"], row["key_version"])
-    fact = from_json(key.open("memory_bodies.content", row["memory_id"], row["content"]))
+def _record(row: Row, keys: TenantKeys | None) -> Record | None:
+    """The record, or None if its content does not open: one that was tampered with must not silence all others."""
+    try:
+        assert keys is not None
+        key = keys.subject(row["holder"], row["wrapped_key"], row["key_version"])
+        fact = from_json(key.open("memory_bodies.content", row["memory_id"], row["content"]))
+    except SealBroken:
+        return None
     return Record(
         id=row["memory_id"],
         text=fact["text"],

@@ -7,13 +7,13 @@ from typing import Any
 import psycopg
 from pydantic_core import to_json
 
-from muniment.errors import AlreadyDecided, NotFound
+from muniment.errors import AlreadyDecided, NotFound, SealBroken
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
 from muniment.model.promoted import PromotedMemory
-from muniment.model.proposal import FINAL, Action, Proposal, Verdict
+from muniment.model.proposal import FINAL, Action, Proposal
 from muniment.pack import Pack
 from muniment.policy import approval, routing
 from muniment.policy.contradiction import contradicted, repeated
@@ -134,24 +134,33 @@ async def load(
     return found[0]
 
 
-async def load_many(tx: Transaction, vault: Vault, proposal_ids: Sequence[str]) -> list[Loaded]:
-    """Those proposals, opened, in the order asked for; ids that are not there are left out."""
+async def load_many(
+    tx: Transaction, vault: Vault, proposal_ids: Sequence[str], *, skip_broken: bool = False
+) -> list[Loaded]:
+    """Those proposals, opened, in the order asked for; ids that are not there are left out, broken ones if told."""
     rows = {row["proposal_id"]: row for row in await tx.rows("review.some", proposal_ids=list(proposal_ids))}
-    verdict_rows = await tx.rows("review.verdicts", proposal_ids=list(rows))
-    keys = await vault.keys(tx, {row["holder"] for row in rows.values()})
-    verdicts: dict[str, list[Verdict]] = {}
-    for row in verdict_rows:
-        remark = row["remark"]
-        if remark is not None:
-            remark = keys[row["holder"]].open("verdicts.remark", row["verdict_id"], remark)
-        verdicts.setdefault(row["proposal_id"], []).append(verdict_of(row, remark))
+    verdict_rows: dict[str, list[Row]] = {}
+    for row in await tx.rows("review.verdicts", proposal_ids=list(rows)):
+        verdict_rows.setdefault(row["proposal_id"], []).append(row)
+    keys = await vault.keys(tx, {row["holder"] for row in rows.values()}, skip_broken=skip_broken)
     loaded: list[Loaded] = []
-    for proposal_id in proposal_ids:
-        if (row := rows.get(proposal_id)) is not None:
-            key = keys[row["holder"]]
-            candidate = candidate_of(row, key.open("candidates.content", row["candidate_id"], row["content"]))
-            loaded.append(Loaded(proposal_of(row, candidate, tuple(verdicts.get(proposal_id, ()))), row, key))
+    for row in (rows[proposal_id] for proposal_id in proposal_ids if proposal_id in rows):
+        try:
+            if (key := keys.get(row["holder"])) is not None:
+                loaded.append(_opened(row, verdict_rows.get(row["proposal_id"], []), key))
+        except SealBroken:
+            if not skip_broken:
+                raise
     return loaded
+
+
+def _opened(row: Row, verdict_rows: list[Row], key: SubjectKey) -> Loaded:
+    candidate = candidate_of(row, key.open("candidates.content", row["candidate_id"], row["content"]))
+    verdicts = [
+        verdict_of(one, key.open("verdicts.remark", one["verdict_id"], one["remark"]) if one["remark"] else None)
+        for one in verdict_rows
+    ]
+    return Loaded(proposal_of(row, candidate, tuple(verdicts)), row, key)
 
 
 async def page(

@@ -33,10 +33,18 @@ def contradicted(
     return [memory for memory in on_same_key(candidate, tier, memories) if normal(memory.value) != said]
 
 
-def repeated(candidate: Candidate, tier: Tier, memories: Iterable[PromotedMemory]) -> list[PromotedMemory]:
-    """Those that say the very same on the same key (REV-7)."""
+def saying_the_same(candidate: Candidate, tier: Tier, memories: Iterable[PromotedMemory]) -> list[PromotedMemory]:
+    """Those with the very same value on the same key."""
     said = normal(candidate.value)
     return [memory for memory in on_same_key(candidate, tier, memories) if normal(memory.value) == said]
+
+
+def repeated(candidate: Candidate, tier: Tier, memories: Iterable[PromotedMemory]) -> list[PromotedMemory]:
+    """Those of which it is a duplicate (REV-7): a correction repeats only a correction."""
+    alike = saying_the_same(candidate, tier, memories)
+    if candidate.write_class == "correction":
+        return [memory for memory in alike if memory.write_class == "correction"]
+    return alike
 
 
 def normal(value: Any) -> bytes:

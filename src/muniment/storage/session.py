@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Literal, LiteralString, cast
 
 import psycopg
+from anyio import CancelScope
 from psycopg import AsyncConnection, AsyncRawCursor, sql
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
@@ -195,11 +196,16 @@ class Storage:
                 transaction = Transaction(tenant_id, task, now, connection)
                 yield transaction
                 await transaction.complete()
-            except BaseException:
+            except Exception:
                 await _roll_back(connection)
                 raise
+            except BaseException:
+                # Cancelled somewhere inside: what state the connection is in is not worth asking.
+                connection.pgconn.finish()
+                raise
             finally:
-                await pool.putconn(connection)
+                with CancelScope(shield=True):
+                    await pool.putconn(connection)
 
     async def _begin(
         self, pool: AsyncConnectionPool[AsyncConnection[Row]], tenant_id: str, task: Task
@@ -210,13 +216,12 @@ class Storage:
             connection = await pool.getconn()
             try:
                 await connection.execute(cast("LiteralString", opening))
-            except psycopg.OperationalError:
-                await connection.close()
-                await pool.putconn(connection)
-            except BaseException:
-                await connection.close()
-                await pool.putconn(connection)
-                raise
+            except BaseException as error:
+                connection.pgconn.finish()
+                with CancelScope(shield=True):
+                    await pool.putconn(connection)
+                if not isinstance(error, psycopg.OperationalError):
+                    raise
             else:
                 return connection
         raise StorageUnavailable("the database does not answer")
