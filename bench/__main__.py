@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import capture, first_start, recall
+from bench import capture, first_start, neighbours, recall
 from bench.measure import Figure
 from muniment.testing import TestServer
 
@@ -14,7 +14,7 @@ REPORT = Path(__file__).parent / "RESULTS.md"
 
 
 def main() -> int:
-    names = set(sys.argv[1:]) or {"first_start", "capture", "recall"}
+    names = set(sys.argv[1:]) or {"first_start", "capture", "recall", "neighbours"}
     figures: list[Figure] = []
     if "first_start" in names:
         figures += asyncio.run(first_start.run())
@@ -23,6 +23,8 @@ def main() -> int:
             figures += asyncio.run(capture.run(server))
         if "recall" in names:
             figures += asyncio.run(recall.run(server))
+        if "neighbours" in names:
+            figures += asyncio.run(neighbours.run(server))
     table = report(figures)
     print(table)
     if not sys.argv[1:]:

@@ -13,7 +13,7 @@ BATCH = 1000
 BAR = 0.4
 
 
-def batch(round_: int, people: People) -> list[dict[str, Any]]:
+def batch(round_: int) -> list[dict[str, Any]]:
     """A thousand captures about a hundred subjects, as an agent's run writes them."""
     return [
         {
@@ -32,8 +32,7 @@ def batch(round_: int, people: People) -> list[dict[str, Any]]:
 async def run(server: TestServer) -> list[Figure]:
     """Both in turns in one database; rows a second of ours over rows a second of COPY."""
     database = server.clone()
-    people = People("bench")
-    agent: RunContext = people.run(None, session_id="sess_1", intent_id="support.orders")
+    agent: RunContext = People("bench").run(None, session_id="sess_1", intent_id="support.orders")
     with server.connect(database) as owner:
         owner.execute("CREATE TABLE bare (LIKE captures INCLUDING ALL) PARTITION BY HASH (tenant_id)")
         for n in range(8):
@@ -41,9 +40,10 @@ async def run(server: TestServer) -> list[Figure]:
         owner.execute("GRANT ALL ON bare TO muniment_writer")
     bare = await psycopg.AsyncConnection.connect(server.task_url(database, "writer"), autocommit=False)
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
+        batches = [batch(round_) for round_ in range(35)]
 
         async def ours(round_: int) -> None:
-            await fabric.capture_many(agent, batch(round_, people))
+            await fabric.capture_many(agent, batches[round_])
 
         # The very rows that ours sealed, read back beforehand, under other ids.
         await ours(0)

@@ -16,6 +16,7 @@ from muniment.model.ids import make_id
 from muniment.pack import builtin_pack
 from muniment.pipeline.recall import Request, filters
 from muniment.policy.visibility import view_of
+from muniment.storage.address import Address
 from muniment.storage.statements import statement
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -36,9 +37,9 @@ async def run(server: TestServer) -> list[Figure]:
         for _ in range(3000)
     ]
     pack = builtin_pack()
-    bare = await psycopg.AsyncConnection.connect(
-        server.task_url(database, "recall"), autocommit=True, row_factory=dict_row
-    )
+    # The same login with the same settings as ours: neither waits for the disk.
+    login = Address.parse(server.url(database), None).for_task("recall")
+    bare = await psycopg.AsyncConnection.connect(login, autocommit=True, row_factory=dict_row)
 
     async def statements(round_: int) -> int:
         """Just the SQL: begin, the filters, the bodies, the record, commit. Nothing is checked, opened or built."""

@@ -4,13 +4,23 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, Unpack
 
+from anyio import Semaphore
+from anyio.lowlevel import checkpoint
+
 from muniment.errors import InvalidInput, NotFound
 from muniment.fabric import checks
 from muniment.fabric.checks import page_size, whole_number
 from muniment.fabric.connect import Opened, connect
 from muniment.fabric.desk import Desk
 from muniment.fabric.groups import AsyncConsents, AsyncContradictions, AsyncPacks
-from muniment.fabric.inputs import CaptureFields, ProposeFields, capture_inputs, proposal_input, run_fields
+from muniment.fabric.inputs import (
+    CaptureFields,
+    ProposeFields,
+    capture_input,
+    capture_inputs,
+    proposal_input,
+    run_fields,
+)
 from muniment.fabric.queue import AsyncQueue, promotion
 from muniment.fabric.settings import Clock, Settings
 from muniment.governance import consent as ledger
@@ -34,6 +44,7 @@ from muniment.storage.master import MasterKeys
 from muniment.storage.session import Transaction
 
 BATCH_LIMIT = 10_000
+SLICE = 100
 CONSOLIDATE_AT_ONCE = 200
 
 Progress = Callable[[Consolidation], None]
@@ -57,6 +68,8 @@ class AsyncFabric:
         self._settings = settings
         self._master_keys = master_keys
         self._opened: Opened | None = None
+        # Checking a batch is all computing: one at a time, in slices, so that nobody else's call waits for many.
+        self._checking = Semaphore(1)
 
     @classmethod
     def open(
@@ -122,22 +135,30 @@ class AsyncFabric:
 
     async def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
         """Write down one thing that happened. Once this returns it is committed."""
-        return (await self._capture(asker, capture_inputs(run_fields(asker), [fields])))[0]
+        item = capture_input(run_fields(asker), fields)
+        author = await self._desk.authorise(asker, "capture")
+        prepared = captures.Prepared(await self._desk.pack_for(asker), self._desk.now())
+        prepared.add([item])
+        return (await self._write(author, prepared))[0]
 
     async def capture_many(self, asker: Asker, items: Sequence[Mapping[str, Any]]) -> list[Receipt]:
         """Write down many, all or none, in one transaction; receipts come in the same order."""
         if not isinstance(items, Sequence) or isinstance(items, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput("expected a list of captures", field="captures")
         whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
-        return await self._capture(asker, capture_inputs(run_fields(asker), items, within="captures"), batch=True)
-
-    async def _capture(self, asker: Asker, items: list[CaptureInput], *, batch: bool = False) -> list[Receipt]:
         author = await self._desk.authorise(asker, "capture")
-        pack = await self._desk.pack_for(asker)
-        prepared = captures.prepare(items, pack, self._desk.now(), batch=batch)
+        prepared = captures.Prepared(await self._desk.pack_for(asker), self._desk.now(), batch=True)
+        known = run_fields(asker)
+        async with self._checking:
+            for first in range(0, len(items), SLICE):
+                prepared.add(capture_inputs(known, items[first : first + SLICE], within="captures", first=first))
+                await checkpoint()
+        return await self._write(author, prepared)
+
+    async def _write(self, author: Principal, prepared: captures.Prepared) -> list[Receipt]:
         await self._desk.open_tenant(author.tenant_id)
         async with self._desk.transaction(author.tenant_id, "writer") as tx:
-            return await captures.write(tx, self._desk.vault, author, prepared, pack)
+            return await captures.write(tx, self._desk.vault, author, prepared)
 
     async def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Proposal | Refusal:
         """Propose a typed fact: it is captured, passes the gates and enters the queue, in one transaction.
@@ -148,10 +169,11 @@ class AsyncFabric:
         assert item.fact is not None
         author = await self._desk.authorise(asker, "correct" if item.fact.write_class == "correction" else "propose")
         pack = await self._desk.pack_for(asker)
-        prepared = captures.prepare([item], pack, self._desk.now())
+        prepared = captures.Prepared(pack, self._desk.now())
+        prepared.add([item])
         await self._desk.open_tenant(author.tenant_id)
         async with self._desk.transaction(author.tenant_id, "writer") as tx:
-            (receipt,) = await captures.write(tx, self._desk.vault, author, prepared, pack)
+            (receipt,) = await captures.write(tx, self._desk.vault, author, prepared)
             if receipt.repeated:
                 return await self._proposed_before(tx, receipt.capture_id)
             capture = _as_captured(item, author, receipt, pack)

@@ -75,21 +75,36 @@ def run_fields(asker: Asker) -> dict[str, Any]:
     return {name: getattr(asker, name) for name in _FROM_RUN}
 
 
+def capture_input(known: dict[str, Any], fields: Mapping[str, Any]) -> CaptureInput:
+    """A checked capture; what the run knows is filled in where the caller did not say otherwise."""
+    return build(CaptureInput, _filled(known, fields))
+
+
 def capture_inputs(
-    known: dict[str, Any], items: Sequence[Mapping[str, Any]], *, within: str = ""
+    known: dict[str, Any], items: Sequence[Mapping[str, Any]], *, within: str, first: int
 ) -> list[CaptureInput]:
-    """Checked captures; what the run knows is filled in where the caller did not say otherwise."""
-    given: list[Mapping[str, Any]] = []
-    for place, item in enumerate(items):
-        # The exact type first: asking the abstract one takes longer than all else here.
-        if not (type(item) is dict or isinstance(item, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput("expected a mapping of fields", field=f"{within}.{place}" if within else None)
-        if "fact" in item:
-            raise InvalidInput("is not a known field", field=f"{within}.{place}.fact" if within else "fact")
-        given.append({**known, **item})
-    if not within:
-        return [build(CaptureInput, one) for one in given]
-    return build_many(_CAPTURES, given, within=within)
+    """Many checked captures; an error names the item, counted from `first`."""
+    if all(type(item) is dict and "fact" not in item for item in items):
+        given: list[Mapping[str, Any]] = [{**known, **item} for item in items]
+    else:
+        given = [_named(known, item, f"{within}.{place}") for place, item in enumerate(items, first)]
+    return build_many(_CAPTURES, given, within=within, first=first)
+
+
+def _named(known: dict[str, Any], fields: Mapping[str, Any], place: str) -> dict[str, Any]:
+    try:
+        return _filled(known, fields)
+    except InvalidInput as error:
+        error.field = f"{place}.{error.field}" if error.field else place
+        raise
+
+
+def _filled(known: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(fields, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput("expected a mapping of fields")
+    if "fact" in fields:
+        raise InvalidInput("is not a known field", field="fact")
+    return {**known, **fields}
 
 
 def proposal_input(known: dict[str, Any], fields: Mapping[str, Any]) -> CaptureInput:

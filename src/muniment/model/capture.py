@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import to_json
 
-from muniment.errors import TooLarge
+from muniment.errors import InvalidInput, TooLarge
 from muniment.model.fields import (
     PAYLOAD_LIMIT,
     TEXT_LIMIT,
@@ -100,19 +100,15 @@ class CaptureInput(Artifact):
     observed_at: Instant | None = None
     idempotency_key: Name | None = None
 
-    @model_validator(mode="after")
-    def _has_content(self) -> Self:
-        if self.text is None and self.payload is None and self.fact is None:
-            raise misses("text", "give text, a payload, or both")
-        return self
-
     @property
     def holder(self) -> str:
         """Whose data key seals it: the subject's, else the user's, else the tenant's own."""
         return holder_of(self.subject, self.user_id)
 
     def content(self) -> bytes:
-        """What is sealed, as canonical bytes; raises `TooLarge` past the limits."""
+        """What is sealed, as canonical bytes; raises `InvalidInput` if there is nothing, `TooLarge` past the limits."""
+        if self.text is None and self.payload is None and self.fact is None:
+            raise InvalidInput("give text, a payload, or both", field="text")
         if self.text is not None and len(self.text) * 4 > TEXT_LIMIT:
             _limit("text", len(self.text.encode()), TEXT_LIMIT)
         whole: dict[str, Any] = {}

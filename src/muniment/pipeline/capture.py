@@ -1,8 +1,9 @@
 """Stage 1, capture: everything that happens is written down, sealed, once."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -47,43 +48,42 @@ class Receipt:
     repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Prepared:
-    """A checked batch: each item with the bytes that will be sealed."""
+    """Checked captures, each with the bytes that will be sealed and the holder of the key they are sealed with."""
 
-    items: Sequence[CaptureInput]
-    contents: Sequence[bytes]
-    holders: Sequence[str]
-    batch: bool
+    pack: Pack
+    now: datetime
+    batch: bool = False
+    items: list[CaptureInput] = field(default_factory=list)
+    contents: list[bytes] = field(default_factory=list)
+    holders: list[str] = field(default_factory=list)
 
-    def named(self, place: int, field: str | None) -> str | None:
+    def named(self, place: int, name: str | None) -> str | None:
         """A field of one item as the caller knows it."""
-        return f"captures.{place}.{field}" if self.batch else field
+        return f"captures.{place}.{name}" if self.batch else name
+
+    def add(self, items: Sequence[CaptureInput]) -> None:
+        """Check what needs the pack and the time; raises `InvalidInput` naming the field, and the item in a batch."""
+        latest, labels = self.now + CLOCK_TOLERANCE, self.pack.labels
+        for item in items:
+            try:
+                if item.classification not in labels:
+                    raise UnknownLabel(
+                        f"the pack {self.pack.ref} declares no label {item.classification}; it has {', '.join(labels)}",
+                        field="classification",
+                    )
+                if item.observed_at is not None and item.observed_at > latest:
+                    raise InvalidInput("lies more than 5 minutes in the future", field="observed_at")
+                self.contents.append(item.content())
+            except InvalidInput as error:
+                error.field = self.named(len(self.contents), error.field)
+                raise
+        self.items.extend(items)
+        self.holders.extend([item.holder for item in items])
 
 
-def prepare(items: Sequence[CaptureInput], pack: Pack, now: datetime, *, batch: bool = False) -> Prepared:
-    """Check what needs the pack and the time; raises `InvalidInput` naming the field, and the item in a batch."""
-    latest = now + CLOCK_TOLERANCE
-    labels = set(pack.labels)
-    contents: list[bytes] = []
-    prepared = Prepared(items, contents, [item.holder for item in items], batch)
-    for place, item in enumerate(items):
-        try:
-            if item.classification not in labels:
-                raise UnknownLabel(
-                    f"the pack {pack.ref} declares no label {item.classification}; it has {', '.join(pack.labels)}",
-                    field="classification",
-                )
-            if item.observed_at is not None and item.observed_at > latest:
-                raise InvalidInput("lies more than 5 minutes in the future", field="observed_at")
-            contents.append(item.content())
-        except InvalidInput as error:
-            error.field = prepared.named(place, error.field)
-            raise
-    return prepared
-
-
-async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prepared, pack: Pack) -> list[Receipt]:
+async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prepared) -> list[Receipt]:
     """Write the batch, all or none, and give a receipt for each item in order.
 
     Raises `IdempotencyConflict` when a key was used before with other content.
@@ -105,8 +105,8 @@ async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prep
         at=tick.at,
         author=author.id,
         source=author.kind,
-        pack=pack.ref,
-        ontology_version=pack.meta.ontology_version,
+        pack=prepared.pack.ref,
+        ontology_version=prepared.pack.meta.ontology_version,
     )
     kinds = sorted({prepared.items[place].kind for place in fresh})
     tx.emit("memory.captured", author.id, first=ids[fresh[0]], last=ids[fresh[-1]], count=len(fresh), kinds=kinds)
@@ -128,10 +128,11 @@ def _columns(items: list[CaptureInput], tick: Tick) -> tuple[dict[str, Any], dic
 def _rows(
     prepared: Prepared, fresh: list[int], ids: list[str], keys: dict[str, SubjectKey], varying: list[Sequence[Any]]
 ) -> Iterator[tuple[Any, ...]]:
-    for row, place in enumerate(fresh):
+    others: Iterable[tuple[Any, ...]] = zip(*varying, strict=True) if varying else repeat(())
+    for place, rest in zip(fresh, others, strict=False):
         capture_id, holder = ids[place], prepared.holders[place]
         content = keys[holder].seal("captures.content", capture_id, prepared.contents[place])
-        yield (capture_id, holder, content, *[column[row] for column in varying])
+        yield (capture_id, holder, content, *rest)
 
 
 async def _claim(
@@ -165,5 +166,5 @@ async def _claim(
 
 def _same_content(prepared: Prepared, place: int, digest: bytes, said: bytes) -> None:
     if digest != said:
-        field = prepared.named(place, "idempotency_key")
-        raise IdempotencyConflict("was used before with other content", field=field)
+        name = prepared.named(place, "idempotency_key")
+        raise IdempotencyConflict("was used before with other content", field=name)
