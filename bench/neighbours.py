@@ -13,10 +13,11 @@ from muniment.testing.database import MASTER_KEYS
 
 BAR = 3.0
 BUSY = 24
+BATCH = 1000
 
 
 async def run(server: TestServer) -> list[Figure]:
-    """The loud tenant captures in batches and recalls from many tasks at once, all through the same process."""
+    """The loud tenant recalls, captures singly and in batches, from many tasks at once, all through the same process."""
     database = server.clone()
     await furnish(server, database, tenants=2, per_tenant=1000, users=10)
     loud, calm = People("tenant_0"), People("tenant_1")
@@ -32,10 +33,12 @@ async def run(server: TestServer) -> list[Figure]:
 
         async def noise(worker: int) -> None:
             for n in range(100_000):
-                if worker % 2:
+                if worker % 3 == 0:
                     await fabric.recall(loud.run(f"user_{n % 10}"))
+                elif worker % 3 == 1:
+                    await fabric.capture(loud.run(None), **load[n % 1000])
                 else:
-                    await fabric.capture_many(loud.run(None), load)
+                    await fabric.capture_many(loud.run(None), load[:BATCH])
 
         load = batch(0)
         await recalls(100)

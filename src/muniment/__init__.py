@@ -4,7 +4,7 @@ from muniment.errors import MunimentError
 from muniment.fabric import AsyncFabric
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal, RunContext
-from muniment.model.proposal import Proposal
+from muniment.model.proposal import Proposal, Submission
 from muniment.model.recall import Recall
 from muniment.pack import Pack, builtin_pack, load_pack
 from muniment.sync import Fabric
@@ -21,6 +21,7 @@ __all__ = [
     "Recall",
     "Refusal",
     "RunContext",
+    "Submission",
     "__version__",
     "builtin_pack",
     "load_pack",

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, Self, TypeVar, Unpack
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from muniment.errors import InvalidInput
 from muniment.fabric import AsyncFabric
 from muniment.fabric.core import Progress
 from muniment.fabric.groups import AsyncConsents, AsyncContradictions, AsyncPacks
@@ -22,7 +23,7 @@ from muniment.model.contradiction import Contradiction
 from muniment.model.events import Event
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
-from muniment.model.proposal import Proposal
+from muniment.model.proposal import Proposal, Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
 from muniment.pack import Pack
@@ -164,6 +165,7 @@ class Fabric(_Blocking):
         super().__init__(portal)
         self._running = running
         self._fabric = fabric
+        self._closed = False
 
     @classmethod
     def open(
@@ -193,11 +195,18 @@ class Fabric(_Blocking):
         self.close()
 
     def close(self) -> None:
-        """See `AsyncFabric.close`."""
-        try:
-            self._wait(self._fabric.close)
-        finally:
-            self._running.__exit__(None, None, None)
+        """See `AsyncFabric.close`; closing again does nothing."""
+        if not self._closed:
+            try:
+                self._wait(self._fabric.close)
+            finally:
+                self._closed = True
+                self._running.__exit__(None, None, None)
+
+    def _wait(self, method: Callable[_P, Awaitable[_T]], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        if self._closed:
+            raise InvalidInput("the fabric is not open")
+        return super()._wait(method, *args, **kwargs)
 
     @property
     def queue(self) -> Queue:
@@ -227,7 +236,7 @@ class Fabric(_Blocking):
         """See `AsyncFabric.capture_many`."""
         return self._wait(self._fabric.capture_many, asker, items)
 
-    def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Proposal | Refusal:
+    def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Submission | Refusal:
         """See `AsyncFabric.propose`."""
         return self._wait(self._fabric.propose, asker, **fields)
 

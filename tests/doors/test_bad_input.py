@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muniment import Fabric, MunimentError, Principal, Proposal, RunContext
+from muniment import Fabric, MunimentError, Principal, RunContext, Submission
 from muniment.errors import InvalidInput, NotFound, PackInvalid
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -318,7 +318,7 @@ def test_any_text_comes_back_as_it_was_or_is_refused_by_name(door: Door, text: s
         assert error.field == "text"
         assert text == "" or not text.isprintable()
     else:
-        assert isinstance(got, Proposal)
+        assert isinstance(got, Submission)
         assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.text == text
 
 
@@ -332,7 +332,7 @@ def test_any_value_comes_back_as_it_was_or_is_refused_by_name(door: Door, value:
     except InvalidInput as error:
         assert (error.field or "").split(".")[0] == "value"
     else:
-        assert isinstance(got, Proposal)
+        assert isinstance(got, Submission)
         assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.value == value
 
 
@@ -346,6 +346,6 @@ def test_any_name_is_taken_byte_for_byte_or_refused_by_name(door: Door, name: st
         assert error.field == "user_id"
         return
     got = door.fabric.propose(run, write_class="statement", text="x", classification="INTERNAL")
-    assert isinstance(got, Proposal)
-    assert got.candidate.scope.user_id == name
+    assert isinstance(got, Submission)
+    assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.scope.user_id == name
     assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.scope.user_id == name

@@ -1,6 +1,8 @@
 """At the same moment: the database settles every race, one winner each, nothing unnoticed."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import combinations
 
 import pytest
@@ -8,23 +10,34 @@ import pytest
 from muniment import Fabric
 from muniment.errors import AlreadyDecided, ConsentChanged, NotPromotable
 from muniment.model.proposal import Proposal
-from muniment.testing import People, TestServer
+from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
 from tests.faults.together import Calls, held
 from tests.pipeline.stories import CONSENT, promoted, proposed, texts
 
 SUBJECT = "customer:cust_1"
 
 
+@pytest.fixture
+def crowd(server: TestServer, database: str, clock: FakeClock) -> Iterator[list[Fabric]]:
+    """Several processes' worth of fabrics: each lets one tenant have two transactions at a time."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS))
+            for _ in range(5)
+        ]
+
+
 @pytest.mark.rule("PRO-7", "CTR-1", "CTR-3")
 def test_of_ten_promotions_of_one_key_each_sees_all_before_it(
-    fabric: Fabric, people: People, server: TestServer, database: str
+    fabric: Fabric, crowd: list[Fabric], people: People, server: TestServer, database: str
 ) -> None:
     waiting = [
         proposed(fabric, people.run(), entity=SUBJECT, predicate="plan", value=f"plan {n}").proposal_id
         for n in range(10)
     ]
     with held(server, database, people.tenant_id) as gate:
-        calls = Calls([lambda p=p: fabric.queue.approve(people.reviewer, p) for p in waiting])
+        calls = Calls([lambda n=n, p=p: crowd[n % 5].queue.approve(people.reviewer, p) for n, p in enumerate(waiting)])
         gate.until_waiting(len(waiting))
     outcomes = calls.wait()
     assert [outcome.status for outcome in outcomes] == ["promoted"] * len(waiting)
@@ -38,13 +51,13 @@ def test_of_ten_promotions_of_one_key_each_sees_all_before_it(
 
 @pytest.mark.rule("PRO-7", "REV-7")
 def test_of_ten_promotions_of_the_same_fact_one_is_promoted_and_the_rest_are_its_duplicates(
-    fabric: Fabric, people: People, server: TestServer, database: str
+    fabric: Fabric, crowd: list[Fabric], people: People, server: TestServer, database: str
 ) -> None:
     waiting = [
         proposed(fabric, people.run(), entity=SUBJECT, predicate="plan", value="gold").proposal_id for _ in range(10)
     ]
     with held(server, database, people.tenant_id) as gate:
-        calls = Calls([lambda p=p: fabric.queue.approve(people.reviewer, p) for p in waiting])
+        calls = Calls([lambda n=n, p=p: crowd[n % 5].queue.approve(people.reviewer, p) for n, p in enumerate(waiting)])
         gate.until_waiting(10)
     outcomes = calls.wait()
     assert Counter(outcome.status for outcome in outcomes) == {"promoted": 1, "duplicate": 9}
@@ -122,17 +135,17 @@ def test_of_two_revocations_one_wins(fabric: Fabric, people: People, server: Tes
 
 @pytest.mark.rule("CAP-4")
 def test_one_idempotency_key_from_twenty_threads_makes_one_capture(
-    fabric: Fabric, people: People, server: TestServer, database: str
+    fabric: Fabric, crowd: list[Fabric], people: People, server: TestServer, database: str
 ) -> None:
     fabric.capture(people.run(), kind="message", text="first", classification="INTERNAL")
 
-    def capture() -> object:
-        return fabric.capture(
+    def capture(n: int) -> object:
+        return crowd[n % 5].capture(
             people.run(), kind="message", text="the same", classification="INTERNAL", idempotency_key="k"
         )
 
     with held(server, database, people.tenant_id) as gate:
-        calls = Calls([capture] * 20)
+        calls = Calls([lambda n=n: capture(n) for n in range(20)])
         gate.until_waiting(10)
     receipts = calls.wait()
     assert len({receipt.capture_id for receipt in receipts}) == 1

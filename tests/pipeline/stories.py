@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from muniment import Fabric, Refusal
+from muniment import Fabric, Refusal, Submission
 from muniment.model.context import Asker
 from muniment.model.proposal import Proposal
 from muniment.testing import People
@@ -19,8 +19,8 @@ def proposed(fabric: Fabric, asker: Asker, **fields: Any) -> Proposal:
     """A proposal in the queue."""
     given = {"classification": "INTERNAL", "write_class": "preference", "confidence": 0.7, **fields}
     outcome = fabric.propose(asker, **given)  # type: ignore[arg-type]  # the fields are the test's subject
-    assert isinstance(outcome, Proposal), outcome
-    return outcome
+    assert isinstance(outcome, Submission), outcome
+    return fabric.queue.get(People(asker.tenant_id).reviewer, outcome.proposal_id)
 
 
 def refused(fabric: Fabric, asker: Asker, **fields: Any) -> Refusal:

@@ -153,6 +153,7 @@ def test_the_first_gate_that_refuses_is_the_one_recorded(fabric: Fabric, people:
         ("evidence", "evidence_missing", {"evidence_refs": ["tool:crm:1"]}),
         ("classification", "classification_not_allowed", {"classification": "PII"}),
         ("consent", "anonymous_subject", {"subject": "customer:stranger"}),
+        ("consent", "subject_is_not_the_entity", {"subject": "household:h1"}),
         ("consent", "consent_missing", {"subject": SUBJECT}),
         ("confidence", "confidence_below_floor", {"confidence": 0.3}),
     ]

@@ -48,14 +48,13 @@ def candidate(**fields: Any) -> Candidate:
         ({"write_class": "statement"}, {}, ("approval_mode",)),
         ({}, {"tier": "durable"}, ("durable",)),
         ({}, {"contradicts": True}, ("contradiction",)),
-        ({}, {"user_correction": True}, ("user_correction",)),
     ],
 )
 def test_policy_alone_promotes_only_when_nothing_at_all_speaks_for_a_person(
     fields: dict[str, Any], how: dict[str, Any], reasons: tuple[str, ...]
 ) -> None:
     pack = load_pack(HEAD + "memory_layer: {classes: {preference: {approval: auto, auto_promotion: {}}}}")
-    given: dict[str, Any] = {"tier": "semantic", "contradicts": False, "user_correction": False, **how}
+    given: dict[str, Any] = {"tier": "semantic", "contradicts": False, **how}
     assert reasons_for_a_person(candidate(**fields), **given, pack=pack) == reasons
 
 

@@ -222,12 +222,13 @@ def test_the_first_refusal_decides_and_nothing_after_it_looks() -> None:
         ("allow_list", {"write_class": "preference"}),
         ("evidence", {"evidence_refs": ("tool:t:1",)}),
         ("classification", {"classification": "PII"}),
-        ("consent", {"subject": "customer:consenting"}),
+        ("consent", {"ledger": True}),
         ("confidence", {"confidence": 0.7}),
     ]
     names = [name for name, _ in gates.GATES]
+    ledger: tuple[Consent, ...] = ()
     for gate, fix in mended:
-        ledger = (consent(),) if wrong.get("subject") else ()
+        ledger = (consent(),) if wrong.pop("ledger", False) else ledger
         passage = pass_gates(draft(**wrong), known(strict, consents=ledger))
         assert passage.refused_by is not None
         assert passage.refused_by[0] == gate
@@ -269,3 +270,21 @@ def test_a_gate_that_raises_denies_whichever_it_is_and_tells_no_content(
 def test_a_rule_that_stumbles_over_odd_data_denies() -> None:
     odd = draft().model_copy(update={"confidence": None})
     assert outcome(odd, known()) == ("confidence", "rule_failed")
+
+
+@pytest.mark.rule("CON-2")
+@pytest.mark.parametrize(
+    ("entity", "passed"), [("customer:c1", True), ("customer:c2", False), ("order:o1", True), (None, True)]
+)
+def test_one_customers_consent_says_nothing_about_another_customer(entity: str | None, passed: bool) -> None:
+    passage = pass_gates(draft(entity=entity, classification="PII"), known(builtin_pack(), consents=(consent(),)))
+    assert (passage.refused_by is None) == passed
+
+
+@pytest.mark.rule("CAN-10")
+@pytest.mark.parametrize(
+    ("ref", "passed"), [("tool:crm.lookup:tc_212", True), ("phone +49 30 555 of Bob", False), ("ticket", False)]
+)
+def test_an_evidence_link_holds_references_and_nothing_else(ref: str, passed: bool) -> None:
+    link = draft(write_class="evidence_link", value=None, evidence_refs=(ref,))
+    assert (pass_gates(link, known(builtin_pack())).refused_by is None) == passed

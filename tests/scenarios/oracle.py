@@ -96,6 +96,12 @@ def meet(one: Believed, other: Believed) -> bool:
     return any(one.in_scope(*run) and other.in_scope(*run) for run in product(USERS, SESSIONS, WORKFLOWS, INTENTS))
 
 
+def covers(wide: Believed, narrow: Believed) -> bool:
+    """Whether every run that could see the narrow one could see the wide one: by trying them all."""
+    runs = product(USERS, SESSIONS, WORKFLOWS, INTENTS)
+    return all(wide.in_scope(*run) for run in runs if narrow.in_scope(*run))
+
+
 def at_odds(one: Believed, other: Believed) -> bool:
     """Whether they say different things on one key to the same run."""
     return one.key[0] is not None and one.key == other.key and one.value != other.value and meet(one, other)

@@ -17,12 +17,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from muniment import Fabric, Refusal, RunContext, load_pack
+from muniment import Fabric, Refusal, RunContext, Submission, load_pack
 from muniment.errors import AlreadyDecided, ConsentChanged, NotPromotable, SelfApproval
 from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.scenarios.oracle import INTENTS, SESSIONS, USERS, WORKFLOWS, Agreed, Believed, Tenant, at_odds, meet
+from tests.scenarios.oracle import INTENTS, SESSIONS, USERS, WORKFLOWS, Agreed, Believed, Tenant, at_odds, covers, meet
 from tests.security.catalogue import APPEND_ONLY
 
 PACK = load_pack("pack_meta: {id: state.machine, version: 1.0.0}\nmemory_layer: {recall_policy: {max_recalls: 1000}}\n")
@@ -65,11 +65,16 @@ class Machine(RuleBasedStateMachine):
         if hasattr(self, "fabric"):
             self.fabric.close()
 
-    def _queued(self, tenant: int, outcome: Proposal | Refusal, subject: str | None, label: str) -> None:
+    def _queued(
+        self, tenant: int, outcome: Proposal | Submission | Refusal, subject: str | None, label: str
+    ) -> Proposal | None:
+        if isinstance(outcome, Submission):
+            outcome = self.fabric.queue.get(self.people[tenant].reviewer, outcome.proposal_id)
         consented = label != "PII" or (subject is not None and self.oracle[tenant].consented(subject, self.clock.now))
         assert isinstance(outcome, Proposal) == consented, outcome
         if isinstance(outcome, Proposal) and outcome.status == "pending":
             self.waiting.append((tenant, outcome.proposal_id))
+        return outcome if isinstance(outcome, Proposal) else None
 
     @rule(
         tenant=tenants, user=users, session=sessions, workflow=workflows, entity=st.sampled_from(ENTITIES), value=values,
@@ -139,13 +144,13 @@ class Machine(RuleBasedStateMachine):
             run, write_class="preference", entity=entity, predicate=predicate, value=value, confidence=0.7,
             classification=label, subject=entity,
         )  # fmt: skip
-        assert isinstance(outcome, Proposal)
-        if outcome.status == "duplicate":
+        queued = self._queued(tenant, outcome, entity, label)
+        assert queued is not None
+        if queued.status == "duplicate":
             return
-        self.waiting.append((tenant, outcome.proposal_id))
         if tier != "working" or session is not None:
-            self.fabric.queue.override(people.reviewer, outcome.proposal_id, tier=tier)
-        self._approve(tenant, outcome.proposal_id, people.second_reviewer.id, None)
+            self.fabric.queue.override(people.reviewer, queued.proposal_id, tier=tier)
+        self._approve(tenant, queued.proposal_id, people.second_reviewer.id, None)
 
     @precondition(lambda self: self.waiting)
     @rule(which=anything, who=st.sampled_from(["boris", "clara", "olga"]), supersede=st.booleans(), victim=anything)
@@ -172,8 +177,11 @@ class Machine(RuleBasedStateMachine):
             assert strict and reviewer.id in {candidate.author, *editors}
             return
         except NotPromotable:
-            assert candidate.classification == "PII" and candidate.subject is not None
-            assert not oracle.consented(candidate.subject, now)
+            new = self._believed(before, "?", reviewer.id, editors, None)
+            replaced = [m for m in oracle.standing(now) if m is old or self._corrects(new, m)]
+            unconsented = candidate.classification == "PII" and not oracle.consented(candidate.subject or "", now)
+            lowered = candidate.classification == "INTERNAL" and any(m.label == "PII" for m in replaced)
+            assert unconsented or lowered or (old is not None and not covers(new, old))
             return
         assert not (strict and reviewer.id in {candidate.author, *editors})
         self.waiting.remove((tenant, proposal_id))
@@ -183,19 +191,29 @@ class Machine(RuleBasedStateMachine):
             return
         assert after.status == "promoted" and after.memory_id is not None
         stored = self.fabric.get(people.auditor, after.memory_id)
-        new = Believed(
-            memory_id=after.memory_id, user=candidate.scope.user_id, session=candidate.scope.session_id,
-            workflow=candidate.scope.workflow_id, intent=candidate.scope.intent_id, tier=before.tier_target,
-            label=candidate.classification, write_class=candidate.write_class, key=(candidate.entity, candidate.predicate),
-            value=candidate.value, author=candidate.author, editors=tuple(editors), approver=reviewer.id,
-            promoted_at=now, consent_id=stored.consent_id,
-        )  # fmt: skip
+        new = self._believed(before, after.memory_id, reviewer.id, editors, stored.consent_id)
         if new.label == "PII":
             assert stored.consent_id is not None and oracle.consents[stored.consent_id].live(now)
         for other in oracle.standing(now):
-            if other is old or (new.write_class == "correction" and new.key == other.key and meet(new, other)):
+            if other is old or self._corrects(new, other):
                 other.retracted = True
         oracle.memories[new.memory_id] = new
+
+    def _believed(
+        self, before: Proposal, memory_id: str, approver: str, editors: set[str], consent_id: str | None
+    ) -> Believed:
+        candidate, scope = before.candidate, before.candidate.scope
+        return Believed(
+            memory_id=memory_id, user=scope.user_id, session=scope.session_id, workflow=scope.workflow_id,
+            intent=scope.intent_id, tier=before.tier_target, label=candidate.classification,
+            write_class=candidate.write_class, key=(candidate.entity, candidate.predicate), value=candidate.value,
+            author=candidate.author, editors=tuple(editors), approver=approver, promoted_at=self.clock.now,
+            consent_id=consent_id,
+        )  # fmt: skip
+
+    def _corrects(self, new: Believed, other: Believed) -> bool:
+        """Whether a correction takes the place of the other: on its key, seen by no run that would not see it."""
+        return new.write_class == "correction" and new.key == other.key and covers(new, other)
 
     def _line(self, people: People, proposal: Proposal) -> list[Any]:
         """All verdicts of a proposal and of those it is an edit of."""

@@ -5,7 +5,6 @@ import psycopg
 # The tables without row-level security, each with the reason.
 WITHOUT_A_TENANT = {
     "schema_migrations": "how far the schema is; no data of any tenant",
-    "tenants": "the list of tenants itself, which the jobs walk; readable by no other task",
 }
 APPEND_ONLY = {
     "captures",

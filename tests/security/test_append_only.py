@@ -183,3 +183,47 @@ def test_what_recall_filters_by_cannot_differ_from_the_memory(
         with pytest.raises(psycopg.errors.ForeignKeyViolation), owner.transaction():
             owner.execute(insert, [Jsonb({**row[0], column: value})])  # type: ignore[dict-item]
         owner.execute(insert, [Jsonb(row[0])])
+
+
+@pytest.mark.rule("PRO-6", "REC-1")
+def test_a_retraction_that_leaves_its_memory_recallable_cannot_commit(
+    furnished: dict[str, Any], as_role: Connect, tenant: str
+) -> None:
+    writer, memory_id = as_role("writer"), furnished["memories"][0]
+    with pytest.raises(psycopg.errors.ForeignKeyViolation), writer.transaction():
+        tick = writer.execute(
+            "UPDATE tenant_clock SET seq = seq + 1, prev_at = at WHERE tenant_id = %s RETURNING seq, at", [tenant]
+        ).fetchone()
+        assert tick is not None
+        writer.execute(
+            "INSERT INTO ticks VALUES (%s, %s, %s, %s, %s, pg_current_xact_id())",
+            [tenant, tick[0], tick[1], int(str(tick[0])) - 1, tick[1]],
+        )
+        writer.execute(
+            "INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason)"
+            " VALUES (%s, %s, %s, %s, pg_current_xact_id(), 'eve', 'wrong')",
+            [tenant, memory_id, tick[0], tick[1]],
+        )
+
+
+@pytest.mark.rule("CON-2", "CON-3")
+def test_a_consent_cannot_join_the_chain_of_another_subject(
+    furnished: dict[str, Any], server: TestServer, database: str
+) -> None:
+    with server.connect(database) as owner, pytest.raises(psycopg.errors.ForeignKeyViolation):
+        owner.execute(
+            "INSERT INTO consents SELECT (jsonb_populate_record(c, %s)).* FROM consents c WHERE consent_id = %s",
+            [Jsonb({"consent_id": "cns_forged", "subject": "customer:other"}), furnished["consent"].consent_id],
+        )
+
+
+@pytest.mark.rule("AUD-1")
+def test_the_clock_cannot_be_set_to_the_end_of_time(furnished: dict[str, Any], as_role: Connect) -> None:
+    with pytest.raises(psycopg.errors.CheckViolation):
+        as_role("writer").execute("UPDATE tenant_clock SET at = 'infinity'")
+
+
+@pytest.mark.rule("CAP-6", "ISO-4")
+def test_the_recall_login_cannot_read_what_others_recalled(furnished: dict[str, Any], as_role: Connect) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        as_role("recall").execute("SELECT result_ids FROM recalls")

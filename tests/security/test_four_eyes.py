@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from muniment import Fabric
+from muniment.model.capture import holder_of
 from muniment.testing import People
 from tests.conftest import Connect
 from tests.pipeline.stories import CONSENT, proposed
@@ -16,7 +17,7 @@ _MEMORY = """INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_
   author, editors, approver, approver_kind, captured_at, observed_at)
 VALUES (%(tenant_id)s, 'pm_forged', %(candidate_id)s, %(proposal_id)s, %(verdict_id)s, %(capture_id)s, %(seq)s, %(at)s,
   pg_current_xact_id(), 'infinity', %(class)s, %(entity)s, %(predicate)s, %(classification)s, %(sensitive)s, %(tier)s, %(tier_derived)s,
-  0.5, 0.5, 0.5, '*', %(subject)s, '', '', '', '', %(consent_id)s, %(consent_id)s, %(pack)s, '1', 'statement', 'agent', %(author)s,
+  0.5, 0.5, 0.5, %(holder)s, %(subject)s, %(user_id)s, '', '', '', %(consent_id)s, %(consent_id)s, %(pack)s, '1', 'statement', 'agent', %(author)s,
   %(editors)s, %(approver)s, %(approver_kind)s, %(at)s, %(at)s)"""
 
 
@@ -41,6 +42,8 @@ class Forger:
             "tier": proposal.tier_derived,
             "tier_derived": proposal.tier_derived,
             "subject": candidate.subject,
+            "user_id": candidate.scope.user_id or "",
+            "holder": holder_of(candidate.subject, candidate.scope.user_id),
             "consent_id": candidate.consent_id,
             "pack": proposal.pack,
             "author": candidate.author,
@@ -146,6 +149,15 @@ def test_calling_it_less_than_it_is_does_not_help(durable: Forger, sensitive: Fo
         durable.try_it(**auto, tier="semantic", tier_derived="semantic")
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         sensitive.try_it(**auto, sensitive=False)
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        sensitive.try_it(**auto, sensitive=False, classification="PUBLIC", consent_id=None)
+
+
+@pytest.mark.rule("PRO-2", "ERA-1")
+@pytest.mark.parametrize("column", ["capture_id", "holder", "user_id", "entity", "predicate", "pack"])
+def test_a_memory_cannot_say_otherwise_than_its_candidate(durable: Forger, column: str) -> None:
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        durable.try_it(verdict_by="boris", approver="boris", **{column: "other"})
 
 
 @pytest.mark.rule("CON-2", "MET-4")

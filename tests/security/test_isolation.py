@@ -38,6 +38,8 @@ def test_every_policy_compares_the_tenant(server: TestServer, database: str) -> 
         names = set(tenant_tables(owner))
     assert {policy[0] for policy in policies} == names
     wanted = "(tenant_id = current_setting('muniment.tenant'::text, true))"
+    # The one exception: the jobs walk the list of tenants.
+    policies = [policy for policy in policies if (policy[0], policy[2]) != ("tenants", "true")]
     for table, command, using, check in policies:
         assert wanted in f"{using} {check}", f"{table} {command}"
         assert " OR " not in f"{using} {check}", f"{table} {command}"
@@ -95,7 +97,7 @@ def test_no_tenant_sees_nothing_and_another_tenant_sees_nothing_in_any_table(
                 continue
             assert own is not None
             seen = max(seen, int(str(own[0])))
-            for stranger in (others.tenant_id, "", "%", None):
+            for stranger in () if (task, table) == ("jobs", "tenants") else (others.tenant_id, "", "%", None):
                 found = as_role(task, stranger).execute(f"SELECT count(*) FROM {table}").fetchone()
                 assert found == (0,), f"{task} in {stranger!r} sees {table}"
         if not seen:

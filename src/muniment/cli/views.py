@@ -59,7 +59,7 @@ def proposal(screen: Screen, shown: Proposal) -> None:
             ("edited by", candidate.editor),
             ("evidence", listed(candidate.evidence_refs)),
             ("consent", f"{shown.consent_check} {candidate.consent_id or ''}".strip()),
-            ("contradicts", listed(check.others or ((check.existing,) if check.existing else ()))),
+            ("contradicts", listed(check.contradicted)),
             ("duplicate of", shown.duplicate_check),
             ("reasons", listed(shown.human_reasons)),
             ("due", f"{moment(shown.due_at)}, {due(shown.due_at)}" if shown.status in ("pending", "held") else None),

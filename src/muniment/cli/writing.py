@@ -223,7 +223,8 @@ def propose(
         outcome = fabric.propose(author, **cast("ProposeFields", {"write_class": write_class, **fields}))
     if isinstance(outcome, Refusal):
         call.refuse({"refusal": outcome}, lambda: views.refusal(Screen(), outcome))
-    call.show(outcome, lambda: views.in_queue(Screen(), [outcome]))
+    words = f"proposed {outcome.proposal_id}: a {outcome.write_class}, {outcome.status}"
+    call.show(outcome, lambda: Screen().line(words))
 
 
 @verb(app, "consolidate", panel=_PANEL, options=WHERE, example="muniment consolidate --tenant tenant_acme_prod")

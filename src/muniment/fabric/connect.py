@@ -47,7 +47,7 @@ async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
     lease = await anyio.to_thread.run_sync(embedded.acquire, settings.home)
     try:
         address = await prepared(lease)
-        keys = master_keys or find_master_keys(settings.home)
+        keys = master_keys or find_master_keys(settings.home, may_make=not await _has_tenants(address))
     except BaseException:
         await anyio.to_thread.run_sync(lease.release)
         raise
@@ -88,6 +88,11 @@ async def _create_database(lease: embedded.Lease) -> None:
     async with await AsyncConnection.connect(place, autocommit=True) as connection:
         with suppress(psycopg.errors.UniqueViolation):
             await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+
+
+async def _has_tenants(address: Address) -> bool:
+    async with await AsyncConnection.connect(address.for_task("jobs"), autocommit=True) as connection:
+        return await (await connection.execute("SELECT FROM tenants LIMIT 1")).fetchone() is not None
 
 
 def _desk(settings: Settings, address: Address, keys: MasterKeys) -> Desk:

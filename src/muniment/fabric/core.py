@@ -31,7 +31,7 @@ from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.events import Event
 from muniment.model.fields import Artifact, Ceid, Name, Tier, WriteClass, build
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
-from muniment.model.proposal import Proposal
+from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
 from muniment.pack import Pack
@@ -160,10 +160,10 @@ class AsyncFabric:
         async with self._desk.transaction(author.tenant_id, "writer") as tx:
             return await captures.write(tx, self._desk.vault, author, prepared)
 
-    async def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Proposal | Refusal:
+    async def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Submission | Refusal:
         """Propose a typed fact: it is captured, passes the gates and enters the queue, in one transaction.
 
-        A refusal by a gate comes back as a value; the capture stays.
+        A refusal by a gate comes back as a value; the capture stays. What the checks found is for reviewers to see.
         """
         item = proposal_input(run_fields(asker), fields)
         assert item.fact is not None
@@ -181,12 +181,12 @@ class AsyncFabric:
             ids, refusals = await self._admit(tx, [capture], pack)
             if refusals:
                 return refusals[0]
-            return (await review.load(tx, self._desk.vault, ids[0])).proposal
+            return Submission.of((await review.load(tx, self._desk.vault, ids[0])).proposal)
 
-    async def _proposed_before(self, tx: Transaction, capture_id: str) -> Proposal | Refusal:
+    async def _proposed_before(self, tx: Transaction, capture_id: str) -> Submission | Refusal:
         ids = await review.of_capture(tx, capture_id)
         if ids:
-            return (await review.load(tx, self._desk.vault, ids[0])).proposal
+            return Submission.of((await review.load(tx, self._desk.vault, ids[0])).proposal)
         refusals = await tx.rows("candidate.refusals", capture_id=capture_id)
         if not refusals:
             raise NotFound("what was proposed with this idempotency key is gone", field="idempotency_key")
@@ -236,8 +236,15 @@ class AsyncFabric:
                 drafts.append((draft, capture, decided_under))
         admitted, refusals = await candidates.admit(tx, self._desk.vault, drafts)
         passed = [(one.candidate, one.pack) for one in admitted]
-        neighbours = await promote.live_neighbours(tx, self._desk.vault, [candidate for candidate, _ in passed])
-        return await review.enqueue(tx, passed, neighbours), refusals
+        # One pack at a time: what counts as hidden for want of consent is the pack's to say.
+        ids: list[str] = []
+        for ref in sorted({one.ref for _, one in passed}):
+            of_pack = [(candidate, one) for candidate, one in passed if one.ref == ref]
+            found_by_key = await promote.live_neighbours(
+                tx, self._desk.vault, [candidate for candidate, _ in of_pack], of_pack[0][1]
+            )
+            ids += await review.enqueue(tx, of_pack, found_by_key)
+        return ids, refusals
 
     async def _promote_by_policy(self, tenant_id: str) -> tuple[str, ...]:
         promoted: list[str] = []
@@ -289,8 +296,11 @@ class AsyncFabric:
             await self._desk.authorise(asker, "recall")
             pack = await self._desk.pack_for(asker)
             async with self._desk.transaction(asker.tenant_id, "recall") as tx:
-                if not await recall.is_visible(tx, view_of(asker, pack, tx.now), pack, memory_id):
-                    raise NotFound("no such memory", field="memory_id")
+                request = recall.Request(limit=1, only=[memory_id])
+                shown = await recall.recall(tx, self._desk.vault, asker, view_of(asker, pack, tx.now), pack, request)
+            if not any(record.id == memory_id for record in shown.all_records):
+                raise NotFound("no such memory", field="memory_id")
+            async with self._desk.transaction(asker.tenant_id, "recall") as tx:
                 return await trail.memory(tx, self._desk.vault, memory_id)
         await self._desk.authorise(asker, "read_memory")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
@@ -320,13 +330,13 @@ class AsyncFabric:
                 *(p.seq for p in proposals),
             }
             seqs |= {n for n in (memory.dead_seq, capture.seq if capture else None) if n is not None}
-            records = await ledger.listed(tx, vault, memory.subject, 1) if memory.consent_id else []
+            consent = await ledger.one(tx, vault, memory.consent_id) if memory.consent_id else None
             return Trail(
                 memory=memory,
                 proposals=proposals,
                 candidates=line,
                 capture=capture,
-                consent=next((one for one in records if one.consent_id == memory.consent_id), None),
+                consent=consent,
                 contradictions=tuple(await trail.contradictions(tx, memory_id)),
                 recalls=await trail.recalls_with(tx, memory_id),
                 events=await trail.events_at(tx, seqs),

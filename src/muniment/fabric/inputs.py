@@ -65,6 +65,8 @@ class ConsentFields(TypedDict, total=False):
 
 _FROM_RUN = ("user_id", "session_id", "run_id", "intent_id", "workflow_id", "decision_key", "qualifiers")
 _CAPTURES = TypeAdapter(list[CaptureInput])
+# The fields that need a look before pydantic's.
+_LOOKED_AT = frozenset({"fact", "user_id"})
 _OF_FACT = frozenset(TypedFact.model_fields)
 
 
@@ -84,7 +86,7 @@ def capture_inputs(
     known: dict[str, Any], items: Sequence[Mapping[str, Any]], *, within: str, first: int
 ) -> list[CaptureInput]:
     """Many checked captures; an error names the item, counted from `first`."""
-    if all(type(item) is dict and "fact" not in item for item in items):
+    if all(type(item) is dict and not _LOOKED_AT & item.keys() for item in items):
         given: list[Mapping[str, Any]] = [{**known, **item} for item in items]
     else:
         given = [_named(known, item, f"{within}.{place}") for place, item in enumerate(items, first)]
@@ -104,14 +106,16 @@ def _filled(known: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput("expected a mapping of fields")
     if "fact" in fields:
         raise InvalidInput("is not a known field", field="fact")
-    return {**known, **fields}
+    filled = {**known, **fields}
+    own = known.get("user_id")
+    if own is not None and filled["user_id"] not in (own, None):
+        raise InvalidInput("is another user than the run's own", field="user_id")
+    return filled
 
 
 def proposal_input(known: dict[str, Any], fields: Mapping[str, Any]) -> CaptureInput:
     """A checked proposal: the typed fact within its capture."""
-    if "fact" in fields:
-        raise InvalidInput("is not a known field", field="fact")
-    given = known | dict(fields)
+    given = _filled(known, fields)
     fact = build(TypedFact, {name: given.pop(name) for name in list(given) if name in _OF_FACT})
     if "payload" in given:
         raise InvalidInput("is not a known field", field="payload")

@@ -2,7 +2,7 @@
 
 from typing import Any, TypedDict, Unpack
 
-from muniment.errors import InvalidInput, NotFound, SelfApproval
+from muniment.errors import Conflict, InvalidInput, NotFound, SelfApproval
 from muniment.fabric import checks
 from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
@@ -27,6 +27,9 @@ from muniment.pipeline import candidate as candidates
 from muniment.pipeline import promote, review
 from muniment.policy import approval
 from muniment.storage.session import Transaction
+
+# As the table of candidates has it.
+EDITS_LIMIT = 8
 
 
 class _Remark(Artifact):
@@ -127,7 +130,11 @@ class AsyncQueue:
         async with self._desk.transaction(principal.tenant_id, "writer") as tx:
             loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
             pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-            capture = await self._capture(tx, loaded)
+            if len(loaded.editors) >= EDITS_LIMIT:
+                raise Conflict(
+                    f"was edited {EDITS_LIMIT} times: reject it and have it proposed anew", field="proposal_id"
+                )
+            capture = await _capture_of(self._desk, tx, loaded)
             draft = _edited(loaded.proposal.candidate, principal, changes, given, pack, candidates.new_ids(tx, 1)[0])
             admitted, refusals = await candidates.admit(
                 tx,
@@ -138,7 +145,7 @@ class AsyncQueue:
             )
             if refusals:
                 return refusals[0]
-            neighbours = await promote.live_neighbours(tx, self._desk.vault, [draft])
+            neighbours = await promote.live_neighbours(tx, self._desk.vault, [draft], pack)
             await review.decide(
                 tx, loaded, "edit", by=principal.id, by_kind=principal.kind, pack=pack.ref, note=given.note
             )
@@ -191,9 +198,6 @@ class AsyncQueue:
                 tx, loaded, action, by=principal.id, by_kind=principal.kind, pack=loaded.proposal.pack, **what
             )
             return (await review.load(tx, self._desk.vault, proposal_id)).proposal
-
-    async def _capture(self, tx: Transaction, loaded: review.Loaded) -> Capture:
-        return await _capture_of(self._desk, tx, loaded)
 
 
 async def promotion(

@@ -43,7 +43,7 @@ async def grant(tx: Transaction, vault: Vault, officer: Principal, given: Consen
             raise InvalidInput("is the consent of another subject", field="supersedes")
         if earlier.superseded_by is not None or earlier.action == "revoke":
             raise ConsentChanged("was superseded or revoked before", field="supersedes")
-        if earlier.purpose == given.purpose and policy.unbroken(earlier, given.valid_from or tx.now):
+        if earlier.purpose == given.purpose and policy.unbroken(earlier, max(given.valid_from or tx.now, tx.now)):
             root_id = earlier.root_id
         elif given.valid_from is not None and given.valid_from > tx.now:
             # The earlier one would go on until then, and no revocation could reach it.
@@ -66,7 +66,7 @@ async def grant(tx: Transaction, vault: Vault, officer: Principal, given: Consen
         predicates=list(given.predicates_allowed),
         labels=list(given.data_classifications_allowed),
         basis=given.basis,
-        valid_from=given.valid_from or tick.at,
+        valid_from=given.valid_from or tx.now,
         valid_until=given.valid_until,
         auditor_id=officer.id,
         supersedes=given.supersedes,
@@ -107,7 +107,7 @@ async def revoke(
         predicates=list(earlier.predicates_allowed),
         labels=list(earlier.data_classifications_allowed),
         basis=earlier.basis,
-        valid_from=tick.at,
+        valid_from=tx.now,
         valid_until=None,
         auditor_id=officer.id,
         supersedes=consent_id,
@@ -120,11 +120,12 @@ async def revoke(
 
 async def listed(tx: Transaction, vault: Vault, subject: str | None, limit: int) -> list[Consent]:
     """The ledger of one subject, or the tenant's, oldest first, each record with its state now."""
-    if subject is not None:
-        rows = await tx.rows("consent.of_subjects", subjects=[subject])
-    else:
-        rows = await tx.rows("consent.all", count=limit)
-    return await _opened(tx, vault, rows)
+    return await _opened(tx, vault, await tx.rows("consent.list", subject=subject, count=limit))
+
+
+async def one(tx: Transaction, vault: Vault, consent_id: str) -> Consent:
+    """One record with its state now; raises `NotFound`."""
+    return await _one(tx, vault, consent_id)
 
 
 async def _one(tx: Transaction, vault: Vault, consent_id: str, field: str = "consent_id") -> Consent:

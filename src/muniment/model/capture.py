@@ -1,7 +1,7 @@
 """Capture: what happened, as it came, written once."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import to_json
@@ -160,7 +160,6 @@ class Capture(Artifact):
     pack: str
     ontology_version: str
     content: Content | None = None
-    repeated: Annotated[bool, Field(description="an earlier capture of the same idempotency key")] = False
 
 
 def holder_of(subject: str | None, user_id: str | None) -> str:

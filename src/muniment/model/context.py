@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from unicodedata import is_normalized
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -35,6 +36,9 @@ class Principal(_MadeByCallers):
     def _is_somebody(cls, value: str) -> str:
         if value == "auto":
             raise ValueError("is the name that policy's own verdicts carry")
+        if not is_normalized("NFC", value):
+            # Two spellings of one name would pass for two people.
+            raise ValueError("is not in Unicode's composed form (NFC)")
         return value
 
     if TYPE_CHECKING:
@@ -73,7 +77,7 @@ class RunContext(_MadeByCallers):
             intent_id: str | None = None,
             workflow_id: str | None = None,
             decision_key: str | None = None,
-            classification_allowed: Iterable[str] = (),
+            classification_allowed: Iterable[str] = ("PUBLIC", "INTERNAL"),
             qualifiers: Mapping[str, str] = ...,
             pack: str | None = None,
             trace_id: str | None = None,

@@ -58,6 +58,11 @@ class ContradictionCheck(Artifact):
     verdict: Literal["no_conflict", "duplicate", "contradicts"] = "no_conflict"
     others: tuple[str, ...] = ()
 
+    @property
+    def contradicted(self) -> tuple[str, ...]:
+        """All that it contradicts."""
+        return (self.existing, *self.others) if self.verdict == "contradicts" and self.existing is not None else ()
+
     @model_serializer
     def _plain(self) -> dict[str, Any]:
         shown: dict[str, Any] = {"existing": self.existing, "verdict": self.verdict}
@@ -111,6 +116,29 @@ class Proposal(Artifact):
     memory_id: str | None = Field(default=None, description="what it was promoted to")
     pack: str
     edit_of: str | None = Field(default=None, description="the proposal that this edit took the place of")
+
+
+class Submission(Artifact):
+    """What who proposes is told: that it waits, and in the end what a person made of it.
+
+    Nothing of what the checks found: that would tell of memories the proposer may not see.
+    """
+
+    proposal_id: str
+    capture_id: str
+    write_class: WriteClass
+    status: Status
+
+    @classmethod
+    def of(cls, proposal: Proposal) -> "Submission":
+        """The proposal as its proposer sees it; a verdict of policy's alone does not show."""
+        decided = any(verdict.by_kind == "operator" for verdict in proposal.verdicts)
+        return cls(
+            proposal_id=proposal.proposal_id,
+            capture_id=proposal.candidate.capture_id,
+            write_class=proposal.write_class,
+            status=proposal.status if decided else "pending",
+        )
 
 
 class ProposedFact(Artifact):

@@ -70,6 +70,12 @@ class Recall(Artifact):
     omitted: int = 0
     degraded: tuple[str, ...] = ()
 
+    @property
+    def all_records(self) -> tuple[Record, ...]:
+        """Whatever it shows, plain, of low confidence, or in a conflict."""
+        in_conflict = tuple(record for conflict in self.conflicts for record in conflict.records)
+        return self.records + self.low_confidence + in_conflict
+
 
 class Block(Artifact):
     """One piece of a compiled prompt."""

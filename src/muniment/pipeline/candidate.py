@@ -13,8 +13,8 @@ from muniment.model.consent import Consent
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
 from muniment.policy import confidence, trust
-from muniment.policy.gates import Circumstances, Passage, pass_gates
-from muniment.storage.rows import candidate_of, capture_of, consent_of, fact_content
+from muniment.policy.gates import Circumstances, pass_gates
+from muniment.storage.rows import capture_of, consent_of, fact_content
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Transaction
 
@@ -29,8 +29,6 @@ class Admitted:
     candidate: Candidate
     capture: Capture
     pack: Pack
-    passage: Passage
-    edit_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ async def admit(
         known = Circumstances(pack, tx.now, capture.kind, capture.decision_key, consents.get(draft.subject or "", ()))
         passage = pass_gates(draft, known)
         if (refusal := passage.refused_by) is None:
-            admitted.append(Admitted(passage.candidate, capture, pack, passage, edit_of))
+            admitted.append(Admitted(passage.candidate, capture, pack))
         else:
             gate, decision = refusal
             reason = decision.reasons[0].code
@@ -222,8 +220,3 @@ async def _consents(tx: Transaction, subjects: set[str]) -> dict[str, tuple[Cons
 def new_ids(tx: Transaction, count: int) -> list[str]:
     """Ids for that many candidates."""
     return make_ids("mc", count, tx.now)
-
-
-def reopened(row: dict[str, Any], key: SubjectKey) -> Candidate:
-    """A stored candidate, opened."""
-    return candidate_of(row, key.open("candidates.content", row["candidate_id"], row["content"]))

@@ -90,7 +90,7 @@ async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prep
     """
     keys = await vault.keys(tx, set(prepared.holders), make=True)
     ids = make_ids("cap", len(prepared.items), tx.now)
-    known, same = await _claim(tx, prepared, ids, keys)
+    known, same = await _claim(tx, author, prepared, ids, keys)
     fresh = [place for place in range(len(ids)) if place not in known and place not in same]
     if not fresh:
         return [known[same.get(place, place)] for place in range(len(ids))]
@@ -136,7 +136,7 @@ def _rows(
 
 
 async def _claim(
-    tx: Transaction, prepared: Prepared, ids: list[str], keys: dict[str, SubjectKey]
+    tx: Transaction, author: Principal, prepared: Prepared, ids: list[str], keys: dict[str, SubjectKey]
 ) -> tuple[dict[int, Receipt], dict[int, int]]:
     """Claim the batch's idempotency keys: what was captured under one before comes back with its receipt, and what
     stands in the batch a second time with the place of the first."""
@@ -145,7 +145,9 @@ async def _claim(
     for place, item in enumerate(prepared.items):
         if item.idempotency_key is None:
             continue
-        digest = keys[item.holder].digest(to_json(item.model_dump(exclude={"idempotency_key"})))
+        digest = keys[item.holder].digest(
+            to_json([author.kind, author.id, item.model_dump(exclude={"idempotency_key"})])
+        )
         first, said = uses.setdefault(item.idempotency_key, (place, digest))
         if first != place:
             _same_content(prepared, place, digest, said)

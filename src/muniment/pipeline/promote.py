@@ -22,6 +22,8 @@ from muniment.pack import Pack
 from muniment.policy import consent as consent_policy
 from muniment.policy import routing
 from muniment.policy.contradiction import contradicted, repeated, saying_the_same
+from muniment.policy.scope import covers
+from muniment.policy.visibility import sensitive_labels
 from muniment.storage.rows import consent_of, fact_content, memory_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Transaction
@@ -72,16 +74,22 @@ async def examine(
     Raises `NotPromotable` when consent is gone or what it supersedes was retracted.
     """
     candidate = proposal.candidate
-    neighbours = await live_neighbours(tx, vault, [candidate])
+    neighbours = await live_neighbours(tx, vault, [candidate], pack)
     against = contradicted(candidate, tier, neighbours, pack)
     same = repeated(candidate, tier, neighbours)
     replaced: list[PromotedMemory] = []
     if candidate.write_class == "correction":
         # Also what said the same before: from now on it has a correction's protection.
         others = [*against, *(m for m in saying_the_same(candidate, tier, neighbours) if m not in same)]
+        others = [m for m in others if covers(candidate.scope, tier, m.scope, m.tier)]
         replaced = [m for m in sorted(others, key=lambda m: m.memory_id) if await _lock_live(tx, m.memory_id)]
     if supersedes is not None and all(memory.memory_id != supersedes for memory in replaced):
-        replaced.append(await _superseded(tx, vault, supersedes, candidate))
+        replaced.append(await _superseded(tx, vault, supersedes, candidate, tier))
+    for old in replaced:
+        if not pack.has_label(old.classification) or pack.rank(old.classification) > pack.rank(
+            candidate.classification
+        ):
+            raise NotPromotable(f"it replaces a memory of label {old.classification} and must have that label at least")
     gone = {memory.memory_id for memory in replaced}
     return Ground(
         consent=await _consent(tx, candidate, pack),
@@ -232,12 +240,19 @@ async def retract(
     )
 
 
-async def live_neighbours(tx: Transaction, vault: Vault, candidates: Sequence[Candidate]) -> list[PromotedMemory]:
-    """The live memories on the candidates' keys, opened."""
+async def live_neighbours(
+    tx: Transaction, vault: Vault, candidates: Sequence[Candidate], pack: Pack
+) -> list[PromotedMemory]:
+    """The live memories on the candidates' keys, opened; what the pack would hide for want of consent left out."""
     keys = sorted({(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None})
     if not keys:
         return []
-    rows = await tx.rows("promote.live_on_keys", entities=[k[0] for k in keys], predicates=[k[1] for k in keys])
+    rows = await tx.rows(
+        "promote.live_on_keys",
+        entities=[k[0] for k in keys],
+        predicates=[k[1] for k in keys],
+        sensitive=sensitive_labels(pack),
+    )
     memories: list[PromotedMemory] = []
     for row in rows:
         try:
@@ -252,7 +267,9 @@ async def _lock_live(tx: Transaction, memory_id: str, *, expired_too: bool = Fal
     return await tx.row("promote.lock_live", memory_id=memory_id, expired_too=expired_too) is not None
 
 
-async def _superseded(tx: Transaction, vault: Vault, memory_id: str, candidate: Candidate) -> PromotedMemory:
+async def _superseded(
+    tx: Transaction, vault: Vault, memory_id: str, candidate: Candidate, tier: Tier
+) -> PromotedMemory:
     row = await tx.row("audit.memory", memory_id=memory_id)
     if row is None:
         raise NotFound("no such memory", field="supersedes")
@@ -261,7 +278,10 @@ async def _superseded(tx: Transaction, vault: Vault, memory_id: str, candidate: 
     if row["class"] == "correction" and candidate.write_class != "correction":
         raise NotPromotable("a correction is superseded only by a later correction", field="supersedes")
     key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
-    return memory_of(row, key.open("memory_bodies.content", row["memory_id"], row["content"]))
+    old = memory_of(row, key.open("memory_bodies.content", row["memory_id"], row["content"]))
+    if not covers(candidate.scope, tier, old.scope, old.tier):
+        raise NotPromotable("some run that sees the old memory would not see this one", field="supersedes")
+    return old
 
 
 async def _consent(tx: Transaction, candidate: Candidate, pack: Pack) -> Consent | None:

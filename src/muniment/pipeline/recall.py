@@ -11,7 +11,7 @@ from muniment.model.context import RunContext
 from muniment.model.ids import make_id
 from muniment.model.recall import ConflictSet, Provenance, Recall, Record
 from muniment.pack import Pack
-from muniment.policy.visibility import View
+from muniment.policy.visibility import View, sensitive_labels
 from muniment.storage.rows import scope_of
 from muniment.storage.sealing import TenantKeys, Vault
 from muniment.storage.session import Row, Transaction
@@ -75,17 +75,12 @@ async def recall(tx: Transaction, vault: Vault, run: RunContext, view: View, pac
     )
 
 
-async def is_visible(tx: Transaction, view: View, pack: Pack, memory_id: str) -> bool:
-    """Whether this view shows that memory now, by the very statement a recall uses."""
-    found = await tx.rows("recall.visible", **filters(view, pack, Request(limit=1, only=[memory_id])))
-    return bool(found)
-
-
 def filters(view: View, pack: Pack, request: Request) -> dict[str, Any]:
     """The parameters of the one statement that decides what is visible."""
     return {
         "users": view.users,
         "labels": view.labels,
+        "sensitive": sensitive_labels(pack),
         "intents": view.intents,
         "session_id": view.session_id,
         "workflow_id": view.workflow_id,

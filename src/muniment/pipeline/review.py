@@ -58,9 +58,7 @@ async def enqueue(
         sensitive = pack.is_sensitive(candidate.classification)
         against = contradicted(candidate, tier, neighbours, pack)
         same = repeated(candidate, tier, neighbours)
-        reasons = approval.reasons_for_a_person(
-            candidate, tier=tier, contradicts=bool(against), user_correction=False, pack=pack
-        )
+        reasons = approval.reasons_for_a_person(candidate, tier=tier, contradicts=bool(against), pack=pack)
         rows.append(
             (
                 proposal_id,

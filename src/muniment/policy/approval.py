@@ -8,9 +8,7 @@ from muniment.model.proposal import HumanReason
 from muniment.pack import Pack
 
 
-def reasons_for_a_person(
-    candidate: Candidate, *, tier: Tier, contradicts: bool, user_correction: bool, pack: Pack
-) -> tuple[HumanReason, ...]:
+def reasons_for_a_person(candidate: Candidate, *, tier: Tier, contradicts: bool, pack: Pack) -> tuple[HumanReason, ...]:
     """Why policy alone may not promote it; none means that it may (REV-3)."""
     policy = pack.policy_for(candidate.write_class)
     thresholds = pack.memory_layer.promotion_thresholds
@@ -20,8 +18,6 @@ def reasons_for_a_person(
         reasons.append("approval_mode")
     if candidate.source == "operator":
         reasons.append("operator_source")
-    if user_correction:
-        reasons.append("user_correction")
     if pack.is_sensitive(candidate.classification):
         reasons.append("sensitive")
     if tier == "durable":

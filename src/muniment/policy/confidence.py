@@ -3,8 +3,6 @@
 from muniment.model.fields import Source
 from muniment.pack import Pack
 
-UNCALIBRATED = "uncalibrated"
-
 
 def of_statement(source: Source, pack: Pack) -> float:
     """The raw confidence of a plain statement, by who made it (CAN-1)."""

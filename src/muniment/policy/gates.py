@@ -4,6 +4,7 @@ Each is a pure function from a candidate and what is known about it to the candi
 with reasons. A gate that raises denies (ERR-5).
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,8 @@ from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import CaptureKind
 from muniment.pack import Pack
 from muniment.policy import consent as consents_policy
+
+_REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ def allow_list(candidate: Candidate, known: Circumstances) -> GateResult:
 
 def evidence(candidate: Candidate, known: Circumstances) -> GateResult:
     """As many pieces of evidence as the class asks for."""
+    if candidate.write_class == "evidence_link" and not all(map(_REFERENCE.fullmatch, candidate.evidence_refs)):
+        return candidate, refusing("not_a_reference", candidate.write_class)
     wanted = known.pack.policy_for(candidate.write_class).evidence_required
     given = len(candidate.evidence_refs)
     if given < wanted:
@@ -93,6 +98,8 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
         return candidate, passing("not_required", "evidence_link")
     if candidate.subject is None:
         return candidate, refusing("anonymous_subject", candidate.classification)
+    if _another_of_its_kind(candidate.entity, candidate.subject):
+        return candidate, refusing("subject_is_not_the_entity", candidate.classification)
     matched = consents_policy.covering(
         known.consents,
         write_class=candidate.write_class,
@@ -104,6 +111,13 @@ def consent(candidate: Candidate, known: Circumstances) -> GateResult:
     if matched is None:
         return candidate, refusing("consent_missing", candidate.classification)
     return candidate.model_copy(update={"consent_id": matched.consent_id}), passing("consent", matched.consent_id)
+
+
+def _another_of_its_kind(entity: str | None, subject: str) -> bool:
+    # One customer's consent says nothing about another customer; about an order of theirs it may.
+    if entity is None or entity == subject:
+        return False
+    return entity.partition(":")[0] == subject.partition(":")[0]
 
 
 def trust(candidate: Candidate, known: Circumstances) -> GateResult:

@@ -37,6 +37,21 @@ def overlap(one: Scope, one_tier: Tier, other: Scope, other_tier: Tier) -> bool:
     return _intents_meet(one.intent_id, other.intent_id)
 
 
+def covers(wide: Scope, wide_tier: Tier, narrow: Scope, narrow_tier: Tier) -> bool:
+    """Whether every run that could see the narrow one could see the wide one too."""
+    if wide.user_id is not None and wide.user_id != narrow.user_id:
+        return False
+    if wide_tier == "working" and not (narrow_tier == "working" and narrow.session_id == wide.session_id):
+        return False
+    if wide_tier == "episodic" and wide.user_id is None and wide.workflow_id is not None:
+        within = narrow_tier == "episodic" and narrow.user_id is None and narrow.workflow_id == wide.workflow_id
+        if not within:
+            return False
+    if wide.intent_id is not None and (narrow.intent_id is None or not intent_under(narrow.intent_id, wide.intent_id)):
+        return False
+    return all(narrow.qualifiers.get(name) == value for name, value in wide.qualifiers.items())
+
+
 def _agree(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
 

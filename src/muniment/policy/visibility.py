@@ -19,12 +19,16 @@ CLASSES: tuple[WriteClass, ...] = (
 )
 
 
+def sensitive_labels(pack: Pack) -> list[str]:
+    """The labels that take consent under this pack, whatever pack a memory was promoted under."""
+    return [label.name for label in pack.classifications if label.sensitive]
+
+
 @dataclass(frozen=True)
 class View:
     """The values of every filter; '' stands for "none" as it does in the tables."""
 
     users: list[str]
-    user_id: str
     session_id: str
     workflow_id: str
     intents: list[str]
@@ -44,21 +48,18 @@ def view_of(
     classes: frozenset[WriteClass] | None = None,
 ) -> View:
     """The run's view; raises `InvalidInput` for a role or label that its pack does not declare."""
-    role = pack.roles.get(run.role)
-    if role is None:
+    if run.role not in pack.roles:
         raise InvalidInput(f"the pack {pack.ref} declares no such role", field="role")
     for label in sorted(run.classification_allowed):
         if not pack.has_label(label):
             raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="classification_allowed")
-    of_role = pack.labels if role.classifications_allowed is None else role.classifications_allowed
     windows = pack.memory_layer.recall_policy.freshness
     return View(
         users=["", run.user_id] if run.user_id is not None else [""],
-        user_id=run.user_id or "",
         session_id=run.session_id or "",
         workflow_id=run.workflow_id or "",
         intents=intents_seen_by(run.intent_id),
-        labels=sorted(run.classification_allowed & set(of_role)),
+        labels=sorted(run.classification_allowed & set(pack.labels_for(run.role))),
         tiers=[tier for tier in TIERS if tiers is None or tier in tiers],
         classes=[name for name in CLASSES if classes is None or name in classes],
         qualifiers=run.qualifiers,

@@ -1,7 +1,7 @@
 """Where the database is, and as whom each task logs in."""
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -10,7 +10,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from muniment.errors import InvalidInput
 
-_SETTINGS = "-c search_path=muniment,public"
+# Temporary tables last: they must not be taken for ours.
+_SETTINGS = "-c search_path=muniment,public,pg_temp"
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,8 @@ class Address:
     Elsewhere the logins' passwords are derived from one secret, so that nothing more has to be configured.
     """
 
-    owner: dict[str, Any]
-    login_secret: bytes | None
+    owner: dict[str, Any] = field(repr=False)
+    login_secret: bytes | None = field(repr=False)
 
     @classmethod
     def parse(cls, url: str, login_secret: bytes | None) -> "Address":
@@ -47,6 +48,8 @@ class Address:
             "user": f"muniment_{task}",
             "options": f"{settings} -c lock_timeout=10s",
             "connect_timeout": 5,
+            "keepalives_idle": 30,
+            "tcp_user_timeout": 30_000,
             "application_name": f"muniment-{task}",
         }
         return make_conninfo(**(place | login))

@@ -4,6 +4,7 @@ import base64
 import binascii
 import os
 import stat
+from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol
@@ -53,7 +54,7 @@ class LocalMasterKeys:
         """Raises `KeyUnavailable` if it was wrapped for another tenant or by another key."""
         try:
             return AESGCM(self._key).decrypt(wrapped[:12], wrapped[12:], _bound(tenant_id))
-        except InvalidTag:
+        except (InvalidTag, ValueError):
             raise KeyUnavailable("the master key is not the one this tenant's key was wrapped with") from None
 
     def login_secret(self) -> bytes | None:
@@ -65,10 +66,10 @@ def _bound(tenant_id: str) -> bytes:
     return b"muniment/tenant-key\x00" + tenant_id.encode()
 
 
-def find_master_keys(home: Path | None) -> MasterKeys:
+def find_master_keys(home: Path | None, *, may_make: bool = True) -> MasterKeys:
     """By `MUNIMENT_KEY_PROVIDER` (a plug-in), `MUNIMENT_MASTER_KEY`, `MUNIMENT_MASTER_KEY_FILE`, or the home's file.
 
-    `home` is given when embedded: its file is made, with mode 600, on the first start.
+    `home` is given when embedded: its file is made, with mode 600, on the first start; later it must be there.
     Raises `KeyUnavailable` with what to set.
     """
     if provider := os.environ.get("MUNIMENT_KEY_PROVIDER"):
@@ -79,7 +80,12 @@ def find_master_keys(home: Path | None) -> MasterKeys:
         return LocalMasterKeys(_read(Path(path)))
     if home is not None:
         path = home / "master.key"
-        _make(path)
+        if may_make:
+            _make(path)
+        elif not path.exists():
+            raise KeyUnavailable(
+                f"{path} is gone, and what is sealed in this home opens with no other key: put it back"
+            )
         return LocalMasterKeys(_read(path))
     raise KeyUnavailable("no master key: set MUNIMENT_MASTER_KEY, MUNIMENT_MASTER_KEY_FILE or MUNIMENT_KEY_PROVIDER")
 
@@ -106,12 +112,12 @@ def _make(path: Path) -> None:
         file.write(new_master_key() + "\n")
         file.flush()
         os.fsync(file.fileno())
-    try:
+    with suppress(FileExistsError):
         os.link(draft, path)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
+    draft.unlink()
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
 
 
 def _read(path: Path) -> bytes:

@@ -78,7 +78,7 @@ class TenantKeys:
             raise SealBroken("the key of this subject was destroyed")
         try:
             key = self._ciphers[version].decrypt(wrapped[:_NONCE], wrapped[_NONCE:], self._binding(holder))
-        except (InvalidTag, KeyError):
+        except (InvalidTag, KeyError, ValueError):
             raise SealBroken("the key of this subject does not open") from None
         return SubjectKey(self._tenant_id, holder, key)
 

@@ -4,6 +4,7 @@ No tenant, no connection. The program never runs as the owner of the tables; eac
 with just the privileges it needs, and forced row-level security holds it to the tenant of the transaction.
 """
 
+from asyncio import CancelledError
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 from pydantic_core import to_json
 
-from muniment.errors import Conflict, StorageUnavailable
+from muniment.errors import Conflict, SchemaMissing, StorageUnavailable, TooLarge
 from muniment.model.events import EventType
 from muniment.model.ids import make_ids
 from muniment.storage.address import Address
@@ -29,9 +30,7 @@ Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
 TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
 Row = dict[str, Any]
 
-# A transaction that waits for a lock longer than this is told that somebody else is at it.
-LOCK_TIMEOUT_SECONDS = 10
-CONNECT_TIMEOUT_SECONDS = 5
+CONNECT_TIMEOUT_SECONDS = 3
 # Of one tenant, per task and process. Its writes pass one at a time through its clock anyway.
 TENANT_SHARE = 2
 
@@ -202,7 +201,10 @@ class Storage:
                     transaction = Transaction(tenant_id, task, now, connection)
                     yield transaction
                     await transaction.complete()
-                except Exception:
+                except Exception as error:
+                    if (cancellation := _cancellation_behind(error)) is not None:
+                        connection.pgconn.finish()
+                        raise cancellation from None
                     await _roll_back(connection)
                     raise
                 except BaseException:
@@ -283,6 +285,14 @@ async def _roll_back(connection: AsyncConnection[Row]) -> None:
         await connection.close()
 
 
+def _cancellation_behind(error: BaseException) -> BaseException | None:
+    """The cancellation that an error on the way out of a pipeline would hide."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, CancelledError):
+        seen = seen.__context__
+    return seen
+
+
 class _translated:  # noqa: N801  reads as a word at its one place
     """Turn the driver's errors into ours, told apart by class (SQLSTATE), never by text."""
 
@@ -297,9 +307,11 @@ class _translated:  # noqa: N801  reads as a word at its one place
             ):
                 raise Conflict("somebody else is changing the same thing; try again") from error
             case psycopg.errors.UndefinedTable() | psycopg.errors.InvalidSchemaName():
-                from muniment.errors import SchemaMissing
-
                 raise SchemaMissing("the database lacks tables of this version; run: muniment db migrate") from error
+            case psycopg.errors.DiskFull():
+                raise StorageUnavailable("the database has no room left on its disk") from error
+            case psycopg.errors.ProgramLimitExceeded():
+                raise TooLarge("is more than the database can hold in one place") from error
             case PoolTimeout() | TooManyRequests() | psycopg.OperationalError():
                 raise StorageUnavailable("the database does not answer") from error
             case _:

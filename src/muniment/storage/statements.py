@@ -1,6 +1,7 @@
 """SQL lives in sql/<stage>.sql, each statement named and described; here it is loaded, once.
 
 A statement begins with `-- name: <name>` and is called `<stage>.<name>`. Parameters are written `:name`.
+`{name alias}` stands for the condition of that name in sql/fragments.sql, on the table of that alias.
 One that says `-- each: a, b` inserts many rows: its VALUES group is repeated per row. The parameters listed may be
 given per row, all others are given once for the whole statement.
 """
@@ -14,6 +15,7 @@ from typing import Any
 _HEAD = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _EACH = re.compile(r"^-- each: (.+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^--.*$", re.MULTILINE)
+_FRAGMENT = re.compile(r"\{(\w+) (\w+)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _VALUES = re.compile(r"\bVALUES\s*(\(.*?\))\s*(ON CONFLICT.*|RETURNING.*)?$", re.DOTALL)
 
@@ -74,8 +76,13 @@ def _stage(stage: str) -> dict[str, tuple[str, tuple[str, ...]]]:
         each = _EACH.search(body)
         names = tuple(n.strip() for n in each[1].split(",")) if each else ()
         assert name not in loaded, f"{stage}.{name} stands twice"
-        loaded[name] = (_COMMENT.sub("", body).strip().rstrip(";"), names)
+        text = _FRAGMENT.sub(_fragment, _COMMENT.sub("", body)) if stage != "fragments" else _COMMENT.sub("", body)
+        loaded[name] = (text.strip().rstrip(";"), names)
     return loaded
+
+
+def _fragment(found: re.Match[str]) -> str:
+    return re.sub(r"\balias\b", found[2], _stage("fragments")[found[1]][0])
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -19,11 +19,15 @@ BEGIN
   END LOOP;
 END $$;
 
--- The list of tenants: the one table that names all of them, readable by the jobs only. It holds no data of theirs.
+-- The list of tenants: the jobs walk all of it, the writer may add its own, nobody else sees any of it.
 CREATE TABLE tenants (
   tenant_id  text COLLATE "C" PRIMARY KEY CHECK (tenant_id <> ''),
   created_at timestamptz NOT NULL
 );
+ALTER TABLE tenants ENABLE ROW LEVEL SECURITY;
+ALTER TABLE tenants FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON tenants FOR INSERT WITH CHECK (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY every_tenant ON tenants FOR SELECT TO muniment_jobs USING (true);
 GRANT INSERT ON tenants TO muniment_writer;
 GRANT SELECT ON tenants TO muniment_jobs;
 
@@ -63,7 +67,7 @@ GRANT SELECT ON subjects TO muniment_recall, muniment_auditor;
 CREATE TABLE tenant_clock (
   tenant_id text COLLATE "C" PRIMARY KEY CHECK (tenant_id <> ''),
   seq       bigint NOT NULL DEFAULT 0,
-  at        timestamptz,
+  at        timestamptz CHECK (isfinite(at)),
   prev_at   timestamptz
 ) WITH (fillfactor = 10);
 ALTER TABLE tenant_clock ENABLE ROW LEVEL SECURITY;
@@ -77,7 +81,7 @@ GRANT SELECT ON tenant_clock TO muniment_recall, muniment_auditor;
 CREATE TABLE ticks (
   tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   seq       bigint NOT NULL CHECK (seq > 0),
-  at        timestamptz NOT NULL,
+  at        timestamptz NOT NULL CHECK (isfinite(at)),
   prev_seq  bigint CHECK (prev_seq = seq - 1),
   prev_at   timestamptz CHECK (prev_at <= at),
   txid      xid8 NOT NULL,

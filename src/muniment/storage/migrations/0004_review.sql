@@ -34,14 +34,21 @@ CREATE TABLE candidates (
   prior_editors   text[] COLLATE "C",
   editors         text[] COLLATE "C" NOT NULL DEFAULT '{}',
   content         bytea NOT NULL,
+  -- What a memory must share with its candidate, '' for none, in one column that a foreign key can hold.
+  facts           text COLLATE "C" GENERATED ALWAYS AS (md5(
+    capture_id || chr(31) || class || chr(31) || classification || chr(31) || holder || chr(31) || coalesce(subject, '') || chr(31)
+    || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31) || coalesce(user_id, '') || chr(31)
+    || coalesce(session_id, '') || chr(31) || coalesce(workflow_id, '') || chr(31) || coalesce(intent_id, '') || chr(31)
+    || coalesce(qualifiers::text, ''))) STORED,
   PRIMARY KEY (tenant_id, candidate_id),
   UNIQUE (tenant_id, capture_id, extractor, ordinal),
-  UNIQUE (tenant_id, candidate_id, author, editors),
+  UNIQUE (tenant_id, candidate_id, author, editors, facts),
   UNIQUE (tenant_id, candidate_id, editors),
   FOREIGN KEY (tenant_id, capture_seq, live_capture_id, author)
     REFERENCES captures (tenant_id, seq, capture_id, author) ON DELETE SET NULL (live_capture_id),
   FOREIGN KEY (tenant_id, edits, prior_editors) REFERENCES candidates (tenant_id, candidate_id, editors),
   CHECK ((edits IS NULL) = (editor IS NULL) AND (edits IS NULL) = (prior_editors IS NULL)),
+  CHECK (cardinality(editors) <= 8),
   CHECK (editors = CASE WHEN edits IS NULL THEN '{}'::text[] ELSE prior_editors || editor END)
 ) PARTITION BY HASH (tenant_id);
 ALTER TABLE candidates ENABLE ROW LEVEL SECURITY;
@@ -120,7 +127,7 @@ CREATE TABLE proposals (
   PRIMARY KEY (tenant_id, proposal_id),
   UNIQUE (tenant_id, candidate_id),
   UNIQUE (tenant_id, edit_of),
-  UNIQUE (tenant_id, proposal_id, candidate_id, tier_derived, class),
+  UNIQUE (tenant_id, proposal_id, candidate_id, tier_derived, class, pack),
   FOREIGN KEY (tenant_id, candidate_id) REFERENCES candidates (tenant_id, candidate_id),
   FOREIGN KEY (tenant_id, edit_of) REFERENCES proposals (tenant_id, proposal_id)
 );

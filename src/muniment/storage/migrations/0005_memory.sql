@@ -1,7 +1,8 @@
 -- Promoted memory: immutable metadata, sealed bodies apart, a narrow table for recall's filters, retractions.
 
 -- Four eyes stand in the schema: author and editors are the candidate's, approver and action the verdict's, the
--- derived tier the proposal's, `sensitive` the pack's, all by foreign key; the check then compares them.
+-- derived tier and pack the proposal's, label, subject and scope the candidate's (`facts`), `sensitive` the pack's word
+-- for the label, all by foreign key; the check then compares them.
 -- '' stands for "none" in scope columns, so that foreign keys over them are never skipped for a null.
 CREATE TABLE memories (
   tenant_id        text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
@@ -52,12 +53,18 @@ CREATE TABLE memories (
     || coalesce(consent_root, '') || chr(31) || coalesce(qualifiers::text, '') || chr(31) || born_seq::text || chr(31)
     || extract(epoch FROM promoted_at AT TIME ZONE 'UTC')::text || chr(31) || extract(epoch FROM expires_at AT TIME ZONE 'UTC')::text || chr(31)
     || priority::numeric::text || chr(31) || confidence::numeric::text)) STORED,
+  facts            text COLLATE "C" GENERATED ALWAYS AS (md5(
+    capture_id || chr(31) || class || chr(31) || classification || chr(31) || holder || chr(31) || coalesce(subject, '') || chr(31)
+    || coalesce(entity, '') || chr(31) || coalesce(predicate, '') || chr(31) || user_id || chr(31)
+    || session_id || chr(31) || workflow_id || chr(31) || intent_id || chr(31)
+    || coalesce(qualifiers::text, ''))) STORED,
   PRIMARY KEY (tenant_id, memory_id),
   UNIQUE (tenant_id, proposal_id),
   UNIQUE (tenant_id, memory_id, filters),
-  FOREIGN KEY (tenant_id, candidate_id, author, editors) REFERENCES candidates (tenant_id, candidate_id, author, editors),
-  FOREIGN KEY (tenant_id, proposal_id, candidate_id, tier_derived, class)
-    REFERENCES proposals (tenant_id, proposal_id, candidate_id, tier_derived, class),
+  FOREIGN KEY (tenant_id, candidate_id, author, editors, facts)
+    REFERENCES candidates (tenant_id, candidate_id, author, editors, facts),
+  FOREIGN KEY (tenant_id, proposal_id, candidate_id, tier_derived, class, pack)
+    REFERENCES proposals (tenant_id, proposal_id, candidate_id, tier_derived, class, pack),
   FOREIGN KEY (tenant_id, verdict_id, proposal_id, approver, approver_kind, verdict_action)
     REFERENCES verdicts (tenant_id, verdict_id, proposal_id, by, by_kind, action),
   FOREIGN KEY (tenant_id, pack, classification, sensitive) REFERENCES pack_labels (tenant_id, pack, label, sensitive),
@@ -150,9 +157,13 @@ CREATE TABLE memory_scope (
     || extract(epoch FROM promoted_at AT TIME ZONE 'UTC')::text || chr(31) || extract(epoch FROM expires_at AT TIME ZONE 'UTC')::text || chr(31)
     || priority::numeric::text || chr(31) || confidence::numeric::text)) STORED,
   PRIMARY KEY (tenant_id, memory_id),
+  UNIQUE (tenant_id, memory_id, dead_seq),
   FOREIGN KEY (tenant_id, memory_id, filters) REFERENCES memories (tenant_id, memory_id, filters),
   FOREIGN KEY (tenant_id, memory_id, dead_seq) REFERENCES retractions (tenant_id, memory_id, seq)
 );
+-- And the other way: at its commit a retraction has buried what it retracts.
+ALTER TABLE retractions ADD FOREIGN KEY (tenant_id, memory_id, seq)
+  REFERENCES memory_scope (tenant_id, memory_id, dead_seq) DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX memory_scope_by_user ON memory_scope (tenant_id, user_id, memory_id);
 ALTER TABLE memory_scope ENABLE ROW LEVEL SECURITY;
 ALTER TABLE memory_scope FORCE ROW LEVEL SECURITY;
@@ -225,4 +236,5 @@ ALTER TABLE recalls ENABLE ROW LEVEL SECURITY;
 ALTER TABLE recalls FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON recalls USING (tenant_id = current_setting('muniment.tenant', true));
 GRANT INSERT ON recalls TO muniment_recall;
-GRANT SELECT ON recalls TO muniment_recall, muniment_auditor;
+GRANT SELECT (tenant_id, seq) ON recalls TO muniment_recall;
+GRANT SELECT ON recalls TO muniment_auditor;

@@ -22,7 +22,8 @@ LEFT JOIN consents n ON n.tenant_id = c.tenant_id AND n.supersedes = c.consent_i
 WHERE c.tenant_id = :tenant_id AND c.subject = ANY (:subjects)
 ORDER BY c.seq, c.consent_id
 
--- name: all
+-- name: list
+-- The ledger, of one subject or of all.
 SELECT c.tenant_id, c.consent_id, c.seq, c.action, c.subject, c.purpose, c.predicates, c.labels, c.basis, c.captured_at,
   c.valid_from, nullif(c.valid_until, 'infinity') AS ends_at, c.auditor_id, c.supersedes, c.root_id, c.evidence,
   n.consent_id AS superseded_by, n.valid_from AS superseded_from,
@@ -30,7 +31,7 @@ SELECT c.tenant_id, c.consent_id, c.seq, c.action, c.subject, c.purpose, c.predi
    WHERE r.tenant_id = c.tenant_id AND r.root_id = c.root_id AND r.action = 'revoke') AS revoked_at
 FROM consents c
 LEFT JOIN consents n ON n.tenant_id = c.tenant_id AND n.supersedes = c.consent_id
-WHERE c.tenant_id = :tenant_id
+WHERE c.tenant_id = :tenant_id AND (:subject::text IS NULL OR c.subject = :subject)
 ORDER BY c.seq, c.consent_id
 LIMIT :count
 

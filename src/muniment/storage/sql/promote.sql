@@ -25,15 +25,7 @@ JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
 JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
 WHERE f.dead_seq IS NULL AND f.expires_at > :now
-  AND (f.consent_root IS NULL OR EXISTS (
-    SELECT FROM consents c
-    WHERE c.tenant_id = :tenant_id AND c.root_id = f.consent_root AND c.action = 'grant'
-      AND c.valid_from <= :now AND c.valid_until > :now
-      AND ('*' = ANY (c.predicates) OR f.predicate = ANY (c.predicates))
-      AND f.classification = ANY (c.labels)
-      AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id
-                      AND (n.action = 'revoke' OR n.valid_from <= :now))
-      AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = c.root_id AND r.action = 'revoke')))
+  AND {consent_allows f}
 ORDER BY m.born_seq, m.memory_id
 
 -- name: insert

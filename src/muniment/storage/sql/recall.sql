@@ -3,7 +3,7 @@
 -- name: visible
 -- The ids to answer with: part 0 plain records, 1 those of low confidence, 2 the sides of open conflicts.
 -- A correction takes the place of the best record on its key, ahead of it. Narrowing (`wanted`) comes after the filters:
--- it never takes one side out of a conflict. A consent holds until its renewal begins; a revocation ends the whole chain.
+-- it never takes one side out of a conflict.
 WITH seen AS MATERIALIZED (
   SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.class, s.entity, s.predicate,
     s.tier = ANY (:tiers) AND s.class = ANY (:classes)
@@ -23,15 +23,7 @@ WITH seen AS MATERIALIZED (
                                      WHEN 'episodic' THEN coalesce(:fresh_episodic::timestamptz, '-infinity')
                                      WHEN 'semantic' THEN coalesce(:fresh_semantic::timestamptz, '-infinity')
                                      ELSE coalesce(:fresh_durable::timestamptz, '-infinity') END
-    AND (s.consent_root IS NULL OR EXISTS (
-      SELECT FROM consents c
-      WHERE c.tenant_id = :tenant_id AND c.root_id = s.consent_root AND c.action = 'grant'
-        AND c.valid_from <= :now AND c.valid_until > :now
-        AND ('*' = ANY (c.predicates) OR s.predicate = ANY (c.predicates))
-        AND s.classification = ANY (c.labels)
-        AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id
-                        AND (n.action = 'revoke' OR n.valid_from <= :now))
-        AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = c.root_id AND r.action = 'revoke')))
+    AND {consent_allows s}
 ), conflicts AS MATERIALIZED (
   SELECT c.contradiction_id, c.existing, c.incoming
   FROM contradictions c
