@@ -198,7 +198,9 @@ def _told_everywhere(fabric: Fabric, people: People, canary: str) -> None:
     edited = queue.edit(reviewer, one.proposal_id, value=[canary, 1], text=f"{canary}!", note=canary)
     assert not isinstance(edited, Refusal)
     done = queue.approve(people.second_reviewer, edited.proposal_id, note=canary)
-    again = proposed(fabric, run, **FACT | {"value": {"other": canary}}, subject=SUBJECT, **content)
+    again = proposed(
+        fabric, run, **FACT | {"value": {"other": canary}}, subject=SUBJECT, classification="PII", **content
+    )
     queue.approve(people.second_reviewer, again.proposal_id, supersedes=done.memory_id, note=canary)
     (waiting,) = queue.list(reviewer)
     queue.reject(reviewer, waiting.proposal_id, reason=f"because of {canary}", note=canary)

@@ -55,7 +55,7 @@ def test_the_same_key_with_the_same_content_returns_the_first_capture(
         {"payload": {}},
         {"evidence_refs": ["e:1"]},
         {"subject": "customer:c9"},
-        {"user_id": "somebody_else"},
+        {"user_id": None},
     ],
 )
 def test_the_same_key_with_anything_else_is_a_conflict(

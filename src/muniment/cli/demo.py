@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -88,7 +89,8 @@ def demo(
             if not call.as_json:
                 _tell(screen, number, step)
     memory_id = told[-1]["result"]["memory_id"]
-    further = _NEXT if home is None else _further(home, memory_id)
+    commands = _NEXT if home is None else _further(home, memory_id)
+    further = tuple(command.replace("muniment ", f"{_program()} ", 1) for command in commands)
     if call.as_json:
         document({"steps": told, "home": home.absolute() if home else None, "next": further})
     else:
@@ -378,3 +380,11 @@ def _further(home: Path, memory_id: str) -> tuple[str, ...]:
         f"muniment consent list --tenant {_TENANT} {place}",
         f'psql "$(muniment db url {place})"',
     )
+
+
+def _program() -> str:
+    """How to call it from here: by its name where the shell finds it, else by where it lies."""
+    called = Path(sys.argv[0])
+    if called.name != "muniment" or shutil.which("muniment"):
+        return "muniment"
+    return quote(os.path.relpath(called))

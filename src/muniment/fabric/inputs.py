@@ -86,7 +86,8 @@ def capture_inputs(
     known: dict[str, Any], items: Sequence[Mapping[str, Any]], *, within: str, first: int
 ) -> list[CaptureInput]:
     """Many checked captures; an error names the item, counted from `first`."""
-    if all(type(item) is dict and not _LOOKED_AT & item.keys() for item in items):
+    looked_at = _LOOKED_AT if known.get("user_id") is not None else {"fact"}
+    if all(type(item) is dict and looked_at.isdisjoint(item) for item in items):
         given: list[Mapping[str, Any]] = [{**known, **item} for item in items]
     else:
         given = [_named(known, item, f"{within}.{place}") for place, item in enumerate(items, first)]

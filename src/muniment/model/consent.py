@@ -47,4 +47,4 @@ class Consent(Artifact):
     superseded_by: str | None = None
     superseded_from: datetime | None = Field(default=None, description="a renewal may be made ahead of its time")
     revoked_at: datetime | None = None
-    state: State = "active"
+    state: State = "captured"

@@ -42,7 +42,7 @@ _INTENT = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(\.\*)?")
 
 
 class Artifact(BaseModel):
-    """Base of the frozen types: no unknown fields, no silent conversions."""
+    """Base of the frozen types: no unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False, ser_json_inf_nan="constants")
 
