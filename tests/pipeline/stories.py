@@ -44,3 +44,8 @@ def promoted(fabric: Fabric, people: People, value: Any = "email", **fields: Any
 def texts(fabric: Fabric, run: Any, **narrowed: Any) -> list[str]:
     """What a run recalls as plain records."""
     return [record.text for record in fabric.recall(run, **narrowed).records]
+
+
+def values(fabric: Fabric, people: People, **narrowed: Any) -> list[Any]:
+    """What a run for cust_1 recalls as plain records, by value."""
+    return [record.value for record in fabric.recall(people.run(), **narrowed).records]

@@ -1,40 +1,17 @@
 """Contradiction by key: when it is found, what is opened, and what a pack or a correction makes of it."""
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
 
 from muniment import Fabric
 from muniment.errors import NotPromotable
-from muniment.pack import load_pack
-from muniment.testing import FakeClock, People, TestServer
-from muniment.testing.database import MASTER_KEYS
-from tests.pipeline.stories import promoted, proposed
+from muniment.testing import FakeClock, People
+from tests.pipeline.conftest import Opener
+from tests.pipeline.stories import promoted, proposed, values
 
 SUBJECT = "customer:cust_1"
 KEY: dict[str, Any] = {"entity": SUBJECT, "predicate": "prefers_channel"}
-HEAD = 'pack_meta: {id: acme, version: "1.0.0"}\n'
-Opener = Callable[[str], AbstractContextManager[Fabric]]
-
-
-@pytest.fixture
-def under(server: TestServer, database: str, clock: FakeClock) -> Opener:
-    """A fabric whose own pack is the one given."""
-
-    @contextmanager
-    def opened(text: str) -> Generator[Fabric]:
-        pack = load_pack(HEAD + text)
-        with Fabric.open(server.url(database), pack=pack, clock=clock, master_keys=MASTER_KEYS) as fabric:
-            yield fabric
-
-    return opened
-
-
-def values(fabric: Fabric, people: People, **narrowed: Any) -> list[Any]:
-    """What a run recalls as plain records."""
-    return [record.value for record in fabric.recall(people.run(), **narrowed).records]
 
 
 def corrected(fabric: Fabric, people: People, value: Any, **fields: Any) -> str:

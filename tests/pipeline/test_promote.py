@@ -1,8 +1,6 @@
 """Stage 4, promote: the only way in, what is looked at again on the way, and how a memory ends."""
 
-from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from threading import Event as Flag
 from typing import Any, get_args
@@ -13,32 +11,12 @@ from muniment import Fabric
 from muniment.errors import Conflict, InvalidInput, NotFound, NotPromotable, PackInvalid, RoleMissing
 from muniment.model.promoted import RetractionReason
 from muniment.pack import AutoPromotion, builtin_pack, load_pack
-from muniment.testing import FakeClock, People, TestServer
-from muniment.testing.database import MASTER_KEYS
-from tests.pipeline.stories import CONSENT, promoted, proposed, texts
+from muniment.testing import FakeClock, People
+from tests.pipeline.conftest import HEAD, Opener
+from tests.pipeline.stories import CONSENT, promoted, proposed, texts, values
 
 SUBJECT = "customer:cust_1"
 KEY: dict[str, Any] = {"entity": SUBJECT, "predicate": "prefers_channel"}
-HEAD = 'pack_meta: {id: acme, version: "1.0.0"}\n'
-Opener = Callable[[str], AbstractContextManager[Fabric]]
-
-
-@pytest.fixture
-def under(server: TestServer, database: str, clock: FakeClock) -> Opener:
-    """A fabric whose own pack is the one given."""
-
-    @contextmanager
-    def opened(text: str) -> Generator[Fabric]:
-        pack = load_pack(HEAD + text)
-        with Fabric.open(server.url(database), pack=pack, clock=clock, master_keys=MASTER_KEYS) as fabric:
-            yield fabric
-
-    return opened
-
-
-def values(fabric: Fabric, people: People, **narrowed: Any) -> list[Any]:
-    """What a run recalls as plain records."""
-    return [record.value for record in fabric.recall(people.run(), **narrowed).records]
 
 
 # --- what a memory is

@@ -367,22 +367,7 @@ def _as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: 
         pack=pack.ref,
         ontology_version=pack.meta.ontology_version,
         content=Content(text=item.text, fact=item.fact, evidence_refs=item.evidence_refs),
-        **item.model_dump(
-            include={
-                "kind",
-                "classification",
-                "origin",
-                "subject",
-                "user_id",
-                "session_id",
-                "run_id",
-                "recall_id",
-                "intent_id",
-                "workflow_id",
-                "decision_key",
-                "qualifiers",
-            }
-        ),
+        **item.model_dump(include=set(captures.COLUMNS) - {"observed_at"}),
     )
 
 

@@ -19,7 +19,8 @@ from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Tick, Transaction
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
-_COLUMNS = (
+# What a stored capture has of what was handed in, beside its content.
+COLUMNS: tuple[str, ...] = (
     "kind",
     "classification",
     "subject",
@@ -34,7 +35,7 @@ _COLUMNS = (
     "origin",
     "observed_at",
 )
-_VALUES = attrgetter(*_COLUMNS)
+_VALUES = attrgetter(*COLUMNS)
 
 
 # Not frozen: a thousand of these are made per batch, and freezing would take twice their time.
@@ -118,7 +119,7 @@ async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prep
 
 def _columns(items: list[CaptureInput], tick: Tick) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
     """The batch by column, and apart what is the same in all its rows: that is sent once."""
-    columns: dict[str, Sequence[Any]] = dict(zip(_COLUMNS, zip(*map(_VALUES, items), strict=True), strict=True))
+    columns: dict[str, Sequence[Any]] = dict(zip(COLUMNS, zip(*map(_VALUES, items), strict=True), strict=True))
     columns["qualifiers"] = [Jsonb(named) if named else None for named in columns["qualifiers"]]
     columns["observed_at"] = [seen or tick.at for seen in columns["observed_at"]]
     uniform = {name: column[0] for name, column in columns.items() if column.count(column[0]) == len(column)}

@@ -1,11 +1,7 @@
 -- Reading back: one memory with its papers, its trail, and the event log.
 
 -- name: memory
-SELECT m.tenant_id, m.memory_id, m.candidate_id, m.proposal_id, m.verdict_id, m.capture_id, m.born_seq, m.promoted_at,
-  nullif(m.expires_at, 'infinity') AS ends_at, m.class, m.entity, m.predicate, m.classification, m.sensitive, m.tier, m.priority,
-  m.confidence, m.trust, m.holder, m.subject, m.user_id, m.session_id, m.workflow_id, m.intent_id, m.qualifiers, m.decision_key,
-  m.consent_id, m.pack, m.ontology_version, m.kind, m.origin, m.source, m.author, m.editors, m.approver, m.captured_at,
-  m.observed_at, b.content, s.wrapped_key, s.key_version,
+SELECT {memory m},
   r.seq AS dead_seq, r.retracted_at, r.retracted_by, r.reason AS retraction_reason, r.superseded_by
 FROM memories m
 JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder

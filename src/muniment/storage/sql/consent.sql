@@ -12,35 +12,17 @@ VALUES (:tenant_id, :consent_id, :seq, :action, :subject, :purpose, :predicates,
 
 -- name: of_subjects
 -- All records about those subjects, each with the record that superseded it.
-SELECT c.tenant_id, c.consent_id, c.seq, c.action, c.subject, c.purpose, c.predicates, c.labels, c.basis, c.captured_at,
-  c.valid_from, nullif(c.valid_until, 'infinity') AS ends_at, c.auditor_id, c.supersedes, c.root_id, c.evidence,
-  n.consent_id AS superseded_by, n.valid_from AS superseded_from,
-  (SELECT min(r.captured_at) FROM consents r
-   WHERE r.tenant_id = c.tenant_id AND r.root_id = c.root_id AND r.action = 'revoke') AS revoked_at
-FROM consents c
-LEFT JOIN consents n ON n.tenant_id = c.tenant_id AND n.supersedes = c.consent_id
+{ledger c}
 WHERE c.tenant_id = :tenant_id AND c.subject = ANY (:subjects)
 ORDER BY c.seq, c.consent_id
 
 -- name: list
 -- The ledger, of one subject or of all.
-SELECT c.tenant_id, c.consent_id, c.seq, c.action, c.subject, c.purpose, c.predicates, c.labels, c.basis, c.captured_at,
-  c.valid_from, nullif(c.valid_until, 'infinity') AS ends_at, c.auditor_id, c.supersedes, c.root_id, c.evidence,
-  n.consent_id AS superseded_by, n.valid_from AS superseded_from,
-  (SELECT min(r.captured_at) FROM consents r
-   WHERE r.tenant_id = c.tenant_id AND r.root_id = c.root_id AND r.action = 'revoke') AS revoked_at
-FROM consents c
-LEFT JOIN consents n ON n.tenant_id = c.tenant_id AND n.supersedes = c.consent_id
+{ledger c}
 WHERE c.tenant_id = :tenant_id AND (:subject::text IS NULL OR c.subject = :subject)
 ORDER BY c.seq, c.consent_id
 LIMIT :count
 
 -- name: one
-SELECT c.tenant_id, c.consent_id, c.seq, c.action, c.subject, c.purpose, c.predicates, c.labels, c.basis, c.captured_at,
-  c.valid_from, nullif(c.valid_until, 'infinity') AS ends_at, c.auditor_id, c.supersedes, c.root_id, c.evidence,
-  n.consent_id AS superseded_by, n.valid_from AS superseded_from,
-  (SELECT min(r.captured_at) FROM consents r
-   WHERE r.tenant_id = c.tenant_id AND r.root_id = c.root_id AND r.action = 'revoke') AS revoked_at
-FROM consents c
-LEFT JOIN consents n ON n.tenant_id = c.tenant_id AND n.supersedes = c.consent_id
+{ledger c}
 WHERE c.tenant_id = :tenant_id AND c.consent_id = :consent_id

@@ -1,4 +1,4 @@
--- Conditions that several statements share: {name alias} in a statement stands for the condition on that table.
+-- What several statements share: {name alias} in a statement stands for it, with the table called by that alias.
 
 -- name: consent_allows
 -- What is sensitive to the deciding pack rests on a consent, but for bare evidence links. A consent holds until its
@@ -14,3 +14,21 @@
                     AND (n.action = 'revoke' OR n.valid_from <= :now))
     AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = c.root_id AND r.action = 'revoke'))
  END)
+
+-- name: ledger
+-- Consent records, each with what came after it.
+SELECT alias.tenant_id, alias.consent_id, alias.seq, alias.action, alias.subject, alias.purpose, alias.predicates, alias.labels, alias.basis, alias.captured_at,
+  alias.valid_from, nullif(alias.valid_until, 'infinity') AS ends_at, alias.auditor_id, alias.supersedes, alias.root_id, alias.evidence,
+  n.consent_id AS superseded_by, n.valid_from AS superseded_from,
+  (SELECT min(r.captured_at) FROM consents r
+   WHERE r.tenant_id = alias.tenant_id AND r.root_id = alias.root_id AND r.action = 'revoke') AS revoked_at
+FROM consents alias
+LEFT JOIN consents n ON n.tenant_id = alias.tenant_id AND n.supersedes = alias.consent_id
+
+-- name: memory
+-- The columns of a memory, with its sealed body (b) and the key it is sealed with (s).
+alias.tenant_id, alias.memory_id, alias.candidate_id, alias.proposal_id, alias.verdict_id, alias.capture_id, alias.born_seq, alias.promoted_at,
+  nullif(alias.expires_at, 'infinity') AS ends_at, alias.class, alias.entity, alias.predicate, alias.classification, alias.sensitive, alias.tier, alias.priority,
+  alias.confidence, alias.trust, alias.holder, alias.subject, alias.user_id, alias.session_id, alias.workflow_id, alias.intent_id, alias.qualifiers, alias.decision_key,
+  alias.consent_id, alias.pack, alias.ontology_version, alias.kind, alias.origin, alias.source, alias.author, alias.editors, alias.approver, alias.captured_at,
+  alias.observed_at, b.content, s.wrapped_key, s.key_version

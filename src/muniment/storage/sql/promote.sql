@@ -14,11 +14,7 @@ SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = ANY (:key
 
 -- name: live_on_keys
 -- Live memories on those keys, what an ended consent hides left out; which of them overlap in scope, and what they say, is decided outside.
-SELECT m.tenant_id, m.memory_id, m.candidate_id, m.proposal_id, m.verdict_id, m.capture_id, m.born_seq, m.promoted_at,
-  nullif(m.expires_at, 'infinity') AS ends_at, m.class, m.entity, m.predicate, m.classification, m.sensitive, m.tier, m.priority,
-  m.confidence, m.trust, m.holder, m.subject, m.user_id, m.session_id, m.workflow_id, m.intent_id, m.qualifiers, m.decision_key,
-  m.consent_id, m.pack, m.ontology_version, m.kind, m.origin, m.source, m.author, m.editors, m.approver, m.captured_at,
-  m.observed_at, b.content, s.wrapped_key, s.key_version
+SELECT {memory m}
 FROM unnest(:entities::text[], :predicates::text[]) AS wanted (entity, predicate)
 JOIN memories m ON m.tenant_id = :tenant_id AND m.entity = wanted.entity AND m.predicate = wanted.predicate
 JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
