@@ -44,7 +44,7 @@ from muniment.storage.master import MasterKeys
 from muniment.storage.session import Transaction
 
 BATCH_LIMIT = 10_000
-SLICE = 100
+SLICE = 200
 CONSOLIDATE_AT_ONCE = 200
 
 Progress = Callable[[Consolidation], None]

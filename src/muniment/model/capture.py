@@ -100,11 +100,6 @@ class CaptureInput(Artifact):
     observed_at: Instant | None = None
     idempotency_key: Name | None = None
 
-    @property
-    def holder(self) -> str:
-        """Whose data key seals it: the subject's, else the user's, else the tenant's own."""
-        return holder_of(self.subject, self.user_id)
-
     def content(self) -> bytes:
         """What is sealed, as canonical bytes; raises `InvalidInput` if there is nothing, `TooLarge` past the limits."""
         if self.text is None and self.payload is None and self.fact is None:

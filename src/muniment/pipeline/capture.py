@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
 from muniment.errors import IdempotencyConflict, InvalidInput, UnknownLabel
-from muniment.model.capture import CaptureInput
+from muniment.model.capture import CaptureInput, holder_of
 from muniment.model.context import Principal
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
@@ -81,7 +81,7 @@ class Prepared:
                 error.field = self.named(len(self.contents), error.field)
                 raise
         self.items.extend(items)
-        self.holders.extend([item.holder for item in items])
+        self.holders.extend([holder_of(item.subject, item.user_id) for item in items])
 
 
 async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prepared) -> list[Receipt]:
@@ -146,7 +146,7 @@ async def _claim(
     for place, item in enumerate(prepared.items):
         if item.idempotency_key is None:
             continue
-        digest = keys[item.holder].digest(
+        digest = keys[prepared.holders[place]].digest(
             to_json([author.kind, author.id, item.model_dump(exclude={"idempotency_key"})])
         )
         first, said = uses.setdefault(item.idempotency_key, (place, digest))
