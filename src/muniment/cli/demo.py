@@ -89,8 +89,7 @@ def demo(
             if not call.as_json:
                 _tell(screen, number, step)
     memory_id = told[-1]["result"]["memory_id"]
-    commands = _NEXT if home is None else _further(home, memory_id)
-    further = tuple(command.replace("muniment ", f"{_program()} ", 1) for command in commands)
+    further = _NEXT if home is None else _further(home, memory_id)
     if call.as_json:
         document({"steps": told, "home": home.absolute() if home else None, "next": further})
     else:
@@ -364,6 +363,8 @@ def _end(screen: Screen, home: Path | None, further: tuple[str, ...]) -> None:
     else:
         screen.line((f"The database is kept in {home}. Look at it:", "bold"))
     screen.line()
+    if (first := _activation()) is not None:
+        screen.write(f"    {first}\n")
     for command in further:
         # As it is, however long: a command that was broken in two could not be copied.
         screen.write(f"    {command}\n")
@@ -382,9 +383,9 @@ def _further(home: Path, memory_id: str) -> tuple[str, ...]:
     )
 
 
-def _program() -> str:
-    """How to call it from here: by its name where the shell finds it, else by where it lies."""
-    called = Path(sys.argv[0])
-    if called.name != "muniment" or shutil.which("muniment"):
-        return "muniment"
-    return quote(os.path.relpath(called))
+def _activation() -> str | None:
+    """What makes the shell find `muniment`, where it does not yet: it lies in a virtual environment."""
+    activate = Path(sys.argv[0]).parent / "activate"
+    if shutil.which("muniment") or not activate.is_file():
+        return None
+    return f". {quote(os.path.relpath(activate))}"
