@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import repeat
-from operator import attrgetter
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -35,7 +34,6 @@ COLUMNS: tuple[str, ...] = (
     "origin",
     "observed_at",
 )
-_VALUES = attrgetter(*COLUMNS)
 
 
 # Not frozen: a thousand of these are made per batch, and freezing would take twice their time.
@@ -119,7 +117,8 @@ async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prep
 
 def _columns(items: list[CaptureInput], tick: Tick) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
     """The batch by column, and apart what is the same in all its rows: that is sent once."""
-    columns: dict[str, Sequence[Any]] = dict(zip(COLUMNS, zip(*map(_VALUES, items), strict=True), strict=True))
+    fields = [vars(item) for item in items]
+    columns: dict[str, Sequence[Any]] = {name: [one[name] for one in fields] for name in COLUMNS}
     columns["qualifiers"] = [Jsonb(named) if named else None for named in columns["qualifiers"]]
     columns["observed_at"] = [seen or tick.at for seen in columns["observed_at"]]
     uniform = {name: column[0] for name, column in columns.items() if column.count(column[0]) == len(column)}
