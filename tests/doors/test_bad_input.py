@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from muniment import Fabric, MunimentError, Principal, RunContext, Submission
 from muniment.errors import InvalidInput, NotFound, PackInvalid
+from muniment.model.ids import holds_card_number
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.doors.wrong import ASKERS, CALLS, CHOICES, INTENTS, MARK, NAMES, NUL, QUALIFIERS, SUBJECT
@@ -349,3 +350,15 @@ def test_any_name_is_taken_byte_for_byte_or_refused_by_name(door: Door, name: st
     assert isinstance(got, Submission)
     assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.scope.user_id == name
     assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.scope.user_id == name
+
+
+@pytest.mark.rule("ERA-1", "CAP-2")
+def test_a_card_number_is_no_entity_id_and_a_uuid_is_one() -> None:
+    for card in ("4111111111111111", "4111-1111-1111-1111", "cus_4111.1111.1111.1111", "378282246310005"):
+        assert holds_card_number(card), card
+    assert not holds_card_number("4111111111111112")
+    for digit in range(10):
+        # Within a word of hex digits even a valid number is chance.
+        assert not holds_card_number(f"a4111111111111111{digit}")
+        assert not holds_card_number("4111111111111111f")
+    assert sum(holds_card_number(uuid4().hex) for _ in range(5000)) <= 2

@@ -8,7 +8,8 @@ from typing import Literal
 Prefix = Literal["cap", "mc", "mwp", "rv", "pm", "ctr", "cns", "rcl", "evt"]
 
 CEID_PATTERN = r"^[a-z][a-z0-9_]*:[A-Za-z0-9._-]{1,128}$"
-_CARD_RUN = re.compile(r"\d(?:[._-]?\d){12,18}")
+# On its own, not within a longer word: one UUID in some hundred would be taken for a card otherwise.
+_CARD_RUN = re.compile(r"(?<![0-9A-Za-z])\d(?:[._-]?\d){12,18}(?![0-9A-Za-z])")
 
 
 def make_ids(prefix: Prefix, count: int, now: datetime) -> list[str]:
