@@ -1,144 +1,32 @@
 """The embedded server: where it runs, who stops it, and what is left after a kill."""
 
-import contextlib
 import os
 import pwd
-import shutil
-import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
-import time
-from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
-import muniment.errors
 from muniment.errors import StorageUnavailable
 from muniment.storage import embedded, unprivileged
-
-SOURCE = Path(muniment.errors.__file__).parent.parent
-AS_ROOT = os.geteuid() == 0
-
-# leases, says where, and gives back at the end of its input
-CLIENT = """
-import sys
-from pathlib import Path
-from muniment.storage import embedded
-with embedded.acquire(Path(sys.argv[1])) as lease:
-    print(lease.conninfo, flush=True)
-    sys.stdin.read()
-"""
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A folder with a short path, unlike tmp_path, so that sockets fit in; servers below it are ended."""
-    folder = Path(tempfile.mkdtemp(prefix="mun-")).resolve()
-    yield folder
-    for lock in folder.rglob("server.lock"):
-        embedded.stop(lock.parent)
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def new_home(place: Path) -> Path:
-    return place / "home"
-
-
-@pytest.fixture(scope="module")
-def initialised() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="mun-") as folder:
-        with embedded.acquire(Path(folder, "home")) as lease:
-            pass
-        yield lease.home
-
-
-@pytest.fixture
-def home(initialised: Path) -> Iterator[Path]:
-    """A home that was started before; the tests share it, for making one is what takes most of their time."""
-    yield initialised
-    embedded.stop(initialised)
-
-
-def environment() -> dict[str, str]:
-    paths = [str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-
-
-def client(home: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", CLIENT, str(home)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
-
-
-def conninfo_of(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    line = process.stdout.readline().strip()
-    if not line:
-        pytest.fail(process.communicate()[1])
-    return line
-
-
-def leave(process: subprocess.Popen[str]) -> None:
-    _, errors = process.communicate()
-    assert (process.returncode, errors) == (0, "")
-
-
-def kill(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.communicate()
-
-
-def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    give_up_at = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < give_up_at, "it never came"
-        time.sleep(0.005)
-
-
-def copy(home: Path, target: Path) -> Path:
-    subprocess.run(["cp", "-pR", home, target], check=True)
-    return target
-
-
-def value(conninfo: str, query: str) -> object:
-    with psycopg.connect(conninfo, autocommit=True) as connection:
-        row = connection.execute(query.encode()).fetchone()
-        return row[0] if row else None
-
-
-def change(conninfo: str, query: str) -> None:
-    with psycopg.connect(conninfo) as connection:
-        connection.execute(query.encode())
-
-
-def postmaster(home: Path) -> int:
-    return int((home / "data" / "postmaster.pid").read_text().split("\n")[0])
-
-
-def family(parent: int) -> dict[int, str]:
-    """The server's processes by pid, itself first, each with its command line."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
-    rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
-    found = {int(pid): args for pid, ppid, args in rows if parent in (int(pid), int(ppid))}
-    return {parent: found[parent]} | found
-
-
-def modes_above(folder: Path) -> dict[Path, int]:
-    return {above: stat.S_IMODE(above.stat().st_mode) for above in folder.parents}
-
-
-# ---- starting and stopping ----
+from tests.faults.servers import (
+    AS_ROOT,
+    CLIENT,
+    client,
+    conninfo_of,
+    copy,
+    environment,
+    eventually,
+    leave,
+    modes_above,
+    open_files,
+    paused_checkpointer,
+    postmaster,
+    value,
+)
 
 
 def test_a_server_starts_in_a_missing_folder_and_goes_with_its_last_lease(new_home: Path) -> None:
@@ -201,24 +89,6 @@ def test_who_comes_while_the_last_one_stops_the_server_gets_a_running_one(home: 
     assert postmaster(home) != pid
     leaving.join()
     leave(comer)
-
-
-@contextlib.contextmanager
-def paused_checkpointer(home: Path) -> Generator[None]:
-    pid = next(pid for pid, args in family(postmaster(home)).items() if "checkpointer" in args)
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-
-def open_files(pid: int) -> list[Path]:
-    if sys.platform != "linux":
-        pytest.skip("needs /proc")
-    with contextlib.suppress(FileNotFoundError):
-        return [entry.readlink() for entry in Path(f"/proc/{pid}/fd").iterdir()]
-    return []
 
 
 def test_a_process_that_forgets_its_lease_leaves_no_server(home: Path) -> None:
@@ -462,164 +332,3 @@ except StorageUnavailable as error:
 
 
 # ---- what cannot be used ----
-
-
-def test_a_path_that_cannot_be_a_home_is_named_in_the_error(place: Path) -> None:
-    (place / "file").write_text("")
-    for path in (place / "file", place / "file" / "below"):
-        with pytest.raises(StorageUnavailable, match=f"cannot keep a database in {path}: "):
-            embedded.acquire(path)
-    (place / "open").mkdir()
-    (place / "open").chmod(0o755)
-    (place / "open" / "something").touch()
-    with pytest.raises(StorageUnavailable, match=f"{place}/open is open to others: mode 755, expected 700"):
-        embedded.acquire(place / "open")
-    if not AS_ROOT:
-        (place / "read-only").mkdir(mode=0o500)
-        with pytest.raises(StorageUnavailable, match=f"{place}/read-only: permission denied"):
-            embedded.acquire(place / "read-only")
-
-
-def test_data_of_another_version_is_refused(new_home: Path) -> None:
-    (new_home / "data").mkdir(parents=True)
-    new_home.chmod(0o700)
-    (new_home / "data" / "PG_VERSION").write_text("17\n")
-    with pytest.raises(StorageUnavailable, match="version 17, expected 18"):
-        embedded.acquire(new_home)
-    (new_home / "data" / "PG_VERSION").rename(new_home / "data" / "letters")
-    with pytest.raises(StorageUnavailable, match="version unknown, expected 18"):
-        embedded.acquire(new_home)
-    assert (new_home / "data" / "letters").exists()
-
-
-def test_a_server_that_cannot_start_says_why(home: Path) -> None:
-    settings = home / "data" / "postgresql.auto.conf"
-    before = settings.read_text()
-    settings.write_text("shared_buffers = plenty\n")
-    with pytest.raises(StorageUnavailable, match=r"did not start in .*shared_buffers"):
-        embedded.acquire(home)
-    settings.write_text(before)
-    embedded.acquire(home).release()
-
-
-# ---- kill ----
-
-
-def test_what_was_committed_is_there_after_everything_was_killed(home: Path) -> None:
-    killed = client(home)
-    conninfo = conninfo_of(killed)
-    change(conninfo, "CREATE TABLE kept AS SELECT 42 AS answer")
-    kill(killed)
-    for pid in family(postmaster(home)):
-        os.kill(pid, signal.SIGKILL)
-    with embedded.acquire(home) as lease:
-        assert value(lease.conninfo, "SELECT answer FROM kept") == 42
-
-
-def test_a_server_whose_client_was_killed_is_used_again_and_stopped_by_the_next(home: Path) -> None:
-    killed = client(home)
-    conninfo_of(killed)
-    pid = postmaster(home)
-    kill(killed)
-    with embedded.acquire(home):
-        assert postmaster(home) == pid
-    assert not embedded.is_running(home)
-
-
-def test_a_killed_postmaster_is_replaced_once_its_orphans_are_gone(home: Path) -> None:
-    with embedded.acquire(home) as first:
-        change(first.conninfo, "CREATE TABLE survivor ()")
-        old = family(postmaster(home))
-        with paused_checkpointer(home):  # an orphan that does not notice yet
-            os.kill(postmaster(home), signal.SIGKILL)
-            comer = client(home)
-            eventually(lambda: home / "start.lock" in open_files(comer.pid))
-            assert not embedded.is_running(home)
-        conninfo = conninfo_of(comer)
-        assert value(conninfo, "SELECT to_regclass('survivor')::text") == "survivor"
-        assert postmaster(home) not in old
-        leave(comer)
-
-
-def test_a_stale_pid_file_is_seen_through_though_the_pid_is_a_live_server(place: Path, home: Path) -> None:
-    killed = copy(home, place / "killed")
-    with embedded.acquire(home) as other:
-        # the pid of the killed server is by now that of another one, which runs as the same user
-        shutil.copy(home / "data" / "postmaster.pid", killed / "data")
-        shutil.copy(home / ".s.PGSQL.5432.lock", killed)
-        assert not embedded.is_running(killed)
-        with embedded.acquire(killed) as lease:
-            assert value(lease.conninfo, "SHOW data_directory") == str(killed / "data")
-        assert value(other.conninfo, "SHOW data_directory") == str(home / "data")
-
-
-def test_a_server_that_somebody_else_started_on_the_data_is_not_disturbed(home: Path) -> None:
-    with embedded.acquire(home):
-        # as if started by hand: it runs, but does not hold our lock
-        (home / "server.lock").rename(home / "server.lock.aside")
-        with pytest.raises(StorageUnavailable, match=f"in use by a server that others started, pid {postmaster(home)}"):
-            embedded.acquire(home)
-        (home / "server.lock.aside").rename(home / "server.lock")
-        assert embedded.is_running(home)
-
-
-def test_a_kill_in_the_middle_of_the_first_start_does_not_block_the_next(new_home: Path) -> None:
-    killed = client(new_home)
-    eventually((new_home / "data.new" / "PG_VERSION").exists)
-    kill(killed)
-    assert not (new_home / "data").exists()
-    with embedded.acquire(new_home) as lease:
-        assert value(lease.conninfo, "SELECT 1") == 1
-    assert not (new_home / "data.new").exists()
-
-
-def test_content_never_reaches_the_log(home: Path) -> None:
-    with embedded.acquire(home) as lease:
-        change(lease.conninfo, "CREATE TABLE notes (text text PRIMARY KEY)")
-        with psycopg.connect(lease.conninfo, autocommit=True) as connection:
-            for _ in range(2):
-                with contextlib.suppress(psycopg.errors.UniqueViolation):
-                    connection.execute("INSERT INTO notes VALUES (%s)", ["geheim"])
-            with pytest.raises(psycopg.errors.InvalidTextRepresentation):
-                connection.execute("SELECT 'geheim'::int")
-            # a crashing backend has its statement told in the log, as a detail
-            with pytest.raises(psycopg.OperationalError):
-                connection.execute("SELECT 'geheim', pg_terminate_backend(pg_backend_pid())")
-        crash(lease.conninfo)
-        # The server may answer once more before it notices that one of its processes was killed.
-        log = home / "server.log"
-        eventually(lambda: "was terminated by signal 9" in log.read_text())
-        eventually(lambda: "database system is ready" in log.read_text().partition("was terminated by signal 9")[2])
-        assert "geheim" not in log.read_text()
-
-
-def crash(conninfo: str) -> None:
-    """Kill a backend in the middle of a statement and wait until the server has recovered."""
-    with psycopg.connect(conninfo, autocommit=True) as connection:
-        pid = connection.info.backend_pid
-        running = threading.Thread(target=run_until_cut, args=(connection,))
-        running.start()
-        eventually(lambda: value(conninfo, f"SELECT state FROM pg_stat_activity WHERE pid = {pid}") == "active")
-        os.kill(pid, signal.SIGKILL)
-        running.join()
-
-    def is_up() -> bool:
-        try:
-            return value(conninfo, "SELECT 1") == 1
-        except psycopg.OperationalError:
-            return False
-
-    eventually(is_up)
-
-
-def run_until_cut(connection: psycopg.Connection) -> None:
-    with contextlib.suppress(psycopg.OperationalError):
-        connection.execute("SELECT 'geheim', pg_sleep(600)")
-
-
-def test_a_long_log_is_put_aside(home: Path) -> None:
-    with (home / "server.log").open("a") as log:
-        log.write("x" * 5_000_000)
-    with embedded.acquire(home):
-        assert (home / "server.log").stat().st_size < 10_000
-        assert (home / "server.log.1").stat().st_size > 5_000_000

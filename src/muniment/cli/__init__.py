@@ -107,7 +107,7 @@ def _misused(error: typer.TyperException, as_json: bool) -> int:
 
 def _prepare() -> None:
     """Text that a stream cannot encode is spelled out, and libraries' warnings stay out of the terminal."""
-    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]  closed by whoever started us
+    if sys.stderr is None:  # closed by whoever started us
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

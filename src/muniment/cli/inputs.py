@@ -68,7 +68,7 @@ def parsed(given: str | bytes, field: str | None) -> Any:
 def opened(path: Path, field: str) -> BinaryIO:
     """A file to read, stdin for `-`; raises `InvalidInput`."""
     if str(path) == "-":
-        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  closed by whoever started us
+        if sys.stdin is None:  # closed by whoever started us
             raise InvalidInput("there is nothing on stdin", field=field)
         return sys.stdin.buffer
     try:

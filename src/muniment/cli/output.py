@@ -44,7 +44,7 @@ class Screen:
     """One stream, as wide and as colourful as what is at its other end, or at most `columns` wide."""
 
     def __init__(self, stream: TextIO | None = None, *, columns: int | None = None) -> None:
-        if stream is None and sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  closed by our caller
+        if stream is None and sys.stdout is None:  # closed by our caller
             raise OutputFailed("stdout is closed")
         self._stream = stream or sys.stdout
         self._console = Console(file=self._stream, markup=False, highlight=False, emoji=False)

@@ -143,7 +143,7 @@ class AsyncFabric:
 
     async def capture_many(self, asker: Asker, items: Sequence[Mapping[str, Any]]) -> list[Receipt]:
         """Write down many, all or none, in one transaction; receipts come in the same order."""
-        if not isinstance(items, Sequence) or isinstance(items, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(items, Sequence) or isinstance(items, str | bytes):
             raise InvalidInput("expected a list of captures", field="captures")
         whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
         author = await self._desk.authorise(asker, "capture")
@@ -351,7 +351,7 @@ class AsyncFabric:
 
 
 def _only_runs(run: RunContext) -> None:
-    if not isinstance(run, RunContext):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(run, RunContext):
         raise InvalidInput("recall takes a RunContext", field="run")
 
 

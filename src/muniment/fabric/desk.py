@@ -37,7 +37,7 @@ class Desk:
 
     async def authorise(self, asker: Asker, verb: Verb) -> Principal:
         """Who acts, if they may; otherwise a security event is written and `RoleMissing` raised."""
-        if not isinstance(asker, Principal | RunContext):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(asker, Principal | RunContext):
             raise InvalidInput("expected a Principal or a RunContext", field="asker")
         principal = asker.principal if isinstance(asker, RunContext) else asker
         decision = may(principal, verb)

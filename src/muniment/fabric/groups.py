@@ -79,7 +79,7 @@ class AsyncPacks:
 
         Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
         """
-        if not isinstance(pack, str | Path | Pack):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(pack, str | Path | Pack):
             raise InvalidInput("expected a path, the pack's text, or a loaded pack", field="pack")
         loaded = pack if isinstance(pack, Pack) else load_pack(pack)
         principal = await self._desk.authorise(asker, "packs")

@@ -103,7 +103,7 @@ def _named(known: dict[str, Any], fields: Mapping[str, Any], place: str) -> dict
 
 
 def _filled(known: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(fields, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(fields, Mapping):
         raise InvalidInput("expected a mapping of fields")
     if "fact" in fields:
         raise InvalidInput("is not a known field", field="fact")

@@ -1,0 +1,123 @@
+"""Clients of an embedded server as processes, and how to look at one from outside."""
+
+import contextlib
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import muniment.errors
+
+SOURCE = Path(muniment.errors.__file__).parent.parent
+AS_ROOT = os.geteuid() == 0
+
+# leases, says where, and gives back at the end of its input
+CLIENT = """
+import sys
+from pathlib import Path
+from muniment.storage import embedded
+with embedded.acquire(Path(sys.argv[1])) as lease:
+    print(lease.conninfo, flush=True)
+    sys.stdin.read()
+"""
+
+
+def environment() -> dict[str, str]:
+    paths = [str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def client(home: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", CLIENT, str(home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+
+
+def conninfo_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline().strip()
+    if not line:
+        pytest.fail(process.communicate()[1])
+    return line
+
+
+def leave(process: subprocess.Popen[str]) -> None:
+    _, errors = process.communicate()
+    assert (process.returncode, errors) == (0, "")
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    give_up_at = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < give_up_at, "it never came"
+        time.sleep(0.005)
+
+
+def copy(home: Path, target: Path) -> Path:
+    subprocess.run(["cp", "-pR", home, target], check=True)
+    return target
+
+
+def value(conninfo: str, query: str) -> object:
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        row = connection.execute(query.encode()).fetchone()
+        return row[0] if row else None
+
+
+def change(conninfo: str, query: str) -> None:
+    with psycopg.connect(conninfo) as connection:
+        connection.execute(query.encode())
+
+
+def postmaster(home: Path) -> int:
+    return int((home / "data" / "postmaster.pid").read_text().split("\n")[0])
+
+
+def family(parent: int) -> dict[int, str]:
+    """The server's processes by pid, itself first, each with its command line."""
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+    rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
+    found = {int(pid): args for pid, ppid, args in rows if parent in (int(pid), int(ppid))}
+    return {parent: found[parent]} | found
+
+
+def modes_above(folder: Path) -> dict[Path, int]:
+    return {above: stat.S_IMODE(above.stat().st_mode) for above in folder.parents}
+
+
+# ---- starting and stopping ----
+
+
+@contextlib.contextmanager
+def paused_checkpointer(home: Path) -> Generator[None]:
+    pid = next(pid for pid, args in family(postmaster(home)).items() if "checkpointer" in args)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def open_files(pid: int) -> list[Path]:
+    if sys.platform != "linux":
+        pytest.skip("needs /proc")
+    with contextlib.suppress(FileNotFoundError):
+        return [entry.readlink() for entry in Path(f"/proc/{pid}/fd").iterdir()]
+    return []
