@@ -49,15 +49,6 @@ class Approval:
     editors: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Promoted:
-    """What a promotion wrote."""
-
-    memory_id: str
-    contradiction_ids: tuple[str, ...]
-    retracted: tuple[str, ...]
-
-
 async def lock(tx: Transaction, candidate: Candidate) -> None:
     """Hold the subject and the key, or for a plain text the scope, until the commit."""
     await tx.row("promote.lock_subject", holder=holder_of(candidate.subject, candidate.scope.user_id))
@@ -110,7 +101,7 @@ async def insert(
     *,
     tier: Tier,
     priority: float,
-) -> Promoted:
+) -> None:
     """Write the memory with its body and filters, retract what it supersedes, open what it contradicts."""
     candidate, scope, tick = proposal.candidate, proposal.candidate.scope, await tx.tick()
     memory_id = make_id("pm", tick.at)
@@ -199,7 +190,6 @@ async def insert(
             existing=other.memory_id,
             incoming=memory_id,
         )
-    return Promoted(memory_id, tuple(opened), tuple(old.memory_id for old in ground.supersedes))
 
 
 async def retract(

@@ -203,7 +203,6 @@ async def decide(
     tier: Tier | None = None,
     priority: float | None = None,
     assignee: str | None = None,
-    memory_id: str | None = None,
 ) -> str:
     """Write a verdict and give its id; raises `AlreadyDecided` when somebody else ended the proposal first."""
     verdict_id = await _decide(
@@ -220,7 +219,6 @@ async def decide(
         tier=tier,
         priority=priority,
         assignee=assignee,
-        memory_id=memory_id,
     )
     event = "memory.overridden" if action == "override" else "memory.reviewed"
     tx.emit(event, by, proposal_id=loaded.proposal.proposal_id, verdict_id=verdict_id, action=action)
