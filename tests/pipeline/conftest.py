@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import pytest
 
@@ -24,3 +25,16 @@ def under(server: TestServer, database: str, clock: FakeClock) -> Opener:
             yield fabric
 
     return opened
+
+
+@pytest.fixture
+def rows(server: TestServer, database: str, tenant: str) -> Any:
+    """What stands in a table for this tenant, read as superuser on a connection of its own."""
+    with server.connect(database) as owner:
+
+        def read(table: str, columns: str = "*") -> list[dict[str, Any]]:
+            found = owner.execute(f"SELECT {columns} FROM {table} WHERE tenant_id = %s ORDER BY ctid", [tenant])
+            names = [column.name for column in found.description or []]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+        yield read

@@ -7,6 +7,7 @@ from muniment.model.context import Asker
 from muniment.model.proposal import Proposal
 from muniment.testing import People
 
+KEY: dict[str, Any] = {"entity": "customer:cust_1", "predicate": "prefers_channel"}
 CONSENT: dict[str, Any] = {
     "purpose": "support",
     "predicates_allowed": ["*"],
@@ -49,3 +50,15 @@ def texts(fabric: Fabric, run: Any, **narrowed: Any) -> list[str]:
 def values(fabric: Fabric, people: People, **narrowed: Any) -> list[Any]:
     """What a run for cust_1 recalls as plain records, by value."""
     return [record.value for record in fabric.recall(people.run(), **narrowed).records]
+
+
+def remembered(fabric: Fabric, people: People, value: Any = "email", *, by: Asker | None = None, **fields: Any) -> str:
+    """The id of a promoted memory; `tier` and `priority` are set by the reviewer."""
+    placed = {name: fields.pop(name) for name in ("tier", "priority") if name in fields}
+    given: dict[str, Any] = {"user_id": "cust_1", **KEY, "value": value, **fields}
+    item = proposed(fabric, by or people.run(None), **given)
+    if placed:
+        fabric.queue.override(people.reviewer, item.proposal_id, **placed)
+    done = fabric.queue.approve(people.reviewer, item.proposal_id)
+    assert done.memory_id is not None, done.status
+    return done.memory_id

@@ -7,25 +7,12 @@ import pytest
 
 from muniment import Fabric, Principal
 from muniment.errors import IdempotencyConflict, InvalidInput, RoleMissing, TooLarge, UnknownLabel
-from muniment.testing import FakeClock, People, TestServer
+from muniment.testing import FakeClock, People
 from tests.conftest import Connect
 from tests.pipeline.stories import proposed
 
 KIB = 1024
 MESSAGE: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "INTERNAL"}
-
-
-@pytest.fixture
-def rows(server: TestServer, database: str, tenant: str) -> Any:
-    """What stands in a table for this tenant, read as superuser on a connection of its own."""
-    with server.connect(database) as owner:
-
-        def read(table: str, columns: str = "*") -> list[dict[str, Any]]:
-            found = owner.execute(f"SELECT {columns} FROM {table} WHERE tenant_id = %s ORDER BY ctid", [tenant])
-            names = [column.name for column in found.description or []]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-
-        yield read
 
 
 # --- what a capture takes and records

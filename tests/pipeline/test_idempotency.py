@@ -15,19 +15,6 @@ from tests.pipeline.stories import proposed, refused
 MESSAGE: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "INTERNAL"}
 
 
-@pytest.fixture
-def rows(server: TestServer, database: str, tenant: str) -> Any:
-    """What stands in a table for this tenant, read as superuser on a connection of its own."""
-    with server.connect(database) as owner:
-
-        def read(table: str, columns: str = "*") -> list[dict[str, Any]]:
-            found = owner.execute(f"SELECT {columns} FROM {table} WHERE tenant_id = %s ORDER BY ctid", [tenant])
-            names = [column.name for column in found.description or []]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-
-        yield read
-
-
 @pytest.mark.rule("CAP-4", "ERR-2")
 def test_the_same_key_with_the_same_content_returns_the_first_capture(
     fabric: Fabric, people: People, clock: FakeClock, rows: Any

@@ -7,27 +7,14 @@ import pytest
 
 from muniment import Fabric, RunContext
 from muniment.errors import InvalidInput, NotFound
-from muniment.model.context import Asker
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People
-from tests.pipeline.stories import CONSENT, proposed
+from tests.pipeline.stories import CONSENT, remembered
 
 SUBJECT = "customer:cust_1"
 KEY: dict[str, Any] = {"entity": SUBJECT, "predicate": "prefers_channel"}
 PII: dict[str, Any] = {"subject": SUBJECT, "classification": "PII"}
 MICROSECOND = timedelta(microseconds=1)
-
-
-def remembered(fabric: Fabric, people: People, value: Any = "email", *, by: Asker | None = None, **fields: Any) -> str:
-    """The id of a promoted memory; `tier` and `priority` are set by the reviewer."""
-    placed = {name: fields.pop(name) for name in ("tier", "priority") if name in fields}
-    given: dict[str, Any] = {"user_id": "cust_1", **KEY, "value": value, **fields}
-    item = proposed(fabric, by or people.run(None), **given)
-    if placed:
-        fabric.queue.override(people.reviewer, item.proposal_id, **placed)
-    done = fabric.queue.approve(people.reviewer, item.proposal_id)
-    assert done.memory_id is not None, done.status
-    return done.memory_id
 
 
 def sees(fabric: Fabric, run: RunContext, memory_id: str) -> bool:

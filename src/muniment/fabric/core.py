@@ -1,13 +1,14 @@
 """AsyncFabric: every verb, in the order of the pipeline."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, Unpack
 
 from anyio import Semaphore
 from anyio.lowlevel import checkpoint
 
-from muniment.errors import InvalidInput, NotFound
+from muniment.errors import InvalidInput, NotFound, NotPromotable
 from muniment.fabric import checks
 from muniment.fabric.checks import page_size, whole_number
 from muniment.fabric.connect import Opened, connect
@@ -251,16 +252,19 @@ class AsyncFabric:
         async with self._desk.transaction(tenant_id, "auditor") as tx:
             waiting = await review.auto_promotable(tx, BATCH_LIMIT)
         for proposal_id in waiting:
-            async with self._desk.transaction(tenant_id, "writer") as tx:
-                loaded = await review.load(tx, self._desk.vault, proposal_id, locked=True)
-                if loaded.proposal.status != "pending":
-                    continue
-                pack = await self._desk.registered_pack(tenant_id, loaded.proposal.pack)
-                await promotion(self._desk, tx, loaded, pack, None)
-                after = (await review.load(tx, self._desk.vault, proposal_id)).proposal
-                if after.memory_id is not None:
-                    promoted.append(after.memory_id)
+            with suppress(NotPromotable):  # it stays pending, and stops no other
+                if (memory_id := await self._promote_one_by_policy(tenant_id, proposal_id)) is not None:
+                    promoted.append(memory_id)
         return tuple(promoted)
+
+    async def _promote_one_by_policy(self, tenant_id: str, proposal_id: str) -> str | None:
+        async with self._desk.transaction(tenant_id, "writer") as tx:
+            loaded = await review.load(tx, self._desk.vault, proposal_id, locked=True)
+            if loaded.proposal.status != "pending":
+                return None
+            pack = await self._desk.registered_pack(tenant_id, loaded.proposal.pack)
+            await promotion(self._desk, tx, loaded, pack, None)
+            return (await review.load(tx, self._desk.vault, proposal_id)).proposal.memory_id
 
     async def recall(
         self,

@@ -1,7 +1,7 @@
 """Contradiction by key: the same entity and predicate, another value, a scope that overlaps (CTR-1)."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from pydantic_core import to_json
 
@@ -61,8 +61,9 @@ def _normal(value: Any) -> Any:
         case float() if value.is_integer():
             return int(value)
         case dict():
-            return {key: _normal(value[key]) for key in sorted(value)}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            named = cast("dict[str, Any]", value)
+            return {key: _normal(named[key]) for key in sorted(named)}
         case list() | tuple():
-            return [_normal(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+            return [_normal(item) for item in cast("list[Any]", value)]
         case _:
             return value

@@ -111,7 +111,5 @@ def postmaster_pid(home: Path) -> int | None:
         except (FileNotFoundError, ProcessLookupError):
             return None
         return pid if data in arguments and arguments[0].endswith(b"postgres") else None
-    shown = subprocess.run(  # noqa: S603
-        ["/bin/ps", "-ww", "-p", str(pid), "-o", "command="], capture_output=True, check=False
-    )
+    shown = subprocess.run(["/bin/ps", "-ww", "-p", str(pid), "-o", "command="], capture_output=True, check=False)
     return pid if data in shown.stdout and b"postgres" in shown.stdout else None

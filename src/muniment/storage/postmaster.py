@@ -104,7 +104,7 @@ def _initialise(home: Path, lock: int) -> None:
         shutil.rmtree(unfinished)
     options = [*_INITDB, "-D", str(unfinished), *(f"--set={setting}" for setting in _TUNING)]
     # initdb holds the lock too: should we be killed, nobody tidies up under its hands
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         _command(data, "initdb", *options),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -136,7 +136,7 @@ def _start(home: Path, lock: int) -> subprocess.Popen[bytes]:
     log = open_file(home / "server.log", os.O_WRONLY | os.O_APPEND)
     try:
         # a session of its own: Ctrl-C in our terminal is not meant for it
-        server = subprocess.Popen(  # noqa: S603
+        server = subprocess.Popen(
             _command(home / "data", "postgres", "-D", str(home / "data"), *options),
             stdin=subprocess.DEVNULL,
             stdout=log,

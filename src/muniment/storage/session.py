@@ -136,20 +136,7 @@ class Transaction:
         ids = make_ids("evt", len(self._events), tick.at)
         rows = [(n, ids[n], type_, actor, to_json(data)) for n, (type_, actor, data) in enumerate(self._events)]
         self._events.clear()
-        if len(rows) == 1:
-            (n, event_id, type_, actor, body) = rows[0]
-            await self.do(
-                "tenant.event",
-                seq=tick.seq,
-                at=tick.at,
-                n=n,
-                event_id=event_id,
-                type=type_,
-                actor=actor,
-                body=body,
-            )
-        else:
-            await self.insert_many("tenant.events", rows, seq=tick.seq, at=tick.at)
+        await self.insert_many("tenant.events", rows, seq=tick.seq, at=tick.at)
 
     async def _run(self, name: str, parameters: dict[str, Any]) -> AsyncRawCursor[Row]:
         found = statement(name)

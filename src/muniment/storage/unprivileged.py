@@ -65,7 +65,7 @@ def main() -> None:
         sys.exit(NOT_ALLOWED)
     # LD_* may be what this interpreter needed to start; it is not for the program
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
-    os.execve(program, [program, *arguments], environment)  # noqa: S606
+    os.execve(program, [program, *arguments], environment)
 
 
 if __name__ == "__main__":

@@ -37,10 +37,6 @@ RETURNING seq, at, prev_at
 INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid)
 VALUES (:tenant_id, :seq, :at, nullif(:seq::bigint - 1, 0), :prev_at, :txid)
 
--- name: event
-INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body, txid)
-VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body, :txid)
-
 -- name: events
 -- each: n, event_id, type, actor, body
 INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body, txid)
