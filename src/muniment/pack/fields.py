@@ -24,6 +24,7 @@ __all__ = [
     "CaptureKind",
     "ClassificationName",
     "Detector",
+    "EmbedderName",
     "EvidenceCount",
     "Flag",
     "IntentPattern",
@@ -217,6 +218,7 @@ PredicateOrPath = Annotated[
     _schema(rf"{_PREDICATE}|{_PATH}"),
 ]
 
+EmbedderName = Annotated[_Text, StringConstraints(min_length=1, max_length=128), AfterValidator(clean_name)]
 ToolName = Annotated[_Text, StringConstraints(min_length=1, max_length=128), AfterValidator(clean_name)]
 Mask = Annotated[_Text, StringConstraints(min_length=1, max_length=64), AfterValidator(clean_name)]
 Pattern = Annotated[_Text, StringConstraints(min_length=1, max_length=1000), AfterValidator(clean_text)]

@@ -11,6 +11,7 @@ from muniment.pack.fields import (
     WRITE_CLASSES,
     CaptureKind,
     ClassificationName,
+    EmbedderName,
     Flag,
     IntentPattern,
     JsonPath,
@@ -164,6 +165,19 @@ class RecallPolicy(Section):
         return filled(_NO_WINDOW, given)
 
 
+class Thresholds(Section):
+    """From which similarity of two texts on they are compared, and can be the same."""
+
+    similarity: Share = Field(description="Neighbours: from here on two texts are compared.")
+    duplicate_similarity: Share = Field(description="Duplicates: from here on two texts can say the same.")
+
+
+# What `muniment eval contradictions` and `eval duplicates` gave for the built-in embedder.
+MEASURED: dict[str, Thresholds] = {
+    "wordllama-256@1": Thresholds(similarity=0.85, duplicate_similarity=0.94),
+}
+
+
 class ContradictionPolicy(Section):
     """When two facts disagree, and what happens to them when nobody settled it."""
 
@@ -175,7 +189,22 @@ class ContradictionPolicy(Section):
     duplicate_similarity: Share = Field(
         default=0.94, description="Duplicate threshold where the embedder has none measured."
     )
+    embedders: dict[EmbedderName, Thresholds] = Field(
+        default=MEASURED, description="The thresholds measured for an embedder, by its name and version."
+    )
     margin: Share = Field(default=0.15, description="Margin of an auto_resolve that names none.")
+
+    @field_validator("embedders")
+    @classmethod
+    def _what_was_measured_stays(cls, given: dict[str, Thresholds]) -> dict[str, Thresholds]:
+        return filled(MEASURED, given)
+
+    def thresholds_for(self, embedder: str) -> Thresholds:
+        """What was measured for the embedder, else the thresholds for any."""
+        found = self.embedders.get(embedder)
+        if found is not None:
+            return found
+        return Thresholds(similarity=self.similarity, duplicate_similarity=self.duplicate_similarity)
 
 
 class ConsentPolicy(Section):

@@ -1,0 +1,1 @@
+"""Embedders: what turns a text into a vector. The built-in one needs no network."""

@@ -1,0 +1,1 @@
+"""Evaluations: figures for the parts that judge text, on anybody's data."""
