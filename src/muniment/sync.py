@@ -10,16 +10,18 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from muniment.errors import InvalidInput
 from muniment.fabric import AsyncFabric
+from muniment.fabric.contradictions import AsyncContradictions, Way
 from muniment.fabric.core import Progress
-from muniment.fabric.groups import AsyncConsents, AsyncContradictions, AsyncPacks
-from muniment.fabric.inputs import CaptureFields, ConsentFields, ProposeFields
+from muniment.fabric.groups import AsyncConsents, AsyncPacks
+from muniment.fabric.inputs import CaptureFields, ConsentFields, CorrectFields, ProposeFields
 from muniment.fabric.queue import AsyncQueue, EditFields
 from muniment.fabric.settings import Clock
 from muniment.governance.packs import RegisteredPack
+from muniment.model.adoption import Adoption
 from muniment.model.candidate import Consolidation, Refusal
-from muniment.model.consent import Consent
+from muniment.model.consent import Consent, Sweep
 from muniment.model.context import Asker, RunContext
-from muniment.model.contradiction import Contradiction
+from muniment.model.contradiction import Contradiction, Side
 from muniment.model.events import Event
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
@@ -28,6 +30,7 @@ from muniment.model.recall import Recall
 from muniment.model.trail import Trail
 from muniment.pack import Pack
 from muniment.pipeline.capture import Receipt
+from muniment.policy.assertion import Judge, judge
 from muniment.storage.master import MasterKeys
 
 _P = ParamSpec("_P")
@@ -83,6 +86,10 @@ class Queue(_Blocking):
         """See `AsyncQueue.reject`."""
         return self._wait(self._queue.reject, asker, proposal_id, reason=reason, note=note)
 
+    def lift(self, asker: Asker, proposal_id: str, *, note: str | None = None) -> Proposal:
+        """See `AsyncQueue.lift`."""
+        return self._wait(self._queue.lift, asker, proposal_id, note=note)
+
     def override(
         self,
         asker: Asker,
@@ -119,21 +126,50 @@ class Consents(_Blocking):
         """See `AsyncConsents.revoke`."""
         return self._wait(self._consents.revoke, asker, consent_id, evidence_refs=evidence_refs)
 
+    def sweep(self, tenant_id: str) -> Sweep:
+        """See `AsyncConsents.sweep`."""
+        return self._wait(self._consents.sweep, tenant_id)
+
     def list(self, asker: Asker, *, subject: str | None = None, limit: int = 200) -> list[Consent]:
         """See `AsyncConsents.list`."""
         return self._wait(self._consents.list, asker, subject=subject, limit=limit)
 
 
 class Contradictions(_Blocking):
-    """Memories that cannot both hold."""
+    """Facts that cannot both hold."""
 
     def __init__(self, portal: BlockingPortal, contradictions: AsyncContradictions) -> None:
         super().__init__(portal)
         self._contradictions = contradictions
 
-    def list(self, asker: Asker, *, closed: bool = False) -> list[Contradiction]:
+    def list(
+        self, asker: Asker, *, closed: bool = False, limit: int = 200, after: str | None = None
+    ) -> list[Contradiction]:
         """See `AsyncContradictions.list`."""
-        return self._wait(self._contradictions.list, asker, closed=closed)
+        return self._wait(self._contradictions.list, asker, closed=closed, limit=limit, after=after)
+
+    def resolve(
+        self,
+        asker: Asker,
+        contradiction_id: str,
+        way: Way,
+        *,
+        keep: Side | None = None,
+        existing: dict[str, str] | None = None,
+        incoming: dict[str, str] | None = None,
+        note: str | None = None,
+    ) -> Contradiction:
+        """See `AsyncContradictions.resolve`."""
+        return self._wait(
+            self._contradictions.resolve,
+            asker,
+            contradiction_id,
+            way,
+            keep=keep,
+            existing=existing,
+            incoming=incoming,
+            note=note,
+        )
 
 
 class Packs(_Blocking):
@@ -176,9 +212,10 @@ class Fabric(_Blocking):
         home: str | Path | None = None,
         clock: Clock | None = None,
         master_keys: MasterKeys | None = None,
+        judge: Judge = judge,
     ) -> Self:
         """See `AsyncFabric.open`."""
-        fabric = AsyncFabric.open(url, pack=pack, home=home, clock=clock, master_keys=master_keys)
+        fabric = AsyncFabric.open(url, pack=pack, home=home, clock=clock, master_keys=master_keys, judge=judge)
         running = start_blocking_portal()
         portal = running.__enter__()
         try:
@@ -239,6 +276,24 @@ class Fabric(_Blocking):
     def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Submission | Refusal:
         """See `AsyncFabric.propose`."""
         return self._wait(self._fabric.propose, asker, **fields)
+
+    def correct(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str | None = None,
+        entity: str | None = None,
+        predicate: str | None = None,
+        **fields: Unpack[CorrectFields],
+    ) -> Submission | Refusal:
+        """See `AsyncFabric.correct`."""
+        return self._wait(
+            self._fabric.correct, asker, memory_id=memory_id, entity=entity, predicate=predicate, **fields
+        )
+
+    def adoption(self, asker: Asker) -> Adoption:
+        """See `AsyncFabric.adoption`."""
+        return self._wait(self._fabric.adoption, asker)
 
     def consolidate(self, tenant_id: str, *, on_progress: Progress | None = None) -> Consolidation:
         """See `AsyncFabric.consolidate`."""

@@ -43,7 +43,7 @@ def test_every_command_has_help_with_an_example_and_an_option_for_json(path: tup
 
 def test_all_verbs_that_exist_are_there() -> None:
     top = """demo capture propose consolidate queue approve edit reject override assign release recall get trail
-        retract consent contradictions events pack db key"""
+        retract consent contradictions events pack db key eval"""
     groups = {
         "queue": "list show",
         "consent": "grant revoke list",

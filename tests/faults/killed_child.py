@@ -27,11 +27,11 @@ async def approve(url: str, people: People, proposal_id: str, kill_at: int) -> i
 
     async with AsyncFabric.open(url, master_keys=MASTER_KEYS) as fabric:
         await fabric.queue.get(people.reviewer, proposal_id)
-        run, insert, execute = session.Transaction._run, session._insert, session.AsyncConnection.execute
+        send, insert, execute = session.Transaction._send, session._insert, session.AsyncConnection.execute
 
-        async def counted_run(self: Any, *args: Any) -> Any:
+        async def counted_send(self: Any, *args: Any) -> Any:
             count()
-            return await run(self, *args)
+            return await send(self, *args)
 
         async def counted_insert(*args: Any) -> None:
             count()
@@ -42,7 +42,7 @@ async def approve(url: str, people: People, proposal_id: str, kill_at: int) -> i
                 count()
             return await execute(self, query, *args, **kwargs)
 
-        session.Transaction._run = counted_run  # type: ignore[method-assign]
+        session.Transaction._send = counted_send  # type: ignore[method-assign]
         session._insert = counted_insert
         session.AsyncConnection.execute = counted_execute  # type: ignore[method-assign]
         await fabric.queue.approve(people.reviewer, proposal_id)

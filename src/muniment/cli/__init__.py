@@ -22,7 +22,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from muniment import __version__
-from muniment.cli import consent, db, demo, key, pack, reading, review, writing
+from muniment.cli import consent, db, demo, evaluate, key, pack, reading, review, writing
 from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, visible
 from muniment.errors import MunimentError
 
@@ -36,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for _part in (demo, writing, review, reading):
+for _part in (demo, writing, review, reading, evaluate):
     app.add_typer(_part.app)
 app.add_typer(
     consent.app, name="consent", rich_help_panel="Govern", help="The consent ledger: lists it, grants, revokes."

@@ -96,4 +96,4 @@ async def _has_tenants(address: Address) -> bool:
 
 
 def _desk(settings: Settings, address: Address, keys: MasterKeys) -> Desk:
-    return Desk(Storage(address), Vault(keys), Packs(settings.pack), settings.clock)
+    return Desk(Storage(address), Vault(keys), Packs(settings.pack), settings.clock, settings.judge)

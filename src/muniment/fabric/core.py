@@ -7,15 +7,19 @@ from typing import Any, Self, Unpack
 
 from anyio import Semaphore
 from anyio.lowlevel import checkpoint
+from pydantic import model_validator
 
 from muniment.errors import InvalidInput, NotFound, NotPromotable
-from muniment.fabric import checks
+from muniment.fabric import checks, corrections
+from muniment.fabric.admission import Admission
 from muniment.fabric.checks import page_size, whole_number
 from muniment.fabric.connect import Opened, connect
+from muniment.fabric.contradictions import AsyncContradictions
 from muniment.fabric.desk import Desk
-from muniment.fabric.groups import AsyncConsents, AsyncContradictions, AsyncPacks
+from muniment.fabric.groups import AsyncConsents, AsyncPacks
 from muniment.fabric.inputs import (
     CaptureFields,
+    CorrectFields,
     ProposeFields,
     capture_input,
     capture_inputs,
@@ -24,13 +28,16 @@ from muniment.fabric.inputs import (
 )
 from muniment.fabric.queue import AsyncQueue, promotion
 from muniment.fabric.settings import Clock, Settings
+from muniment.fabric.submission import submit
+from muniment.fabric.withdrawal import withdraw
+from muniment.governance import adoption, contradictions, trail
 from muniment.governance import consent as ledger
-from muniment.governance import trail
+from muniment.model.adoption import Adoption
 from muniment.model.candidate import Consolidation, Refusal
-from muniment.model.capture import Capture, CaptureInput, Content
+from muniment.model.capture import Capture
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.events import Event
-from muniment.model.fields import Artifact, Ceid, Name, Tier, WriteClass, build
+from muniment.model.fields import Artifact, Ceid, Name, Predicate, Tier, WriteClass, build, misses
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
@@ -38,8 +45,10 @@ from muniment.model.trail import Trail
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import capture as captures
-from muniment.pipeline import promote, recall, review
+from muniment.pipeline import recall, review
+from muniment.pipeline.candidate import Draft
 from muniment.pipeline.capture import Receipt
+from muniment.policy.assertion import Judge, judge
 from muniment.policy.visibility import view_of
 from muniment.storage.master import MasterKeys
 from muniment.storage.session import Transaction
@@ -55,6 +64,20 @@ class _Narrowing(Artifact):
     tiers: frozenset[Tier] | None = None
     classes: frozenset[WriteClass] | None = None
     entities: frozenset[Ceid] | None = None
+
+
+class _Target(Artifact):
+    memory_id: Name | None = None
+    entity: Ceid | None = None
+    predicate: Predicate | None = None
+
+    @model_validator(mode="after")
+    def _one_way_to_name_it(self) -> Self:
+        if self.memory_id is not None and (self.entity is not None or self.predicate is not None):
+            raise misses("memory_id", "give a memory, or an entity and a predicate, not both")
+        if self.memory_id is None and (self.entity is None or self.predicate is None):
+            raise misses("memory_id", "give the memory to correct, or an entity and a predicate")
+        return self
 
 
 class _Retraction(Artifact):
@@ -81,12 +104,14 @@ class AsyncFabric:
         home: str | Path | None = None,
         clock: Clock | None = None,
         master_keys: MasterKeys | None = None,
+        judge: Judge = judge,
     ) -> Self:
         """A fabric on that database, or on the embedded one in `home` (MUNIMENT_HOME, else ./.muniment).
 
         An embedded database is created and migrated as needed; another must have been, by `muniment db migrate`.
+        `judge` says of two texts whether they assert the same or contradict each other; the built-in needs no model.
         """
-        return cls(Settings.gather(url, pack=pack, home=home, clock=clock), master_keys)
+        return cls(Settings.gather(url, pack=pack, home=home, clock=clock, judge=judge), master_keys)
 
     def __await__(self) -> Generator[Any, None, Self]:
         return self._open().__await__()
@@ -169,29 +194,32 @@ class AsyncFabric:
         item = proposal_input(run_fields(asker), fields)
         assert item.fact is not None
         author = await self._desk.authorise(asker, "correct" if item.fact.write_class == "correction" else "propose")
-        pack = await self._desk.pack_for(asker)
-        prepared = captures.Prepared(pack, self._desk.now())
-        prepared.add([item])
-        await self._desk.open_tenant(author.tenant_id)
-        async with self._desk.transaction(author.tenant_id, "writer") as tx:
-            (receipt,) = await captures.write(tx, self._desk.vault, author, prepared)
-            if receipt.repeated:
-                return await self._proposed_before(tx, receipt.capture_id)
-            capture = _as_captured(item, author, receipt, pack)
-            await candidates.mark_done(tx, [capture.capture_id])
-            ids, refusals = await self._admit(tx, [capture], pack)
-            if refusals:
-                return refusals[0]
-            return Submission.of((await review.load(tx, self._desk.vault, ids[0])).proposal)
+        return await submit(self._desk, author, await self._desk.pack_for(asker), item)
 
-    async def _proposed_before(self, tx: Transaction, capture_id: str) -> Submission | Refusal:
-        ids = await review.of_capture(tx, capture_id)
-        if ids:
-            return Submission.of((await review.load(tx, self._desk.vault, ids[0])).proposal)
-        refusals = await tx.rows("candidate.refusals", capture_id=capture_id)
-        if not refusals:
-            raise NotFound("what was proposed with this idempotency key is gone", field="idempotency_key")
-        return Refusal(**refusals[0])
+    async def correct(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str | None = None,
+        entity: str | None = None,
+        predicate: str | None = None,
+        **fields: Unpack[CorrectFields],
+    ) -> Submission | Refusal:
+        """Write a correction on a memory, or on a key: `value` for a typed fact, `text` for a plain one.
+
+        It takes its target's key, subject, scope and label. Another person approves it; from then on it stands in
+        the target's place and before everything else on its key. Raises `NotFound`, and `Conflict` for a memory
+        that was withdrawn before.
+        """
+        target = build(_Target, {"memory_id": memory_id, "entity": entity, "predicate": predicate})
+        author = await self._desk.authorise(asker, "correct")
+        pack = await self._desk.pack_for(asker)
+        given: dict[str, Any] = {"entity": target.entity, "predicate": target.predicate}
+        if target.memory_id is not None:
+            async with self._desk.transaction(author.tenant_id, "auditor") as tx:
+                given = corrections.on_memory(await trail.memory(tx, self._desk.vault, target.memory_id), pack)
+        item = corrections.item(run_fields(asker), given, fields, target.memory_id)
+        return await submit(self._desk, author, pack, item)
 
     async def consolidate(self, tenant_id: str, *, on_progress: Progress | None = None) -> Consolidation:
         """Turn the tenant's waiting captures into proposals or refusals, and promote what policy alone may.
@@ -216,7 +244,7 @@ class AsyncFabric:
             batch = await candidates.next_batch(tx, self._desk.vault, CONSOLIDATE_AT_ONCE)
             if batch.read == 0:
                 return None
-            ids, refusals = await self._admit(tx, batch.captures, None)
+            ids, refusals = await self._admit(tx, batch.captures)
             for capture_id in batch.broken:
                 tx.emit("memory.parked", "auto", capture_id=capture_id, reason="seal_broken")
             return Consolidation(
@@ -226,25 +254,21 @@ class AsyncFabric:
                 failed=batch.broken,
             )
 
-    async def _admit(
-        self, tx: Transaction, found: Sequence[Capture], pack: Pack | None
-    ) -> tuple[list[str], list[Refusal]]:
-        drafts: list[tuple[candidates.Candidate, Capture, Pack]] = []
+    async def _admit(self, tx: Transaction, found: Sequence[Capture]) -> tuple[list[str], list[Refusal]]:
+        # One pack at a time: what is masked, and what counts as hidden for want of consent, is the pack's to say.
+        by_pack: dict[str, list[Draft]] = {}
+        packs: dict[str, Pack] = {}
         for capture, candidate_id in zip(found, candidates.new_ids(tx, len(found)), strict=True):
-            decided_under = pack or await self._desk.registered_pack(tx.tenant_id, capture.pack)
-            draft = candidates.extract(capture, decided_under, candidate_id)
+            pack = packs[capture.pack] = await self._desk.registered_pack(tx.tenant_id, capture.pack)
+            draft = candidates.extract(capture, pack, candidate_id)
             if draft is not None:
-                drafts.append((draft, capture, decided_under))
-        admitted, refusals = await candidates.admit(tx, self._desk.vault, drafts)
-        passed = [(one.candidate, one.pack) for one in admitted]
-        # One pack at a time: what counts as hidden for want of consent is the pack's to say.
+                by_pack.setdefault(capture.pack, []).append(Draft(draft, capture))
         ids: list[str] = []
-        for ref in sorted({one.ref for _, one in passed}):
-            of_pack = [(candidate, one) for candidate, one in passed if one.ref == ref]
-            found_by_key = await promote.live_neighbours(
-                tx, self._desk.vault, [candidate for candidate, _ in of_pack], of_pack[0][1]
-            )
-            ids += await review.enqueue(tx, of_pack, found_by_key)
+        refusals: list[Refusal] = []
+        for ref, drafts in sorted(by_pack.items()):
+            entered, refused = await Admission.of(self._desk, packs[ref], drafts).enter(tx)
+            ids += entered
+            refusals += refused
         return ids, refusals
 
     async def _promote_by_policy(self, tenant_id: str) -> tuple[str, ...]:
@@ -315,7 +339,7 @@ class AsyncFabric:
         given = build(_Retraction, {"memory_id": memory_id, "reason": reason})
         principal = await self._desk.authorise(asker, "retract")
         async with self._desk.transaction(principal.tenant_id, "writer") as tx:
-            return await promote.retract(tx, given.memory_id, by=principal.id, reason=given.reason)
+            return await withdraw(self._desk, tx, given.memory_id, by=principal.id, reason=given.reason)
 
     async def trail(self, asker: Asker, memory_id: str) -> Trail:
         """From a memory back to its capture, with every verdict, and forward to the recalls that used it."""
@@ -341,10 +365,16 @@ class AsyncFabric:
                 candidates=line,
                 capture=capture,
                 consent=consent,
-                contradictions=tuple(await trail.contradictions(tx, memory_id)),
+                contradictions=tuple(await contradictions.listed(tx, memory_id=memory_id)),
                 recalls=await trail.recalls_with(tx, memory_id),
                 events=await trail.events_at(tx, seqs),
             )
+
+    async def adoption(self, asker: Asker) -> Adoption:
+        """After how many corrections a decision that got the correction differs from the last one before it."""
+        await self._desk.authorise(asker, "audit")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return await adoption.measure(tx, self._desk.vault)
 
     async def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
         """The tenant's event log from a number on."""
@@ -357,22 +387,6 @@ class AsyncFabric:
 def _only_runs(run: RunContext) -> None:
     if not isinstance(run, RunContext):
         raise InvalidInput("recall takes a RunContext", field="run")
-
-
-def _as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: Pack) -> Capture:
-    return Capture(
-        capture_id=receipt.capture_id,
-        tenant_id=author.tenant_id,
-        seq=receipt.seq,
-        author=author.id,
-        source=author.kind,
-        observed_at=item.observed_at or receipt.captured_at,
-        captured_at=receipt.captured_at,
-        pack=pack.ref,
-        ontology_version=pack.meta.ontology_version,
-        content=Content(text=item.text, fact=item.fact, evidence_refs=item.evidence_refs),
-        **item.model_dump(include=set(captures.COLUMNS) - {"observed_at"}),
-    )
 
 
 def _sum(one: Consolidation, other: Consolidation) -> Consolidation:

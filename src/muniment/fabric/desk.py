@@ -5,11 +5,15 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from muniment.embedding import builtin_embedder
 from muniment.errors import Denied, InvalidInput, PackImmutable, RoleMissing
 from muniment.fabric.settings import Clock
 from muniment.governance import packs
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.pack import Pack
+from muniment.pipeline.neighbours import Senses
+from muniment.policy.assertion import Judge
+from muniment.policy.contradiction import Comparison
 from muniment.policy.roles import Verb, may
 from muniment.storage.sealing import Vault
 from muniment.storage.session import Storage, Task, Transaction
@@ -23,6 +27,13 @@ class Desk:
     vault: Vault
     packs: packs.Packs
     clock: Clock
+    judge: Judge
+
+    def senses(self, pack: Pack) -> Senses:
+        """What texts are compared with under this pack: the built-in embedder and its thresholds, and the judge."""
+        embedder = builtin_embedder()
+        thresholds = pack.memory_layer.contradiction.thresholds_for(embedder.name)
+        return Senses(embedder, Comparison(thresholds, self.judge))
 
     def now(self) -> datetime:
         """The time, in UTC; a clock without a zone is a mistake that would move every expiry."""

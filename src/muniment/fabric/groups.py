@@ -1,4 +1,4 @@
-"""The smaller groups of verbs: consent, contradictions, packs."""
+"""The smaller groups of verbs: consent, packs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,12 +9,13 @@ from muniment.fabric import checks
 from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.fabric.inputs import ConsentFields
-from muniment.governance import consent, packs, trail
-from muniment.model.consent import Consent, ConsentInput
+from muniment.governance import consent, packs
+from muniment.model.capture import holder_of
+from muniment.model.consent import Consent, ConsentInput, Sweep
 from muniment.model.context import Asker
-from muniment.model.contradiction import Contradiction
 from muniment.model.fields import Artifact, EvidenceRefs, build
 from muniment.pack import Pack, load_pack
+from muniment.pipeline import tombstone
 
 
 class _Evidence(Artifact):
@@ -44,6 +45,26 @@ class AsyncConsents:
         async with self._desk.transaction(officer.tenant_id, "privacy") as tx:
             return await consent.revoke(tx, self._desk.vault, officer, consent_id, given.evidence_refs)
 
+    async def sweep(self, tenant_id: str) -> Sweep:
+        """Take away the content of memories whose consent was revoked or ran out: they have been hidden since then.
+
+        A tombstone of each stays. Safe to run twice, at once, or to be killed: the next pass goes on.
+        """
+        checks.tenant(tenant_id, "tenant_id")
+        async with self._desk.transaction(tenant_id, "jobs") as tx:
+            chains = await tombstone.ended_chains(tx)
+        limit = (await self._desk.registered_pack(tenant_id, None)).memory_layer.consent.revocation_note_limit
+        swept = Sweep()
+        for chain in chains:
+            while True:
+                async with self._desk.transaction(tenant_id, "jobs") as tx:
+                    await tx.row("consent.lock_subject", holder=holder_of(chain.subject, None))
+                    if await tombstone.bury(tx, chain) == 0:
+                        memories = await tombstone.finish(tx, chain, limit)
+                        break
+            swept = Sweep(consents=swept.consents + 1, memories=swept.memories + memories)
+        return swept
+
     async def list(self, asker: Asker, *, subject: str | None = None, limit: int = 200) -> list[Consent]:
         """The records of a subject, or of the tenant, oldest first, each with its state now."""
         count = page_size(limit)
@@ -52,20 +73,6 @@ class AsyncConsents:
         await self._desk.authorise(asker, "read_consent")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await consent.listed(tx, self._desk.vault, subject, count)
-
-
-class AsyncContradictions:
-    """Memories that cannot both hold."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-
-    async def list(self, asker: Asker, *, closed: bool = False) -> list[Contradiction]:
-        """The open ones, oldest first; with `closed` all."""
-        all_ = checks.flag(closed, "closed")
-        await self._desk.authorise(asker, "read_queue")
-        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            return [one for one in await trail.contradictions(tx) if all_ or one.open]
 
 
 class AsyncPacks:

@@ -49,6 +49,23 @@ class ProposeFields(_Circumstances, total=False):
     kind: CaptureKind
 
 
+class CorrectFields(TypedDict, total=False):
+    """What `correct` takes beside its target."""
+
+    value: Any
+    text: str | None
+    confidence: float
+    classification: str
+    subject: str | None
+    user_id: str | None
+    intent_id: str | None
+    qualifiers: Mapping[str, str]
+    evidence_refs: Sequence[str]
+    observed_at: datetime | None
+    origin: str | None
+    idempotency_key: str | None
+
+
 class ConsentFields(TypedDict, total=False):
     """What `consent.grant` takes."""
 
@@ -67,7 +84,8 @@ _FROM_RUN = ("user_id", "session_id", "run_id", "intent_id", "workflow_id", "dec
 _CAPTURES = TypeAdapter(list[CaptureInput])
 # The fields that need a look before pydantic's.
 _LOOKED_AT = frozenset({"fact", "user_id"})
-_OF_FACT = frozenset(TypedFact.model_fields)
+# What a correction is written on is said to `correct` alone.
+_OF_FACT = frozenset(TypedFact.model_fields) - {"corrects"}
 
 
 def run_fields(asker: Asker) -> dict[str, Any]:
@@ -114,10 +132,11 @@ def _filled(known: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     return filled
 
 
-def proposal_input(known: dict[str, Any], fields: Mapping[str, Any]) -> CaptureInput:
+def proposal_input(known: dict[str, Any], fields: Mapping[str, Any], *, corrects: str | None = None) -> CaptureInput:
     """A checked proposal: the typed fact within its capture."""
     given = _filled(known, fields)
-    fact = build(TypedFact, {name: given.pop(name) for name in list(given) if name in _OF_FACT})
+    stated = {name: given.pop(name) for name in list(given) if name in _OF_FACT}
+    fact = build(TypedFact, stated | {"corrects": corrects})
     if "payload" in given:
         raise InvalidInput("is not a known field", field="payload")
     return build(CaptureInput, {"kind": "statement"} | given | {"fact": fact})

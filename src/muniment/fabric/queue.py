@@ -4,9 +4,10 @@ from typing import Any, TypedDict, Unpack
 
 from muniment.errors import Conflict, InvalidInput, NotFound, SelfApproval
 from muniment.fabric import checks
+from muniment.fabric.admission import Admission
 from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
-from muniment.governance import trail
+from muniment.governance import contradictions, trail
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.context import Asker, Principal
@@ -24,8 +25,9 @@ from muniment.model.fields import (
 from muniment.model.proposal import Action, Proposal
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
-from muniment.pipeline import promote, review
-from muniment.policy import approval
+from muniment.pipeline import promote, rejections, review
+from muniment.pipeline.candidate import Draft
+from muniment.policy import approval, trust
 from muniment.storage.session import Transaction
 
 # As the table of candidates has it.
@@ -111,7 +113,7 @@ class AsyncQueue:
         ):
             loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
             pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-            _four_eyes(principal, loaded, pack)
+            four_eyes(principal, loaded, pack)
             await promotion(self._desk, tx, loaded, pack, principal, note=given.note, supersedes=given.supersedes)
             return (await review.load(tx, self._desk.vault, proposal_id)).proposal
 
@@ -135,29 +137,41 @@ class AsyncQueue:
                     f"was edited {EDITS_LIMIT} times: reject it and have it proposed anew", field="proposal_id"
                 )
             capture = await _capture_of(self._desk, tx, loaded)
-            draft = _edited(loaded.proposal.candidate, principal, changes, given, pack, candidates.new_ids(tx, 1)[0])
-            admitted, refusals = await candidates.admit(
-                tx,
-                self._desk.vault,
-                [(draft, capture, pack)],
-                edit_of=proposal_id,
-                prior_editors=loaded.editors,
+            draft = Draft(
+                _edited(
+                    loaded.proposal.candidate, principal, changes, given, capture, pack, candidates.new_ids(tx, 1)[0]
+                ),
+                capture,
+                (await candidates.ordinals(tx, [capture.capture_id]))[capture.capture_id],
+                loaded.editors,
             )
+            entered, refusals = await Admission.of(self._desk, pack, [draft]).enter(tx, edit_of=proposal_id)
             if refusals:
                 return refusals[0]
-            neighbours = await promote.live_neighbours(tx, self._desk.vault, [draft], pack)
-            await review.decide(
-                tx, loaded, "edit", by=principal.id, by_kind=principal.kind, pack=pack.ref, note=given.note
-            )
-            (new_id,) = await review.enqueue(tx, [(admitted[0].candidate, pack)], neighbours, edit_of=proposal_id)
-            return (await review.load(tx, self._desk.vault, new_id)).proposal
+            await review.decide(tx, loaded, "edit", by=principal.id, by_kind=principal.kind, pack=pack, note=given.note)
+            return (await review.load(tx, self._desk.vault, entered[0])).proposal
 
     async def reject(self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None) -> Proposal:
-        """End it without promotion, with a reason."""
+        """End it without promotion, with a reason. It is remembered: the same fact is refused for the pack's time."""
         given = build(_Remark, {"reason": reason, "note": note})
         if given.reason is None:
             raise InvalidInput("is required", field="reason")
         return await self._act(asker, proposal_id, "reject", reason=given.reason, note=given.note)
+
+    async def lift(self, asker: Asker, proposal_id: str, *, note: str | None = None) -> Proposal:
+        """Forget a rejection: the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
+        checks.name(proposal_id, "proposal_id")
+        given = build(_Remark, {"note": note})
+        principal = await self._desk.authorise(asker, "review")
+        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+            loaded = await review.load(tx, self._desk.vault, proposal_id, locked=True)
+            if loaded.proposal.status != "rejected":
+                raise Conflict(f"was not rejected: it is {loaded.proposal.status}", field="proposal_id")
+            if any(verdict.action == "lift" for verdict in loaded.proposal.verdicts):
+                raise Conflict("was lifted before", field="proposal_id")
+            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
+            await review.decide(tx, loaded, "lift", by=principal.id, by_kind=principal.kind, pack=pack, note=given.note)
+            return (await review.load(tx, self._desk.vault, proposal_id)).proposal
 
     async def override(
         self,
@@ -194,9 +208,11 @@ class AsyncQueue:
             loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
             if what.get("tier") == "working" and loaded.proposal.candidate.scope.session_id is None:
                 raise InvalidInput("the working tier needs a session, which this fact has not", field="tier")
-            await review.decide(
-                tx, loaded, action, by=principal.id, by_kind=principal.kind, pack=loaded.proposal.pack, **what
-            )
+            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
+            await review.decide(tx, loaded, action, by=principal.id, by_kind=principal.kind, pack=pack, **what)
+            if action == "reject":
+                candidate, senses = loaded.proposal.candidate, self._desk.senses(pack)
+                await rejections.remember(tx, self._desk.vault, proposal_id, candidate, senses)
             return (await review.load(tx, self._desk.vault, proposal_id)).proposal
 
 
@@ -209,34 +225,44 @@ async def promotion(
     *,
     note: str | None = None,
     supersedes: str | None = None,
-) -> None:
-    """The one path to promoted memory, for a person's approval and for policy's (`principal` None) alike."""
-    proposal = loaded.proposal
+    coexist: bool = False,
+) -> str | None:
+    """The one path to promoted memory, for a person's approval and for policy's (`principal` None) alike.
+
+    Gives the memory's id; None where it was found a duplicate, or held or blocked for what it contradicts. With
+    `coexist` the caller settles that itself.
+    """
+    proposal, senses = loaded.proposal, desk.senses(pack)
     by, by_kind = (principal.id, principal.kind) if principal is not None else ("auto", "system")
-    verdict: dict[str, Any] = {"by": by, "by_kind": by_kind, "pack": pack.ref, "note": note}
+    verdict: dict[str, Any] = {"by": by, "by_kind": by_kind, "pack": pack, "note": note}
     await promote.lock(tx, proposal.candidate)
-    ground = await promote.examine(tx, desk.vault, proposal, proposal.tier_target, pack, supersedes)
+    capture = await _capture_of(desk, tx, loaded)
+    ground = await promote.examine(
+        tx, desk.vault, proposal, proposal.tier_target, senses, pack, capture.observed_at, supersedes
+    )
     if ground.duplicate_of is not None:
         await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
-        return
-    if ground.contradicts:
+        await contradictions.ended(tx, by, "duplicate", proposal_ids=[proposal.proposal_id])
+        return None
+    if ground.contradicts and not coexist:
         unresolved = "hold" if principal is None else pack.memory_layer.contradiction.unresolved
         if unresolved != "mark_both":
+            before = await contradictions.opened_for(tx, proposal.proposal_id)
+            new = [one for one in ground.contradicts if one.memory.memory_id not in before]
+            await contradictions.opened(tx, by, proposal.proposal_id, proposal.candidate, new)
             await review.decide(tx, loaded, unresolved, **verdict, reason="contradiction")
-            against = [memory.memory_id for memory in ground.contradicts]
-            tx.emit("memory.contradiction", by, proposal_id=proposal.proposal_id, existing=against)
-            return
-    capture = await _capture_of(desk, tx, loaded)
+            return None
     verdict_id = await review.decide(
         tx, loaded, "approve", **verdict, tier=proposal.tier_target, priority=proposal.priority
     )
-    await promote.insert(
+    return await promote.insert(
         tx,
         loaded.key,
         proposal,
         capture,
         ground,
         promote.Approval(verdict_id, by, by_kind, loaded.editors),
+        senses,
         pack,
         tier=proposal.tier_target,
         priority=proposal.priority,
@@ -250,7 +276,8 @@ async def _capture_of(desk: Desk, tx: Transaction, loaded: review.Loaded) -> Cap
     return found
 
 
-def _four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
+def four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
+    """Raises `SelfApproval` where the rules ask for somebody else (REV-4)."""
     proposal = loaded.proposal
     strict = approval.is_strict(
         sensitive=pack.is_sensitive(proposal.candidate.classification),
@@ -263,7 +290,13 @@ def _four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
 
 
 def _edited(
-    old: Candidate, editor: Principal, changes: EditFields, given: _Edit, pack: Pack, candidate_id: str
+    old: Candidate,
+    editor: Principal,
+    changes: EditFields,
+    given: _Edit,
+    capture: Capture,
+    pack: Pack,
+    candidate_id: str,
 ) -> Candidate:
     value = changes.get("value", old.value)
     text = changes.get("text", None if "value" in changes else old.text)
@@ -287,6 +320,11 @@ def _edited(
             "text": fact.text or candidates.rendered(fact),
             "classification": label,
             "evidence_refs": given.evidence_refs if given.evidence_refs is not None else old.evidence_refs,
+            # The gates start afresh: an edit may take out what lowered its trust, and may bring in what does.
+            "trust": trust.of_source(capture.source, capture.kind, capture.origin, pack),
+            "consent_id": None,
+            "gates": (),
+            "redactions": {},
             "edits": old.candidate_id,
             "editor": editor.id,
         }

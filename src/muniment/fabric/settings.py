@@ -8,6 +8,7 @@ from pathlib import Path
 
 from muniment.errors import InvalidInput
 from muniment.pack import Pack, load_pack
+from muniment.policy.assertion import Judge, judge
 
 Clock = Callable[[], datetime]
 
@@ -20,10 +21,17 @@ class Settings:
     home: Path
     pack: Pack | None
     clock: Clock
+    judge: Judge = judge
 
     @classmethod
     def gather(
-        cls, url: str | None, *, pack: str | Path | Pack | None, home: str | Path | None, clock: Clock | None
+        cls,
+        url: str | None,
+        *,
+        pack: str | Path | Pack | None,
+        home: str | Path | None,
+        clock: Clock | None,
+        judge: Judge = judge,
     ) -> "Settings":
         """Raises `InvalidInput` or `PackInvalid`."""
         if url is not None and not url.strip():
@@ -33,7 +41,7 @@ class Settings:
         if url is None and home is None:
             url = os.environ.get("MUNIMENT_DATABASE_URL") or None
         folder = Path(home or os.environ.get("MUNIMENT_HOME") or ".muniment").expanduser()
-        return cls(url, folder.absolute(), _pack(pack), clock or _now)
+        return cls(url, folder.absolute(), _pack(pack), clock or _now, judge)
 
 
 def _pack(given: str | Path | Pack | None) -> Pack | None:

@@ -3,10 +3,9 @@
 from muniment.errors import NotFound
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
-from muniment.model.contradiction import Contradiction
 from muniment.model.events import Event
 from muniment.model.promoted import PromotedMemory
-from muniment.storage.rows import candidate_of, capture_of, contradiction_of, event_of, memory_of
+from muniment.storage.rows import candidate_of, capture_of, event_of, memory_of
 from muniment.storage.sealing import Vault
 from muniment.storage.session import Transaction
 
@@ -14,10 +13,12 @@ RECALLS_SHOWN = 100
 
 
 async def memory(tx: Transaction, vault: Vault, memory_id: str) -> PromotedMemory:
-    """One memory, retracted or not; raises `NotFound`."""
+    """One memory, retracted or not; of one whose content is gone, what is left. Raises `NotFound`."""
     row = await tx.row("audit.memory", memory_id=memory_id)
-    if row is None or row["content"] is None:
+    if row is None:
         raise NotFound("no such memory", field="memory_id")
+    if row["content"] is None:
+        return memory_of(row, None)
     key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
     return memory_of(row, key.open("memory_bodies.content", memory_id, row["content"]))
 
@@ -50,11 +51,6 @@ async def recalls_with(tx: Transaction, memory_id: str) -> tuple[str, ...]:
     """The recalls that returned it, the latest first."""
     rows = await tx.rows("audit.recalls_with", memory_id=memory_id, count=RECALLS_SHOWN)
     return tuple(row["recall_id"] for row in rows)
-
-
-async def contradictions(tx: Transaction, memory_id: str | None = None) -> list[Contradiction]:
-    """Contradictions of one memory, or all of the tenant."""
-    return [contradiction_of(row) for row in await tx.rows("promote.contradictions", memory_id=memory_id)]
 
 
 async def events_at(tx: Transaction, seqs: set[int]) -> tuple[Event, ...]:

@@ -20,6 +20,17 @@ class Scope(Artifact):
     workflow_id: str | None = None
     intent_id: str | None = None
     qualifiers: dict[str, str] = Field(default_factory=dict)
+    required: dict[str, str] = Field(
+        default_factory=dict, description="qualifiers that a run must say to see it: the two sides of it may coexist"
+    )
+
+
+class Passed(Artifact):
+    """A gate that let a candidate through, and why."""
+
+    gate: GateName
+    reason: str
+    detail: str = ""
 
 
 class Candidate(Artifact):
@@ -44,6 +55,9 @@ class Candidate(Artifact):
     trust: Probability
     consent_id: str | None = None
     extractor: str
+    corrects: str | None = Field(default=None, description="the memory that a correction was written on")
+    gates: tuple[Passed, ...] = Field(default=(), description="what it passed, in order")
+    redactions: dict[str, int] = Field(default_factory=dict, description="how often each kind was masked (RED-4)")
     edits: str | None = Field(default=None, description="the candidate this one is an operator's edit of")
     editor: str | None = None
 
@@ -60,6 +74,7 @@ class Refusal(Artifact):
     gate: GateName
     reason: str
     at: datetime
+    rejection: str | None = Field(default=None, description="the rejected proposal that it repeats (REV-6)")
 
 
 class Consolidation(Artifact):

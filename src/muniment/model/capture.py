@@ -28,6 +28,8 @@ from muniment.model.fields import (
     misses,
 )
 
+TENANT_HOLDER = "*"
+
 _Shape = Literal["statement", "evidence_link", "typed"]
 _HAS: dict[_Shape, tuple[str, ...]] = {
     "statement": ("text",),
@@ -57,6 +59,7 @@ class TypedFact(Artifact):
     value: Json = None
     text: Text | None = None
     confidence: Probability = 0.60
+    corrects: Name | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -161,7 +164,7 @@ def holder_of(subject: str | None, user_id: str | None) -> str:
     """The name of the data key: a CEID, `@user`, or `*` for the tenant. The forms cannot collide."""
     if subject is not None:
         return subject
-    return f"@{user_id}" if user_id is not None else "*"
+    return f"@{user_id}" if user_id is not None else TENANT_HOLDER
 
 
 def _limit(field: str, size: int, limit: int) -> None:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from muniment.model.fields import Artifact, Ceid, EvidenceRefs, Instant, Label, Name, Predicate
 
-State = Literal["captured", "active", "superseded", "revoked", "expired"]
+State = Literal["captured", "active", "superseded", "revoked", "expired", "tombstoned"]
 PredicateOrAny = Annotated[Predicate | Literal["*"], Field(union_mode="left_to_right")]
 
 
@@ -47,4 +47,12 @@ class Consent(Artifact):
     superseded_by: str | None = None
     superseded_from: datetime | None = Field(default=None, description="a renewal may be made ahead of its time")
     revoked_at: datetime | None = None
+    swept_at: datetime | None = Field(default=None, description="when the memories that rested on it were taken away")
     state: State = "captured"
+
+
+class Sweep(Artifact):
+    """What a pass over ended consents took away."""
+
+    consents: int = 0
+    memories: int = 0

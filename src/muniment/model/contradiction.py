@@ -1,11 +1,25 @@
-"""Contradiction: two live memories that cannot both hold; both sides stay, marked, until one is settled."""
+"""Contradiction: a memory and a proposal that cannot both hold; kept from the moment it is seen until it is settled."""
 
 from datetime import datetime
 from typing import Literal
 
-from pydantic import computed_field
+from pydantic import Field, computed_field
 
 from muniment.model.fields import Artifact
+
+Outcome = Literal[
+    "superseded",
+    "corrected",
+    "coexist",
+    "retracted",
+    "blocked",
+    "rejected",
+    "edited",
+    "duplicate",
+    "withdrawn",
+    "consent_revoked",
+]
+Side = Literal["existing", "incoming"]
 
 
 class Contradiction(Artifact):
@@ -16,14 +30,17 @@ class Contradiction(Artifact):
     seq: int
     entity: str | None = None
     predicate: str | None = None
-    existing: str
-    incoming: str
-    reason: Literal["other_value"]
+    existing: str = Field(description="the memory that stood first")
+    proposal_id: str = Field(description="the proposal that says something else")
+    incoming: str | None = Field(default=None, description="the memory it was promoted to, if it was")
+    reason: str = Field(description="in what they differ: other_value on a key, else what the judge of texts found")
     opened_at: datetime
     closed_at: datetime | None = None
+    outcome: Outcome | None = Field(default=None, description="how it was settled; none if a side just expired")
+    resolved_by: str | None = None
 
     @computed_field
     @property
     def open(self) -> bool:
-        """Whether both sides still stand."""
+        """Whether it waits to be settled."""
         return self.closed_at is None

@@ -54,6 +54,7 @@ class PromotedMemory(Artifact):
     retracted_by: str | None = None
     retraction_reason: RetractionReason | None = None
     superseded_by: str | None = None
+    tombstoned_at: datetime | None = Field(default=None, description="its content is gone: text and value are empty")
 
 
 class Retraction(Artifact):

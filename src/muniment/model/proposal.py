@@ -21,7 +21,9 @@ from muniment.model.fields import (
 )
 
 Status = Literal["pending", "held", "edited", "promoted", "duplicate", "rejected", "blocked", "withdrawn"]
-Action = Literal["approve", "edit", "reject", "hold", "block", "duplicate", "withdraw", "override", "assign", "release"]
+Action = Literal[
+    "approve", "edit", "reject", "hold", "block", "duplicate", "withdraw", "override", "assign", "release", "lift"
+]
 ConsentCheck = Literal["passed", "not_required"]
 HumanReason = Literal[
     "approval_mode",
@@ -35,6 +37,7 @@ HumanReason = Literal[
     "contradiction",
     "budget",
     "audit_sample",
+    "returned",
 ]
 
 # What a verdict makes of the proposal; those not listed leave its status as it was.
@@ -52,7 +55,7 @@ FINAL: frozenset[Action] = frozenset({"approve", "edit", "reject", "block", "dup
 
 
 class ContradictionCheck(Artifact):
-    """What the key check found: the live memories on the same key that say something else."""
+    """What the checks found when it entered the queue: live memories that it repeats, or that say something else."""
 
     existing: str | None = None
     verdict: Literal["no_conflict", "duplicate", "contradicts"] = "no_conflict"
@@ -116,6 +119,9 @@ class Proposal(Artifact):
     memory_id: str | None = Field(default=None, description="what it was promoted to")
     pack: str
     edit_of: str | None = Field(default=None, description="the proposal that this edit took the place of")
+    reopens: str | None = Field(
+        default=None, description="the duplicate that came back when its original was withdrawn"
+    )
 
 
 class Submission(Artifact):

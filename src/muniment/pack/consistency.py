@@ -261,6 +261,8 @@ def _redaction(rules: list[Any]) -> Iterator[Finding]:
             yield (*place, index), "has mask and keep_last; expected only one of them"
         if "pattern" in given and not given & {"mask", "keep_last"}:
             yield (*place, index), "expected a mask such as [ORDER], or keep_last"
+        if rule.get("model") is not None and rule.get("detector") not in ("person", "location"):
+            yield (*place, index, "model"), "is set without need; expected it only with detector person or location"
         for where, name in _word((*place, index), rule, "name"):
             if name in _DETECTORS and rule.get("detector") != name:
                 yield where, f"{shown(name)} is the name of a built-in rule; expected another"

@@ -15,6 +15,7 @@ from muniment.model.fields import (
     clean_name,
     clean_text,
 )
+from muniment.pack.patterns import usable
 
 __all__ = [
     "BUILTIN_LABELS",
@@ -35,6 +36,7 @@ __all__ = [
     "OntologyVersion",
     "PackId",
     "Pattern",
+    "PipelineName",
     "PositiveCount",
     "PredicateOrAny",
     "PredicateOrPath",
@@ -56,7 +58,20 @@ __all__ = [
     "filled",
 ]
 
-Detector = Literal["card", "iban", "phone", "email", "ip", "api_key", "national_id", "date_of_birth"]
+# The last three act only where a rule names them; person and location also need the extra `presidio`.
+Detector = Literal[
+    "card",
+    "iban",
+    "phone",
+    "email",
+    "ip",
+    "api_key",
+    "national_id",
+    "date_of_birth",
+    "url",
+    "person",
+    "location",
+]
 
 WRITE_CLASSES: tuple[WriteClass, ...] = (
     "evidence_link",
@@ -221,4 +236,7 @@ PredicateOrPath = Annotated[
 EmbedderName = Annotated[_Text, StringConstraints(min_length=1, max_length=128), AfterValidator(clean_name)]
 ToolName = Annotated[_Text, StringConstraints(min_length=1, max_length=128), AfterValidator(clean_name)]
 Mask = Annotated[_Text, StringConstraints(min_length=1, max_length=64), AfterValidator(clean_name)]
-Pattern = Annotated[_Text, StringConstraints(min_length=1, max_length=1000), AfterValidator(clean_text)]
+Pattern = Annotated[
+    _Text, StringConstraints(min_length=1, max_length=1000), AfterValidator(clean_text), AfterValidator(usable)
+]
+PipelineName = Annotated[_Text, StringConstraints(min_length=1, max_length=256), AfterValidator(clean_name)]

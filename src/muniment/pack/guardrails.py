@@ -2,14 +2,27 @@
 
 from pydantic import Field, field_validator
 
-from muniment.pack.fields import ClassificationName, Detector, Flag, KeepLast, Mask, Pattern, Section, Word
+from muniment.pack.fields import (
+    ClassificationName,
+    Detector,
+    Flag,
+    KeepLast,
+    Mask,
+    Pattern,
+    PipelineName,
+    Section,
+    Word,
+)
 
 
 class RedactionRule(Section):
     """What to look for, what to put in its place, and the classification it raises the candidate to."""
 
     name: Word = Field(description="Its name; unique in the pack.")
-    detector: Detector | None = Field(default=None, description="A built-in detector; either this or pattern.")
+    detector: Detector | None = Field(
+        default=None,
+        description="A built-in detector; either this or pattern. url, person and location act only where named here.",
+    )
     pattern: Pattern | None = Field(
         default=None, description="A regular expression in RE2 syntax; either this or detector."
     )
@@ -24,6 +37,10 @@ class RedactionRule(Section):
     enabled: Flag = Field(
         default=True, description="Whether it acts; false is the only way to turn a built-in detector off."
     )
+    model: PipelineName | None = Field(
+        default=None,
+        description="For person and location: an installed spaCy pipeline, or the path of one; null is en_core_web_sm.",
+    )
 
 
 BUILTIN_RULES: tuple[RedactionRule, ...] = (
@@ -36,6 +53,9 @@ BUILTIN_RULES: tuple[RedactionRule, ...] = (
     RedactionRule(name="national_id", detector="national_id", mask="[NATIONAL_ID]"),
     RedactionRule(name="date_of_birth", detector="date_of_birth", mask="[DATE_OF_BIRTH]"),
 )
+
+# Off until a rule names them.
+_OPT_IN_MASKS: dict[Detector, str] = {"url": "[URL]", "person": "[PERSON]", "location": "[LOCATION]"}
 
 
 class Guardrails(Section):
@@ -50,9 +70,8 @@ class Guardrails(Section):
     @field_validator("redaction_rules")
     @classmethod
     def _detectors_stay_on(cls, given: tuple[RedactionRule, ...]) -> tuple[RedactionRule, ...]:
-        builtin = {rule.detector: rule for rule in BUILTIN_RULES}
         named = {rule.detector for rule in given}
-        own = tuple(_masked_as(rule, builtin[rule.detector]) if rule.detector else rule for rule in given)
+        own = tuple(_masked_as_usual(rule) for rule in given)
         return own + tuple(rule for rule in BUILTIN_RULES if rule.detector not in named)
 
 
@@ -71,7 +90,10 @@ def raised_to(layer: PolicyLayer, label: str | None) -> PolicyLayer:
     return PolicyLayer(guardrails=layer.guardrails.model_copy(update={"redaction_rules": rules}))
 
 
-def _masked_as(rule: RedactionRule, builtin: RedactionRule) -> RedactionRule:
-    if rule.mask is not None or rule.keep_last is not None:
+def _masked_as_usual(rule: RedactionRule) -> RedactionRule:
+    if rule.detector is None or rule.mask is not None or rule.keep_last is not None:
         return rule
-    return rule.model_copy(update={"mask": builtin.mask, "keep_last": builtin.keep_last})
+    if rule.detector in _OPT_IN_MASKS:
+        return rule.model_copy(update={"mask": _OPT_IN_MASKS[rule.detector]})
+    usual = next(builtin for builtin in BUILTIN_RULES if builtin.detector == rule.detector)
+    return rule.model_copy(update={"mask": usual.mask, "keep_last": usual.keep_last})

@@ -1,34 +1,54 @@
 """Stage 2, candidate: a capture becomes typed facts; each passes the gates, or is refused and kept nowhere."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from muniment.errors import SealBroken
-from muniment.model.candidate import Candidate, Refusal, Scope
+from muniment.model.candidate import Candidate, GateName, Refusal, Scope
 from muniment.model.capture import Capture, TypedFact, holder_of
 from muniment.model.consent import Consent
+from muniment.model.decision import Decision
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
+from muniment.pipeline import rejections
+from muniment.pipeline.neighbours import Probe, Senses
 from muniment.policy import confidence, trust
-from muniment.policy.gates import Circumstances, pass_gates
+from muniment.policy.gates import FIRST_GATES, LAST_GATES, Circumstances, pass_gates
 from muniment.storage.rows import capture_of, consent_of, fact_content
 from muniment.storage.sealing import SubjectKey, Vault
-from muniment.storage.session import Transaction
+from muniment.storage.session import Named, Transaction
 
 STATEMENT = "statement@1"
 DIRECT = "direct@1"
 
 
 @dataclass(frozen=True)
-class Admitted:
-    """A candidate that passed the gates, with the capture and the pack it was decided under."""
+class Draft:
+    """A candidate before the gates, with the capture it comes from and its place among that capture's candidates.
+
+    `reopens` is the duplicate that comes back with it, if one does.
+    """
 
     candidate: Candidate
     capture: Capture
-    pack: Pack
+    ordinal: int = 0
+    prior_editors: tuple[str, ...] = ()
+    reopens: str | None = None
+
+
+@dataclass(frozen=True)
+class Screened:
+    """A draft that passed the first gates, with the place of what is left of its text."""
+
+    draft: Draft
+    probe: Probe
+
+
+Refused = tuple[Draft, GateName, Decision]
 
 
 @dataclass(frozen=True)
@@ -60,14 +80,14 @@ async def next_batch(tx: Transaction, vault: Vault, count: int) -> Batch:
             captures.append(capture_of(row, key.open("captures.content", row["capture_id"], row["content"])))
         except (SealBroken, KeyError):
             broken.append(row["capture_id"])
-    await tx.do("candidate.move_cursor", seq=rows[-1]["seq"], capture_id=rows[-1]["capture_id"])
-    await tx.insert_many("candidate.mark_done", [(row["capture_id"],) for row in waiting])
+    tx.later("candidate.move_cursor", seq=rows[-1]["seq"], capture_id=rows[-1]["capture_id"])
+    mark_done(tx, [row["capture_id"] for row in waiting])
     return Batch(tuple(captures), tuple(broken), len(rows))
 
 
-async def mark_done(tx: Transaction, capture_ids: Iterable[str]) -> None:
+def mark_done(tx: Transaction, capture_ids: Iterable[str]) -> None:
     """Say that these captures need no further consolidation."""
-    await tx.insert_many("candidate.mark_done", [(capture_id,) for capture_id in capture_ids])
+    tx.insert_later("candidate.mark_done", [(capture_id,) for capture_id in capture_ids])
 
 
 def extract(capture: Capture, pack: Pack, candidate_id: str) -> Candidate | None:
@@ -106,6 +126,7 @@ def extract(capture: Capture, pack: Pack, candidate_id: str) -> Candidate | None
         ),
         trust=trust.of_source(capture.source, capture.kind, capture.origin, pack),
         extractor=extractor,
+        corrects=fact.corrects,
     )
 
 
@@ -117,47 +138,65 @@ def rendered(fact: TypedFact) -> str:
     return f"{fact.entity} {(fact.predicate or '').replace('_', ' ')}: {value}"
 
 
+def screen(drafts: Sequence[Draft], senses: Senses, pack: Pack, now: datetime) -> tuple[list[Screened], list[Refused]]:
+    """The gates that need the candidate and the pack alone; what passes is redacted from here on."""
+    passed: list[Draft] = []
+    refused: list[Refused] = []
+    for draft in drafts:
+        known = Circumstances(pack, now, draft.capture.kind, draft.capture.decision_key)
+        passage = pass_gates(draft.candidate, known, FIRST_GATES)
+        if passage.refused_by is None:
+            passed.append(replace(draft, candidate=passage.candidate))
+        else:
+            refused.append((draft, *passage.refused_by))
+    probes = senses.probes([draft.candidate for draft in passed])
+    return [Screened(draft, probe) for draft, probe in zip(passed, probes, strict=True)], refused
+
+
 async def admit(
     tx: Transaction,
     vault: Vault,
-    drafts: Sequence[tuple[Candidate, Capture, Pack]],
+    screened: Sequence[Screened],
+    refused: Sequence[Refused],
+    senses: Senses,
+    pack: Pack,
     *,
-    edit_of: str | None = None,
-    prior_editors: tuple[str, ...] = (),
-) -> tuple[list[Admitted], list[Refusal]]:
+    keep_refusals: bool = True,
+) -> tuple[list[Screened], list[Refusal]]:
     """The one way in: every draft passes the gates here, whichever way it came, and is stored or refused (CAN-9)."""
-    consents = await _consents(tx, {draft.subject for draft, _, _ in drafts if draft.subject is not None})
-    admitted: list[Admitted] = []
-    refused: list[tuple[Candidate, Refusal]] = []
-    for draft, capture, pack in drafts:
-        known = Circumstances(pack, tx.now, capture.kind, capture.decision_key, consents.get(draft.subject or "", ()))
-        passage = pass_gates(draft, known)
-        if (refusal := passage.refused_by) is None:
-            admitted.append(Admitted(passage.candidate, capture, pack))
+    consents = await _consents(tx, [one.draft.candidate for one in screened])
+    repeats = await rejections.repeated(tx, vault, [one.probe for one in screened], senses, pack)
+    admitted: list[Screened] = []
+    all_refused = list(refused)
+    for one, rejected_before in zip(screened, repeats, strict=True):
+        candidate, capture = one.draft.candidate, one.draft.capture
+        known = Circumstances(
+            pack,
+            tx.now,
+            capture.kind,
+            capture.decision_key,
+            consents.get(candidate.subject or "", ()),
+            rejected_before,
+        )
+        passage = pass_gates(candidate, known, LAST_GATES)
+        if passage.refused_by is None:
+            admitted.append(replace(one, draft=replace(one.draft, candidate=passage.candidate)))
         else:
-            gate, decision = refusal
-            reason = decision.reasons[0].code
-            refused.append((draft, Refusal(capture_id=capture.capture_id, gate=gate, reason=reason, at=tx.now)))
+            all_refused.append((one.draft, *passage.refused_by))
     if admitted:
-        await _store(tx, vault, admitted, prior_editors)
-    if refused and edit_of is None:
-        await _refuse(tx, refused)
-    return admitted, [refusal for _, refusal in refused]
+        await _store(tx, vault, [one.draft for one in admitted])
+    return admitted, await _refuse(tx, all_refused, keep=keep_refusals)
 
 
-async def _store(tx: Transaction, vault: Vault, admitted: list[Admitted], prior_editors: tuple[str, ...]) -> None:
-    holders = {holder_of(a.candidate.subject, a.candidate.scope.user_id) for a in admitted}
+async def _store(tx: Transaction, vault: Vault, drafts: list[Draft]) -> None:
+    holders = {holder_of(draft.candidate.subject, draft.candidate.scope.user_id) for draft in drafts}
     keys = await vault.keys(tx, holders, make=True)
     tick = await tx.tick()
-    await tx.insert_many(
-        "candidate.insert",
-        [_row(one, keys, prior_editors) for one in admitted],
-        seq=tick.seq,
-    )
+    tx.insert_later("candidate.insert", [_row(draft, keys) for draft in drafts], seq=tick.seq)
 
 
-def _row(one: Admitted, keys: dict[str, SubjectKey], prior_editors: tuple[str, ...]) -> tuple[Any, ...]:
-    candidate, scope = one.candidate, one.candidate.scope
+def _row(draft: Draft, keys: dict[str, SubjectKey]) -> tuple[Any, ...]:
+    candidate, scope, prior_editors = draft.candidate, draft.candidate.scope, draft.prior_editors
     holder = holder_of(candidate.subject, scope.user_id)
     content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
     edited = candidate.edits is not None
@@ -165,7 +204,7 @@ def _row(one: Admitted, keys: dict[str, SubjectKey], prior_editors: tuple[str, .
         candidate.candidate_id,
         candidate.capture_id,
         candidate.capture_id,
-        one.capture.seq,
+        draft.capture.seq,
         candidate.author,
         candidate.source,
         candidate.write_class,
@@ -184,7 +223,10 @@ def _row(one: Admitted, keys: dict[str, SubjectKey], prior_editors: tuple[str, .
         candidate.trust,
         candidate.consent_id,
         candidate.extractor,
-        len(prior_editors) + 1 if edited else 0,
+        draft.ordinal,
+        candidate.corrects,
+        Jsonb([passed.model_dump(exclude_defaults=True) for passed in candidate.gates]),
+        Jsonb(candidate.redactions),
         candidate.edits,
         candidate.editor,
         list(prior_editors) if edited else None,
@@ -193,28 +235,50 @@ def _row(one: Admitted, keys: dict[str, SubjectKey], prior_editors: tuple[str, .
     )
 
 
-async def _refuse(tx: Transaction, refused: list[tuple[Candidate, Refusal]]) -> None:
+async def _refuse(tx: Transaction, refused: Sequence[Refused], *, keep: bool) -> list[Refusal]:
+    """What is kept of the refused: the capture, the gate, the reason, the time, and no content (CAN-5)."""
+    made: list[Refusal] = []
+    rows: list[tuple[Any, ...]] = []
+    for draft, gate, decision in refused:
+        capture_id, why = draft.candidate.capture_id, decision.reasons[0]
+        rejection = why.detail if gate == "rejection" and why.code == "rejected_before" else None
+        made.append(Refusal(capture_id=capture_id, gate=gate, reason=why.code, at=tx.now, rejection=rejection))
+        rows.append((capture_id, draft.candidate.extractor, draft.ordinal, gate, why.code, rejection))
+    if not refused or not keep:
+        return made
     tick = await tx.tick()
-    rows = [(r.capture_id, draft.extractor, 0, r.gate, r.reason) for draft, r in refused]
-    await tx.insert_many("candidate.refuse", rows, seq=tick.seq, at=tick.at)
-    for draft, refusal in refused:
+    tx.insert_later("candidate.refuse", rows, seq=tick.seq, at=tick.at)
+    for (draft, _, _), refusal in zip(refused, made, strict=True):
         tx.emit(
             "memory.refused",
             "auto",
             capture_id=refusal.capture_id,
             gate=refusal.gate,
             reason=refusal.reason,
-            write_class=draft.write_class,
+            write_class=draft.candidate.write_class,
+            **({"rejection": refusal.rejection} if refusal.rejection else {}),
         )
+    return made
 
 
-async def _consents(tx: Transaction, subjects: set[str]) -> dict[str, tuple[Consent, ...]]:
-    if not subjects:
-        return {}
+def consents_asked(candidates: Iterable[Candidate]) -> Named | None:
+    """The statement that finds the consents of those candidates' subjects, if any of them has one."""
+    subjects = sorted({candidate.subject for candidate in candidates if candidate.subject is not None})
+    return ("consent.of_subjects", {"subjects": subjects}) if subjects else None
+
+
+async def _consents(tx: Transaction, candidates: Sequence[Candidate]) -> dict[str, tuple[Consent, ...]]:
     found: dict[str, list[Consent]] = {}
-    for row in await tx.rows("consent.of_subjects", subjects=sorted(subjects)):
-        found.setdefault(row["subject"], []).append(consent_of(row))
+    if (asked := consents_asked(candidates)) is not None:
+        for row in await tx.rows(asked[0], **asked[1]):
+            found.setdefault(row["subject"], []).append(consent_of(row))
     return {subject: tuple(records) for subject, records in found.items()}
+
+
+async def ordinals(tx: Transaction, capture_ids: Iterable[str]) -> dict[str, int]:
+    """The next free place among the candidates of those captures."""
+    rows = await tx.rows("candidate.ordinals", capture_ids=sorted(set(capture_ids)))
+    return {row["capture_id"]: row["ordinal"] for row in rows}
 
 
 def new_ids(tx: Transaction, count: int) -> list[str]:

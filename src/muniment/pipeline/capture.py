@@ -82,22 +82,23 @@ class Prepared:
         self.holders.extend([holder_of(item.subject, item.user_id) for item in items])
 
 
-async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prepared) -> list[Receipt]:
-    """Write the batch, all or none, and give a receipt for each item in order.
+async def write(
+    tx: Transaction, vault: Vault, author: Principal, prepared: Prepared, ids: list[str] | None = None
+) -> list[Receipt]:
+    """Write the batch, all or none, and give a receipt for each item in order; under these ids, if there are any yet.
 
     Raises `IdempotencyConflict` when a key was used before with other content.
     """
     keys = await vault.keys(tx, set(prepared.holders), make=True)
-    ids = make_ids("cap", len(prepared.items), tx.now)
+    ids = ids or make_ids("cap", len(prepared.items), tx.now)
     known, same = await _claim(tx, author, prepared, ids, keys)
     fresh = [place for place in range(len(ids)) if place not in known and place not in same]
     if not fresh:
         return [known[same.get(place, place)] for place in range(len(ids))]
     tick = await tx.tick()
     uniform, varying = _columns([prepared.items[place] for place in fresh], tick)
-    await tx.insert_many(
-        "capture.insert",
-        _rows(prepared, fresh, ids, keys, list(varying.values())),
+    rows = _rows(prepared, fresh, ids, keys, list(varying.values()))
+    given: dict[str, Any] = dict(
         each=("capture_id", "holder", "content", *varying),
         **uniform,
         seq=tick.seq,
@@ -107,6 +108,10 @@ async def write(tx: Transaction, vault: Vault, author: Principal, prepared: Prep
         pack=prepared.pack.ref,
         ontology_version=prepared.pack.meta.ontology_version,
     )
+    if len(fresh) == 1:
+        tx.insert_later("capture.insert", rows, **given)
+    else:
+        await tx.insert_many("capture.insert", rows, **given)
     kinds = sorted({prepared.items[place].kind for place in fresh})
     tx.emit("memory.captured", author.id, first=ids[fresh[0]], last=ids[fresh[-1]], count=len(fresh), kinds=kinds)
     if len(fresh) == len(ids):
@@ -156,7 +161,7 @@ async def _claim(
         return {}, {}
     # Sorted, so that two batches with the same keys never wait for each other in a ring.
     claims = [(key, ids[place], digest) for key, (place, digest) in sorted(uses.items())]
-    await tx.insert_many("capture.claim_keys", claims)
+    tx.insert_later("capture.claim_keys", claims)
     known: dict[int, Receipt] = {}
     for row in await tx.rows("capture.claimed_keys", keys=sorted(uses)):
         place, digest = uses[row["key"]]

@@ -1,32 +1,42 @@
 """Stage 4, promote: the only way into promoted memory, one transaction each.
 
-The order holds every race: lock the subject (against revocation and erasure) and the key (against another
+The order holds every race: lock the subject (against revocation and erasure) and the scope (against another
 promotion), only then look, in a new statement, at what is live; last the tenant's clock.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import psycopg
 from psycopg.types.json import Jsonb
 
-from muniment.errors import Conflict, NotFound, NotPromotable, SealBroken
+from muniment.errors import Conflict, NotFound, NotPromotable
+from muniment.governance import contradictions
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, holder_of
 from muniment.model.consent import Consent
+from muniment.model.contradiction import Outcome
 from muniment.model.fields import Source, Tier
-from muniment.model.ids import make_id, make_ids
+from muniment.model.ids import make_id
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Proposal
 from muniment.pack import Pack
+from muniment.pipeline.neighbours import Probe, Senses, neighbours, written
 from muniment.policy import consent as consent_policy
-from muniment.policy import routing
-from muniment.policy.contradiction import contradicted, repeated, saying_the_same
+from muniment.policy import resolution, routing
+from muniment.policy.contradiction import Contradicted, compare, repeated
 from muniment.policy.scope import covers
-from muniment.policy.visibility import sensitive_labels
 from muniment.storage.rows import consent_of, fact_content, memory_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Transaction
+
+# The lock of what is for all users; a user's own follows it.
+_SCOPE = "scope @"
+_OUTCOMES: dict[RetractionReason, Outcome] = {
+    "superseded": "superseded",
+    "corrected": "corrected",
+    "consent_revoked": "consent_revoked",
+}
 
 
 @dataclass(frozen=True)
@@ -35,8 +45,9 @@ class Ground:
 
     consent: Consent | None
     supersedes: tuple[PromotedMemory, ...]
-    contradicts: tuple[PromotedMemory, ...]
+    contradicts: tuple[Contradicted, ...]
     duplicate_of: str | None
+    probe: Probe
 
 
 @dataclass(frozen=True)
@@ -50,32 +61,57 @@ class Approval:
 
 
 async def lock(tx: Transaction, candidate: Candidate) -> None:
-    """Hold the subject and the key, or for a plain text the scope, until the commit."""
-    await tx.row("promote.lock_subject", holder=holder_of(candidate.subject, candidate.scope.user_id))
-    key = f"{candidate.entity} {candidate.predicate}" if candidate.on_key else f"text @{candidate.scope.user_id or ''}"
-    await tx.insert_many("promote.make_locks", [(key,)])
-    await tx.rows("promote.take_locks", keys=[key])
+    """Hold the subject and the scope until the commit.
+
+    Two promotions that some run could see side by side never pass at once: what is for all users waits for every
+    other, what is for one user waits for that user's and for what is for all.
+    """
+    user = candidate.scope.user_id
+    keys = [_SCOPE, *([_SCOPE + user] if user is not None else [])]
+    tx.insert_later("promote.make_locks", [(key,) for key in keys])
+    await tx.row("promote.lock_subject", holder=holder_of(candidate.subject, user))
+    await tx.gather(
+        ("promote.share_lock" if user is not None else "promote.take_lock", {"key": _SCOPE}),
+        *([("promote.take_lock", {"key": _SCOPE + user})] if user is not None else []),
+    )
 
 
 async def examine(
-    tx: Transaction, vault: Vault, proposal: Proposal, tier: Tier, pack: Pack, supersedes: str | None
+    tx: Transaction,
+    vault: Vault,
+    proposal: Proposal,
+    tier: Tier,
+    senses: Senses,
+    pack: Pack,
+    observed_at: datetime,
+    supersedes: str | None,
 ) -> Ground:
     """Look again, under the locks, at what may have changed since the review (PRO-1).
 
     Raises `NotPromotable` when consent is gone or what it supersedes was retracted.
     """
     candidate = proposal.candidate
-    neighbours = await live_neighbours(tx, vault, [candidate], pack)
-    against = contradicted(candidate, tier, neighbours, pack)
-    same = repeated(candidate, tier, neighbours)
-    replaced: list[PromotedMemory] = []
+    probes = senses.probes([candidate])
+    (around,) = await neighbours(tx, vault, probes, senses, pack)
+    compared = compare(candidate, tier, around, pack, senses.by)
+    same = repeated(candidate, compared)
+    others = [
+        one.memory
+        for one in compared.contradicts
+        if resolution.supersedes(candidate, tier, observed_at, one.memory, pack).passed
+    ]
     if candidate.write_class == "correction":
         # Also what said the same before: from now on it has a correction's protection.
-        others = [*against, *(m for m in saying_the_same(candidate, tier, neighbours) if m not in same)]
-        others = [m for m in others if covers(candidate.scope, tier, m.scope, m.tier)]
-        replaced = [m for m in sorted(others, key=lambda m: m.memory_id) if await _lock_live(tx, m.memory_id)]
+        others += [
+            m for m in compared.says_the_same if m not in same and covers(candidate.scope, tier, m.scope, m.tier)
+        ]
+    replaced = [m for m in sorted(others, key=lambda m: m.memory_id) if await lock_live(tx, m.memory_id)]
     if supersedes is not None and all(memory.memory_id != supersedes for memory in replaced):
         replaced.append(await _superseded(tx, vault, supersedes, candidate, tier))
+    target = candidate.corrects
+    if target is not None and all(memory.memory_id != target for memory in replaced) and await lock_live(tx, target):
+        # What was withdrawn since needs no correction any more; the key still does.
+        replaced.append(await _superseded(tx, vault, target, candidate, tier))
     for old in replaced:
         if not pack.has_label(old.classification) or pack.rank(old.classification) > pack.rank(
             candidate.classification
@@ -85,8 +121,9 @@ async def examine(
     return Ground(
         consent=await _consent(tx, candidate, pack),
         supersedes=tuple(replaced),
-        contradicts=tuple(memory for memory in against if memory.memory_id not in gone),
+        contradicts=tuple(one for one in compared.contradicts if one.memory.memory_id not in gone),
         duplicate_of=next((memory.memory_id for memory in same if memory.memory_id not in gone), None),
+        probe=probes[0],
     )
 
 
@@ -97,12 +134,13 @@ async def insert(
     capture: Capture,
     ground: Ground,
     approval: Approval,
+    senses: Senses,
     pack: Pack,
     *,
     tier: Tier,
     priority: float,
-) -> None:
-    """Write the memory with its body and filters, retract what it supersedes, open what it contradicts."""
+) -> str:
+    """Write the memory with its body, filters and vector, retract what it supersedes, open what it contradicts."""
     candidate, scope, tick = proposal.candidate, proposal.candidate.scope, await tx.tick()
     memory_id = make_id("pm", tick.at)
     common = {
@@ -124,7 +162,7 @@ async def insert(
         "qualifiers": Jsonb(scope.qualifiers) if scope.qualifiers else None,
         "consent_root": ground.consent.root_id if ground.consent else None,
     }
-    await tx.do(
+    tx.later(
         "promote.insert",
         **common,
         candidate_id=candidate.candidate_id,
@@ -151,12 +189,19 @@ async def insert(
         observed_at=capture.observed_at,
     )
     content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
-    await tx.do(
+    tx.later(
         "promote.insert_body",
         memory_id=memory_id,
         content=key.seal("memory_bodies.content", memory_id, content),
     )
-    await tx.do("promote.insert_scope", **common)
+    tx.later("promote.insert_scope", **common)
+    if ground.probe.vector is not None:
+        tx.later(
+            "promote.insert_vector",
+            memory_id=memory_id,
+            embedder=senses.embedder.name,
+            vector=written(ground.probe.vector),
+        )
     tx.emit(
         "memory.promoted",
         approval.by,
@@ -171,25 +216,10 @@ async def insert(
     if candidate.write_class == "correction":
         replaced = [old.memory_id for old in ground.supersedes]
         tx.emit("memory.correction", candidate.author, memory_id=memory_id, replaced=replaced)
-    opened = make_ids("ctr", len(ground.contradicts), tick.at)
-    for contradiction_id, other in zip(opened, ground.contradicts, strict=True):
-        await tx.do(
-            "promote.contradict",
-            contradiction_id=contradiction_id,
-            seq=tick.seq,
-            at=tick.at,
-            entity=candidate.entity,
-            predicate=candidate.predicate,
-            existing=other.memory_id,
-            incoming=memory_id,
-        )
-        tx.emit(
-            "memory.contradiction",
-            approval.by,
-            contradiction_id=contradiction_id,
-            existing=other.memory_id,
-            incoming=memory_id,
-        )
+    before = await contradictions.opened_for(tx, proposal.proposal_id)
+    new = [one for one in ground.contradicts if one.memory.memory_id not in before]
+    await contradictions.opened(tx, approval.by, proposal.proposal_id, candidate, new)
+    return memory_id
 
 
 async def retract(
@@ -203,7 +233,7 @@ async def retract(
         if found["dead_seq"] is not None:
             raise Conflict("was retracted before", field="memory_id")
         # The row's own lock comes before the clock's: of two retractions at once the second finds it dead.
-        if not await _lock_live(tx, memory_id, expired_too=True):
+        if not await lock_live(tx, memory_id, expired_too=True):
             raise Conflict("was retracted before", field="memory_id")
     tick = await tx.tick()
     try:
@@ -218,8 +248,9 @@ async def retract(
         )
     except psycopg.errors.UniqueViolation as error:
         raise Conflict("was retracted before", field="memory_id") from error
-    await tx.do("promote.bury", memory_id=memory_id, seq=tick.seq)
+    tx.later("promote.bury", memory_id=memory_id, seq=tick.seq)
     tx.emit("memory.retracted", by, memory_id=memory_id, reason=reason, superseded_by=superseded_by)
+    await contradictions.ended(tx, by, _OUTCOMES.get(reason, "retracted"), memory_ids=[memory_id])
     return Retraction(
         memory_id=memory_id,
         seq=tick.seq,
@@ -230,30 +261,8 @@ async def retract(
     )
 
 
-async def live_neighbours(
-    tx: Transaction, vault: Vault, candidates: Sequence[Candidate], pack: Pack
-) -> list[PromotedMemory]:
-    """The live memories on the candidates' keys, opened; what the pack would hide for want of consent left out."""
-    keys = sorted({(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None})
-    if not keys:
-        return []
-    rows = await tx.rows(
-        "promote.live_on_keys",
-        entities=[k[0] for k in keys],
-        predicates=[k[1] for k in keys],
-        sensitive=sensitive_labels(pack),
-    )
-    memories: list[PromotedMemory] = []
-    for row in rows:
-        try:
-            key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
-            memories.append(memory_of(row, key.open("memory_bodies.content", row["memory_id"], row["content"])))
-        except SealBroken:
-            continue  # Nobody can read it: it says nothing that could be contradicted or repeated.
-    return memories
-
-
-async def _lock_live(tx: Transaction, memory_id: str, *, expired_too: bool = False) -> bool:
+async def lock_live(tx: Transaction, memory_id: str, *, expired_too: bool = False) -> bool:
+    """Hold a live memory until the commit; whether there was one. It comes before the clock's lock."""
     return await tx.row("promote.lock_live", memory_id=memory_id, expired_too=expired_too) is not None
 
 
@@ -263,7 +272,7 @@ async def _superseded(
     row = await tx.row("audit.memory", memory_id=memory_id)
     if row is None:
         raise NotFound("no such memory", field="supersedes")
-    if not await _lock_live(tx, memory_id):
+    if not await lock_live(tx, memory_id):
         raise NotPromotable("the memory it would supersede was retracted or has expired", field="supersedes")
     if row["class"] == "correction" and candidate.write_class != "correction":
         raise NotPromotable("a correction is superseded only by a later correction", field="supersedes")

@@ -2,24 +2,36 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import psycopg
 from pydantic_core import to_json
 
 from muniment.errors import AlreadyDecided, NotFound, SealBroken
+from muniment.governance import contradictions
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
+from muniment.model.contradiction import Outcome
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
-from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import FINAL, Action, Proposal
 from muniment.pack import Pack
 from muniment.policy import approval, routing
-from muniment.policy.contradiction import contradicted, repeated
+from muniment.policy.contradiction import Compared, repeated
+from muniment.policy.redaction import redactor_of
+from muniment.policy.resolution import supersedes
 from muniment.storage.rows import candidate_of, proposal_of, verdict_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Row, Transaction
+
+# A proposal that will not become a memory contradicts nothing any more.
+_ENDS_CONTRADICTIONS: dict[Action, Outcome] = {
+    "edit": "edited",
+    "reject": "rejected",
+    "block": "blocked",
+    "withdraw": "withdrawn",
+}
 
 
 @dataclass(frozen=True)
@@ -36,29 +48,37 @@ class Loaded:
         return tuple(self.row["editors"])
 
 
-async def enqueue(
-    tx: Transaction,
-    candidates: Sequence[tuple[Candidate, Pack]],
-    neighbours: Sequence[PromotedMemory],
-    *,
-    edit_of: str | None = None,
-) -> list[str]:
+@dataclass(frozen=True)
+class Entry:
+    """A candidate that enters the queue, with what the checks found around it."""
+
+    candidate: Candidate
+    observed_at: datetime
+    compared: Compared
+    reopens: str | None = None
+
+
+async def enqueue(tx: Transaction, entries: Sequence[Entry], pack: Pack, *, edit_of: str | None = None) -> list[str]:
     """Put candidates into the queue with what policy derives for each, and give the proposals' ids.
 
-    `neighbours` are the live memories on the candidates' keys. What repeats one of them is a duplicate at once.
+    What repeats a live memory is a duplicate at once; each contradiction is opened.
     """
-    if not candidates:
+    if not entries:
         return []
     tick = await tx.tick()
-    ids = make_ids("mwp", len(candidates), tx.now)
+    ids = make_ids("mwp", len(entries), tx.now)
     rows: list[tuple[Any, ...]] = []
-    duplicates: list[tuple[str, Candidate, Pack, str]] = []
-    for proposal_id, (candidate, pack) in zip(ids, candidates, strict=True):
+    duplicates: list[tuple[str, Candidate, str]] = []
+    for proposal_id, entry in zip(ids, entries, strict=True):
+        candidate = entry.candidate
         tier = routing.tier_for(candidate, pack)
         sensitive = pack.is_sensitive(candidate.classification)
-        against = contradicted(candidate, tier, neighbours, pack)
-        same = repeated(candidate, tier, neighbours)
-        reasons = approval.reasons_for_a_person(candidate, tier=tier, contradicts=bool(against), pack=pack)
+        against = entry.compared.contradicts
+        same = repeated(candidate, entry.compared)
+        unsettled = any(not supersedes(candidate, tier, entry.observed_at, one.memory, pack).passed for one in against)
+        reasons = approval.reasons_for_a_person(
+            candidate, tier=tier, contradicts=unsettled, returned=entry.reopens is not None, pack=pack
+        )
         rows.append(
             (
                 proposal_id,
@@ -69,12 +89,13 @@ async def enqueue(
                 pack.policy_for(candidate.write_class).risk,
                 sensitive,
                 "passed" if candidate.consent_id is not None else "not_required",
-                [memory.memory_id for memory in against],
+                [one.memory.memory_id for one in against],
                 not reasons and not same,
                 list(reasons),
                 routing.due_at(candidate.write_class, sensitive=sensitive, now=tick.at, pack=pack),
                 pack.ref,
                 edit_of,
+                entry.reopens,
             )
         )
         tx.emit(
@@ -85,29 +106,41 @@ async def enqueue(
             write_class=candidate.write_class,
             tier=tier,
             reasons=list(reasons),
+            **({"reopens": entry.reopens} if entry.reopens else {}),
         )
         if same:
-            duplicates.append((proposal_id, candidate, pack, same[0].memory_id))
-    await tx.insert_many("review.enqueue", rows, seq=tick.seq, at=tick.at)
-    for proposal_id, candidate, pack, memory_id in duplicates:
+            duplicates.append((proposal_id, candidate, same[0].memory_id))
+    tx.insert_later("review.enqueue", rows, seq=tick.seq, at=tick.at)
+    repeating = {proposal_id for proposal_id, _, _ in duplicates}
+    for proposal_id, entry in zip(ids, entries, strict=True):
+        if proposal_id not in repeating:
+            await contradictions.opened(tx, "auto", proposal_id, entry.candidate, entry.compared.contradicts)
+    for proposal_id, candidate, memory_id in duplicates:
         await mark_duplicate(tx, proposal_id, candidate, pack.ref, memory_id)
     return ids
 
 
-async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str) -> str:
+async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str) -> None:
     """Say that a proposal repeats a memory: never promoted, kept as corroboration (REV-7)."""
-    verdict_id = await _decide(
-        tx,
-        proposal_id,
-        "duplicate",
+    tick = await tx.tick()
+    tx.later(
+        "review.decide",
+        verdict_id=make_id("rv", tick.at),
+        proposal_id=proposal_id,
+        seq=tick.seq,
+        action="duplicate",
         by="auto",
         by_kind="system",
+        at=tick.at,
         pack=pack,
-        holder=holder_of(candidate.subject, candidate.scope.user_id),
+        tier=None,
+        priority=None,
+        assignee=None,
         memory_id=memory_id,
+        holder=holder_of(candidate.subject, candidate.scope.user_id),
+        remark=None,
     )
     tx.emit("memory.duplicate", "auto", proposal_id=proposal_id, memory_id=memory_id)
-    return verdict_id
 
 
 async def load(
@@ -197,75 +230,53 @@ async def decide(
     *,
     by: str,
     by_kind: Source,
-    pack: str,
+    pack: Pack,
     reason: str | None = None,
     note: str | None = None,
     tier: Tier | None = None,
     priority: float | None = None,
     assignee: str | None = None,
 ) -> str:
-    """Write a verdict and give its id; raises `AlreadyDecided` when somebody else ended the proposal first."""
-    verdict_id = await _decide(
-        tx,
-        loaded.proposal.proposal_id,
-        action,
-        by=by,
-        by_kind=by_kind,
-        pack=pack,
-        holder=loaded.row["holder"],
-        reason=reason,
-        note=note,
-        key=loaded.key,
-        tier=tier,
-        priority=priority,
-        assignee=assignee,
-    )
-    event = "memory.overridden" if action == "override" else "memory.reviewed"
-    tx.emit(event, by, proposal_id=loaded.proposal.proposal_id, verdict_id=verdict_id, action=action)
-    return verdict_id
+    """Write a verdict and give its id; raises `AlreadyDecided` when somebody else ended the proposal first.
 
-
-async def _decide(
-    tx: Transaction,
-    proposal_id: str,
-    action: Action,
-    *,
-    by: str,
-    by_kind: Source,
-    pack: str,
-    holder: str,
-    reason: str | None = None,
-    note: str | None = None,
-    key: SubjectKey | None = None,
-    tier: Tier | None = None,
-    priority: float | None = None,
-    assignee: str | None = None,
-    memory_id: str | None = None,
-) -> str:
+    Reason and note are masked by the pack's rules, as the facts are (CAN-9).
+    """
     tick = await tx.tick()
     verdict_id = make_id("rv", tick.at)
-    remark = {name: said for name, said in (("reason", reason), ("note", note)) if said is not None}
-    sealed = key.seal("verdicts.remark", verdict_id, to_json(remark)) if remark and key is not None else None
+    redactor = redactor_of(pack)
+    remark = {
+        name: redactor.text(said).content for name, said in (("reason", reason), ("note", note)) if said is not None
+    }
+    sealed = loaded.key.seal("verdicts.remark", verdict_id, to_json(remark)) if remark else None
     try:
         await tx.do(
             "review.decide",
             verdict_id=verdict_id,
-            proposal_id=proposal_id,
+            proposal_id=loaded.proposal.proposal_id,
             seq=tick.seq,
             action=action,
             by=by,
             by_kind=by_kind,
             at=tick.at,
-            pack=pack,
+            pack=pack.ref,
             tier=tier,
             priority=priority,
             assignee=assignee,
-            memory_id=memory_id,
-            holder=holder,
+            memory_id=None,
+            holder=loaded.row["holder"],
             remark=sealed,
         )
     except psycopg.errors.UniqueViolation as error:
         if error.diag.constraint_name == "verdicts_one_final":
             raise AlreadyDecided("somebody else decided this proposal first", field="proposal_id") from error
         raise
+    event = "memory.overridden" if action == "override" else "memory.reviewed"
+    tx.emit(event, by, proposal_id=loaded.proposal.proposal_id, verdict_id=verdict_id, action=action)
+    if (outcome := _ENDS_CONTRADICTIONS.get(action)) is not None:
+        await contradictions.ended(tx, by, outcome, proposal_ids=[loaded.proposal.proposal_id])
     return verdict_id
+
+
+async def duplicates_of(tx: Transaction, memory_id: str) -> list[str]:
+    """The proposals set aside as duplicates of a memory that have not come back."""
+    return [row["proposal_id"] for row in await tx.rows("review.duplicates_of", memory_id=memory_id)]

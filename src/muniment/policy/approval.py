@@ -8,7 +8,9 @@ from muniment.model.proposal import HumanReason
 from muniment.pack import Pack
 
 
-def reasons_for_a_person(candidate: Candidate, *, tier: Tier, contradicts: bool, pack: Pack) -> tuple[HumanReason, ...]:
+def reasons_for_a_person(
+    candidate: Candidate, *, tier: Tier, contradicts: bool, returned: bool = False, pack: Pack
+) -> tuple[HumanReason, ...]:
     """Why policy alone may not promote it; none means that it may (REV-3)."""
     policy = pack.policy_for(candidate.write_class)
     thresholds = pack.memory_layer.promotion_thresholds
@@ -28,6 +30,8 @@ def reasons_for_a_person(candidate: Candidate, *, tier: Tier, contradicts: bool,
         reasons.append("low_confidence")
     if contradicts:
         reasons.append("contradiction")
+    if returned:
+        reasons.append("returned")
     return tuple(reasons)
 
 

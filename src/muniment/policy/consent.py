@@ -10,6 +10,8 @@ from muniment.pack import Pack
 
 def state_of(consent: Consent, now: datetime) -> State:
     """A record's state, derived from what came after it and from the time (CON-7)."""
+    if consent.swept_at is not None:
+        return "tombstoned"
     if consent.action == "revoke" or consent.revoked_at is not None:
         return "revoked"
     if consent.superseded_by is not None and (consent.superseded_from is None or now >= consent.superseded_from):

@@ -1,6 +1,11 @@
-"""Contradiction by key: the same entity and predicate, another value, a scope that overlaps (CTR-1)."""
+"""Duplicates and contradictions: what a candidate repeats or contradicts among its neighbours (REV-7, CTR-1, CTR-2).
+
+Two facts on keys are compared by their keys: same entity and predicate, same or another value. Where at least one is
+plain text, the texts are compared: how similar they are, and what a judge of assertions says.
+"""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic_core import to_json
@@ -8,43 +13,89 @@ from pydantic_core import to_json
 from muniment.model.candidate import Candidate
 from muniment.model.fields import Tier
 from muniment.model.promoted import PromotedMemory
-from muniment.pack import Pack
+from muniment.pack import Pack, Thresholds
+from muniment.policy.assertion import Judge
+from muniment.policy.assertion.relation import relate
 from muniment.policy.scope import overlap
 
-
-def on_same_key(candidate: Candidate, tier: Tier, memories: Iterable[PromotedMemory]) -> list[PromotedMemory]:
-    """Those on the candidate's key that some run could see beside it."""
-    return [
-        memory
-        for memory in memories
-        if candidate.on_key
-        and (memory.entity, memory.predicate) == (candidate.entity, candidate.predicate)
-        and overlap(memory.scope, memory.tier, candidate.scope, tier)
-    ]
+OTHER_VALUE = "other_value"
 
 
-def contradicted(
-    candidate: Candidate, tier: Tier, memories: Iterable[PromotedMemory], pack: Pack
-) -> list[PromotedMemory]:
-    """Those that say something else on a key that holds one value."""
-    if not candidate.on_key or candidate.predicate is None or not pack.is_single_valued(candidate.predicate):
-        return []
-    said = normal(candidate.value)
-    return [memory for memory in on_same_key(candidate, tier, memories) if normal(memory.value) != said]
+@dataclass(frozen=True)
+class Neighbour:
+    """A live memory on the candidate's key, or near to its text."""
+
+    memory: PromotedMemory
+    similarity: float = 0.0
 
 
-def saying_the_same(candidate: Candidate, tier: Tier, memories: Iterable[PromotedMemory]) -> list[PromotedMemory]:
-    """Those with the very same value on the same key."""
-    said = normal(candidate.value)
-    return [memory for memory in on_same_key(candidate, tier, memories) if normal(memory.value) == said]
+@dataclass(frozen=True)
+class Contradicted:
+    """A memory that says something else, and in what it differs."""
+
+    memory: PromotedMemory
+    reason: str
 
 
-def repeated(candidate: Candidate, tier: Tier, memories: Iterable[PromotedMemory]) -> list[PromotedMemory]:
+@dataclass(frozen=True)
+class Compared:
+    """All that a candidate contradicts and all that it repeats, the oldest first."""
+
+    contradicts: tuple[Contradicted, ...] = ()
+    says_the_same: tuple[PromotedMemory, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """By which measure texts are compared: thresholds of an embedder, and a judge."""
+
+    thresholds: Thresholds
+    judge: Judge
+
+
+def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], pack: Pack, by: Comparison) -> Compared:
+    """Look at every neighbour that some run could see beside the candidate, not at the nearest only (REV-9)."""
+    contradicts: list[Contradicted] = []
+    same: list[PromotedMemory] = []
+    for neighbour in sorted(neighbours, key=lambda one: (one.memory.born_seq, one.memory.memory_id)):
+        memory = neighbour.memory
+        if "evidence_link" in (candidate.write_class, memory.write_class):
+            continue
+        if not overlap(memory.scope, memory.tier, candidate.scope, tier):
+            continue
+        verdict, reason = _relation(candidate, neighbour, pack, by)
+        if verdict == "same":
+            same.append(memory)
+        elif verdict == "contradicts":
+            contradicts.append(Contradicted(memory, reason))
+    return Compared(tuple(contradicts), tuple(same))
+
+
+def repeated(candidate: Candidate, compared: Compared) -> list[PromotedMemory]:
     """Those of which it is a duplicate (REV-7): a correction repeats only a correction."""
-    alike = saying_the_same(candidate, tier, memories)
-    if candidate.write_class == "correction":
-        return [memory for memory in alike if memory.write_class == "correction"]
-    return alike
+    if candidate.write_class != "correction":
+        return list(compared.says_the_same)
+    return [memory for memory in compared.says_the_same if memory.write_class == "correction"]
+
+
+def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Comparison) -> tuple[str, str]:
+    memory = neighbour.memory
+    if candidate.on_key and memory.entity is not None and memory.predicate is not None:
+        if (memory.entity, memory.predicate) != (candidate.entity, candidate.predicate):
+            return "different", ""
+        if normal(memory.value) == normal(candidate.value):
+            return "same", ""
+        single = pack.is_single_valued(memory.predicate)
+        return ("contradicts", OTHER_VALUE) if single else ("different", "")
+    if _about_others(candidate, memory.entity or memory.subject):
+        return "different", ""
+    found = relate(candidate.text, memory.text, neighbour.similarity, by.thresholds, by.judge)
+    return found.verdict, found.reasons[0] if found.reasons else ""
+
+
+def _about_others(candidate: Candidate, whom: str | None) -> bool:
+    who = candidate.entity or candidate.subject
+    return who is not None and whom is not None and who != whom
 
 
 def normal(value: Any) -> bytes:

@@ -1,20 +1,24 @@
 """The gates of the candidate stage, in their order; the first that refuses decides (CAN-4).
 
 Each is a pure function from a candidate and what is known about it to the candidate as it goes on, and a decision
-with reasons. A gate that raises denies (ERR-5).
+with reasons. A gate that raises denies (ERR-5). The first half needs the candidate and the pack alone; the second
+also what the database knows, which is asked only for those that came so far, and about what redaction left of them.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, cast
 
-from muniment.model.candidate import Candidate, GateName
+from muniment.model.candidate import Candidate, GateName, Passed
 from muniment.model.consent import Consent
 from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import CaptureKind
 from muniment.pack import Pack
 from muniment.policy import consent as consents_policy
+from muniment.policy.instructions import suspicion
+from muniment.policy.redaction import redactor_of
 
 _REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
 
@@ -28,20 +32,15 @@ class Circumstances:
     kind: CaptureKind
     decision_key: str | None
     consents: tuple[Consent, ...] = ()
+    rejected_before: str | None = None
 
 
 @dataclass(frozen=True)
 class Passage:
-    """How a candidate fared: each gate's decision in order, and the candidate as it came out."""
+    """How a candidate fared: the candidate as it came out, with the gates it passed, and who refused it."""
 
     candidate: Candidate
-    decisions: tuple[tuple[GateName, Decision], ...]
-
-    @property
-    def refused_by(self) -> tuple[GateName, Decision] | None:
-        """The gate that refused it, if one did: always the last that looked."""
-        gate, decision = self.decisions[-1]
-        return None if decision.passed else (gate, decision)
+    refused_by: tuple[GateName, Decision] | None = None
 
 
 GateResult = tuple[Candidate, Decision]
@@ -73,6 +72,19 @@ def evidence(candidate: Candidate, known: Circumstances) -> GateResult:
     if given < wanted:
         return candidate, refusing("evidence_missing", f"{given} of {wanted}")
     return candidate, passing("evidence", f"{given} of {wanted}")
+
+
+def redaction(candidate: Candidate, known: Circumstances) -> GateResult:
+    """What the pack's rules find is masked in every field that carries text, and counted; it may raise the label."""
+    redacted = redactor_of(known.pack).candidate(candidate)
+    if not redacted.counts:
+        return candidate, passing("nothing_found")
+    counts = dict(sorted(redacted.counts.items()))
+    label = candidate.classification
+    if redacted.label is not None and known.pack.rank(redacted.label) > known.pack.rank(label):
+        label = redacted.label
+    masked = redacted.content.model_copy(update={"redactions": counts, "classification": label})
+    return masked, passing("masked", ", ".join(f"{kind} {count}" for kind, count in counts.items()))
 
 
 def classification(candidate: Candidate, known: Circumstances) -> GateResult:
@@ -121,9 +133,43 @@ def _another_of_its_kind(entity: str | None, subject: str) -> bool:
 
 
 def trust(candidate: Candidate, known: Circumstances) -> GateResult:
-    """Below the floor it goes on, but only a person can promote it (CAN-7)."""
-    floor = known.pack.memory_layer.trust.floor
-    return candidate, passing("trusted" if candidate.trust >= floor else "low_trust", f"{candidate.trust:.2f}")
+    """Lowered where the content addresses the model; below the floor only a person can promote it (CAN-7)."""
+    rules = known.pack.memory_layer.trust
+    found = sorted({reason for text in _texts(candidate) for reason in _addressing(text)})
+    if found:
+        lowered = max(0.0, round(candidate.trust - rules.instruction_penalty, 6))
+        candidate = candidate.model_copy(update={"trust": lowered})
+    reason = "trusted" if candidate.trust >= rules.floor else "low_trust"
+    return candidate, passing(reason, ", ".join([f"{candidate.trust:.2f}", *found]))
+
+
+def _addressing(text: str) -> tuple[str, ...]:
+    found = suspicion(text)
+    return found.reasons if found.addresses_the_model else ()
+
+
+def _texts(candidate: Candidate) -> Iterator[str]:
+    """Every text a candidate carries."""
+    yield candidate.text
+    if candidate.value is not None:
+        yield from _strings(candidate.value)
+    yield from candidate.evidence_refs
+    yield from candidate.scope.qualifiers.values()
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for key, item in cast("dict[str, Any]", value).items():
+                yield key
+                yield from _strings(item)
+        case list() | tuple():
+            for item in cast("list[Any]", value):
+                yield from _strings(item)
+        case _:
+            return
 
 
 def confidence(candidate: Candidate, known: Circumstances) -> GateResult:
@@ -134,27 +180,38 @@ def confidence(candidate: Candidate, known: Circumstances) -> GateResult:
     return candidate, passing("confidence", f"{candidate.confidence:.2f}")
 
 
-# Redaction (after evidence) and remembered rejection (last) need detectors and a judge of texts; their names are
-# reserved in `GateName`, and they take their places here when those exist.
-GATES: tuple[tuple[GateName, Gate], ...] = (
+def rejection(candidate: Candidate, known: Circumstances) -> GateResult:
+    """What a person rejected does not come back in the same or in other words, until that is forgotten (REV-6)."""
+    if known.rejected_before is not None:
+        return candidate, refusing("rejected_before", known.rejected_before)
+    return candidate, passing("not_rejected_before")
+
+
+# INVARIANT: one order, as CAN-4 has it; the second half goes on where the first stopped.
+FIRST_GATES: tuple[tuple[GateName, Gate], ...] = (
     ("allow_list", allow_list),
     ("evidence", evidence),
+    ("redaction", redaction),
     ("classification", classification),
+)
+LAST_GATES: tuple[tuple[GateName, Gate], ...] = (
     ("consent", consent),
     ("trust", trust),
     ("confidence", confidence),
+    ("rejection", rejection),
 )
+GATES = FIRST_GATES + LAST_GATES
 
 
-def pass_gates(candidate: Candidate, known: Circumstances) -> Passage:
+def pass_gates(candidate: Candidate, known: Circumstances, gates: Sequence[tuple[GateName, Gate]] = GATES) -> Passage:
     """Run the gates in order and stop at the first refusal."""
-    decisions: list[tuple[GateName, Decision]] = []
-    for name, gate in GATES:
+    passed = list(candidate.gates)
+    for name, gate in gates:
         try:
             candidate, decision = gate(candidate, known)
         except Exception as error:
             decision = refusing("rule_failed", type(error).__name__)
-        decisions.append((name, decision))
         if not decision.passed:
-            break
-    return Passage(candidate, tuple(decisions))
+            return Passage(candidate, (name, decision))
+        passed.append(Passed(gate=name, reason=decision.reasons[0].code, detail=decision.reasons[0].detail))
+    return Passage(candidate.model_copy(update={"gates": tuple(passed)}))

@@ -25,8 +25,10 @@ def overlap(one: Scope, one_tier: Tier, other: Scope, other_tier: Tier) -> bool:
     """Whether some run could see both.
 
     A session limits only what is in the working tier, a workflow only what is episodic and belongs to no user.
-    Qualifiers keep nothing apart: a run that names none sees both.
+    Qualifiers keep nothing apart, as a run that names none sees both, unless one side requires them of a run.
     """
+    if _kept_apart(one, other) or _kept_apart(other, one):
+        return False
     if not _agree(one.user_id, other.user_id):
         return False
     if one_tier == other_tier == "working" and one.session_id != other.session_id:
@@ -49,7 +51,16 @@ def covers(wide: Scope, wide_tier: Tier, narrow: Scope, narrow_tier: Tier) -> bo
             return False
     if wide.intent_id is not None and (narrow.intent_id is None or not intent_under(narrow.intent_id, wide.intent_id)):
         return False
-    return all(narrow.qualifiers.get(name) == value for name, value in wide.qualifiers.items())
+    said = narrow.qualifiers | narrow.required
+    if any(narrow.required.get(name) != value for name, value in wide.required.items()):
+        return False
+    return all(said.get(name) == value for name, value in wide.qualifiers.items())
+
+
+def _kept_apart(one: Scope, other: Scope) -> bool:
+    """Whether every run that says what the one requires disagrees with the other."""
+    said = other.qualifiers | other.required
+    return any(said.get(name, value) != value for name, value in one.required.items())
 
 
 def _agree(one: str | None, other: str | None) -> bool:

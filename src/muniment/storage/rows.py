@@ -7,7 +7,6 @@ from pydantic_core import from_json, to_json
 from muniment.model.candidate import Candidate, Scope
 from muniment.model.capture import Capture, Content
 from muniment.model.consent import Consent
-from muniment.model.contradiction import Contradiction
 from muniment.model.events import Event
 from muniment.model.fields import Tier
 from muniment.model.promoted import PromotedMemory
@@ -20,6 +19,9 @@ def fact_content(text: str, value: Any, evidence_refs: tuple[str, ...]) -> bytes
     return to_json({"text": text, "value": value, "evidence_refs": evidence_refs})
 
 
+_GONE: dict[str, Any] = {"text": "", "value": None, "evidence_refs": ()}
+
+
 def scope_of(row: Row) -> Scope:
     """'' and null both stand for "none"."""
     return Scope(
@@ -28,6 +30,7 @@ def scope_of(row: Row) -> Scope:
         workflow_id=row["workflow_id"] or None,
         intent_id=row["intent_id"] or None,
         qualifiers=row["qualifiers"] or {},
+        required={name: said for one in row.get("required") or () for name, said in one.items()},
     )
 
 
@@ -61,6 +64,9 @@ def candidate_of(row: Row, content: bytes) -> Candidate:
         trust=row["trust"],
         consent_id=row["consent_id"],
         extractor=row["extractor"],
+        corrects=row["corrects"],
+        gates=row["gates"],
+        redactions=row["redactions"],
         edits=row["edits"],
         editor=row["editor"],
     )
@@ -111,12 +117,13 @@ def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -
         memory_id=row["memory_id"],
         pack=row["pack"],
         edit_of=row["edit_of"],
+        reopens=row["reopens"],
     )
 
 
-def memory_of(row: Row, content: bytes) -> PromotedMemory:
-    """A promoted memory with its content."""
-    fact = from_json(content)
+def memory_of(row: Row, content: bytes | None) -> PromotedMemory:
+    """A promoted memory with its content, or what is left of one whose content is gone."""
+    fact: dict[str, Any] = from_json(content) if content is not None else _GONE
     skipped = ("scope", "expires_at", "editor", "write_class", "text", "value", "evidence_refs")
     taken = {name: row[name] for name in PromotedMemory.model_fields if name in row and name not in skipped}
     return PromotedMemory(
@@ -153,12 +160,8 @@ def consent_of(row: Row, evidence_refs: tuple[str, ...] = ()) -> Consent:
         superseded_by=row["superseded_by"],
         superseded_from=row["superseded_from"],
         revoked_at=row["revoked_at"],
+        swept_at=row["swept_at"],
     )
-
-
-def contradiction_of(row: Row) -> Contradiction:
-    """A contradiction, open or closed."""
-    return Contradiction(**{name: row[name] for name in Contradiction.model_fields})
 
 
 def event_of(row: Row) -> Event:

@@ -1,7 +1,8 @@
 """Sealing: content under its subject's data key, data keys under the tenant's key, that one under the master key.
 
 Every ciphertext is bound to its tenant, holder, place (table and column) and row: moved anywhere else it does
-not open. Subjects' keys are never cached, so that destroying one acts at once; tenants' keys are, some thousand.
+not open. Subjects' keys are never kept beyond a transaction, so that destroying one acts at once; tenants' keys are,
+some thousand.
 """
 
 import hmac
@@ -14,6 +15,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from muniment.errors import SealBroken
+from muniment.model.capture import TENANT_HOLDER
 from muniment.storage.master import KEY_BYTES, MasterKeys
 from muniment.storage.session import Transaction
 
@@ -92,6 +94,7 @@ class Vault:
     def __init__(self, master: MasterKeys) -> None:
         self._master = master
         self._tenants: OrderedDict[str, TenantKeys] = OrderedDict()
+        self._comparing: OrderedDict[str, SubjectKey] = OrderedDict()
 
     async def tenant(self, tx: Transaction, *, version: int | None = None) -> TenantKeys | None:
         """The tenant's keys, or None for a tenant that never wrote anything."""
@@ -120,7 +123,10 @@ class Vault:
 
         Holders are created in sorted order, so that two writers never wait for each other in a ring.
         """
-        wanted = sorted(set(holders))
+        opened: dict[str, SubjectKey] = {one: tx.opened_keys[one] for one in holders if one in tx.opened_keys}
+        wanted = sorted(set(holders) - opened.keys())
+        if not wanted:
+            return opened
         found = {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=wanted)}
         missing = [holder for holder in wanted if holder not in found]
         if missing and make:
@@ -130,14 +136,27 @@ class Vault:
             await tx.insert_many("tenant.add_subjects", new, key_version=tenant.current)
             # Another writer may have been first: what counts is what stands there now.
             found |= {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=missing)}
-        opened: dict[str, SubjectKey] = {}
         for holder, row in found.items():
             try:
-                opened[holder] = await self.open_key(tx, holder, row["wrapped_key"], row["key_version"])
+                opened[holder] = tx.opened_keys[holder] = await self.open_key(
+                    tx, holder, row["wrapped_key"], row["key_version"]
+                )
             except SealBroken:
                 if not skip_broken:
                     raise
         return opened
+
+    async def comparing(self, tx: Transaction) -> SubjectKey:
+        """The tenant's own data key, for hashes that are compared across its subjects.
+
+        It is kept, as the tenant's key is: no subject's erasure destroys it.
+        """
+        known = self._comparing.get(tx.tenant_id)
+        if known is None:
+            known = self._comparing[tx.tenant_id] = (await self.keys(tx, [TENANT_HOLDER], make=True))[TENANT_HOLDER]
+            if len(self._comparing) > _TENANTS_CACHED:
+                self._comparing.popitem(last=False)
+        return known
 
     async def open_key(self, tx: Transaction, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
         """Open a wrapped data key that a statement brought along."""

@@ -29,6 +29,7 @@ from muniment.storage.statements import CHUNKS, Statement, many, statement
 Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
 TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
 Row = dict[str, Any]
+Named = tuple[str, dict[str, Any]]
 
 CONNECT_TIMEOUT_SECONDS = 3
 # Of one tenant, per task and process. Its writes pass one at a time through its clock anyway.
@@ -55,21 +56,61 @@ class Transaction:
     _tick: Tick | None = None
     _txid: str | None = None
     _committed: bool = False
+    _pending: list[tuple[Statement, list[Any]]] = field(default_factory=list)
+    _foreseen: list[tuple[Named, list[Row]]] = field(default_factory=list)
+    # Keys opened in this transaction, by holder; for the vault alone.
+    opened_keys: dict[str, Any] = field(default_factory=dict)
+    round_trips: int = 1  # its BEGIN
 
     async def rows(self, name: str, **parameters: Any) -> list[Row]:
         """Run a named statement and give its rows; `tenant_id`, `now` and `txid` are always there to be used."""
-        cursor = await self._run(name, parameters)
-        return await cursor.fetchall()
+        for place, (asked, found) in enumerate(self._foreseen):
+            if asked == (name, parameters):
+                del self._foreseen[place]
+                return found
+        (found,) = await self.gather((name, parameters))
+        return found
 
     async def row(self, name: str, **parameters: Any) -> Row | None:
         """Run a named statement and give its first row."""
-        cursor = await self._run(name, parameters)
-        return await cursor.fetchone()
+        found = await self.rows(name, **parameters)
+        return found[0] if found else None
 
     async def do(self, name: str, **parameters: Any) -> int:
         """Run a named statement and give the number of rows it touched."""
-        cursor = await self._run(name, parameters)
-        return cursor.rowcount
+        cursors = await self._exchange([self._stated(name, parameters)])
+        return cursors[-1].rowcount
+
+    async def gather(self, *statements: Named) -> list[list[Row]]:
+        """Run several statements in one round trip, and give the rows of each."""
+        if not statements:
+            return []
+        cursors = await self._exchange([self._stated(name, parameters) for name, parameters in statements])
+        return [await cursor.fetchall() for cursor in cursors[-len(statements) :]]
+
+    async def foresee(self, *statements: Named) -> None:
+        """Ask in one round trip what will be asked one by one: the next `rows` with the same words has it there."""
+        self._foreseen.extend(zip(statements, await self.gather(*statements), strict=True))
+
+    def later(self, name: str, **parameters: Any) -> None:
+        """Run a statement whose outcome nobody waits for: it goes out with the next that somebody does, or the commit.
+
+        INVARIANT: in the order given; what it meets (a constraint) is raised there.
+        """
+        self._pending.append(self._stated(name, parameters))
+
+    def insert_later(
+        self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
+    ) -> None:
+        """Insert many rows, as `insert_many`, with the next statement somebody waits for."""
+        each = each or statement(name).each
+        shared |= self._always()
+        waiting = list(rows)
+        while waiting:
+            size = next(size for size in CHUNKS if size <= len(waiting))
+            insert = many(name, each, size)
+            self._pending.append((insert, _arguments(insert, shared, waiting[:size])))
+            del waiting[:size]
 
     async def insert_many(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
@@ -81,11 +122,10 @@ class Transaction:
         each = each or statement(name).each
         shared |= self._always()
         cursor = AsyncRawCursor(self._connection)
-        if isinstance(rows, list) and len(rows) in CHUNKS:
-            await _insert(cursor, many(name, each, len(rows)), shared, rows)
-            return
         chunk: list[Sequence[Any]] = []
+        self.round_trips += 1
         async with self._connection.pipeline():
+            await self._send_pending()
             for row in rows:
                 chunk.append(row)
                 if len(chunk) == CHUNKS[0]:
@@ -98,8 +138,10 @@ class Transaction:
 
     async def finish(self, *statements: tuple[str, dict[str, Any]]) -> list[list[Row]]:
         """Run these last statements and the commit in one round trip, and give the rows of each."""
+        self.round_trips += 1
         async with self._connection.pipeline():
-            cursors = [await self._run(name, parameters) for name, parameters in statements]
+            await self._send_pending()
+            cursors = [await self._send(*self._stated(name, parameters)) for name, parameters in statements]
             await self._connection.execute("COMMIT")
         self._committed = True
         return [await cursor.fetchall() for cursor in cursors]
@@ -110,13 +152,11 @@ class Transaction:
         INVARIANT: this is the transaction's last lock: whatever else it locks or may wait for comes before.
         """
         if self._tick is None:
-            number = await self.row("tenant.transaction_id")
-            assert number is not None, "the tenant was not opened"
-            self._txid = number["txid"]
-            clock = await self.row("tenant.tick")
-            assert clock is not None
-            self._tick = Tick(clock["seq"], clock["at"])
-            await self.do("tenant.record_tick", seq=clock["seq"], at=clock["at"], prev_at=clock["prev_at"])
+            number, clock = await self.gather(("tenant.transaction_id", {}), ("tenant.tick", {}))
+            assert number, "the tenant was not opened"
+            self._txid, now = number[0]["txid"], clock[0]
+            self._tick = Tick(now["seq"], now["at"])
+            self.later("tenant.record_tick", seq=now["seq"], at=now["at"], prev_at=now["prev_at"])
         return self._tick
 
     def emit(self, type_: EventType, actor: str, /, **data: Any) -> None:
@@ -129,20 +169,36 @@ class Transaction:
             return
         if self._events:
             await self._write_events()
-        await self._connection.execute("COMMIT")
+        await self.finish()
 
     async def _write_events(self) -> None:
         tick = await self.tick()
         ids = make_ids("evt", len(self._events), tick.at)
         rows = [(n, ids[n], type_, actor, to_json(data)) for n, (type_, actor, data) in enumerate(self._events)]
         self._events.clear()
-        await self.insert_many("tenant.events", rows, seq=tick.seq, at=tick.at)
+        self.insert_later("tenant.events", rows, seq=tick.seq, at=tick.at)
 
-    async def _run(self, name: str, parameters: dict[str, Any]) -> AsyncRawCursor[Row]:
+    def _stated(self, name: str, parameters: dict[str, Any]) -> tuple[Statement, list[Any]]:
         found = statement(name)
+        return found, found.arguments(parameters | self._always())
+
+    async def _exchange(self, statements: list[tuple[Statement, list[Any]]]) -> list[AsyncRawCursor[Row]]:
+        """One round trip: what waits to be sent, then these."""
+        self.round_trips += 1
+        if len(statements) == 1 and not self._pending:
+            return [await self._send(*statements[0])]
+        async with self._connection.pipeline():
+            await self._send_pending()
+            return [await self._send(*one) for one in statements]
+
+    async def _send_pending(self) -> None:
+        pending, self._pending = self._pending, []
+        for one in pending:
+            await self._send(*one)
+
+    async def _send(self, one: Statement, arguments: list[Any]) -> AsyncRawCursor[Row]:
         cursor = AsyncRawCursor(self._connection)
-        arguments = found.arguments(parameters | self._always())
-        await cursor.execute(cast("LiteralString", found.sql), arguments, prepare=True)
+        await cursor.execute(cast("LiteralString", one.sql), arguments, prepare=one.planned_once)
         return cursor
 
     def _always(self) -> dict[str, Any]:
@@ -152,10 +208,14 @@ class Transaction:
 async def _insert(
     cursor: AsyncRawCursor[Row], insert: Statement, shared: dict[str, Any], rows: list[Sequence[Any]]
 ) -> None:
+    await cursor.execute(cast("LiteralString", insert.sql), _arguments(insert, shared, rows), prepare=True)
+
+
+def _arguments(insert: Statement, shared: dict[str, Any], rows: Iterable[Sequence[Any]]) -> list[Any]:
     arguments = insert.arguments(shared)
     for row in rows:
         arguments.extend(row)
-    await cursor.execute(cast("LiteralString", insert.sql), arguments, prepare=True)
+    return arguments
 
 
 class Storage:

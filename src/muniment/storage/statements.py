@@ -4,6 +4,7 @@ A statement begins with `-- name: <name>` and is called `<stage>.<name>`. Parame
 `{name alias}` stands for the condition of that name in sql/fragments.sql, on the table of that alias.
 One that says `-- each: a, b` inserts many rows: its VALUES group is repeated per row. The parameters listed may be
 given per row, all others are given once for the whole statement.
+One that says `-- plan: each time` is planned for the values it is given: one plan for all of them would be a bad one.
 """
 
 import re
@@ -14,6 +15,7 @@ from typing import Any
 
 _HEAD = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _EACH = re.compile(r"^-- each: (.+)$", re.MULTILINE)
+_EACH_TIME = "-- plan: each time\n"
 _COMMENT = re.compile(r"^--.*$", re.MULTILINE)
 _FRAGMENT = re.compile(r"\{(\w+) (\w+)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
@@ -31,6 +33,7 @@ class Statement:
     sql: str
     parameters: tuple[str, ...]
     each: tuple[str, ...] = ()
+    planned_once: bool = True
 
     def arguments(self, given: dict[str, Any]) -> list[Any]:
         """The values in the order of the statement's parameters; raises KeyError for one not given."""
@@ -41,9 +44,10 @@ class Statement:
 def statement(name: str) -> Statement:
     """The statement of that name; raises KeyError if there is none."""
     stage, _, short = name.partition(".")
-    text, each = _stage(stage)[short]
+    text, each, planned_once = _stage(stage)[short]
     order = _names(text)
-    return Statement(name, _numbered(text, {n: f"${place}" for place, n in enumerate(order, 1)}), order, each)
+    numbered = _numbered(text, {n: f"${place}" for place, n in enumerate(order, 1)})
+    return Statement(name, numbered, order, each, planned_once)
 
 
 @lru_cache(maxsize=1024)
@@ -53,7 +57,7 @@ def many(name: str, each: tuple[str, ...], rows: int) -> Statement:
     Its arguments are the shared ones in the order of `parameters`, then row after row in the order of `each`.
     """
     stage, _, short = name.partition(".")
-    text, allowed = _stage(stage)[short]
+    text, allowed, _ = _stage(stage)[short]
     assert set(each) <= set(allowed), f"{name} takes per row only {allowed}"
     shared = tuple(n for n in _names(text) if n not in each)
     found = _VALUES.search(text)
@@ -68,16 +72,18 @@ def many(name: str, each: tuple[str, ...], rows: int) -> Statement:
 
 
 @cache
-def _stage(stage: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+def _stage(stage: str) -> dict[str, tuple[str, tuple[str, ...], bool]]:
     text = (files("muniment.storage") / "sql" / f"{stage}.sql").read_text("utf-8")
     parts = _HEAD.split(text)
-    loaded: dict[str, tuple[str, tuple[str, ...]]] = {}
+    loaded: dict[str, tuple[str, tuple[str, ...], bool]] = {}
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
         each = _EACH.search(body)
         names = tuple(n.strip() for n in each[1].split(",")) if each else ()
         assert name not in loaded, f"{stage}.{name} stands twice"
-        text = _FRAGMENT.sub(_fragment, _COMMENT.sub("", body)) if stage != "fragments" else _COMMENT.sub("", body)
-        loaded[name] = (text.strip().rstrip(";"), names)
+        text = _COMMENT.sub("", body)
+        while stage != "fragments" and _FRAGMENT.search(text):
+            text = _FRAGMENT.sub(_fragment, text)
+        loaded[name] = (text.strip().rstrip(";"), names, _EACH_TIME not in body)
     return loaded
 
 

@@ -24,20 +24,45 @@ UPDATE cursors SET seq = :seq, capture_id = :capture_id WHERE tenant_id = :tenan
 INSERT INTO consolidations (tenant_id, capture_id, at) VALUES (:tenant_id, :capture_id, :now)
 
 -- name: insert
--- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, ordinal, edits, editor, prior_editors, editors, content
+-- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, content
 INSERT INTO candidates (tenant_id, seq,
   candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject,
   user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, ordinal,
-  edits, editor, prior_editors, editors, content)
+  corrects, gates, redactions, edits, editor, prior_editors, editors, content)
 VALUES (:tenant_id, :seq,
   :candidate_id, :capture_id, :live_capture_id, :capture_seq, :author, :source, :class, :entity, :predicate, :classification, :holder, :subject,
   :user_id, :session_id, :workflow_id, :intent_id, :qualifiers, :raw_confidence, :confidence, :trust, :consent_id, :extractor, :ordinal,
-  :edits, :editor, :prior_editors, :editors, :content)
+  :corrects, :gates, :redactions, :edits, :editor, :prior_editors, :editors, :content)
+
+-- name: ordinals
+-- The next free place among the candidates of those captures, for an edit or a duplicate that comes back.
+SELECT capture_id, max(ordinal) + 1 AS ordinal FROM candidates
+WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids)
+GROUP BY capture_id
 
 -- name: refuse
--- each: capture_id, extractor, ordinal, gate, reason
-INSERT INTO refusals (tenant_id, seq, at, capture_id, extractor, ordinal, gate, reason)
-VALUES (:tenant_id, :seq, :at, :capture_id, :extractor, :ordinal, :gate, :reason)
+-- each: capture_id, extractor, ordinal, gate, reason, rejection
+INSERT INTO refusals (tenant_id, seq, at, capture_id, extractor, ordinal, gate, reason, rejection)
+VALUES (:tenant_id, :seq, :at, :capture_id, :extractor, :ordinal, :gate, :reason, :rejection)
 
 -- name: refusals
-SELECT capture_id, gate, reason, at FROM refusals WHERE tenant_id = :tenant_id AND capture_id = :capture_id ORDER BY ordinal
+SELECT capture_id, gate, reason, at, rejection FROM refusals WHERE tenant_id = :tenant_id AND capture_id = :capture_id ORDER BY ordinal
+
+-- name: rejected
+-- Rejections that share a mark, those that share most first; what was lifted, or is too old, left out.
+SELECT r.proposal_id, {candidate c}, s.wrapped_key, s.key_version
+FROM (
+  SELECT k.proposal_id, count(*) AS shared
+  FROM rejection_marks k
+  JOIN verdicts v ON v.tenant_id = :tenant_id AND v.proposal_id = k.proposal_id AND v.action = 'reject' AND v.at > :since
+  WHERE k.tenant_id = :tenant_id AND k.mark = ANY (:marks::bigint[])
+    AND NOT EXISTS (SELECT FROM verdicts l WHERE l.tenant_id = :tenant_id AND l.proposal_id = k.proposal_id AND l.action = 'lift')
+  GROUP BY k.proposal_id ORDER BY shared DESC, k.proposal_id DESC LIMIT :count) r
+JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = r.proposal_id
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.holder
+ORDER BY r.shared DESC, r.proposal_id DESC
+
+-- name: remember
+-- each: mark
+INSERT INTO rejection_marks (tenant_id, mark, proposal_id) VALUES (:tenant_id, :mark, :proposal_id) ON CONFLICT DO NOTHING

@@ -26,3 +26,20 @@ LIMIT :count
 -- name: one
 {ledger c}
 WHERE c.tenant_id = :tenant_id AND c.consent_id = :consent_id
+
+-- name: ended_chains
+-- Unbroken chains of consents that allow nothing any more, now or later, and whose memories have not been taken away.
+SELECT DISTINCT g.root_id, g.subject, r.auditor_id AS revoked_by
+FROM consents g
+LEFT JOIN consents r ON r.tenant_id = :tenant_id AND r.root_id = g.root_id AND r.action = 'revoke'
+WHERE g.tenant_id = :tenant_id AND g.action = 'grant'
+  AND NOT EXISTS (SELECT FROM consent_sweeps w WHERE w.tenant_id = :tenant_id AND w.root_id = g.root_id)
+  AND (r.consent_id IS NOT NULL OR NOT EXISTS (
+    SELECT FROM consents c
+    WHERE c.tenant_id = :tenant_id AND c.root_id = g.root_id AND c.action = 'grant' AND c.valid_until > :now
+      AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id AND n.valid_from <= :now)))
+ORDER BY g.root_id
+
+-- name: swept
+INSERT INTO consent_sweeps (tenant_id, root_id, seq, swept_at, txid, memories)
+VALUES (:tenant_id, :root_id, :seq, :at, :txid, :memories) ON CONFLICT DO NOTHING

@@ -21,9 +21,11 @@ SELECT alias.tenant_id, alias.consent_id, alias.seq, alias.action, alias.subject
   alias.valid_from, nullif(alias.valid_until, 'infinity') AS ends_at, alias.auditor_id, alias.supersedes, alias.root_id, alias.evidence,
   n.consent_id AS superseded_by, n.valid_from AS superseded_from,
   (SELECT min(r.captured_at) FROM consents r
-   WHERE r.tenant_id = alias.tenant_id AND r.root_id = alias.root_id AND r.action = 'revoke') AS revoked_at
+   WHERE r.tenant_id = alias.tenant_id AND r.root_id = alias.root_id AND r.action = 'revoke') AS revoked_at,
+  w.swept_at
 FROM consents alias
 LEFT JOIN consents n ON n.tenant_id = alias.tenant_id AND n.supersedes = alias.consent_id
+LEFT JOIN consent_sweeps w ON w.tenant_id = alias.tenant_id AND w.root_id = alias.root_id
 
 -- name: memory
 -- The columns of a memory, with its sealed body (b) and the key it is sealed with (s).
@@ -31,4 +33,14 @@ alias.tenant_id, alias.memory_id, alias.candidate_id, alias.proposal_id, alias.v
   nullif(alias.expires_at, 'infinity') AS ends_at, alias.class, alias.entity, alias.predicate, alias.classification, alias.sensitive, alias.tier, alias.priority,
   alias.confidence, alias.trust, alias.holder, alias.subject, alias.user_id, alias.session_id, alias.workflow_id, alias.intent_id, alias.qualifiers, alias.decision_key,
   alias.consent_id, alias.pack, alias.ontology_version, alias.kind, alias.origin, alias.source, alias.author, alias.editors, alias.approver, alias.captured_at,
-  alias.observed_at, b.content, s.wrapped_key, s.key_version
+  alias.observed_at, b.content, s.wrapped_key, s.key_version, {required alias}
+
+-- name: required
+-- The qualifiers that a run must say to see it, one object for each contradiction that was settled so.
+(SELECT jsonb_agg(q.qualifiers) FROM qualifications q WHERE q.tenant_id = alias.tenant_id AND q.memory_id = alias.memory_id) AS required
+
+-- name: candidate
+-- The columns of a candidate.
+alias.tenant_id, alias.candidate_id, alias.capture_id, alias.capture_seq, alias.author, alias.source, alias.class, alias.entity, alias.predicate, alias.classification,
+  alias.holder, alias.subject, alias.user_id, alias.session_id, alias.workflow_id, alias.intent_id, alias.qualifiers, alias.raw_confidence, alias.confidence,
+  alias.trust, alias.consent_id, alias.extractor, alias.ordinal, alias.corrects, alias.gates, alias.redactions, alias.edits, alias.editor, alias.prior_editors, alias.editors, alias.content

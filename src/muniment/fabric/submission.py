@@ -1,0 +1,68 @@
+"""Submitting a typed fact: captured first, then through the gates and into the queue, in one transaction (CAN-8)."""
+
+from muniment.errors import NotFound
+from muniment.fabric.admission import Admission
+from muniment.fabric.desk import Desk
+from muniment.model.candidate import Refusal
+from muniment.model.capture import Capture, CaptureInput, Content
+from muniment.model.context import Principal
+from muniment.model.ids import make_ids
+from muniment.model.proposal import Submission
+from muniment.pack import Pack
+from muniment.pipeline import candidate as candidates
+from muniment.pipeline import capture as captures
+from muniment.pipeline import review
+from muniment.pipeline.candidate import Draft
+from muniment.pipeline.capture import Receipt
+from muniment.storage.session import Transaction
+
+
+async def submit(desk: Desk, author: Principal, pack: Pack, item: CaptureInput) -> Submission | Refusal:
+    """Four round trips: begin; all that will be asked; the tenant's clock; everything that is written, and the commit.
+
+    A fifth with an idempotency key.
+    """
+    prepared = captures.Prepared(pack, desk.now())
+    prepared.add([item])
+    await desk.open_tenant(author.tenant_id)
+    async with desk.transaction(author.tenant_id, "writer") as tx:
+        ids = make_ids("cap", 1, tx.now)
+        unwritten = _as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
+        draft = candidates.extract(unwritten, pack, candidates.new_ids(tx, 1)[0])
+        assert draft is not None, "what is proposed states a fact"
+        admission = Admission.of(desk, pack, [Draft(draft, unwritten)])
+        await admission.foresee(tx)
+        (receipt,) = await captures.write(tx, desk.vault, author, prepared, ids)
+        if receipt.repeated:
+            return await _submitted_before(desk, tx, receipt.capture_id)
+        candidates.mark_done(tx, ids)
+        proposals, refusals = await admission.captured(_as_captured(item, author, receipt, pack)).enter(tx)
+        if refusals:
+            return refusals[0]
+        return Submission(proposal_id=proposals[0], capture_id=ids[0], write_class=draft.write_class, status="pending")
+
+
+async def _submitted_before(desk: Desk, tx: Transaction, capture_id: str) -> Submission | Refusal:
+    ids = await review.of_capture(tx, capture_id)
+    if ids:
+        return Submission.of((await review.load(tx, desk.vault, ids[0])).proposal)
+    refusals = await tx.rows("candidate.refusals", capture_id=capture_id)
+    if not refusals:
+        raise NotFound("what was proposed with this idempotency key is gone", field="idempotency_key")
+    return Refusal(**refusals[0])
+
+
+def _as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: Pack) -> Capture:
+    return Capture(
+        capture_id=receipt.capture_id,
+        tenant_id=author.tenant_id,
+        seq=receipt.seq,
+        author=author.id,
+        source=author.kind,
+        observed_at=item.observed_at or receipt.captured_at,
+        captured_at=receipt.captured_at,
+        pack=pack.ref,
+        ontology_version=pack.meta.ontology_version,
+        content=Content(text=item.text, fact=item.fact, evidence_refs=item.evidence_refs),
+        **item.model_dump(include=set(captures.COLUMNS) - {"observed_at"}),
+    )

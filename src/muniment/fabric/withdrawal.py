@@ -1,0 +1,53 @@
+"""Withdrawing a memory, and what comes back with it: its duplicates stood for the same fact (REV-8)."""
+
+from muniment.fabric.admission import Admission
+from muniment.fabric.desk import Desk
+from muniment.governance import trail
+from muniment.model.promoted import Retraction, RetractionReason
+from muniment.pipeline import candidate as candidates
+from muniment.pipeline import promote, review
+from muniment.pipeline.candidate import Draft
+from muniment.policy import trust
+from muniment.storage.session import Transaction
+
+# Where the fact itself was found wanting, what repeated it deserves another look. Superseded, corrected or without
+# consent it is settled for the duplicates too.
+_BRING_BACK: frozenset[RetractionReason] = frozenset({"wrong", "deprecated"})
+
+
+async def withdraw(desk: Desk, tx: Transaction, memory_id: str, *, by: str, reason: RetractionReason) -> Retraction:
+    """Retract it; raises `NotFound`, or `Conflict` when it was withdrawn before."""
+    retraction = await promote.retract(tx, memory_id, by=by, reason=reason)
+    if reason in _BRING_BACK:
+        await _bring_back(desk, tx, memory_id)
+    return retraction
+
+
+async def _bring_back(desk: Desk, tx: Transaction, memory_id: str) -> None:
+    """Each duplicate passes the gates again, as a candidate of its own, and waits for a person."""
+    found = await review.load_many(tx, desk.vault, await review.duplicates_of(tx, memory_id), skip_broken=True)
+    if not found:
+        return
+    ids = iter(candidates.new_ids(tx, len(found)))
+    ordinals = await candidates.ordinals(tx, [one.row["capture_id"] for one in found])
+    by_pack: dict[str, list[Draft]] = {}
+    for one in found:
+        capture = await trail.capture(tx, desk.vault, one.row["capture_id"])
+        if capture is None:
+            continue  # Archived: what it said can be proposed anew.
+        pack = await desk.registered_pack(tx.tenant_id, one.proposal.pack)
+        again = one.proposal.candidate.model_copy(
+            update={
+                "candidate_id": next(ids),
+                "trust": trust.of_source(capture.source, capture.kind, capture.origin, pack),
+                "consent_id": None,
+                "gates": (),
+                "redactions": {},
+            }
+        )
+        prior = tuple(one.row["prior_editors"] or ())
+        place = ordinals[capture.capture_id]
+        ordinals[capture.capture_id] += 1
+        by_pack.setdefault(pack.ref, []).append(Draft(again, capture, place, prior, one.proposal.proposal_id))
+    for ref, drafts in sorted(by_pack.items()):
+        await Admission.of(desk, await desk.registered_pack(tx.tenant_id, ref), drafts).enter(tx)

@@ -1,0 +1,136 @@
+"""Contradictions: opened when they are seen, ended once, and how long that took (CTR-3, CTR-5)."""
+
+from collections.abc import Sequence
+
+from psycopg.types.json import Jsonb
+
+from muniment.errors import Conflict, NotFound
+from muniment.model.candidate import Candidate
+from muniment.model.contradiction import Contradiction, Outcome
+from muniment.model.ids import make_ids
+from muniment.policy.contradiction import Contradicted
+from muniment.storage.session import Row, Transaction
+
+
+async def opened(
+    tx: Transaction, by: str, proposal_id: str, candidate: Candidate, found: Sequence[Contradicted]
+) -> None:
+    """Open one for each memory that the proposal contradicts."""
+    if not found:
+        return
+    tick = await tx.tick()
+    ids = make_ids("ctr", len(found), tick.at)
+    rows = [(one_id, one.memory.memory_id, one.reason) for one_id, one in zip(ids, found, strict=True)]
+    tx.insert_later(
+        "contradictions.insert",
+        rows,
+        seq=tick.seq,
+        at=tick.at,
+        entity=candidate.entity,
+        predicate=candidate.predicate,
+        proposal_id=proposal_id,
+    )
+    for contradiction_id, existing, reason in rows:
+        tx.emit(
+            "memory.contradiction",
+            by,
+            contradiction_id=contradiction_id,
+            existing=existing,
+            proposal_id=proposal_id,
+            reason=reason,
+        )
+
+
+async def opened_for(tx: Transaction, proposal_id: str) -> set[str]:
+    """The memories that a contradiction with the proposal was opened for before."""
+    return {row["existing"] for row in await tx.rows("contradictions.of_proposal", proposal_id=proposal_id)}
+
+
+async def ended(
+    tx: Transaction,
+    by: str,
+    outcome: Outcome,
+    *,
+    memory_ids: Sequence[str] = (),
+    proposal_ids: Sequence[str] = (),
+) -> None:
+    """End those that have one of these as a side: the side is gone."""
+    await tx.tick()  # INVARIANT: looked at only once nobody else can end them.
+    rows = await tx.rows("contradictions.touching", memory_ids=list(memory_ids), proposal_ids=list(proposal_ids))
+    await _end(tx, by, outcome, rows)
+
+
+async def coexist(tx: Transaction, by: str, contradiction_id: str, qualifiers: dict[str, dict[str, str]]) -> None:
+    """End one so that both sides stand, each seen by the runs that say its qualifiers, given by memory.
+
+    Raises `Conflict` when it was ended before.
+    """
+    tick = await tx.tick()
+    found = await one(tx, contradiction_id)
+    if not found.open:
+        raise Conflict("was settled before", field="contradiction_id")
+    await _end(tx, by, "coexist", [found.model_dump(include={"contradiction_id", "opened_at"})])
+    tx.insert_later(
+        "contradictions.qualify",
+        [(memory_id, Jsonb(said)) for memory_id, said in sorted(qualifiers.items())],
+        contradiction_id=contradiction_id,
+        seq=tick.seq,
+        at=tick.at,
+    )
+
+
+async def _end(tx: Transaction, by: str, outcome: Outcome, rows: Sequence[Row]) -> None:
+    if not rows:
+        return
+    tick = await tx.tick()
+    tx.insert_later(
+        "contradictions.resolve",
+        [(row["contradiction_id"],) for row in rows],
+        seq=tick.seq,
+        at=tick.at,
+        by=by,
+        outcome=outcome,
+    )
+    for row in rows:
+        tx.emit(
+            "memory.contradiction_resolved",
+            by,
+            contradiction_id=row["contradiction_id"],
+            outcome=outcome,
+            seconds=int((tick.at - row["opened_at"]).total_seconds()),
+        )
+
+
+async def listed(
+    tx: Transaction,
+    *,
+    memory_id: str | None = None,
+    closed: bool = True,
+    after: str | None = None,
+    limit: int = 1000,
+) -> list[Contradiction]:
+    """The tenant's, or those of one memory, the oldest first."""
+    rows = await tx.rows(
+        "contradictions.list",
+        memory_id=memory_id,
+        contradiction_id=None,
+        closed=closed,
+        after=after or "",
+        count=limit,
+    )
+    return [Contradiction(**row) for row in rows]
+
+
+async def one(tx: Transaction, contradiction_id: str) -> Contradiction:
+    """One, open or not; raises `NotFound`."""
+    row = await tx.row(
+        "contradictions.list",
+        memory_id=None,
+        contradiction_id=contradiction_id,
+        closed=True,
+        after="",
+        count=1,
+    )
+    if row is None:
+        raise NotFound("no such contradiction", field="contradiction_id")
+    return Contradiction(**row)

@@ -1,0 +1,193 @@
+"""Neighbours: the promoted memories that a candidate has to be compared with, by key and by text (REV-9).
+
+One candidate is looked up by the database, which takes the vector index where that is the shorter way. A batch that
+sees few enough memories is compared here with all of them at once.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from muniment.embedding import Embedder, Vectors
+from muniment.errors import SealBroken
+from muniment.model.candidate import Candidate
+from muniment.model.promoted import PromotedMemory
+from muniment.pack import Pack
+from muniment.policy.contradiction import Comparison, Neighbour
+from muniment.policy.visibility import sensitive_labels
+from muniment.storage.rows import memory_of
+from muniment.storage.sealing import Vault
+from muniment.storage.session import Named, Row, Transaction
+
+# From so many candidates on, all that is in scope is fetched, if it is no more than that.
+BATCH, FETCHED = 8, 5000
+NEAREST = 50
+# Half precision moves a similarity by less than this; what is at the threshold is not lost to it.
+_ROUNDING = 5e-4
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A candidate with the place of its text; `vector` is None for what has no text to compare."""
+
+    candidate: Candidate
+    vector: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True)
+class Senses:
+    """What texts are compared with: an embedder, and the pack's measure for it."""
+
+    embedder: Embedder
+    by: Comparison
+
+    def probes(self, candidates: Sequence[Candidate]) -> list[Probe]:
+        """Where each candidate's text lies."""
+        texts = [candidate.text for candidate in candidates if candidate.write_class != "evidence_link"]
+        vectors = iter(self.embedder.embed(texts))
+        return [Probe(one, next(vectors) if one.write_class != "evidence_link" else None) for one in candidates]
+
+
+def asked(probe: Probe, senses: Senses, pack: Pack, count: int = NEAREST) -> list[Named]:
+    """The statements that find the neighbours of one candidate."""
+    found: list[Named] = []
+    if probe.candidate.on_key:
+        found.append(_on_keys([probe.candidate], pack))
+    if probe.vector is not None and probe.vector.any():
+        found.append(
+            (
+                "neighbours.near",
+                {
+                    "vector": written(probe.vector),
+                    "embedder": senses.embedder.name,
+                    "users": _users([probe.candidate]),
+                    "sensitive": sensitive_labels(pack),
+                    "reach": 1 - senses.by.thresholds.similarity + _ROUNDING,
+                    "count": count,
+                },
+            )
+        )
+    return found
+
+
+async def neighbours(
+    tx: Transaction, vault: Vault, probes: Sequence[Probe], senses: Senses, pack: Pack
+) -> list[list[Neighbour]]:
+    """Of each candidate all neighbours at or above the threshold, and all on its key, opened."""
+    if len(probes) >= BATCH:
+        found = await _together(tx, vault, probes, senses, pack)
+        if found is not None:
+            return found
+    return [await _of_one(tx, vault, probe, senses, pack) for probe in probes]
+
+
+async def _of_one(tx: Transaction, vault: Vault, probe: Probe, senses: Senses, pack: Pack) -> list[Neighbour]:
+    rows = [await tx.rows(name, **given) for name, given in asked(probe, senses, pack)]
+    count = NEAREST
+    while rows and len(rows[-1]) == count:
+        # All that were asked for are near enough: there may be more.
+        count *= 4
+        name, given = asked(probe, senses, pack, count)[-1]
+        rows[-1] = await tx.rows(name, **given)
+    opened = await _opened(tx, vault, [row for part in rows for row in part])
+    similar = {row["memory_id"]: row["similarity"] for part in rows for row in part if "similarity" in row}
+    return [Neighbour(memory, similar.get(memory_id, 0.0)) for memory_id, memory in opened.items()]
+
+
+async def _together(
+    tx: Transaction, vault: Vault, probes: Sequence[Probe], senses: Senses, pack: Pack
+) -> list[list[Neighbour]] | None:
+    """A whole batch, or None when it sees too many memories to fetch them all."""
+    candidates = [probe.candidate for probe in probes]
+    scope = (
+        "neighbours.vectors",
+        {
+            "embedder": senses.embedder.name,
+            "users": _users(candidates),
+            "sensitive": sensitive_labels(pack),
+            "count": FETCHED + 1,
+        },
+    )
+    seen, on_keys = await tx.gather(scope, _on_keys([one for one in candidates if one.on_key], pack))
+    if len(seen) > FETCHED:
+        return None
+    near = _near(probes, seen, senses)
+    wanted = sorted({memory_id for found in near for memory_id in found})
+    rows = on_keys + await tx.rows("neighbours.some", memory_ids=wanted) if wanted else on_keys
+    opened = await _opened(tx, vault, rows)
+    by_key: dict[tuple[str | None, str | None], list[str]] = {}
+    for row in on_keys:
+        by_key.setdefault((row["entity"], row["predicate"]), []).append(row["memory_id"])
+    answers: list[list[Neighbour]] = []
+    for one, similar in zip(candidates, near, strict=True):
+        ids = {*similar, *(by_key.get((one.entity, one.predicate), ()) if one.on_key else ())}
+        answers.append(
+            [
+                Neighbour(opened[memory_id], similar.get(memory_id, 0.0))
+                for memory_id in sorted(ids)
+                if memory_id in opened
+            ]
+        )
+    return answers
+
+
+def _near(probes: Sequence[Probe], seen: Sequence[Row], senses: Senses) -> list[dict[str, float]]:
+    """For each probe the ids near enough that its users see, with their similarity."""
+    found: list[dict[str, float]] = [{} for _ in probes]
+    places = [place for place, probe in enumerate(probes) if probe.vector is not None and probe.vector.any()]
+    if not places or not seen:
+        return found
+    vectors: Vectors = np.stack([read(row["vector"]) for row in seen])
+    asked: Vectors = np.stack([probe.vector for probe in probes if probe.vector is not None and probe.vector.any()])
+    least = senses.by.thresholds.similarity - _ROUNDING
+    similar = asked @ vectors.T
+    for line, column in np.argwhere(similar >= least).tolist():
+        user = probes[places[line]].candidate.scope.user_id
+        if user is None or seen[column]["user_id"] in ("", user):
+            found[places[line]][seen[column]["memory_id"]] = float(similar[line, column])
+    return found
+
+
+def written(vector: NDArray[np.float32]) -> str:
+    """A vector as the database reads it, in half precision."""
+    return f"[{','.join(map(repr, vector.astype(np.float16).astype(np.float64).tolist()))}]"
+
+
+def read(sent: bytes) -> NDArray[np.float32]:
+    """A half-precision vector as the database sends it: its length, two bytes of nothing, the numbers."""
+    return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)
+
+
+def _on_keys(candidates: Sequence[Candidate], pack: Pack) -> Named:
+    keys = sorted({(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None})
+    return (
+        "neighbours.on_keys",
+        {
+            "entities": [entity for entity, _ in keys],
+            "predicates": [predicate for _, predicate in keys],
+            "sensitive": sensitive_labels(pack),
+        },
+    )
+
+
+def _users(candidates: Iterable[Candidate]) -> list[str] | None:
+    """Whose memories some run could see beside one of them: a fact of the tenant's own meets everybody's."""
+    users = {candidate.scope.user_id for candidate in candidates}
+    return None if None in users else ["", *sorted(user for user in users if user is not None)]
+
+
+async def _opened(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> dict[str, PromotedMemory]:
+    memories: dict[str, PromotedMemory] = {}
+    for row in rows:
+        if row["memory_id"] in memories:
+            continue
+        try:
+            key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+            content: Any = key.open("memory_bodies.content", row["memory_id"], row["content"])
+        except SealBroken:
+            continue  # Nobody can read it: it says nothing that could be contradicted or repeated.
+        memories[row["memory_id"]] = memory_of(row, content)
+    return memories

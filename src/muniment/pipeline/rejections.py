@@ -1,0 +1,74 @@
+"""Remembered rejections: how what was rejected is found again without keeping what it said (REV-6)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from muniment.embedding.bands import bands
+from muniment.errors import SealBroken
+from muniment.model.candidate import Candidate
+from muniment.pack import Pack
+from muniment.pipeline.neighbours import Probe, Senses
+from muniment.policy.rejection import fingerprint, repeats
+from muniment.storage.rows import candidate_of
+from muniment.storage.sealing import SubjectKey, Vault
+from muniment.storage.session import Named, Transaction
+
+# The rejections looked at per candidate: those that share most with it.
+LOOKED_AT = 20
+
+
+def marks(probe: Probe, senses: Senses, key: SubjectKey) -> list[int]:
+    """Keyed hashes of a candidate: one of what it asserts, some of where its text lies."""
+    found = [b"said\0" + fingerprint(probe.candidate)]
+    if probe.vector is not None:
+        place = f"near\0{senses.embedder.name}\0".encode()
+        found += [place + band for band in bands(probe.vector[None, :])[0]]
+    return [int.from_bytes(key.digest(b"rejection\0" + one)[:8], "big", signed=True) for one in found]
+
+
+def asked(probes: Sequence[Probe], senses: Senses, key: SubjectKey, pack: Pack, now: datetime) -> Named:
+    """The statement that finds the rejections which these candidates may repeat."""
+    wanted = sorted({mark for probe in probes for mark in marks(probe, senses, key)})
+    since = now - pack.memory_layer.rejections.remember
+    return ("candidate.rejected", {"marks": wanted, "since": since, "count": LOOKED_AT * len(probes)})
+
+
+async def repeated(
+    tx: Transaction, vault: Vault, probes: Sequence[Probe], senses: Senses, pack: Pack
+) -> list[str | None]:
+    """For each candidate the rejected proposal that it repeats, if there is one."""
+    if not probes:
+        return []
+    name, given = asked(probes, senses, await vault.comparing(tx), pack, tx.now)
+    rejected: list[tuple[str, Candidate]] = []
+    for row in await tx.rows(name, **given):
+        try:
+            key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+            content = key.open("candidates.content", row["candidate_id"], row["content"])
+        except SealBroken:
+            continue  # What nobody can read any more is forgotten.
+        rejected.append((row["proposal_id"], candidate_of(row, content)))
+    if not rejected:
+        return [None] * len(probes)
+    vectors = senses.embedder.embed([candidate.text for _, candidate in rejected])
+    found: list[str | None] = []
+    for probe in probes:
+        similar = vectors @ probe.vector if probe.vector is not None else [0.0] * len(rejected)
+        found.append(
+            next(
+                (
+                    proposal_id
+                    for (proposal_id, candidate), similarity in zip(rejected, similar, strict=True)
+                    if repeats(probe.candidate, candidate, float(similarity), senses.by)
+                ),
+                None,
+            )
+        )
+    return found
+
+
+async def remember(tx: Transaction, vault: Vault, proposal_id: str, candidate: Candidate, senses: Senses) -> None:
+    """Keep the marks of a candidate that was rejected."""
+    (probe,) = senses.probes([candidate])
+    rows = [(mark,) for mark in sorted(set(marks(probe, senses, await vault.comparing(tx))))]
+    tx.insert_later("candidate.remember", rows, proposal_id=proposal_id)

@@ -1,0 +1,60 @@
+"""Tombstones: the content of memories whose consent ended is taken away; ids, times and digests stay (CON-4)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from muniment.governance import contradictions
+from muniment.storage.session import Transaction
+
+AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Chain:
+    """An unbroken chain of consents that has ended: by whom it was revoked, or by nobody when it ran out."""
+
+    root_id: str
+    subject: str
+    revoked_by: str | None
+
+
+async def ended_chains(tx: Transaction) -> list[Chain]:
+    """Those of the tenant whose memories have not been taken away yet."""
+    return [Chain(**row) for row in await tx.rows("consent.ended_chains")]
+
+
+async def bury(tx: Transaction, chain: Chain) -> int:
+    """Take away the content of some of the chain's memories, the live ones retracted first; how many there were."""
+    rows = await tx.rows("tombstone.of_consent", root_id=chain.root_id, count=AT_ONCE)
+    if not rows:
+        return 0
+    ids = [row["memory_id"] for row in rows]
+    live = [row["memory_id"] for row in rows if row["live"]]
+    by = chain.revoked_by or "auto"
+    digests = await tx.rows("tombstone.digests", memory_ids=ids)
+    tick = await tx.tick()
+    at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
+    tx.insert_later("tombstone.retract", [(memory_id,) for memory_id in live], **at, by=by, reason="consent_revoked")
+    tx.later("tombstone.bury", seq=tick.seq, memory_ids=live)
+    tx.insert_later("tombstone.insert", [(row["memory_id"], row["digest"]) for row in digests], **at)
+    tx.later("tombstone.delete_vectors", memory_ids=ids)
+    tx.later("tombstone.delete_bodies", memory_ids=ids)
+    for memory_id in live:
+        tx.emit("memory.retracted", by, memory_id=memory_id, reason="consent_revoked", superseded_by=None)
+    await contradictions.ended(tx, by, "consent_revoked", memory_ids=live)
+    return len(ids)
+
+
+async def finish(tx: Transaction, chain: Chain, note_limit: int) -> int:
+    """Say that the chain is done, with the number of its memories; past the limit also as a note."""
+    found = await tx.row("tombstone.count_of_consent", root_id=chain.root_id)
+    memories: int = found["memories"] if found is not None else 0
+    tick = await tx.tick()
+    if await tx.do("consent.swept", root_id=chain.root_id, seq=tick.seq, at=tick.at, memories=memories) == 0:
+        return 0  # Another pass was first.
+    by, how = chain.revoked_by or "auto", "revoked" if chain.revoked_by else "expired"
+    event = "memory.consent_revoked" if chain.revoked_by else "memory.consent_expired"
+    tx.emit(event, by, consent_id=chain.root_id, memories=memories)
+    if memories > note_limit:
+        tx.emit("memory.note", "auto", about=f"consent_{how}", consent_id=chain.root_id, memories=memories)
+    return memories

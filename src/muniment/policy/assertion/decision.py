@@ -1,0 +1,59 @@
+"""The built-in judge: no model, no chance, only what the words themselves show."""
+
+import re
+
+from muniment.policy.assertion.alignment import Alignment, align
+from muniment.policy.assertion.contrast import contrast
+from muniment.policy.assertion.identity import identity
+from muniment.policy.assertion.judgement import Judgement
+from muniment.policy.assertion.reading import Reading, read
+
+# Characters past which two texts that are not the same words count as different.
+LONGEST = 8192
+# Stops between digits are part of the number.
+_OPENING = re.compile(r"[^.!?]{8,400}[.!?](?=\s+\S)")
+_STOPS = re.compile(r"(?:\s|(?<!\d)[.,;:!?\"'()]|[.,;:!?\"'()](?!\d))+")
+
+
+def judge(a: str, b: str) -> Judgement:
+    """Whether two texts say the same, contradict one another, or neither; what is unsure is different."""
+    if plain(a) == plain(b):
+        return Judgement("same", ("same_words",))
+    if max(len(a), len(b)) > LONGEST:
+        return Judgement("different", ("other_content",))
+    found = _judge(a, b)
+    if found.verdict == "different":
+        return _judge_openings(a, b) or found
+    return found
+
+
+def _judge_openings(a: str, b: str) -> Judgement | None:
+    """Of longer texts: whether the sentences that open them contradict one another outright."""
+    one, other = _OPENING.match(a), _OPENING.match(b)
+    if one is None and other is None:
+        return None
+    found = _judge(one[0] if one else a, other[0] if other else b, whole=True)
+    return found if found.verdict == "contradicts" else None
+
+
+def _judge(a: str, b: str, *, whole: bool = False) -> Judgement:
+    # In a fixed order, so that the verdict does not hang on which text came first.
+    one, other = (read(text) for text in sorted((a, b)))
+    found = align(one, other)
+    if whole and (found.left or found.right or found.wider):
+        return Judgement("different", ("other_content",))
+    return _weigh(one, other, found)
+
+
+def plain(text: str) -> str:
+    """The text without case, space and stops."""
+    return _STOPS.sub(" ", text).strip().casefold()
+
+
+def _weigh(one: Reading, other: Reading, found: Alignment) -> Judgement:
+    if one.question != other.question:
+        return Judgement("different", ("other_content",))
+    against = contrast(one, other, found)
+    if against is not None:
+        return against
+    return identity(one, other, found)

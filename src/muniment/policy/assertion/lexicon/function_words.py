@@ -1,0 +1,105 @@
+"""Words that carry grammar rather than content, by what they do to an assertion."""
+
+from muniment.policy.assertion.lexicon import words
+
+# Dropped before two texts are compared.
+DROPPED = words("""
+    however moreover furthermore meanwhile therefore thus hence additionally certainly clearly obviously used_to
+    a an the this that these those some any such own there here it its itself be am is are was were been being
+    do does did doing have has had having of and to 's so then than as also too just very really quite rather
+    actually simply basically indeed please even still already yet now currently presently today's which who
+    whom whose where while whilst that's himself herself themselves myself yourself ourselves together one's
+    certain particular respective given several various 'd 'm 're 've 'll well both etc
+""")
+PREPOSITIONS = words("""
+    in on at to from for of by with about into onto upon over through across along around via per during within
+    toward towards against among between as like than off
+""")
+# Prepositions that may stand for one another without a change of sense.
+PREPOSITION_KIN: dict[str, int] = {
+    word: number
+    for number, group in enumerate(
+        ("in at on into onto upon inside during within", "to toward towards", "by via through", "about regarding")
+    )
+    for word in group.split()
+}
+PRONOUNS: dict[str, str] = {
+    "i": "i", "me": "i", "my": "i", "mine": "i", "we": "we", "us": "we", "our": "we", "ours": "we",
+    "you": "you", "your": "you", "yours": "you", "he": "he", "him": "he", "his": "he",
+    "she": "she", "her": "she", "hers": "she", "they": "they", "them": "they", "their": "they", "theirs": "they",
+}  # fmt: skip
+NEGATORS = words("""
+    not never no nobody nothing none neither cannot without nowhere hardly scarcely barely lack lacks lacking
+    no_longer nor
+""")
+# Verbs that negate what follows them: before `to`, and before a form in -ing.
+NEGATING_BEFORE_TO = words("fail fails failed failing refuse refuses refused refusing")
+NEGATING_BEFORE_ING = words("stop stops stopped cease ceased ceases quit quits avoid avoids avoided")
+# After a negator these words make the pair no negation of the statement.
+NOT_NEGATED_BY = words("only just merely simply necessarily less fewer more later sooner")
+# Words that make a statement weaker, conditional or somebody's opinion.
+HEDGES = words("""
+    may might could would should can must if unless except only until till when whenever although though because
+    want wants wanted hope hopes plan plans planned planning try tries tried trying attempt attempts attempting
+    think thinks thought believe believes seem seems appear appears probably perhaps maybe almost nearly
+    possibly likely about-to whether sometimes often usually always generally normally typically mostly all
+    every each most few ever expect expects expected intend intends claim claims said says say allegedly pretend
+    pretends prepare prepares preparing ready suppose supposed consider considers considering
+""")
+QUESTION_WORDS = words("what why who whom whose when where which how")
+AUXILIARIES = words("""
+    be am is are was were been being has have had do does did will would can could may must
+""")
+BE = words("be am is are was were been being 's 're 'm")
+PAST_AUXILIARIES = words("was were had did")
+PRESENT_AUXILIARIES = words("is are am has have do does 's 're 'm 've")
+FUTURE = words("will shall 'll wo")
+FORMER = words("formerly previously once earlier originally former ex")
+# Who a rule is for: words around them limit a statement rather than make it.
+AUDIENCES = words("""
+    customer client user member employee partner account subscriber consumer business company student tenant
+    patient guest visitor contractor supplier vendor merchant seller buyer reseller enterprise startup retailer
+    order product item shipment parcel team department region country market resident citizen child adult senior
+    applicant agent admin manager
+""")
+# Verbs that take many objects at once: another object is another fact, not a contradiction.
+MULTI_VALUED = words("""
+    like love enjoy hate dislike speak have own know use buy purchase order visit play support offer sell accept
+    include contain need want ship deliver serve read watch eat drink provide learn teach study write make cover
+    see meet handle collect follow attend recommend understand send receive give take interest appreciate export
+    import operate run help call email contact work produce manufacture mention discuss cook wear hear download
+    upload integrate connect share add request ask say tell report find build create develop host
+""")
+# Verbs and nouns that hold one value at a time: another value contradicts.
+FUNCTIONAL = words("""
+    prefer live reside locate base situate bear marry founded belong name call assign capital status plan tier
+    colour color price address birthday owner language headquarters ceo author currency timezone deadline
+    password username position title rank nationality citizenship religion spouse husband wife birthplace
+    headquarter continent chairperson director president chancellor minister leader head mayor founder creator
+    developer manufacturer producer size weight height age version level grade budget limit default contact
+    channel manager supervisor reports report employ citizen sport original official set schedule move relocate
+    switch change choose select elect appoint favourite favorite main primary origin genre performer composer
+    broadcaster network country city state type category due educate die affiliate priority severity role phone
+    mail email id number code
+""")
+# Attributes of which a thing has one: whatever stands for their value, another value contradicts.
+ATTRIBUTES = words("""
+    position status plan tier colour color price address birthday name owner language headquarters author
+    currency timezone deadline password username title rank nationality citizenship religion spouse type
+    category priority severity role version format theme size capital
+""")
+# Nouns that a number after them identifies rather than counts.
+IDENTIFIED = words("""
+    order invoice ticket case room flight account customer number no nr section version step phase chapter page
+    bus gate table platform line item article rule form level release build batch unit suite floor apartment
+    train channel task issue bug contract policy sku model type volume episode season part grade route highway
+    apollo windows iphone category id
+""")
+# Words that two askings of the same question may differ in.
+LIGHT_IN_QUESTIONS = words("""
+    can could should would may might must do ever good best great better most much many people someone anyone
+    somebody anybody thing way method tip idea advice suggestion recommendation possible really exactly actually
+    become know tell explain describe find want different various nowadays recently currently properly correctly
+    easily quickly effectively simple easy effective efficient proper step specifically generally usually
+    typically certain personal overall general basic main all every each any
+""")

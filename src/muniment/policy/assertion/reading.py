@@ -1,0 +1,267 @@
+"""What a text asserts, as data: its content words, quantities, dates, names, negations and tense."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from muniment.policy.assertion.dates import Date, date_at
+from muniment.policy.assertion.lexicon import words
+from muniment.policy.assertion.lexicon.function_words import (
+    BE,
+    DROPPED,
+    FORMER,
+    FUTURE,
+    HEDGES,
+    NEGATING_BEFORE_ING,
+    NEGATING_BEFORE_TO,
+    NEGATORS,
+    NOT_NEGATED_BY,
+    PAST_AUXILIARIES,
+    PREPOSITIONS,
+    PRESENT_AUXILIARIES,
+    PRONOUNS,
+    QUESTION_WORDS,
+)
+from muniment.policy.assertion.quantities import Quantity, quantity_at
+from muniment.policy.assertion.stemming import is_past, is_present_participle, stem
+from muniment.policy.assertion.tokens import Token, tokens
+from muniment.policy.assertion.vocabulary import CLASSES, IDENTIFIED, key
+
+_BEFORE_PRONOUN = words("the this that each every another which no any")
+_COMPARING = frozenset(
+    stem(word)
+    for word in ["look", "feel", "sound", "seem", "taste", "smell", "act", "just", "more", "something", "much"]
+)
+_HAVE = frozenset(("have", "has", "had", "having"))
+_GENERIC = frozenset(("i", "you", "we"))
+
+
+@dataclass(slots=True)
+class Element:
+    """One thing a text says; `key` is what it is matched by, `stem` the word itself."""
+
+    kind: str
+    key: str
+    stem: str
+    place: int
+    low: str = ""
+    capital: bool = False
+    leading: bool = False
+    preposition: str = ""
+    form: str = ""
+    name: bool = False
+    negated: bool = False
+    chunk: int = 0
+    after_be: bool = False
+    before_be: bool = False
+    value: Quantity | Date | None = None
+
+
+@dataclass(slots=True)
+class Reading:
+    """A text as the judge sees it."""
+
+    elements: list[Element] = field(default_factory=list[Element])
+    pronouns: set[str] = field(default_factory=set[str])
+    tense: set[str] = field(default_factory=set[str])
+    question: bool = False
+    negations: int = 0
+    copula: int = -1
+    progressive: bool = False
+    hedged: set[str] = field(default_factory=set[str])
+
+    def counts(self) -> Counter[str]:
+        """How often each key occurs."""
+        return Counter(element.key for element in self.elements)
+
+
+def read(text: str) -> Reading:
+    """The reading of a text."""
+    found = tokens(text)
+    reader = _Reader(found, _shows_names(found))
+    reader.run()
+    reading = reader.reading
+    reading.question = text.rstrip().endswith("?")
+    if reading.question:
+        reading.pronouns -= _GENERIC
+    return reading
+
+
+def _shows_names(found: list[Token]) -> bool:
+    words = [token for token in found if token.kind == "word" and not token.first]
+    # In a headline a capital says nothing; a small `is` or `the` shows that it is none.
+    small = sum(not token.capital for token in words if token.low not in PREPOSITIONS)
+    return small > 0 and 3 * small >= len(words) - 6
+
+
+class _Reader:
+    def __init__(self, found: list[Token], names: bool) -> None:
+        self.found = found
+        self.names = names
+        self.reading = Reading()
+        self.negating = False
+        self.preposition = ""
+        self.chunk = 0
+        self.be = False
+        self.leading = False
+
+    def run(self) -> None:
+        place = 0
+        while place < len(self.found):
+            place += self._take(place)
+
+    def _take(self, place: int) -> int:
+        token = self.found[place]
+        if token.kind == "stop":
+            self._close()
+            if token.low == ":":
+                self._be()
+            return 1
+        dated = date_at(self.found, place)
+        if dated is not None:
+            self._add("date", dated[1].key, "", value=dated[1])
+            return dated[0]
+        measured = quantity_at(self.found, place)
+        if measured is not None and not self._is_pronoun(place, measured):
+            return self._measure(place, *measured)
+        if token.kind == "word":
+            return self._word(place, token)
+        if token.kind == "sign" and token.low != "%":
+            return 1
+        self._add("code", f"={token.low}", token.low)
+        return 1
+
+    def _close(self) -> None:
+        self.negating, self.preposition, self.be = False, "", False
+        self.chunk += 1
+
+    def _is_pronoun(self, place: int, measured: tuple[int, Quantity]) -> bool:
+        # `the one`, `no one`: a word for a thing, not a number of things.
+        if measured[0] > 1 or self.found[place].low != "one":
+            return False
+        return place > 0 and self.found[place - 1].low in _BEFORE_PRONOUN
+
+    def _measure(self, place: int, length: int, quantity: Quantity) -> int:
+        if quantity.dimension == "count" and length == 1 and self._identifies(place):
+            self._add("code", f"={quantity.low}", str(quantity.low))
+        else:
+            self._add("quantity", quantity.key, quantity.dimension, value=quantity)
+        return length
+
+    def _identifies(self, place: int) -> bool:
+        if place == 0:
+            return False
+        before = self.found[place - 1]
+        return before.low == "#" or (before.kind == "word" and stem(before.low) in IDENTIFIED)
+
+    def _word(self, place: int, token: Token) -> int:
+        low = token.low
+        following = self.found[place + 1].low if place + 1 < len(self.found) else ""
+        self._note_tense(low, following)
+        if self._negates(low, following):
+            if following not in NOT_NEGATED_BY and not (low == "no" and following in (",", "")):
+                self.negating = not self.negating
+                self.reading.negations += 1
+            if low == "without":
+                self.preposition, self.chunk = "with", self.chunk + 1
+            return 1
+        if low in PRONOUNS:
+            self.reading.pronouns.add(PRONOUNS[low])
+            return 1
+        if low in HEDGES:
+            self.reading.hedged.add(low)
+        if low in PREPOSITIONS and not (low == "like" and self._likes(place)):
+            self.leading = token.first
+            self.preposition = low
+            self.chunk += 1
+            return 1
+        if low in BE:
+            self._be()
+        self.reading.progressive |= low == "being"
+        if low in ("and", "or"):
+            self.chunk += 1
+        if low in FUTURE or (self._is_empty(low, following) and not (low in QUESTION_WORDS and token.first)):
+            return 1
+        self._content(token)
+        return 1
+
+    def _likes(self, place: int) -> bool:
+        # After `is` or `looks` it compares, elsewhere somebody likes something.
+        before = self.found[place - 1].low if place else ""
+        return before not in BE and stem(before) not in _COMPARING
+
+    def _is_empty(self, low: str, following: str) -> bool:
+        if low in _HAVE and self.reading.elements:
+            # An auxiliary goes with a participle; on its own it says that somebody has something.
+            return is_past(following) or following in ("been", "not", "never", "already", "just")
+        return low in DROPPED
+
+    def _be(self) -> None:
+        self.be = True
+        if self.reading.copula < 0:
+            self.reading.copula = len(self.reading.elements)
+        if self.reading.elements and not self.preposition:
+            self.reading.elements[-1].before_be = True
+
+    def _content(self, token: Token) -> None:
+        low = token.low
+        form = "ing" if is_present_participle(low) else "past" if is_past(low) else ""
+        root = stem(low)
+        name = self.names and token.capital and not token.first and root not in CLASSES
+        self.reading.progressive |= form == "ing"
+        self._add("word", key(root), root, form=form, name=name, token=token)
+
+    def _add(
+        self,
+        kind: str,
+        known: str,
+        root: str,
+        *,
+        form: str = "",
+        name: bool = False,
+        value: Quantity | Date | None = None,
+        token: Token | None = None,
+    ) -> None:
+        elements = self.reading.elements
+        negated = self.negating and root not in HEDGES
+        elements.append(
+            Element(
+                kind,
+                known,
+                root,
+                place=len(elements),
+                low=token.low if token else root,
+                capital=token is not None and token.capital,
+                leading=self.leading and bool(self.preposition),
+                preposition=self.preposition,
+                form=form,
+                name=name,
+                negated=negated,
+                chunk=self.chunk,
+                after_be=self.be,
+                value=value,
+            )
+        )
+        if negated:
+            self.negating = False
+        self.be = False
+        self.preposition = ""
+
+    def _negates(self, low: str, following: str) -> bool:
+        if low in NEGATORS:
+            return True
+        return (low in NEGATING_BEFORE_TO and following == "to") or (
+            low in NEGATING_BEFORE_ING and is_present_participle(following)
+        )
+
+    def _note_tense(self, low: str, following: str) -> None:
+        tense = self.reading.tense
+        if low == "used_to" or low in FORMER:
+            tense.add("former")
+        elif low == "no_longer":
+            tense.add("ceased")
+        elif low in FUTURE:
+            tense.add("future")
+        elif low in PAST_AUXILIARIES:
+            tense.add("past")
+        elif low in PRESENT_AUXILIARIES and following != "been":
+            tense.add("present")

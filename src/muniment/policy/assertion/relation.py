@@ -1,0 +1,20 @@
+"""How two texts stand to one another once their similarity is known: what the pipeline asks."""
+
+from muniment.pack.memory_layer import Thresholds
+from muniment.policy.assertion.decision import judge as builtin_judge
+from muniment.policy.assertion.decision import plain
+from muniment.policy.assertion.judgement import Judge, Judgement
+
+
+def relate(a: str, b: str, similarity: float, thresholds: Thresholds, judge: Judge = builtin_judge) -> Judgement:
+    """The judge's verdict where the texts are similar enough for it, else `different` with the judge's reasons.
+
+    The same words are the same whatever the embedder makes of them.
+    """
+    if plain(a) == plain(b):
+        return Judgement("same", ("same_words",))
+    if similarity < min(thresholds.similarity, thresholds.duplicate_similarity):
+        return Judgement("different", ("other_content",))
+    found = judge(a, b)
+    needed = {"same": thresholds.duplicate_similarity, "contradicts": thresholds.similarity}.get(found.verdict, 0.0)
+    return found if similarity >= needed else Judgement("different", found.reasons)

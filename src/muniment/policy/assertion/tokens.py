@@ -1,0 +1,106 @@
+"""A text cut into words, numbers, codes and signs, with contractions and fixed phrases written out."""
+
+import re
+from dataclasses import dataclass
+
+from muniment.policy.assertion.lexicon.phrases import CONTRACTIONS, ENDINGS
+from muniment.policy.assertion.vocabulary import PHRASES
+
+_TOKEN = re.compile(
+    r"""(?P<code>https?://[^\s,;]+|www\.[^\s,;]+|[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)
+    |(?P<iso>\d{4}-\d{1,2}-\d{1,2}(?![\w-]))
+    |(?P<clock>\d{1,2}:\d{2}(?::\d{2})?(?!\w))
+    |(?P<number>(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w)
+        |\d+(?:\.\d+)?(?:st|nd|rd|th|k|m|bn|am|pm|kg|g|km|cm|mm|ml|l|gb|mb|tb|h|min)?(?!\w|-\w|\.\w|/\d|,\d)))
+    |(?P<word>(?>[^\W\d_]+(?:'[^\W\d_]+)*(?:-[^\W\d_]+(?:'[^\W\d_]+)*)*)(?:\+\+|\#(?!\w))?'?(?![\w@]|[-./:]\d))
+    |(?P<mixed>\w+(?:[-./:_+,]\w+)*[+\#]*)
+    |(?P<sign>[$€£¥₹%\#])
+    |(?P<stop>[.!?;]+|[,:()\[\]{}"\u2010-\u201f\u2026\u2039\u203a\u00ab\u00bb/\\'*•·-])
+    |(?P<symbol>[^\s\w])""",
+    re.VERBOSE,
+)
+# Typographic apostrophe and minus as on a keyboard.
+_PLAIN = {0x2019: "'", 0x2212: "-"}
+_SPAN = re.compile(r"^(\d+)-(\d+)$")
+_COUNTED = re.compile(r"^\d+(?:-[^\W\d_]+)+$")
+_INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of text: `kind` is code, iso, clock, number, word, mixed, sign, stop or symbol; `low` its lower case."""
+
+    kind: str
+    low: str
+    capital: bool
+    first: bool
+
+
+def tokens(text: str) -> list[Token]:
+    """The pieces of the text in order, phrases joined."""
+    plain = _INITIALS.sub(lambda found: found[0].replace(".", ""), text.translate(_PLAIN))
+    return _joined(_cut(plain))
+
+
+def _cut(text: str) -> list[Token]:
+    found: list[Token] = []
+    first = True
+    for match in _TOKEN.finditer(text):
+        kind, surface = match.lastgroup or "word", match[0]
+        if kind == "word":
+            found += [Token("word", part, surface[0].isupper(), first) for part in _written_out(surface)]
+        elif kind == "mixed" and _COUNTED.match(surface):
+            number, _, unit = surface.partition("-")
+            found += [
+                Token("number", number, False, first),
+                *(Token("word", part, False, False) for part in unit.split("-")),
+            ]
+        elif span := _SPAN.match(surface):
+            found += [Token("number", span[1], False, first), Token("word", "to", False, False)]
+            found.append(Token("number", span[2], False, False))
+        else:
+            found.append(Token(kind, surface.lower().rstrip("./") or ".", surface[0].isupper(), first))
+        first = kind == "stop" and surface[0] in ".!?;:"
+    return found
+
+
+def _written_out(surface: str) -> list[str]:
+    low = "usa" if surface == "US" else surface.lower()
+    if "'" not in low and low != "cannot":
+        return [low]
+    if low in CONTRACTIONS:
+        return CONTRACTIONS[low].replace("cannot", "can not").split()
+    if low.endswith("n't"):
+        return [low[:-3], "not"]
+    stem, _, ending = low.rpartition("'")
+    if ending in ("s", ""):
+        return [stem]
+    instead = ENDINGS.get("'" + ending)
+    return [low] if instead is None else [stem, *instead.split()]
+
+
+def _joined(found: list[Token]) -> list[Token]:
+    joined: list[Token] = []
+    place = 0
+    while place < len(found):
+        token = found[place]
+        taken = _phrase_at(found, place) if token.kind == "word" else None
+        if taken is None:
+            joined.append(token)
+            place += 1
+            continue
+        length, instead = taken
+        if instead:
+            joined.append(Token("word", instead, token.capital, token.first))
+        place += length
+    return joined
+
+
+def _phrase_at(found: list[Token], place: int) -> tuple[int, str] | None:
+    for words, instead in PHRASES.get(found[place].low, ()):
+        here = found[place : place + len(words)]
+        if len(here) == len(words) and all(
+            token.low in (word, word + "s") for token, word in zip(here, words, strict=True)
+        ):
+            return len(words), instead
+    return None

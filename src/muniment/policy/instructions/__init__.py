@@ -1,0 +1,5 @@
+"""Text that addresses the model instead of stating a fact: found in any disguise, scored with reasons (CAN-7)."""
+
+from muniment.policy.instructions.judge import THRESHOLD, Suspicion, suspicion
+
+__all__ = ["THRESHOLD", "Suspicion", "suspicion"]

@@ -1,0 +1,109 @@
+"""Classified attributes of the identity layer, and the words that must not stand elsewhere once they are masked."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from muniment.pack.schema import ClassifiedAttribute
+from muniment.policy.redaction.masking import Cover
+from muniment.policy.redaction.sight import Span, sight_of
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_BETWEEN_WORDS = re.compile(r"[\s_.\-]+")
+_LONG = 4
+_LONGEST = 256
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A classified attribute: what stands in its place, if anything does, and its least label."""
+
+    name: str
+    cover: Cover | None
+    label: str | None
+
+
+class Attributes:
+    """The classified attributes of a pack, found by name however it is written: `tax_id`, `taxId`, `Tax-ID`."""
+
+    def __init__(self, declared: Mapping[str, ClassifiedAttribute]) -> None:
+        self._known = {
+            _plain_name(name): Attribute(
+                name,
+                Cover(given.mask, given.keep_last) if given.mask is not None or given.keep_last is not None else None,
+                given.label,
+            )
+            for name, given in declared.items()
+        }
+
+    def covers(self) -> Iterator[Cover]:
+        """What may stand in place of an attribute."""
+        return (known.cover for known in self._known.values() if known.cover is not None)
+
+    def named(self, name: str) -> Attribute | None:
+        """The attribute of that name, also as the last part of a dotted one."""
+        if not self._known or not name:
+            return None
+        return self._known.get(_plain_name(name)) or self._known.get(_plain_name(name.rpartition(".")[2]))
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[\W_]+", "", sight_of(name).text).casefold() or name
+
+
+def words_of(name: str) -> str:
+    """A key or predicate as the words before a value: `dateOfBirth` reads `date of birth`."""
+    if not name:
+        return ""
+    return _BETWEEN_WORDS.sub(" ", _HUMP.sub(" ", name)).strip().lower()
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value that was masked and must not be read elsewhere."""
+
+    words: str
+
+    @staticmethod
+    def of(value: Any) -> "Secret | None":
+        """The secret in a scalar, or None where there is none to tell from any other word."""
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            return None
+        words = " ".join(sight_of(str(value)).text.split()).lower()
+        return Secret(words) if len(words) <= _LONGEST and any(map(str.isalnum, words)) else None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is long enough to be nothing else by chance."""
+        return sum(map(str.isalnum, self.words)) >= _LONG
+
+
+def occurrences(secret: Secret, text: str) -> Iterator[Span]:
+    """Where the secret stands in a plain text as a word of its own, whatever its case and spaces.
+
+    A whole number is also found with its thousands set apart.
+    """
+    spellings = {secret.words}
+    if secret.words.isascii() and secret.words.isdigit() and len(secret.words) > 3:
+        spellings |= {f"{int(secret.words):,}".replace(",", sign) for sign in (",", ".", " ", "'")}
+    lowered = text.lower()
+    for spelling in spellings:
+        if max(spelling.split(), key=len) not in lowered:
+            continue
+        body = r"\s+".join(map(re.escape, spelling.split()))
+        first = r"(?<![^\W_])" if spelling[0].isalnum() else ""
+        last = r"(?![^\W_])" if spelling[-1].isalnum() else ""
+        yield from (found.span() for found in re.finditer(f"{first}{body}{last}", text, re.IGNORECASE))
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The scalars in a value, at every depth."""
+    if isinstance(value, dict):
+        for item in cast("dict[Any, Any]", value).values():
+            yield from leaves(item)
+    elif isinstance(value, list | tuple):
+        for item in cast("list[Any]", value):
+            yield from leaves(item)
+    elif value is not None:
+        yield value

@@ -1,0 +1,33 @@
+"""Remembered rejections: whether a candidate is one that was rejected before, in the same or in other words (REV-6)."""
+
+from muniment.model.candidate import Candidate
+from muniment.policy.assertion.relation import relate
+from muniment.policy.contradiction import Comparison, normal
+
+
+def fingerprint(candidate: Candidate) -> bytes:
+    """What a candidate asserts: entity, predicate and value; its words without case and spacing; or its references."""
+    said = candidate.value if candidate.on_key else candidate.text
+    if candidate.write_class == "evidence_link":
+        said = sorted(candidate.evidence_refs)
+    return b"\0".join(((candidate.entity or "").encode(), (candidate.predicate or "").encode(), normal(said)))
+
+
+def repeats(candidate: Candidate, rejected: Candidate, similarity: float, by: Comparison) -> bool:
+    """Whether it says again what was rejected, to somebody who could have seen the first."""
+    users = (candidate.scope.user_id, rejected.scope.user_id)
+    if None not in users and users[0] != users[1]:
+        return False
+    if fingerprint(candidate) == fingerprint(rejected):
+        return candidate.on_key or _same_subject(candidate, rejected)
+    if candidate.on_key and rejected.on_key:
+        if (candidate.entity, candidate.predicate) != (rejected.entity, rejected.predicate):
+            return False
+    elif not _same_subject(candidate, rejected) or "evidence_link" in (candidate.write_class, rejected.write_class):
+        return False
+    return relate(candidate.text, rejected.text, similarity, by.thresholds, by.judge).verdict == "same"
+
+
+def _same_subject(one: Candidate, other: Candidate) -> bool:
+    first, second = one.entity or one.subject, other.entity or other.subject
+    return first is None or second is None or first == second

@@ -1,0 +1,184 @@
+-- The gate: vectors for finding neighbours, what was masked and passed, contradictions from the moment they are seen,
+-- how each ended, remembered rejections, duplicates that come back, corrections, tombstones.
+
+-- What a candidate went through: the gates with their reasons, how often which kind was masked. No content.
+ALTER TABLE candidates
+  ADD COLUMN gates      jsonb NOT NULL DEFAULT '[]',
+  ADD COLUMN redactions jsonb NOT NULL DEFAULT '{}',
+  ADD COLUMN corrects   text COLLATE "C",
+  ADD FOREIGN KEY (tenant_id, corrects) REFERENCES memories (tenant_id, memory_id);
+
+-- The rejected proposal that a refusal follows.
+ALTER TABLE refusals
+  ADD COLUMN rejection text COLLATE "C",
+  ADD FOREIGN KEY (tenant_id, rejection) REFERENCES proposals (tenant_id, proposal_id);
+
+-- A duplicate whose original was found wrong comes back, once, as a proposal of its own.
+ALTER TABLE proposals
+  ADD COLUMN reopens text COLLATE "C",
+  ADD UNIQUE (tenant_id, reopens),
+  ADD FOREIGN KEY (tenant_id, reopens) REFERENCES proposals (tenant_id, proposal_id);
+CREATE INDEX verdicts_by_memory ON verdicts (tenant_id, memory_id) WHERE action = 'duplicate';
+
+-- A rejection can be lifted, once, by a named person.
+ALTER TABLE verdicts DROP CONSTRAINT verdicts_action_check;
+ALTER TABLE verdicts ADD CONSTRAINT verdicts_action_check CHECK (
+  action IN ('approve', 'edit', 'reject', 'hold', 'block', 'duplicate', 'withdraw', 'override', 'assign', 'release', 'lift'));
+ALTER TABLE verdicts ADD CONSTRAINT verdicts_lift CHECK (action <> 'lift' OR by_kind = 'operator');
+CREATE UNIQUE INDEX verdicts_one_lift ON verdicts (tenant_id, proposal_id) WHERE action = 'lift';
+
+-- What a rejected fact is found by: keyed hashes of its fingerprint and of its place among texts, never the text.
+CREATE TABLE rejection_marks (
+  tenant_id   text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  mark        bigint NOT NULL,
+  proposal_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (tenant_id, mark, proposal_id),
+  FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id)
+);
+ALTER TABLE rejection_marks ENABLE ROW LEVEL SECURITY;
+ALTER TABLE rejection_marks FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON rejection_marks USING (tenant_id = current_setting('muniment.tenant', true));
+GRANT SELECT, INSERT ON rejection_marks TO muniment_writer;
+
+-- Where a promoted text lies among others. Content too: kept for what was promoted only, gone with its body.
+CREATE TABLE memory_vectors (
+  tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  memory_id text COLLATE "C" NOT NULL,
+  embedder  text COLLATE "C" NOT NULL,
+  vector    public.halfvec NOT NULL,
+  PRIMARY KEY (tenant_id, memory_id, embedder),
+  FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id)
+) PARTITION BY HASH (tenant_id);
+ALTER TABLE memory_vectors ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memory_vectors FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON memory_vectors USING (tenant_id = current_setting('muniment.tenant', true));
+GRANT SELECT, INSERT ON memory_vectors TO muniment_writer;
+DO $$
+BEGIN
+  FOR n IN 0..7 LOOP
+    EXECUTE format('CREATE TABLE memory_vectors_%s PARTITION OF memory_vectors FOR VALUES WITH (MODULUS 8, REMAINDER %s)', n, n);
+    EXECUTE format('ALTER TABLE memory_vectors_%s ENABLE ROW LEVEL SECURITY', n);
+    EXECUTE format('ALTER TABLE memory_vectors_%s FORCE ROW LEVEL SECURITY', n);
+    EXECUTE format('ALTER TABLE memory_vectors_%s ALTER COLUMN vector SET STATISTICS 0', n);
+  END LOOP;
+END $$;
+CREATE INDEX memory_vectors_near ON memory_vectors USING hnsw ((vector::public.halfvec(256)) public.halfvec_cosine_ops)
+  WHERE embedder = 'wordllama-256@1';
+
+-- A contradiction is opened when it is seen: between a memory and a proposal, which may become a memory.
+ALTER TABLE contradictions NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE memories NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE contradictions ADD COLUMN proposal_id text COLLATE "C";
+UPDATE contradictions c SET proposal_id = m.proposal_id
+FROM memories m WHERE m.tenant_id = c.tenant_id AND m.memory_id = c.incoming;
+ALTER TABLE contradictions DROP COLUMN incoming;
+ALTER TABLE contradictions
+  ALTER COLUMN proposal_id SET NOT NULL,
+  ADD UNIQUE (tenant_id, existing, proposal_id),
+  ADD FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id);
+CREATE INDEX contradictions_by_proposal ON contradictions (tenant_id, proposal_id);
+ALTER TABLE memories FORCE ROW LEVEL SECURITY;
+ALTER TABLE contradictions FORCE ROW LEVEL SECURITY;
+
+-- How a contradiction ended, once.
+CREATE TABLE resolutions (
+  tenant_id        text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  contradiction_id text COLLATE "C" NOT NULL,
+  seq              bigint NOT NULL,
+  resolved_at      timestamptz NOT NULL,
+  txid             xid8 NOT NULL,
+  resolved_by      text COLLATE "C" NOT NULL,
+  outcome          text NOT NULL CHECK (outcome IN ('superseded', 'corrected', 'coexist', 'retracted', 'blocked', 'rejected',
+    'edited', 'duplicate', 'withdrawn', 'consent_revoked')),
+  PRIMARY KEY (tenant_id, contradiction_id),
+  UNIQUE (tenant_id, contradiction_id, outcome),
+  FOREIGN KEY (tenant_id, contradiction_id) REFERENCES contradictions (tenant_id, contradiction_id),
+  FOREIGN KEY (tenant_id, seq, resolved_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+);
+ALTER TABLE resolutions ENABLE ROW LEVEL SECURITY;
+ALTER TABLE resolutions FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant_read ON resolutions FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_resolve ON resolutions FOR INSERT
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
+GRANT SELECT, INSERT ON resolutions TO muniment_writer, muniment_jobs;
+GRANT SELECT ON resolutions TO muniment_recall, muniment_auditor;
+
+-- Two sides that may both stand, each for its own runs: a run sees the memory only if it says all of these qualifiers.
+CREATE TABLE qualifications (
+  tenant_id        text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  memory_id        text COLLATE "C" NOT NULL,
+  contradiction_id text COLLATE "C" NOT NULL,
+  outcome          text NOT NULL DEFAULT 'coexist' CHECK (outcome = 'coexist'),
+  seq              bigint NOT NULL,
+  qualified_at     timestamptz NOT NULL,
+  txid             xid8 NOT NULL,
+  qualifiers       jsonb NOT NULL CHECK (jsonb_typeof(qualifiers) = 'object' AND qualifiers <> '{}'),
+  PRIMARY KEY (tenant_id, memory_id, contradiction_id),
+  FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
+  FOREIGN KEY (tenant_id, contradiction_id, outcome) REFERENCES resolutions (tenant_id, contradiction_id, outcome),
+  FOREIGN KEY (tenant_id, seq, qualified_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+);
+ALTER TABLE qualifications ENABLE ROW LEVEL SECURITY;
+ALTER TABLE qualifications FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant_read ON qualifications FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_qualify ON qualifications FOR INSERT
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
+GRANT SELECT, INSERT ON qualifications TO muniment_writer;
+GRANT SELECT ON qualifications TO muniment_recall, muniment_auditor;
+
+-- What is left of a memory whose content had to go: when, why, and a digest over the sealed bytes that were there.
+CREATE TABLE tombstones (
+  tenant_id     text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  memory_id     text COLLATE "C" NOT NULL,
+  seq           bigint NOT NULL,
+  tombstoned_at timestamptz NOT NULL,
+  txid          xid8 NOT NULL,
+  digest        bytea NOT NULL CHECK (length(digest) = 32),
+  PRIMARY KEY (tenant_id, memory_id),
+  FOREIGN KEY (tenant_id, memory_id) REFERENCES retractions (tenant_id, memory_id),
+  FOREIGN KEY (tenant_id, seq, tombstoned_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+);
+ALTER TABLE tombstones ENABLE ROW LEVEL SECURITY;
+ALTER TABLE tombstones FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant_read ON tombstones FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_bury ON tombstones FOR INSERT
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
+GRANT SELECT, INSERT ON tombstones TO muniment_jobs;
+GRANT SELECT ON tombstones TO muniment_auditor, muniment_recall, muniment_writer;
+
+-- Only what has a tombstone can lose its body and its vectors, and only the jobs take them away.
+CREATE POLICY only_tombstoned ON memory_bodies AS RESTRICTIVE FOR DELETE USING (
+  tenant_id = current_setting('muniment.tenant', true) AND EXISTS (
+    SELECT FROM tombstones t WHERE t.tenant_id = memory_bodies.tenant_id AND t.memory_id = memory_bodies.memory_id));
+CREATE POLICY only_tombstoned ON memory_vectors AS RESTRICTIVE FOR DELETE USING (
+  tenant_id = current_setting('muniment.tenant', true) AND EXISTS (
+    SELECT FROM tombstones t WHERE t.tenant_id = memory_vectors.tenant_id AND t.memory_id = memory_vectors.memory_id));
+
+-- That the memories of an ended consent were taken away: once per unbroken chain of consents.
+CREATE TABLE consent_sweeps (
+  tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  root_id   text COLLATE "C" NOT NULL,
+  seq       bigint NOT NULL,
+  swept_at  timestamptz NOT NULL,
+  txid      xid8 NOT NULL,
+  memories  int NOT NULL,
+  PRIMARY KEY (tenant_id, root_id),
+  FOREIGN KEY (tenant_id, root_id) REFERENCES consents (tenant_id, consent_id),
+  FOREIGN KEY (tenant_id, seq, swept_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
+);
+ALTER TABLE consent_sweeps ENABLE ROW LEVEL SECURITY;
+ALTER TABLE consent_sweeps FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant_read ON consent_sweeps FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
+CREATE POLICY tenant_sweep ON consent_sweeps FOR INSERT
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
+GRANT SELECT, INSERT ON consent_sweeps TO muniment_jobs;
+GRANT SELECT ON consent_sweeps TO muniment_auditor, muniment_privacy, muniment_writer;
+
+CREATE INDEX memory_scope_by_consent ON memory_scope (tenant_id, consent_root) WHERE consent_root IS NOT NULL;
+GRANT SELECT ON consents, memories, contradictions TO muniment_jobs;
+GRANT SELECT, UPDATE (dead_seq) ON memory_scope TO muniment_jobs;
+GRANT SELECT, INSERT ON retractions, ticks, events TO muniment_jobs;
+GRANT SELECT, INSERT, UPDATE (seq, at, prev_at) ON tenant_clock TO muniment_jobs;
+GRANT SELECT, UPDATE (lock) ON subjects TO muniment_jobs;
+GRANT SELECT, DELETE ON memory_bodies TO muniment_jobs;
+GRANT SELECT (tenant_id, memory_id), DELETE ON memory_vectors TO muniment_jobs;

@@ -1,0 +1,51 @@
+-- Neighbours: the live memories that a candidate must be compared with; what an ended consent hides is left out.
+
+-- name: on_keys
+-- Those on the same keys; which of them overlap in scope, and what they say, is decided outside.
+SELECT {memory m}
+FROM unnest(:entities::text[], :predicates::text[]) AS wanted (entity, predicate)
+JOIN memories m ON m.tenant_id = :tenant_id AND m.entity = wanted.entity AND m.predicate = wanted.predicate
+JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
+JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+WHERE f.dead_seq IS NULL AND f.expires_at > :now
+  AND {consent_allows f}
+ORDER BY m.born_seq, m.memory_id
+
+-- name: near
+-- plan: each time
+-- The nearest to a text among what those users (null: anybody) see, as far as the distance reaches.
+SELECT {memory m}, 1 - near.distance AS similarity
+FROM (
+  SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS distance
+  FROM memory_vectors v
+  JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
+  WHERE v.tenant_id = :tenant_id AND f.tenant_id = :tenant_id AND v.embedder = :embedder
+    AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
+    AND f.dead_seq IS NULL AND f.expires_at > :now
+    AND {consent_allows f}
+  ORDER BY distance LIMIT :count) near
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = near.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
+WHERE near.distance <= :reach
+ORDER BY near.distance, m.memory_id
+
+-- name: vectors
+-- All that those users see, for a batch that is compared at once.
+SELECT v.memory_id, f.user_id, halfvec_send(v.vector) AS vector
+FROM memory_vectors v
+JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
+WHERE v.tenant_id = :tenant_id AND f.tenant_id = :tenant_id AND v.embedder = :embedder
+  AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
+  AND f.dead_seq IS NULL AND f.expires_at > :now
+  AND {consent_allows f}
+LIMIT :count
+
+-- name: some
+-- Those memories.
+SELECT {memory m}
+FROM memories m
+JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (:memory_ids)

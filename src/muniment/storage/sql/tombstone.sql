@@ -1,0 +1,38 @@
+-- Tombstones: what is left of memories whose content had to go.
+
+-- name: of_consent
+-- The memories that rest on a chain of consents and still have content; their rows are held against retraction.
+SELECT f.memory_id, f.dead_seq IS NULL AS live
+FROM memory_scope f
+WHERE f.tenant_id = :tenant_id AND f.consent_root = :root_id
+  AND NOT EXISTS (SELECT FROM tombstones t WHERE t.tenant_id = :tenant_id AND t.memory_id = f.memory_id)
+ORDER BY f.memory_id LIMIT :count
+FOR UPDATE
+
+-- name: digests
+-- Over the sealed bytes.
+SELECT memory_id, sha256(content) AS digest FROM memory_bodies WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids)
+
+-- name: retract
+-- each: memory_id
+INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason, superseded_by)
+VALUES (:tenant_id, :memory_id, :seq, :at, :txid, :by, :reason, NULL)
+
+-- name: bury
+UPDATE memory_scope SET dead_seq = :seq WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND dead_seq IS NULL
+
+-- name: insert
+-- each: memory_id, digest
+INSERT INTO tombstones (tenant_id, memory_id, seq, tombstoned_at, txid, digest)
+VALUES (:tenant_id, :memory_id, :seq, :at, :txid, :digest)
+
+-- name: delete_bodies
+DELETE FROM memory_bodies WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids)
+
+-- name: delete_vectors
+DELETE FROM memory_vectors WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids)
+
+-- name: count_of_consent
+SELECT count(*) AS memories FROM memory_scope f
+JOIN tombstones t ON t.tenant_id = f.tenant_id AND t.memory_id = f.memory_id
+WHERE f.tenant_id = :tenant_id AND f.consent_root = :root_id
