@@ -66,6 +66,7 @@ def test_a_direct_proposal_is_captured_first_and_carries_everything_it_was_given
         "workflow_id": "w",
         "intent_id": "sales.offer",
         "qualifiers": {"region": "de"},
+        "required": {},
     }
     assert candidate.extractor == "direct@1"
     assert candidate.capture_id.startswith("cap_")
@@ -195,7 +196,17 @@ def test_a_refusal_keeps_which_capture_gate_reason_and_time_and_nothing_of_its_c
         ("confidence", "confidence_below_floor"),
         ("consent", "anonymous_subject"),
     ]
-    assert set(found[0]) == {"tenant_id", "capture_id", "extractor", "ordinal", "seq", "gate", "reason", "at"}
+    assert set(found[0]) == {
+        "tenant_id",
+        "capture_id",
+        "extractor",
+        "ordinal",
+        "seq",
+        "gate",
+        "reason",
+        "at",
+        "rejection",
+    }
     assert canary not in str(found)
     assert kept == (0, 0)
     assert fabric.queue.list(people.reviewer, closed=True) == []

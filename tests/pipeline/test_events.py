@@ -47,11 +47,15 @@ def steps(fabric: Fabric, people: People) -> list[Step]:
         ("override", lambda got: queue.override(reviewer, got["one"].proposal_id, priority=0.9), ["overridden"]),
         ("approve", lambda got: queue.approve(reviewer, got["one"].proposal_id), ["reviewed", "promoted"]),
         ("repeat", lambda got: queue.approve(reviewer, got["same"].proposal_id), ["duplicate"]),
-        ("edit", lambda got: queue.edit(reviewer, got["other"].proposal_id, value="cocoa"), ["reviewed", "proposed"]),
+        (
+            "edit",
+            lambda got: queue.edit(reviewer, got["other"].proposal_id, value="cocoa"),
+            ["proposed", "contradiction", "reviewed"],
+        ),
         (
             "contradict",
             lambda got: queue.approve(reviewer, got["edit"].proposal_id),
-            ["reviewed", "promoted", "contradiction"],
+            ["reviewed", "promoted"],
         ),
         ("again", lambda _: proposed(fabric, run, **FACT), ["captured", "proposed", "duplicate"]),
         (
@@ -59,12 +63,17 @@ def steps(fabric: Fabric, people: People) -> list[Step]:
             lambda _: proposed(
                 fabric, people.author, **FACT | {"value": "water"}, write_class="correction", user_id="cust_1"
             ),
-            ["captured", "proposed"],
+            ["captured", "proposed", "contradiction", "contradiction"],
         ),
         (
             "correct",
             lambda got: queue.approve(reviewer, got["correction"].proposal_id),
-            ["reviewed", "promoted", "retracted", "retracted", "correction"],
+            [
+                *["reviewed", "promoted"],
+                *["retracted", "contradiction_resolved", "contradiction_resolved"],
+                *["retracted", "contradiction_resolved"],
+                "correction",
+            ],
         ),
         ("retract", lambda got: fabric.retract(reviewer, got["correct"].memory_id, reason="wrong"), ["retracted"]),
         ("waiting", lambda _: proposed(fabric, run, **FACT | {"value": "beer"}), ["captured", "proposed"]),

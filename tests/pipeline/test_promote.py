@@ -68,6 +68,7 @@ def test_a_memory_carries_its_papers_its_scope_and_what_its_capture_said(
             "workflow_id": "w",
             "intent_id": "sales.offer",
             "qualifiers": {"region": "de"},
+            "required": {},
         },
         "decision_key": "offer:1",
         "subject": SUBJECT,
@@ -100,6 +101,7 @@ def test_a_memory_carries_its_papers_its_scope_and_what_its_capture_said(
         "retracted_by": None,
         "retraction_reason": None,
         "superseded_by": None,
+        "tombstoned_at": None,
     }
 
 

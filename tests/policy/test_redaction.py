@@ -8,10 +8,33 @@ from muniment.errors import PackInvalid
 from muniment.model.candidate import Candidate, Scope
 from muniment.pack import Pack, builtin_pack, load_pack
 from muniment.policy.redaction import Redacted, redactor_of
-from tests.policy.test_gates import draft
 
 HEAD = 'pack_meta: {id: acme.support, version: "2.1.0"}\n'
 CARD = "4111 1111 1111 1111"
+
+
+def draft(**fields: Any) -> Candidate:
+    """A preference of a customer."""
+    given: dict[str, Any] = {
+        "candidate_id": "mc_1",
+        "tenant_id": "t",
+        "capture_id": "cap_1",
+        "author": "bot",
+        "source": "agent",
+        "write_class": "preference",
+        "entity": "customer:c1",
+        "predicate": "prefers_channel",
+        "value": "email",
+        "text": "the channel is email",
+        "raw_confidence": 0.7,
+        "confidence": 0.7,
+        "classification": "INTERNAL",
+        "subject": "customer:c1",
+        "trust": 0.6,
+        "extractor": "direct@1",
+        **fields,
+    }
+    return Candidate(**given)
 
 
 def pack_with(*rules: dict[str, Any], attributes: dict[str, Any] | None = None, **sections: Any) -> Pack:

@@ -185,6 +185,13 @@ CIRCUMSTANCES: Options = (
         )
     ),
 )
+# What a correction is told; the rest it takes from what it is written on.
+CORRECTION: Options = tuple(
+    one
+    for one in CIRCUMSTANCES
+    if one.name
+    in ("user", "intent", "qualifier", "origin", "subject", "evidence", "observed_at", "idempotency_key")
+)
 _FIELD_OF = {
     "user": "user_id",
     "session": "session_id",
@@ -301,7 +308,8 @@ class Call:
 
     def circumstances(self) -> dict[str, Any]:
         """What was said of the circumstances of a capture, by the fields' own names."""
-        said = {one.name: self.given[one.name] for one in CIRCUMSTANCES if self.given[one.name] not in (None, [])}
+        said = {one.name: self.given.get(one.name) for one in CIRCUMSTANCES}
+        said = {name: value for name, value in said.items() if value not in (None, [])}
         if "qualifier" in said:
             said["qualifier"] = pairs(said["qualifier"], "qualifiers")
         if "observed_at" in said:

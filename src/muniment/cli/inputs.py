@@ -1,4 +1,4 @@
-"""What commands read: texts, JSON, and files of many captures."""
+"""What commands read: texts, JSON, and files of many lines."""
 
 import os
 import sys
@@ -86,7 +86,7 @@ def size_of(stream: BinaryIO) -> int | None:
         return None
 
 
-def captures_in(stream: BinaryIO) -> Iterator[tuple[int, dict[str, Any] | InvalidInput]]:
+def objects_in(stream: BinaryIO) -> Iterator[tuple[int, dict[str, Any] | InvalidInput]]:
     """The objects of a JSON lines file with their line numbers; a line that holds none is given as its error.
 
     Empty lines count but are passed over.
@@ -105,6 +105,6 @@ def captures_in(stream: BinaryIO) -> Iterator[tuple[int, dict[str, Any] | Invali
             yield number, error
             return
         if not isinstance(found, dict):
-            yield number, InvalidInput("expected a JSON object with the fields of a capture")
+            yield number, InvalidInput("expected a JSON object with the fields of a capture or a proposal")
             return
         yield number, cast("dict[str, Any]", found)

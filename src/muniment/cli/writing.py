@@ -1,32 +1,25 @@
-"""Writing: capture, propose, consolidate."""
+"""Writing: capture, propose, correct, consolidate."""
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
 from muniment.cli import views
-from muniment.cli.asking import CIRCUMSTANCES, WHERE, WHO, Call, verb
-from muniment.cli.inputs import captures_in, json_value, opened, payload_of, size_of, text_of
-from muniment.cli.output import Screen, Steps, failure, note, progress
-from muniment.errors import InvalidInput, MunimentError
-from muniment.model.candidate import Refusal
-from muniment.model.context import Principal
+from muniment.cli.asking import CIRCUMSTANCES, CORRECTION, WHERE, WHO, Call, verb
+from muniment.cli.inputs import json_value, payload_of, text_of
+from muniment.cli.output import Screen, failure, progress
+from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.fields import CaptureKind, WriteClass
+from muniment.model.proposal import Submission
 from muniment.pipeline.capture import Receipt
 from muniment.sync import Fabric
 
 if TYPE_CHECKING:
-    from muniment.fabric.inputs import CaptureFields, ProposeFields
+    from muniment.fabric.inputs import CaptureFields, CorrectFields, ProposeFields
 
 app = typer.Typer()
 _PANEL = "Write"
-_CHUNK = 1000
-_ITEM = re.compile(r"^captures\.(\d+)(?:\.(.*))?$")
 
 Kind = Annotated[
     CaptureKind | None,
@@ -40,6 +33,11 @@ Kind = Annotated[
 Label = Annotated[
     str | None, typer.Option("--classification", "-c", metavar="LABEL", help="A label of the pack, such as INTERNAL.")
 ]
+Entity = Annotated[str | None, typer.Option("--entity", metavar="CEID", help="Whom or what it is about.")]
+Predicate = Annotated[str | None, typer.Option("--predicate", metavar="NAME", help="What is said of it.")]
+Value = Annotated[str | None, typer.Option("--value", metavar="TEXT", help="The value, a text.")]
+ValueJson = Annotated[str | None, typer.Option("--value-json", metavar="JSON", help="The value as JSON.")]
+Confidence = Annotated[float | None, typer.Option("--confidence", help="From 0 to 1.")]
 
 
 @verb(
@@ -58,33 +56,17 @@ def capture(
     payload: Annotated[
         str | None, typer.Option("--payload", metavar="JSON", help="JSON beside the text, or @FILE with it.")
     ] = None,
-    batch: Annotated[
-        Path | None,
-        typer.Option(
-            "--batch",
-            metavar="FILE",
-            help="A file of JSON lines, one capture each; - is stdin. Options fill in what lines lack.",
-        ),
-    ] = None,
     capture_kind: Kind = None,
     classification: Label = None,
 ) -> None:
     """Write down what happened. Once it returns, it is committed.
 
-    A batch is written a thousand lines at a time; each thousand is written whole or not at all.
+    Many at once: muniment import.
     """
     author = call.principal("correction_writer", of_agents="agent")
-    fields = call.circumstances()
-    if capture_kind is not None:
-        fields["kind"] = capture_kind
+    fields = call.circumstances() | {"kind": capture_kind or "statement"}
     if classification is not None:
         fields["classification"] = classification
-    if batch is not None:
-        if text is not None or file is not None or payload is not None:
-            raise InvalidInput("takes its texts and payloads from the file alone", field="batch")
-        _capture_batch(call, author, batch, fields)
-        return
-    fields = {"kind": "statement"} | fields
     if (words := text_of(text, file)) is not None:
         fields["text"] = words
     if (data := payload_of(payload)) is not None:
@@ -99,91 +81,6 @@ def _captured(receipt: Receipt) -> None:
     Screen().line((receipt.capture_id, "bold cyan"), f"  number {receipt.seq}{before}")
 
 
-@dataclass
-class _Batch:
-    """How far a batch is."""
-
-    capture_ids: list[str] = field(default_factory=list[str])
-    repeated: int = 0
-    last_line: int = 0
-    done: bool = False
-
-    def as_dict(self) -> dict[str, object]:
-        return {"committed": len(self.capture_ids), "repeated": self.repeated, "capture_ids": self.capture_ids}
-
-    def words(self) -> str:
-        again = f", {self.repeated} of them captured before" if self.repeated else ""
-        return f"{len(self.capture_ids)} captures committed{again}"
-
-
-class _LineAtFault(Exception):
-    def __init__(self, place: str, error: MunimentError) -> None:
-        super().__init__(place)
-        self.place = place
-        self.error = error
-
-
-def _capture_batch(call: Call, author: Principal, path: Path, defaults: Mapping[str, Any]) -> None:
-    batch = _Batch()
-    stream = opened(path, "batch")
-    try:
-        with stream, call.open() as fabric, progress("capturing", size_of(stream), as_json=call.as_json) as steps:
-            _capture_lines(fabric, author, stream, defaults, batch, steps)
-        batch.done = True
-    except _LineAtFault as fault:
-        told = {"place": fault.place, **fault.error.as_dict(), "committed": len(batch.capture_ids)}
-        failure(told, as_json=call.as_json)
-        raise typer.Exit(1) from None
-    finally:
-        # However it ended: what was committed stays committed, and its owner must know where to go on.
-        if not batch.done and not call.as_json:
-            until = f", up to line {batch.last_line}" if batch.last_line else ""
-            note(f"{batch.words()}{until}")
-    call.show(batch.as_dict(), lambda: Screen().line(batch.words()))
-
-
-def _capture_lines(
-    fabric: Fabric,
-    author: Principal,
-    stream: BinaryIO,
-    defaults: Mapping[str, Any],
-    batch: _Batch,
-    steps: Steps,
-) -> None:
-    lines = captures_in(stream)
-    read = 0
-    while chunk := _chunk(lines):
-        receipts = _written(fabric, author, chunk, defaults)
-        batch.capture_ids.extend(receipt.capture_id for receipt in receipts)
-        batch.repeated += sum(receipt.repeated for receipt in receipts)
-        batch.last_line = chunk[-1][0]
-        read = stream.tell() if stream.seekable() else read
-        steps.at(f"{len(batch.capture_ids)} captures", read)
-
-
-def _chunk(lines: Iterator[tuple[int, dict[str, Any] | InvalidInput]]) -> list[tuple[int, dict[str, Any]]]:
-    chunk: list[tuple[int, dict[str, Any]]] = []
-    for number, found in islice(lines, _CHUNK):
-        if isinstance(found, InvalidInput):
-            raise _LineAtFault(f"line {number}", found)
-        chunk.append((number, found))
-    return chunk
-
-
-def _written(
-    fabric: Fabric, author: Principal, chunk: list[tuple[int, dict[str, Any]]], defaults: Mapping[str, Any]
-) -> list[Receipt]:
-    try:
-        return fabric.capture_many(author, [{**defaults, **item} for _, item in chunk])
-    except MunimentError as error:
-        if (found := _ITEM.match(error.field or "")) is not None:
-            error.field = found[2]
-            raise _LineAtFault(f"line {chunk[int(found[1])][0]}", error) from None
-        first, last = chunk[0][0], chunk[-1][0]
-        place = f"line {first}" if first == last else f"lines {first} to {last}"
-        raise _LineAtFault(place, error) from None
-
-
 @verb(
     app,
     "propose",
@@ -195,12 +92,12 @@ def _written(
 def propose(
     call: Call,
     write_class: Annotated[WriteClass, typer.Option("--class", help="What kind of fact it is.")],
-    entity: Annotated[str | None, typer.Option("--entity", metavar="CEID", help="Whom or what it is about.")] = None,
-    predicate: Annotated[str | None, typer.Option("--predicate", metavar="NAME", help="What is said of it.")] = None,
-    value: Annotated[str | None, typer.Option("--value", metavar="TEXT", help="The value, a text.")] = None,
-    value_json: Annotated[str | None, typer.Option("--value-json", metavar="JSON", help="The value as JSON.")] = None,
+    entity: Entity = None,
+    predicate: Predicate = None,
+    value: Value = None,
+    value_json: ValueJson = None,
     text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="The fact in words.")] = None,
-    confidence: Annotated[float | None, typer.Option("--confidence", help="From 0 to 1.")] = None,
+    confidence: Confidence = None,
     capture_kind: Kind = None,
     classification: Label = None,
 ) -> None:
@@ -221,6 +118,59 @@ def propose(
     author = call.principal("correction_writer", of_agents="agent")
     with call.open() as fabric:
         outcome = fabric.propose(author, **cast("ProposeFields", {"write_class": write_class, **fields}))
+    _submitted(call, outcome)
+
+
+@verb(
+    app,
+    "correct",
+    panel=_PANEL,
+    options=(*CORRECTION, *WHO, *WHERE),
+    example="muniment correct pm_01a1de60ebfc2d3c4b5a69788796 --value phone --evidence call:2026_05_09",
+)
+def correct(
+    call: Call,
+    memory_id: Annotated[
+        str | None, typer.Argument(metavar="MEMORY", help="The memory that is wrong, pm_...; or say the key.")
+    ] = None,
+    entity: Entity = None,
+    predicate: Predicate = None,
+    value: Value = None,
+    value_json: ValueJson = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="What is right, in words; for a plain text, all of it.")
+    ] = None,
+    confidence: Confidence = None,
+    classification: Annotated[
+        str | None,
+        typer.Option("--classification", "-c", metavar="LABEL", help="The memory's own when not said; a key needs one."),
+    ] = None,
+) -> None:
+    """Write a correction on a memory, or on a key: what is right instead.
+
+    It takes over the memory's key, subject, user, intent, qualifiers and label. Another person approves it; from then
+    on it stands in the memory's place. Ends with 3 if a gate refuses it; the capture stays.
+    """
+    said: dict[str, Any] = {
+        "value": json_value(value, value_json),
+        "text": text,
+        "confidence": confidence,
+        "classification": classification,
+    }
+    fields = call.circumstances() | {name: given for name, given in said.items() if given is not None}
+    author = call.principal("correction_writer")
+    with call.open() as fabric:
+        outcome = fabric.correct(
+            author,
+            memory_id=memory_id,
+            entity=entity,
+            predicate=predicate,
+            **cast("CorrectFields", fields),
+        )
+    _submitted(call, outcome)
+
+
+def _submitted(call: Call, outcome: Submission | Refusal) -> None:
     if isinstance(outcome, Refusal):
         call.refuse({"refusal": outcome}, lambda: views.refusal(Screen(), outcome))
     words = f"proposed {outcome.proposal_id}: a {outcome.write_class}, {outcome.status}"
@@ -230,12 +180,23 @@ def propose(
 @verb(app, "consolidate", panel=_PANEL, options=WHERE, example="muniment consolidate --tenant tenant_acme_prod")
 def consolidate(call: Call) -> None:
     """Turn the captures that wait into proposals or refusals."""
-    with call.open() as fabric, progress("consolidating", as_json=call.as_json) as steps:
-        result = fabric.consolidate(
+    with call.open() as fabric:
+        result = consolidated(call, fabric)
+    call.show(result, lambda: views.consolidation(Screen(), result))
+    tell_parked(call, result)
+
+
+def consolidated(call: Call, fabric: Fabric) -> Consolidation:
+    """Consolidate, and show how far it is."""
+    with progress("consolidating", as_json=call.as_json) as steps:
+        return fabric.consolidate(
             call.tenant,
             on_progress=lambda so_far: steps.at(f"{so_far.captures} captures, {len(so_far.proposals)} proposals"),
         )
-    call.show(result, lambda: views.consolidation(Screen(), result))
+
+
+def tell_parked(call: Call, result: Consolidation) -> None:
+    """End with an error if captures could not be read."""
     if result.failed:
         told = {"code": "seal_broken", "message": f"{len(result.failed)} captures could not be read and were parked"}
         failure(told, as_json=call.as_json)

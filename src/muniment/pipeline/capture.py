@@ -14,6 +14,7 @@ from muniment.model.capture import CaptureInput, holder_of
 from muniment.model.context import Principal
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
+from muniment.policy.redaction import redactor_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Tick, Transaction
 
@@ -74,12 +75,20 @@ class Prepared:
                     )
                 if item.observed_at is not None and item.observed_at > latest:
                     raise InvalidInput("lies more than 5 minutes in the future", field="observed_at")
+                if item.qualifiers:
+                    self._in_the_open(item.qualifiers)
                 self.contents.append(item.content())
             except InvalidInput as error:
                 error.field = self.named(len(self.contents), error.field)
                 raise
         self.items.extend(items)
         self.holders.extend([holder_of(item.subject, item.user_id) for item in items])
+
+    def _in_the_open(self, qualifiers: dict[str, str]) -> None:
+        """Qualifiers are filters and stand in the open, out of an erasure's reach: personal data has no place there."""
+        label = redactor_of(self.pack).json(qualifiers).label
+        if label is not None and self.pack.is_sensitive(label):
+            raise InvalidInput("holds personal data; say it in the text or the payload", field="qualifiers")
 
 
 async def write(

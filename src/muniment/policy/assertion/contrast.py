@@ -56,7 +56,7 @@ def _blocked(one: Reading, other: Reading, found: Alignment) -> str | None:
         return "other_content"
     if (one.tense ^ other.tense) & _OPEN_TENSES:
         return "tense"
-    if one.pronouns and other.pronouns and not one.pronouns & other.pronouns:
+    if one.pronouns and other.pronouns and not set(one.pronouns) & set(other.pronouns):
         return "other_content"
     if any(_was_and_is(*pair) for pair in found.pairs):
         return "tense"

@@ -1,6 +1,5 @@
 """When two readings say the same: nothing left over, nothing exchanged, the same order, tense and polarity."""
 
-from collections import Counter
 from itertools import groupby
 
 from muniment.policy.assertion.alignment import Alignment
@@ -85,13 +84,18 @@ def _prepositions_alike(one: Element, other: Element, *, asked: bool) -> bool:
 
 def _order_alike(one: Reading, other: Reading) -> bool:
     ours, theirs = _chunks(one), _chunks(other)
-    if [key for chunk in ours for key in chunk] == [key for chunk in theirs for key in chunk]:
+    if [key for chunk in ours for key in chunk[1:]] == [key for chunk in theirs for key in chunk[1:]]:
         return True
-    return Counter(ours) == Counter(theirs)
+    return _moved(ours, theirs) or _moved(theirs, ours)
+
+
+def _moved(ours: list[tuple[str, ...]], theirs: list[tuple[str, ...]]) -> bool:
+    """Whether they differ only in a phrase with a preposition that opens one and ends the other."""
+    return bool(ours) and ours[0][0] != "" and [*ours[1:], ours[0]] == theirs
 
 
 def _chunks(reading: Reading) -> list[tuple[str, ...]]:
     light = LIGHT_IN_QUESTIONS if reading.question else frozenset[str]()
     kept = [element for element in reading.elements if element.stem not in light]
-    runs = (run for _, run in groupby(kept, key=lambda element: element.chunk))
-    return [tuple(element.key for element in run) for run in runs]
+    runs = (list(run) for _, run in groupby(kept, key=lambda element: element.chunk))
+    return [(run[0].preposition, *(element.key for element in run)) for run in runs]

@@ -17,6 +17,7 @@ _BOUNDS = {
     "at_most": "high", "less_than": "high", "under": "high", "below": "high",
 }  # fmt: skip
 _ABOUT = words("about approximately around roughly approx circa nearly almost some")
+_STARTS = frozenset((*CARDINALS, *ORDINALS, *SCALES, *SIGNS, *_BOUNDS, *_ABOUT))
 _DAYS_OF_A_MONTH = 30.44 * 86400
 
 
@@ -53,6 +54,9 @@ class Quantity:
 
 def quantity_at(found: Sequence[Token], place: int) -> tuple[int, Quantity] | None:
     """The quantity that begins here and how many tokens it takes; None where none does."""
+    first = found[place]
+    if first.kind == "word" and first.low not in _STARTS and "-" not in first.low:
+        return None
     start, bound, loose = place, "", False
     while place < len(found) and place - start < 2 and found[place].low in _BOUNDS.keys() | _ABOUT:
         bound, loose = _BOUNDS.get(found[place].low, bound), loose or found[place].low in _ABOUT
@@ -65,7 +69,7 @@ def quantity_at(found: Sequence[Token], place: int) -> tuple[int, Quantity] | No
     place += bool(sign) + length
     high = value
     second = _second(found, place)
-    if second is not None:
+    if second is not None and second[1] >= value:
         place, high, unit = second
     dimension, factor, used = _unit(found, place, unit, sign)
     place += used

@@ -31,6 +31,7 @@ _COMPARING = frozenset(
     stem(word)
     for word in ["look", "feel", "sound", "seem", "taste", "smell", "act", "just", "more", "something", "much"]
 )
+_DO = frozenset(("do", "does", "did"))
 _HAVE = frozenset(("have", "has", "had", "having"))
 _GENERIC = frozenset(("i", "you", "we"))
 
@@ -61,7 +62,7 @@ class Reading:
     """A text as the judge sees it."""
 
     elements: list[Element] = field(default_factory=list[Element])
-    pronouns: set[str] = field(default_factory=set[str])
+    pronouns: list[str] = field(default_factory=list[str])
     tense: set[str] = field(default_factory=set[str])
     question: bool = False
     negations: int = 0
@@ -77,12 +78,12 @@ class Reading:
 def read(text: str) -> Reading:
     """The reading of a text."""
     found = tokens(text)
-    reader = _Reader(found, _shows_names(found))
+    reader = _Reader(found, names=_shows_names(found), asked=text.rstrip().endswith("?"))
     reader.run()
     reading = reader.reading
-    reading.question = text.rstrip().endswith("?")
+    reading.question = reader.asked
     if reading.question:
-        reading.pronouns -= _GENERIC
+        reading.pronouns = [said for said in reading.pronouns if said.split()[-1] not in _GENERIC]
     return reading
 
 
@@ -94,8 +95,9 @@ def _shows_names(found: list[Token]) -> bool:
 
 
 class _Reader:
-    def __init__(self, found: list[Token], names: bool) -> None:
+    def __init__(self, found: list[Token], *, names: bool, asked: bool) -> None:
         self.found = found
+        self.asked = asked
         self.names = names
         self.reading = Reading()
         self.negating = False
@@ -158,14 +160,18 @@ class _Reader:
         following = self.found[place + 1].low if place + 1 < len(self.found) else ""
         self._note_tense(low, following)
         if self._negates(low, following):
-            if following not in NOT_NEGATED_BY and not (low == "no" and following in (",", "")):
+            if following in NOT_NEGATED_BY:
+                # `not only`, `not more`: neither the statement nor its negation.
+                self._add("word", "not_quite", "maybe")
+            elif not (low == "no" and following in (",", "")):
                 self.negating = not self.negating
                 self.reading.negations += 1
             if low == "without":
                 self.preposition, self.chunk = "with", self.chunk + 1
             return 1
         if low in PRONOUNS:
-            self.reading.pronouns.add(PRONOUNS[low])
+            self.reading.pronouns.append(f"{self.preposition} {PRONOUNS[low]}".strip())
+            self.preposition = ""
             return 1
         if low in HEDGES:
             self.reading.hedged.add(low)
@@ -193,6 +199,8 @@ class _Reader:
         if low in _HAVE and self.reading.elements:
             # An auxiliary goes with a participle; on its own it says that somebody has something.
             return is_past(following) or following in ("been", "not", "never", "already", "just")
+        if low in _DO and not self.asked:
+            return following in ("not", "never") or following in PRONOUNS
         return low in DROPPED
 
     def _be(self) -> None:

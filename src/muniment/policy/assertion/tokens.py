@@ -97,10 +97,15 @@ def _joined(found: list[Token]) -> list[Token]:
 
 
 def _phrase_at(found: list[Token], place: int) -> tuple[int, str] | None:
-    for words, instead in PHRASES.get(found[place].low, ()):
-        here = found[place : place + len(words)]
-        if len(here) == len(words) and all(
-            token.low in (word, word + "s") for token, word in zip(here, words, strict=True)
+    options = PHRASES.get(found[place].low)
+    if options is None:
+        return None
+    following = found[place + 1].low if place + 1 < len(found) else ""
+    for words, instead in options:
+        if len(words) == 1 or (
+            following in (words[1], words[1] + "s")
+            and len(words) <= len(found) - place
+            and all(found[place + at].low in (words[at], words[at] + "s") for at in range(2, len(words)))
         ):
             return len(words), instead
     return None

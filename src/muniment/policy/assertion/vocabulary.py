@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from muniment.policy.assertion.lexicon import antonyms, classes, function_words, numbers, phrases, synonyms, words
+from muniment.policy.assertion.lexicon import antonyms, classes, function_words, phrases, synonyms, words
 from muniment.policy.assertion.lexicon.people import PEOPLE
 from muniment.policy.assertion.stemming import stem
 
@@ -70,6 +70,9 @@ IDENTIFIED = frozenset(_stems(function_words.IDENTIFIED))
 LIGHT_IN_QUESTIONS = frozenset(_stems(function_words.LIGHT_IN_QUESTIONS))
 
 
+_KNOWN = frozenset((*OPPOSITES, *CLASSES, *ABOVE, *_PEOPLE, *(word for pair in _COMPATIBLE for word in pair)))
+
+
 def _phrases() -> dict[str, list[tuple[tuple[str, ...], str]]]:
     found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     joined = {word.replace("_", " "): word for word in _multiword()}
@@ -99,6 +102,8 @@ def kinship(one: str, other: str) -> Kinship | None:
     """How two stems stand to one another; None where nothing is known."""
     if one == other or key(one) == key(other):
         return "synonym"
+    if one not in _KNOWN and other not in _KNOWN:
+        return "antonym" if _prefixed(one, other) or _prefixed(other, one) else None
     people = _of_people(one, other)
     if people is not None:
         return people
@@ -130,7 +135,4 @@ def _wider(one: str, other: str) -> bool:
 
 
 def _prefixed(one: str, other: str) -> bool:
-    return len(other) > 3 and other not in _NO_OPPOSITES and any(one == prefix + other for prefix in _PREFIXES)
-
-
-UNIT_WORDS = frozenset(numbers.UNITS)
+    return len(other) > 3 and one.endswith(other) and one[: -len(other)] in _PREFIXES and other not in _NO_OPPOSITES

@@ -32,7 +32,8 @@ _DATE = re.compile(
     r"(?![0-9A-Za-z])(?![-./][0-9])"
 )
 _SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-ZÀ-Ý])|\n\s*\n|;")
-_AHEAD, _BEHIND = 48, 32
+_AHEAD, _BEHIND, _LONGEST = 48, 32, 28
+_HAS_YEAR = re.compile(rf"{_YEAR}|'[0-9]{{2}}$")
 _DIGIT = re.compile(r"[0-9]")
 
 
@@ -41,24 +42,34 @@ def find_births(text: str) -> Iterator[Span]:
     if not _DIGIT.search(text):
         return
     for word in _BIRTH.finditer(lowered(text)):
-        if is_letter_before(text, word.start()):
+        # Nobody tells a date of birth by `Saudi-born`.
+        if is_letter_before(text, word.start()) or text[max(0, word.start() - 1) : word.start()] == "-":
             continue
-        ahead = after(text, word.end(), _AHEAD + 24)
+        ahead = after(text, word.end(), _AHEAD + _LONGEST)
         found = next(_dates(ahead), None)
-        if found and found[0] <= _AHEAD and not _SENTENCE_END.search(ahead[: found[0]]):
-            yield word.end() + found[0], word.end() + found[1]
+        if found and found.start() <= _reach(found, _AHEAD) and not _SENTENCE_END.search(ahead[: found.start()]):
+            yield word.end() + found.start(), word.end() + found.end()
             continue
-        behind = before(text, word.start(), _BEHIND + 24)
+        behind = before(text, word.start(), _BEHIND + _LONGEST)
         start = word.start() - len(behind)
-        *_, last = [(0, 0), *_dates(behind)]
-        if last[1] and last[1] >= len(behind) - _BEHIND and not _SENTENCE_END.search(behind[last[1] :]):
-            yield start + last[0], start + last[1]
+        *_, last = [None, *_dates(behind)]
+        if (
+            last
+            and last.end() >= len(behind) - _reach(last, _BEHIND)
+            and not _SENTENCE_END.search(behind[last.end() :])
+        ):
+            yield start + last.start(), start + last.end()
 
 
-def _dates(text: str) -> Iterator[Span]:
+def _reach(found: re.Match[str], usual: int) -> int:
+    """How far the word may be: nearer where the date has no year, as most such dates are of something else."""
+    return usual if found["y1"] or found["y2"] or found["y3"] or _HAS_YEAR.search(found.group()) else usual // 2
+
+
+def _dates(text: str) -> Iterator[re.Match[str]]:
     if not _DIGIT.search(text):
         return iter(())
-    return (found.span() for found in _DATE.finditer(text) if _is_real(found))
+    return (found for found in _DATE.finditer(text) if _is_real(found))
 
 
 def _is_real(found: re.Match[str]) -> bool:

@@ -13,176 +13,35 @@ class Said(Enum):
     OF_A_TELEPHONE = 3
 
 
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
 _WORD = re.compile(r"[^\W\d_]+")
 _LABEL = re.compile(r"(?:desk|office|home|work|main|direct|switchboard)(?: (?:line|number))? ?[:.]\s*\(?$")
 
-_TELEPHONE = frozenset(
-    [
-        "telephone",
-        "telephones",
-        "phone",
-        "phones",
-        "tel",
-        "mobile",
-        "mobiles",
-        "cell",
-        "cells",
-        "cellphone",
-        "cellphones",
-        "cellular",
-        "fax",
-        "sms",
-        "gsm",
-        "whatsapp",
-        "landline",
-        "hotline",
-        "pager",
-        "voicemail",
-        "msisdn",
-        "handy",
-        "handynummer",
-        "mobil",
-        "mobilnummer",
-        "rufnummer",
-        "durchwahl",
-        "telefon",
-        "telefonnummer",
-        "téléphone",
-        "telephonique",
-        "tél",
-        "portable",
-        "teléfono",
-        "telefono",
-        "móvil",
-        "movil",
-        "celular",
-        "cellulare",
-        "telefone",
-        "telemóvel",
-        "telemovel",
-        "telefonszám",
-        "telefoon",
-        "telefoonnummer",
-        "numéro",
-        "handset",
-    ]
+_TELEPHONE = _words(
+    """
+    telephone telephones phone phones tel mobile mobiles cell cells cellphone cellphones cellular fax sms gsm
+    whatsapp landline hotline pager voicemail msisdn handy handynummer mobil mobilnummer rufnummer durchwahl telefon
+    telefonnummer téléphone telephonique tél portable teléfono telefono móvil movil celular cellulare telefone
+    telemóvel telemovel telefonszám telefoon telefoonnummer numéro handset
+    """
 )
-_CALLING = frozenset(
-    [
-        "call",
-        "calls",
-        "called",
-        "calling",
-        "ring",
-        "rings",
-        "dial",
-        "dials",
-        "dialled",
-        "reach",
-        "reached",
-        "text",
-        "texts",
-        "texted",
-        "texting",
-        "message",
-        "messages",
-        "messaging",
-        "contact",
-        "anrufen",
-        "ruf",
-        "rufen",
-        "appeler",
-        "appelez",
-        "llamar",
-        "llame",
-        "llamen",
-        "chiamare",
-        "chiami",
-        "ligar",
-        "ligue",
-        "bellen",
-    ]
+_CALLING = _words(
+    """
+    call calls called calling ring rings dial dials dialled reach reached text texts texted texting message messages
+    messaging contact anrufen ruf rufen appeler appelez llamar llame llamen chiamare chiami ligar ligue bellen
+    """
 )
-_ELSE = frozenset(
-    [
-        "order",
-        "orders",
-        "invoice",
-        "invoices",
-        "ticket",
-        "tickets",
-        "case",
-        "cases",
-        "account",
-        "accounts",
-        "ref",
-        "refs",
-        "reference",
-        "references",
-        "id",
-        "ids",
-        "sku",
-        "skus",
-        "tracking",
-        "zip",
-        "postcode",
-        "postcodes",
-        "postal",
-        "iban",
-        "card",
-        "cards",
-        "ssn",
-        "social",
-        "nhs",
-        "tax",
-        "vat",
-        "isbn",
-        "issn",
-        "ean",
-        "serial",
-        "model",
-        "version",
-        "part",
-        "parcel",
-        "booking",
-        "reservation",
-        "policy",
-        "claim",
-        "contract",
-        "customer",
-        "member",
-        "passport",
-        "licence",
-        "license",
-        "address",
-        "street",
-        "adresse",
-        "price",
-        "cost",
-        "amount",
-        "total",
-        "between",
-        "page",
-        "pages",
-        "bestellung",
-        "bestellnummer",
-        "rechnung",
-        "commande",
-        "facture",
-        "pedido",
-        "factura",
-        "kundennummer",
-        "plz",
-        "cpf",
-        "bsn",
-        "tfn",
-        "sin",
-        "aadhaar",
-        "pin",
-        "code",
-        "pesel",
-        "steuer",
-    ]
+_ELSE = _words(
+    """
+    order orders invoice invoices ticket tickets case cases account accounts ref refs reference references id ids
+    sku skus tracking zip postcode postcodes postal iban card cards ssn social nhs tax vat isbn issn ean serial
+    model version part parcel booking reservation policy claim contract customer member passport licence license
+    address street adresse price cost amount total between page pages bestellung bestellnummer rechnung commande
+    facture pedido factura kundennummer plz cpf bsn tfn sin aadhaar pin code pesel steuer
+    """
 )
 _WHOM = frozenset(("me", "us", "him", "her", "them", "you"))
 _WHERE = frozenset(("to", "on", "at"))

@@ -26,23 +26,29 @@ _ISSUERS: tuple[tuple[str, str, frozenset[int]], ...] = (
     ("2221", "2720", frozenset({16})),
     ("34", "34", frozenset({15})),  # American Express
     ("37", "37", frozenset({15})),
-    ("300", "305", frozenset({14, 16, 19})),  # Diners Club
-    ("3095", "3095", frozenset({14, 16, 19})),
-    ("36", "36", frozenset({14, 16, 19})),
-    ("38", "39", frozenset({14, 16, 19})),
+    ("300", "305", frozenset({14})),  # Diners Club
+    ("3095", "3095", frozenset({14})),
+    ("36", "36", frozenset({14})),
+    ("38", "39", frozenset({14})),
     ("3528", "3589", frozenset(range(16, 20))),  # JCB
     ("1800", "1800", frozenset({15})),
     ("2131", "2131", frozenset({15})),
     ("6011", "6011", frozenset(range(16, 20))),  # Discover
     ("644", "659", frozenset(range(16, 20))),
-    ("60", "60", frozenset({16})),  # RuPay
-    ("81", "82", frozenset({16})),
     ("62", "62", frozenset(range(16, 20))),  # UnionPay
     ("2200", "2205", frozenset(range(16, 20))),  # Mir
-    ("50", "50", frozenset(range(12, 20))),  # Maestro and national schemes beside it
-    ("56", "58", frozenset(range(12, 20))),
-    ("63", "63", frozenset(range(12, 20))),
-    ("67", "67", frozenset(range(12, 20))),
+)
+# Wide ranges, few cards: of these a number must also be written in groups.
+_RARE: tuple[tuple[str, str, frozenset[int]], ...] = (
+    ("50", "50", frozenset(range(14, 20))),  # Maestro and national schemes beside it
+    ("56", "58", frozenset(range(14, 20))),
+    ("63", "63", frozenset(range(14, 20))),
+    ("67", "67", frozenset(range(14, 20))),
+    ("60", "60", frozenset({16})),  # RuPay
+    ("81", "82", frozenset({16})),
+    ("30", "30", frozenset({16, 19})),  # Diners Club
+    ("36", "36", frozenset({16, 19})),
+    ("38", "39", frozenset({16, 19})),
     ("9792", "9792", frozenset({16})),  # Troy
 )
 
@@ -99,14 +105,19 @@ def _longest_card(text: str, groups: list[Span], first: int) -> int | None:
         lasts = [first] if length > _TOO_COMMON else []
     for last in lasts:
         digits = "".join(text[start:end] for start, end in groups[first : last + 1])
-        if _is_issued(digits) and _is_grouped_like_a_card(groups, first, last) and _passes(digits):
+        if (
+            _is_issued(digits, grouped=last > first)
+            and _is_grouped_like_a_card(groups, first, last)
+            and _passes(digits)
+        ):
             return None if _is_part_of_a_decimal(text, groups, first, last) else last
     return None
 
 
-def _is_issued(digits: str) -> bool:
+def _is_issued(digits: str, *, grouped: bool) -> bool:
+    issuers = _ISSUERS + _RARE if grouped else _ISSUERS
     return _TOO_COMMON < len(digits) <= _LONGEST and any(
-        len(digits) in lengths and low <= digits[: len(low)] <= high for low, high, lengths in _ISSUERS
+        len(digits) in lengths and low <= digits[: len(low)] <= high for low, high, lengths in issuers
     )
 
 

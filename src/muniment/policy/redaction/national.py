@@ -78,6 +78,12 @@ def _starts_with_a_day(digits: str, order: str) -> bool:
     return any(_is_day(century + year, month, day) for century in (1900, 2000))
 
 
+def _is_french(number: str) -> bool:
+    month = int(_compact(number)[3:5])
+    # Unknown months have numbers of their own.
+    return bool(nir.is_valid(number)) and (1 <= month <= 12 or 20 <= month <= 42 or month >= 50)
+
+
 # The modules of python-stdnum for these ask what day it is; a rule must not.
 
 
@@ -156,7 +162,7 @@ _ELEVEN = r"[0-9]{11}"
 _PROVEN: tuple[_Kind, ...] = (
     _kind(r"[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{3} [0-9]{2} [0-9]{4}", _is_american),
     _kind(r"9[0-9]{2}-[5-9][0-9]-[0-9]{4}", _by(itin)),
-    _kind(r"[12][ ]?[0-9]{2}[ ]?[0-9]{2}[ ]?[0-9][0-9AB][ ]?[0-9]{3}[ ]?[0-9]{3}[ ]?[0-9]{2}", _by(nir)),
+    _kind(r"[12][ ]?[0-9]{2}[ ]?[0-9]{2}[ ]?[0-9][0-9AB][ ]?[0-9]{3}[ ]?[0-9]{3}[ ]?[0-9]{2}", _is_french),
     _kind(r"756[. ]?[0-9]{4}[. ]?[0-9]{4}[. ]?[0-9]{2}", _by(ahv)),
     _kind(r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}", _by(cpf)),
     _kind(r"[0-9]{1,2}\.[0-9]{3}\.[0-9]{3}-[0-9Kk]", _by(rut)),
@@ -171,7 +177,8 @@ _PROVEN: tuple[_Kind, ...] = (
 # The same, with letters in them.
 _LETTERED: tuple[_Kind, ...] = (
     _kind(
-        r"[A-CEGHJ-PR-TW-Za-ceghj-pr-tw-z][A-CEGHJ-NPR-TW-Za-ceghj-npr-tw-z](?:[ -]?[0-9]{2}){3}[ -]?[A-Da-d]",
+        r"[A-CEGHJ-PR-TW-Za-ceghj-pr-tw-z][A-CEGHJ-NPR-TW-Za-ceghj-npr-tw-z]"
+        r"(?:([ -]?)[0-9]{2}\1[0-9]{2}\1[0-9]{2}\1|[ -][0-9]{6}[ -]?)[A-Da-d]",
         _is_british,
     ),
     _kind(r"[0-9]{8}[ -]?[A-HJ-NP-TV-Z]", _by(dni)),
@@ -213,6 +220,8 @@ _NAMED: tuple[_Kind, ...] = (
     _kind(r"[A-Z]{3}P[A-Z][0-9]{4}[A-Z]", _by(pan), rf"pan|permanent account|income tax|{_ANY_ID}|{_TAX}"),
     _kind(r"[0-9]{7,8}-?[0-9Kk]", _by(rut), r"rut|run"),
 )
+# One look for all names at once: most texts have none of them.
+_SOME_NAME = re.compile("|".join(sorted({kind.named.pattern for kind in _NAMED if kind.named is not None})))
 _NUMBER_GOES_ON = re.compile(r"[0-9A-Za-z]$|[0-9][.,-]$")
 _MANY_DIGITS = re.compile(r"[0-9](?:[^0-9\n]{0,2}[0-9]){5}|[0-9]{2}[A-Za-z][0-9]{2}[A-Za-z][0-9]{3}")
 
@@ -224,7 +233,7 @@ def find_national_ids(text: str) -> Iterator[Span]:
     for kind in (*_PROVEN, *_LETTERED):
         yield from (found.span() for found in kind.form.finditer(text) if _holds(text, kind, found))
     small = lowered(text)
-    for kind in _NAMED:
+    for kind in _NAMED if _SOME_NAME.search(small) else ():
         # The name is sought first: without it the numbers need not be looked at.
         ends = _ends_of_names(small, kind)
         for found in kind.form.finditer(text) if ends else ():

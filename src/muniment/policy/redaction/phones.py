@@ -15,7 +15,7 @@ _RUN = re.compile(
     r"(?<![0-9A-Za-z_@])(?<![0-9][.,:])(?<![0-9A-Za-z]-)[+(]{0,2}[0-9]{1,15}(?:[ ./()-]{1,3}[0-9]{1,14}){0,40}"
 )
 _PARTS = re.compile(r"[0-9+(]+(?:[./()-]{1,2}[0-9]+)*")
-_ABROAD = re.compile(r"\+ ?|(?<![0-9])(?:00|011)(?=[ (-]{0,2}[1-9])[ (-]{0,2}")
+_ABROAD = re.compile(r"\+ ?|(?<![^ /(])(?:00|011)(?=[ (-]{0,2}[1-9])[ (-]{0,2}")
 _NORTH_AMERICAN = re.compile(
     r"(?<![0-9])(?:1[ .-])?(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}([ .-]))[2-9][0-9]{2}(?:\1|[ .-])[0-9]{4}(?![0-9])"
 )
@@ -35,6 +35,8 @@ _UNIT_AFTER = re.compile(
     r"(?i) ?(?:[%€$£¥]|(?:usd|eur|gbp|chf|sek|dollars?|euros?|pounds?|kg|km|cm|mm|ml|kb|mb|gb|tb|ms|bytes|people|users"
     r"|units|items|pieces|rows|records|times|miles)\b)"
 )
+# Dashes alone are also how articles are numbered; telephone numbers so written end in a longer group.
+_DASHED = re.compile(r"0[0-9]{1,4}-(?:[0-9]{1,4}-[0-9]{4}|[0-9]{6,8})")
 _LABEL_AFTER = re.compile(r"(?i)[ \t]{1,2}\(?(?:office|fax|mobile|cell|home|work|desk|phone|tel)\b")
 _NEAR = 49
 _SHORTEST, _LONGEST = 7, 15
@@ -116,8 +118,11 @@ def _is_national(text: str, start: int, end: int, said: Said) -> bool:
     if said is Said.OF_A_TELEPHONE:
         return grouped or not _COMPACT_DATE.fullmatch(digits)
     if said is Said.PERHAPS:
-        return grouped or (plans.is_national(digits) and not _COMPACT_DATE.fullmatch(digits))
+        # In one piece, a call may have a number as an order has; it must be one that can be dialled.
+        return grouped or plans.is_north_american(digits) or (digits[0] == "0" and plans.is_national(digits))
     dialled = digits[0] == "0" or re.match(r"\([0-9]{2,5}\)", run) is not None
+    if "-" in run and not re.search(r"[ ./()]", run) and not _DASHED.fullmatch(run):
+        return False
     return grouped and dialled and len(digits) >= 9 and plans.is_national(digits)
 
 

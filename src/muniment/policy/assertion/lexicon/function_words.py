@@ -6,10 +6,10 @@ from muniment.policy.assertion.lexicon import words
 DROPPED = words("""
     however moreover furthermore meanwhile therefore thus hence additionally certainly clearly obviously used_to
     a an the this that these those some any such own there here it its itself be am is are was were been being
-    do does did doing have has had having of and to 's so then than as also too just very really quite rather
+    do does did have has had having of and to 's so then than as also too just very really quite rather
     actually simply basically indeed please even still already yet now currently presently today's which who
-    whom whose where while whilst that's himself herself themselves myself yourself ourselves together one's
-    certain particular respective given several various 'd 'm 're 've 'll well both etc
+    whom whose where while whilst that's himself herself themselves myself yourself ourselves one's
+    certain particular respective 'd 'm 're 've 'll well etc
 """)
 PREPOSITIONS = words("""
     in on at to from for of by with about into onto upon over through across along around via per during within

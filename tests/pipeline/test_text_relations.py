@@ -1,0 +1,166 @@
+"""Duplicates and contradictions of plain texts: found among all neighbours, at the queue and again at promotion."""
+
+from typing import Any
+
+import pytest
+
+from muniment import Fabric
+from muniment.model.proposal import Proposal
+from muniment.policy.assertion import Judgement
+from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
+from tests.pipeline.stories import proposed
+
+DAYS_30 = "Returns are accepted within 30 days of delivery."
+DAYS_14 = "Returns are accepted within 14 days of delivery."
+
+
+def said(fabric: Fabric, people: People, text: str, user: str | None = "cust_1", **fields: Any) -> Proposal:
+    return proposed(fabric, people.run(user), write_class="statement", text=text, **fields)
+
+
+def believed(fabric: Fabric, people: People, text: str, user: str | None = "cust_1", **fields: Any) -> str:
+    done = fabric.queue.approve(people.reviewer, said(fabric, people, text, user, **fields).proposal_id)
+    assert done.memory_id is not None, done.status
+    return done.memory_id
+
+
+@pytest.mark.rule("REV-7")
+def test_two_facts_that_differ_in_a_number_are_no_duplicates_but_a_contradiction(
+    fabric: Fabric, people: People
+) -> None:
+    first = believed(fabric, people, DAYS_30)
+    other = said(fabric, people, DAYS_14)
+    assert other.status == "pending"
+    check = other.contradiction_check
+    assert (check.verdict, check.existing) == ("contradicts", first)
+    (found,) = fabric.contradictions.list(people.reviewer)
+    assert (found.existing, found.proposal_id, found.incoming, found.reason) == (
+        first,
+        other.proposal_id,
+        None,
+        "quantity",
+    )
+
+
+@pytest.mark.rule("REV-7")
+@pytest.mark.parametrize("again", [DAYS_30, DAYS_30.lower(), "  Returns are accepted   within 30 days of delivery  "])
+def test_the_same_assertion_is_marked_a_duplicate_with_the_id_and_corroborates(
+    fabric: Fabric, people: People, again: str
+) -> None:
+    first = believed(fabric, people, DAYS_30)
+    repeated = said(fabric, people, again.strip())
+    assert (repeated.status, repeated.duplicate_check) == ("duplicate", first)
+    assert repeated.contradiction_check.verdict == "duplicate"
+
+
+@pytest.mark.rule("CTR-2", "CTR-3")
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        (
+            "The customer wants to be called in the morning.",
+            "The customer does not want to be called in the morning.",
+            "polarity",
+        ),
+        ("The contract ends on 5 March 2026.", "The contract ends on 7 March 2026.", "date"),
+        ("The warehouse in Berlin is open on Saturday.", "The warehouse in Berlin is closed on Saturday.", "antonym"),
+    ],
+)
+def test_texts_that_cannot_both_hold_are_found_with_the_reason(
+    fabric: Fabric, people: People, one: str, other: str, reason: str
+) -> None:
+    first = believed(fabric, people, one)
+    check = said(fabric, people, other).contradiction_check
+    assert (check.verdict, check.existing) == ("contradicts", first)
+    assert fabric.contradictions.list(people.reviewer)[0].reason == reason
+
+
+@pytest.mark.rule("CTR-2", "ISO-4")
+def test_texts_of_users_that_no_run_sees_together_are_not_compared(fabric: Fabric, people: People) -> None:
+    believed(fabric, people, DAYS_30, "cust_1")
+    assert said(fabric, people, DAYS_14, "cust_2").contradiction_check.verdict == "no_conflict"
+    assert said(fabric, people, DAYS_30, "cust_2").status == "pending"
+    assert said(fabric, people, DAYS_14, None).contradiction_check.verdict == "contradicts", "for all: cust_1 too"
+
+
+@pytest.mark.rule("CTR-2")
+def test_texts_about_different_subjects_are_not_compared(fabric: Fabric, people: People) -> None:
+    believed(fabric, people, DAYS_30, None, subject="shop:berlin")
+    assert said(fabric, people, DAYS_14, None, subject="shop:paris").contradiction_check.verdict == "no_conflict"
+    assert said(fabric, people, DAYS_14, None, subject="shop:berlin").contradiction_check.verdict == "contradicts"
+
+
+@pytest.mark.rule("CTR-2")
+def test_a_plain_text_meets_a_typed_fact_by_its_words(fabric: Fabric, people: People) -> None:
+    item = proposed(
+        fabric, people.run(), entity="shop:main", predicate="return_days", value=30, text=DAYS_30, subject="shop:main"
+    )
+    typed = fabric.queue.approve(people.reviewer, item.proposal_id).memory_id
+    check = said(fabric, people, DAYS_14, subject="shop:main").contradiction_check
+    assert (check.verdict, check.existing) == ("contradicts", typed)
+
+
+@pytest.mark.rule("REV-9")
+def test_all_neighbours_are_examined_and_not_the_nearest_only(fabric: Fabric, people: People) -> None:
+    """Seventy that are nearer than the one that matters: more than one search brings."""
+    for number in range(70):
+        believed(fabric, people, f"Returns are accepted within 14 days of delivery, order {number:03d}-A.")
+    first = believed(fabric, people, "Returns are not accepted within 14 days of delivery.")
+    check = said(fabric, people, DAYS_14).contradiction_check
+    assert first in (check.existing, *check.others)
+
+
+@pytest.mark.rule("REV-9", "CAP-7")
+def test_a_batch_finds_what_each_of_its_candidates_would_find_alone(fabric: Fabric, people: People) -> None:
+    first = believed(fabric, people, DAYS_30)
+    other = believed(fabric, people, "The office in Berlin closes at six.", "cust_2")
+    lines = [DAYS_14, DAYS_30, *(f"Parcel {n} left the depot on day {n}." for n in range(10))]
+    circumstances: dict[str, Any] = {"kind": "statement", "classification": "INTERNAL"}
+    fabric.capture_many(people.service, [{"text": text, "user_id": "cust_1", **circumstances} for text in lines])
+    fabric.capture(people.run("cust_2"), text="The office in Berlin closes at seven.", **circumstances)
+    done = fabric.consolidate(people.tenant_id)
+    items = {item.candidate.text: item for item in fabric.queue.list(people.reviewer, closed=True)}
+    assert len(done.proposals) == 13
+    assert items[DAYS_14].contradiction_check.existing == first
+    assert (items[DAYS_30].status, items[DAYS_30].duplicate_check) in (("promoted", None), ("duplicate", first))
+    assert items["The office in Berlin closes at seven."].contradiction_check.existing == other
+    assert items["Parcel 3 left the depot on day 3."].contradiction_check.verdict == "no_conflict"
+
+
+@pytest.mark.rule("CTR-2")
+def test_another_judge_can_be_plugged_in(server: TestServer, database: str, clock: FakeClock, people: People) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def contrary(a: str, b: str) -> Judgement:
+        asked.append((a, b))
+        return Judgement("contradicts", ("because",))
+
+    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, judge=contrary) as fabric:
+        first = believed(fabric, people, DAYS_30)
+        check = said(fabric, people, "Returns are accepted within 30 days of delivery, too.").contradiction_check
+        assert (check.verdict, check.existing) == ("contradicts", first)
+        assert fabric.contradictions.list(people.reviewer)[0].reason == "because"
+    assert asked
+
+
+@pytest.mark.rule("CTR-6", "REC-4")
+def test_an_open_conflict_of_texts_is_recalled_as_one_set(fabric: Fabric, people: People) -> None:
+    first = believed(fabric, people, DAYS_30)
+    second = believed(fabric, people, DAYS_14)
+    answer = fabric.recall(people.run())
+    assert answer.records == ()
+    (conflict,) = answer.conflicts
+    assert {record.id for record in conflict.records} == {first, second}
+
+
+@pytest.mark.rule("PRO-1")
+def test_a_text_that_became_a_duplicate_or_a_contradiction_while_it_waited_is_found_at_its_approval(
+    fabric: Fabric, people: People
+) -> None:
+    waiting, again, against = (said(fabric, people, text) for text in (DAYS_30, DAYS_30, DAYS_14))
+    first = fabric.queue.approve(people.reviewer, waiting.proposal_id).memory_id
+    assert fabric.queue.approve(people.reviewer, again.proposal_id).duplicate_check == first
+    fabric.queue.approve(people.reviewer, against.proposal_id)
+    (found,) = fabric.contradictions.list(people.reviewer)
+    assert (found.existing, found.proposal_id) == (first, against.proposal_id)
