@@ -22,7 +22,19 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from muniment import __version__
-from muniment.cli import consent, db, demo, evaluate, key, pack, reading, review, writing
+from muniment.cli import (
+    consent,
+    contradictions,
+    db,
+    demo,
+    evaluate,
+    importing,
+    key,
+    pack,
+    reading,
+    review,
+    writing,
+)
 from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, visible
 from muniment.errors import MunimentError
 
@@ -36,10 +48,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for _part in (demo, writing, review, reading, evaluate):
+for _part in (demo, writing, importing, review, contradictions, reading, evaluate):
     app.add_typer(_part.app)
 app.add_typer(
-    consent.app, name="consent", rich_help_panel="Govern", help="The consent ledger: lists it, grants, revokes."
+    consent.app, name="consent", rich_help_panel="Govern", help="The consent ledger: lists it, grants, revokes, sweeps."
 )
 app.add_typer(pack.app, name="pack", rich_help_panel="Govern", help="Packs: the policy everything is decided under.")
 app.add_typer(db.app, name="db", rich_help_panel="Run it", help="The database: its address, its schema, its server.")

@@ -189,8 +189,7 @@ CIRCUMSTANCES: Options = (
 CORRECTION: Options = tuple(
     one
     for one in CIRCUMSTANCES
-    if one.name
-    in ("user", "intent", "qualifier", "origin", "subject", "evidence", "observed_at", "idempotency_key")
+    if one.name in ("user", "intent", "qualifier", "origin", "subject", "evidence", "observed_at", "idempotency_key")
 )
 _FIELD_OF = {
     "user": "user_id",

@@ -1,4 +1,4 @@
-"""The consent ledger: grant, revoke, list."""
+"""The consent ledger: grant, revoke, list, sweep."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -89,3 +89,14 @@ def list_consents(
     call.show(found, lambda: views.consents(Screen(), found))
     if not found:
         call.note("no consents")
+
+
+@verb(app, "sweep", options=WHERE, example="muniment consent sweep --tenant tenant_acme_prod")
+def sweep(call: Call) -> None:
+    """Take away the content of memories whose consent ended. They were hidden from the moment it did.
+
+    A tombstone of each stays: ids, times, a digest. Safe to run again, or at once elsewhere.
+    """
+    with call.open() as fabric:
+        done = fabric.consent.sweep(call.tenant)
+    call.show(done, lambda: views.sweep(Screen(), done))

@@ -152,9 +152,17 @@ def moment(at: datetime) -> str:
 def due(at: datetime) -> str:
     """How long there is until then."""
     minutes = round((at - datetime.now(UTC)).total_seconds() / 60)
-    hours, rest = divmod(abs(minutes), 60)
-    length = f"{hours} h" if hours else f"{rest} min"
-    return f"due in {length}" if minutes >= 0 else f"overdue by {length}"
+    return f"due in {_length(minutes)}" if minutes >= 0 else f"overdue by {_length(-minutes)}"
+
+
+def age(at: datetime) -> str:
+    """How long ago that was."""
+    return f"{_length(max(0, round((datetime.now(UTC) - at).total_seconds() / 60)))} ago"
+
+
+def _length(minutes: int) -> str:
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h" if hours else f"{rest} min"
 
 
 def listed(values: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Reading: recall, get, trail, contradictions, events; and retract."""
+"""Reading: recall, get, trail, events, adoption; and retract."""
 
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -77,19 +77,6 @@ def trail(call: Call, memory_id: MemoryId) -> None:
     call.show(papers, lambda: views.trail(Screen(), papers))
 
 
-@verb(app, "contradictions", panel=_PANEL, options=(*WHO, *WHERE), example="muniment contradictions --all")
-def contradictions(
-    call: Call,
-    closed: Annotated[bool, typer.Option("--all", help="Also those that are settled.")] = False,
-) -> None:
-    """List memories that cannot both hold."""
-    with call.open() as fabric:
-        found = fabric.contradictions.list(call.principal("auditor"), closed=closed)
-    call.show(found, lambda: views.contradictions(Screen(), found))
-    if not found:
-        call.note("no contradictions" if closed else "no open contradictions")
-
-
 @verb(app, "events", panel=_PANEL, options=(*WHO, *WHERE), example="muniment events --after 40 --limit 20")
 def events(
     call: Call,
@@ -104,6 +91,18 @@ def events(
         call.note("no events")
     elif len(found) >= limit:
         call.note(f"there may be more: muniment events --after {found[-1].seq}")
+
+
+@verb(app, "adoption", panel=_PANEL, options=(*WHO, *WHERE), example="muniment adoption --tenant tenant_acme_prod")
+def adoption(call: Call) -> None:
+    """Tell whether corrections change decisions.
+
+    Measured are corrections that a decision got, where one on the same intent and decision key had rested on what was
+    replaced. A decision names its recall with --recall.
+    """
+    with call.open() as fabric:
+        found = fabric.adoption(call.principal("auditor"))
+    call.show(found, lambda: views.adoption(Screen(), found))
 
 
 @verb(

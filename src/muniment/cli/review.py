@@ -1,4 +1,4 @@
-"""The review queue at the keyboard: list, show, approve, edit, reject, override, assign, release."""
+"""The review queue at the keyboard: list, show, approve, edit, reject, lift, override, assign, release."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -7,6 +7,7 @@ import typer
 
 from muniment.cli import views
 from muniment.cli.asking import REFUSED, WHERE, WHO, Call, ListsByDefault, verb
+from muniment.cli.contradictions import open_ones_of
 from muniment.cli.inputs import json_value
 from muniment.cli.output import Screen, failure
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
@@ -55,9 +56,11 @@ def list_queue(
 @verb(queue, "show", options=_OPTIONS, example="muniment queue show mwp_01a1de60ebe944d4dad32871beef")
 def show(call: Call, proposal_id: ProposalId) -> None:
     """Show one proposal with everything it rests on and every verdict."""
+    reviewer = call.principal("reviewer")
     with call.open() as fabric:
-        found = fabric.queue.get(call.principal("reviewer"), proposal_id)
-    call.show(found, lambda: views.proposal(Screen(), found))
+        found = fabric.queue.get(reviewer, proposal_id)
+        against = [] if call.as_json else open_ones_of(fabric, reviewer, found)
+    call.show(found, lambda: views.proposal(Screen(), found, against))
 
 
 @verb(
@@ -107,7 +110,10 @@ def reject(
     reason: Annotated[str, typer.Option("--reason", metavar="WORD", help="Why, in a word or two.")],
     note: Note = None,
 ) -> None:
-    """End proposals without promotion, with a reason."""
+    """End proposals without promotion, with a reason.
+
+    It is remembered: the same fact, in other words too, is refused for as long as the pack says, or until it is lifted.
+    """
     reviewer = call.principal("reviewer")
     with call.open() as fabric:
         done, failed = _each(
@@ -116,6 +122,20 @@ def reject(
     call.show(done, lambda: views.all_decided(Screen(), done))
     if failed:
         raise typer.Exit(1)
+
+
+@verb(
+    app,
+    "lift",
+    panel=_PANEL,
+    options=_OPTIONS,
+    example="muniment lift mwp_01a1de60ebe944d4dad32871beef --note 'the policy changed'",
+)
+def lift(call: Call, proposal_id: ProposalId, note: Note = None) -> None:
+    """Forget a rejection: the same fact can be proposed again."""
+    with call.open() as fabric:
+        outcome = fabric.queue.lift(call.principal("reviewer"), proposal_id, note=note)
+    call.show(outcome, lambda: views.decided(Screen(), outcome))
 
 
 def _each(call: Call, proposal_ids: list[str], act: Callable[[str], Proposal]) -> tuple[list[Proposal], int]:

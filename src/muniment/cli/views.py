@@ -1,12 +1,13 @@
 """How proposals, memories and their papers are drawn for people."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from muniment.cli.output import Facts, Screen, due, listed, moment, shortened
+from muniment.cli.output import Facts, Screen, age, due, listed, moment, shortened
+from muniment.model.adoption import Adoption
 from muniment.model.candidate import Candidate, Consolidation, Refusal, Scope
 from muniment.model.capture import Capture
-from muniment.model.consent import Consent
+from muniment.model.consent import Consent, Sweep
 from muniment.model.contradiction import Contradiction
 from muniment.model.events import Event
 from muniment.model.promoted import PromotedMemory
@@ -33,15 +34,20 @@ def in_queue(screen: Screen, proposals: Iterable[Proposal]) -> None:
             [
                 ("text", shortened(proposal.candidate.text, room)),
                 ("reasons", listed(proposal.human_reasons) if open_ else None),
+                ("masked", _masked(proposal.candidate)),
+                ("contradicts", listed(proposal.contradiction_check.contradicted)),
+                ("duplicate of", proposal.duplicate_check),
+                ("corrects", proposal.candidate.corrects),
                 ("status", proposal.status if proposal.status == "held" else None),
                 ("assigned to", proposal.assignee),
             ]
         )
 
 
-def proposal(screen: Screen, shown: Proposal) -> None:
-    """One proposal with everything a reviewer needs."""
-    candidate, check = shown.candidate, shown.contradiction_check
+def proposal(screen: Screen, shown: Proposal, against: Iterable[Contradiction] = ()) -> None:
+    """One proposal with everything a reviewer needs; `against` are its open contradictions."""
+    candidate = shown.candidate
+    open_ = {one.existing: one for one in against}
     screen.line((shown.proposal_id, "bold cyan"), "  ", (shown.status, _STYLES.get(shown.status, "bold")))
     overridden = f" (derived: {shown.tier_derived})" if shown.tier_derived != shown.tier_target else ""
     screen.facts(
@@ -59,8 +65,18 @@ def proposal(screen: Screen, shown: Proposal) -> None:
             ("edited by", candidate.editor),
             ("evidence", listed(candidate.evidence_refs)),
             ("consent", f"{shown.consent_check} {candidate.consent_id or ''}".strip()),
-            ("contradicts", listed(check.contradicted)),
+            ("masked", _masked(candidate)),
+            *_gates(candidate),
+            ("corrects", candidate.corrects),
+            *(
+                (
+                    "contradicts",
+                    f"{one}{f': {open_[one].reason}, {open_[one].contradiction_id}' if one in open_ else ''}",
+                )
+                for one in shown.contradiction_check.contradicted
+            ),
             ("duplicate of", shown.duplicate_check),
+            ("returned", f"as {shown.reopens}, whose original was withdrawn" if shown.reopens else None),
             ("reasons", listed(shown.human_reasons)),
             ("due", f"{moment(shown.due_at)}, {due(shown.due_at)}" if shown.status in ("pending", "held") else None),
             ("assigned to", shown.assignee),
@@ -100,7 +116,15 @@ def decided(screen: Screen, shown: Proposal) -> None:
 def refusal(screen: Screen, shown: Refusal) -> None:
     """A candidate that a gate refused."""
     screen.line(("refused", "bold red"), f" by the gate {shown.gate}: {shown.reason}")
-    screen.facts([("capture", shown.capture_id), ("at", shown.at)])
+    again = shown.rejection
+    screen.facts(
+        [
+            ("capture", shown.capture_id),
+            ("at", shown.at),
+            ("repeats", f"{again}, which was rejected" if again else None),
+            ("to lift it", f"muniment lift {again}" if again else None),
+        ]
+    )
 
 
 def consolidation(screen: Screen, shown: Consolidation) -> None:
@@ -109,12 +133,24 @@ def consolidation(screen: Screen, shown: Consolidation) -> None:
         f"{_count(shown.captures, 'capture')}: {_count(len(shown.proposals), 'proposal')}, "
         f"{len(shown.refusals)} refused, {len(shown.promoted)} promoted by policy"
     )
-    for one in shown.refusals[:_REFUSALS_SHOWN]:
-        screen.line((f"refused  {one.capture_id}", "red"), f"  {one.gate}: {one.reason}", indent=2)
-    if (more := len(shown.refusals) - _REFUSALS_SHOWN) > 0:
-        screen.line(f"and {more} more; --json names them all", indent=2)
+    _refusals(screen, shown.refusals, {})
     for capture_id in shown.failed:
         screen.line((f"unreadable  {capture_id}", "red"), indent=2)
+
+
+def imported(screen: Screen, words: str, refusals: Sequence[Refusal], lines: Mapping[str, int]) -> None:
+    """What an import brought, with the lines that were refused."""
+    screen.line(words)
+    _refusals(screen, refusals, lines)
+
+
+def _refusals(screen: Screen, refusals: Sequence[Refusal], lines: Mapping[str, int]) -> None:
+    for one in refusals[:_REFUSALS_SHOWN]:
+        place = f"line {lines[one.capture_id]}  " if one.capture_id in lines else ""
+        again = f" as {one.rejection}" if one.rejection else ""
+        screen.line((f"refused  {place}{one.capture_id}", "red"), f"  {one.gate}: {one.reason}{again}", indent=2)
+    if (more := len(refusals) - _REFUSALS_SHOWN) > 0:
+        screen.line(f"and {more} more; --json names them all", indent=2)
 
 
 def recall(screen: Screen, shown: Recall) -> None:
@@ -161,10 +197,17 @@ def _records(screen: Screen, records: Iterable[Record]) -> None:
 
 def memory(screen: Screen, shown: PromotedMemory) -> None:
     """One promoted memory."""
-    expired = shown.expires_at is not None and shown.expires_at <= datetime.now(UTC)
-    state = ("retracted", "red") if shown.retracted_at else ("expired", "yellow") if expired else ("live", "green")
-    screen.line((shown.memory_id, "bold cyan"), "  ", state)
+    screen.line((shown.memory_id, "bold cyan"), "  ", _state(shown))
     screen.facts(_memory_facts(shown))
+
+
+def _state(shown: PromotedMemory) -> tuple[str, str]:
+    if shown.tombstoned_at is not None:
+        return ("tombstoned: its content is gone", "red")
+    if shown.retracted_at is not None:
+        return ("retracted", "red")
+    expired = shown.expires_at is not None and shown.expires_at <= datetime.now(UTC)
+    return ("expired", "yellow") if expired else ("live", "green")
 
 
 def _memory_facts(shown: PromotedMemory) -> Facts:
@@ -186,6 +229,7 @@ def _memory_facts(shown: PromotedMemory) -> Facts:
         ("expires", shown.expires_at),
         ("retracted", f"by {shown.retracted_by} at {moment(gone)}: {shown.retraction_reason}" if gone else None),
         ("superseded by", shown.superseded_by),
+        ("tombstoned", shown.tombstoned_at),
     ]
 
 
@@ -226,6 +270,8 @@ def _candidate(screen: Screen, shown: Candidate) -> None:
             ("text", shown.text),
             *_key(shown),
             ("extractor", shown.extractor),
+            ("masked", _masked(shown)),
+            ("corrects", shown.corrects),
             ("confidence", f"{shown.confidence:.2f} (raw {shown.raw_confidence:.2f}), trust {shown.trust:.2f}"),
             ("edit of", shown.edits),
             ("edited by", shown.editor),
@@ -266,6 +312,7 @@ def consents(screen: Screen, records: Iterable[Consent]) -> None:
                 ("predicates", listed(one.predicates_allowed)),
                 ("valid", f"from {moment(one.valid_from)}{until}" if one.action == "grant" else None),
                 ("revoked", one.revoked_at),
+                ("swept", f"at {moment(one.swept_at)}: the content of its memories is gone" if one.swept_at else None),
                 ("supersedes", one.supersedes),
                 ("evidence", listed(one.evidence_refs)),
                 ("recorded", f"by {one.auditor_id} at {moment(one.captured_at)}"),
@@ -273,22 +320,39 @@ def consents(screen: Screen, records: Iterable[Consent]) -> None:
         )
 
 
-def contradictions(screen: Screen, found: Iterable[Contradiction]) -> None:
-    """Memories that cannot both hold."""
+def contradictions(screen: Screen, found: Iterable[Contradiction], said: Mapping[str, str] | None = None) -> None:
+    """What cannot both hold; `said` has the texts of memories and proposals by their ids."""
+    texts = said or {}
     for one in found:
-        screen.line(
-            (one.contradiction_id, "bold cyan"), "  ", ("open", "bold red") if one.open else ("closed", "green")
-        )
+        state = ("open", "bold red") if one.open else (one.outcome or "a side expired", "green")
+        screen.line((one.contradiction_id, "bold cyan"), "  ", state)
+        settled = one.closed_at and f"at {moment(one.closed_at)}{f' by {one.resolved_by}' if one.resolved_by else ''}"
         screen.facts(
             [
                 ("about", f"{one.entity} {one.predicate}" if one.entity else None),
-                ("existing", one.existing),
-                ("incoming", one.incoming),
                 ("reason", one.reason),
-                ("opened", one.opened_at),
-                ("closed", one.closed_at),
+                ("existing", _side(one.existing, texts.get(one.existing))),
+                ("incoming", _side(one.incoming or f"{one.proposal_id}, proposed", texts.get(one.proposal_id))),
+                ("proposal", one.proposal_id if one.incoming else None),
+                ("opened", f"{moment(one.opened_at)}, {age(one.opened_at)}"),
+                ("settled", settled),
             ]
         )
+
+
+def _side(named: str, said: str | None) -> str:
+    return f"{named}: {shortened(said)}" if said else named
+
+
+def adoption(screen: Screen, shown: Adoption) -> None:
+    """Whether corrections change decisions."""
+    share = f": {shown.share:.0%}" if shown.share is not None else ""
+    screen.line(f"{_count(shown.corrections, 'correction')}, {shown.measured} measured, {shown.adopted} adopted{share}")
+
+
+def sweep(screen: Screen, shown: Sweep) -> None:
+    """What a pass over ended consents took away."""
+    screen.line(f"{_count(shown.consents, 'ended consent')}: the content of {shown.memories} memories is gone")
 
 
 def events(screen: Screen, found: Iterable[Event]) -> None:
@@ -324,7 +388,16 @@ def _scope(scope: Scope) -> str:
         ("intent", scope.intent_id),
         *scope.qualifiers.items(),
     )
-    return listed(f"{name} {value}" for name, value in parts if value is not None)
+    said = [f"{name} {value}" for name, value in parts if value is not None]
+    return listed([*said, *(f"only where a run says {name} {value}" for name, value in scope.required.items())])
+
+
+def _masked(shown: Candidate) -> str:
+    return listed(f"{kind} {count}" for kind, count in shown.redactions.items())
+
+
+def _gates(shown: Candidate) -> Facts:
+    return [("passed", f"{one.gate}: {one.reason}{f' ({one.detail})' if one.detail else ''}") for one in shown.gates]
 
 
 def _verdicts(shown: Proposal) -> Facts:

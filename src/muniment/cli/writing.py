@@ -143,7 +143,9 @@ def correct(
     confidence: Confidence = None,
     classification: Annotated[
         str | None,
-        typer.Option("--classification", "-c", metavar="LABEL", help="The memory's own when not said; a key needs one."),
+        typer.Option(
+            "--classification", "-c", metavar="LABEL", help="The memory's own when not said; a key needs one."
+        ),
     ] = None,
 ) -> None:
     """Write a correction on a memory, or on a key: what is right instead.

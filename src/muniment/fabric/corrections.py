@@ -38,6 +38,8 @@ def item(
     known: Mapping[str, Any], target: Mapping[str, Any], fields: Mapping[str, Any], memory_id: str | None
 ) -> CaptureInput:
     """The correction as it is captured; what the caller says of its circumstances comes before the target's."""
+    if "write_class" in fields:
+        raise InvalidInput("is not a known field", field="write_class")
     given = {"confidence": CONFIDENCE, **target, **fields, "write_class": "correction"}
     if given.get("entity") is None and given.get("value") is not None:
         raise InvalidInput("a plain text is corrected by text, not by a value", field="value")

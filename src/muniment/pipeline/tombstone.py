@@ -29,7 +29,7 @@ async def bury(tx: Transaction, chain: Chain) -> int:
     if not rows:
         return 0
     ids = [row["memory_id"] for row in rows]
-    live = [row["memory_id"] for row in rows if row["live"]]
+    live = [row["memory_id"] for row in await tx.rows("tombstone.lock_live", memory_ids=ids)]
     by = chain.revoked_by or "auto"
     digests = await tx.rows("tombstone.digests", memory_ids=ids)
     tick = await tx.tick()

@@ -4,12 +4,12 @@ from muniment.policy.assertion.alignment import Alignment, Exchange
 from muniment.policy.assertion.judgement import Judgement
 from muniment.policy.assertion.lexicon import words
 from muniment.policy.assertion.reading import Element, Reading
-from muniment.policy.assertion.vocabulary import AUDIENCES, CLASSES, FUNCTIONAL, MULTI_VALUED
+from muniment.policy.assertion.scoping import CONDITIONS, PLACES, limits, narrows
+from muniment.policy.assertion.vocabulary import CLASSES, FUNCTIONAL, MULTI_VALUED, POSSIBLE
 
-_MOST_EXCHANGED = 2
-_PLACES = frozenset(("country", "city", "continent"))
+_MOST_EXCHANGED = 1
 # A subject of these is another thing to speak of, not another thing said of it.
-_NAMED_THINGS = _PLACES | {
+_NAMED_THINGS = PLACES | {
     "tier",
     "currency",
     "cloud",
@@ -22,7 +22,6 @@ _NAMED_THINGS = _PLACES | {
     "genre",
     "subject",
 }
-_CONDITIONS = words("if unless except only until till when whenever")
 _WEAKER = words("""
     may might could would should want hope plan try attempt think believ seem appear probably perhaps maybe
     almost nearly possibly likely whether sometim expect intend claim suppos pretend
@@ -63,7 +62,7 @@ def _blocked(one: Reading, other: Reading, found: Alignment) -> str | None:
     if not found.pairs:
         return "other_content"
     leftovers = {element.stem for element in (*found.left, *found.right)}
-    if leftovers & _CONDITIONS:
+    if leftovers & CONDITIONS:
         return "scope_differs"
     return "other_content" if leftovers & _WEAKER else None
 
@@ -97,50 +96,15 @@ def _negated(
 
 
 def _exchanged(one: Reading, other: Reading, found: Alignment, reasons: tuple[str, ...]) -> Judgement:
-    if any(_limits(exchange, one, other) for exchange in found.exchanges):
+    leftovers = (*found.left, *found.right)
+    if any(limits(exchange, one, other) for exchange in found.exchanges) or any(map(narrows, leftovers)):
         return Judgement("different", ("scope_differs", *reasons))
     sure = (
-        len(found.exchanges) <= _MOST_EXCHANGED
+        len({(exchange.one.key, exchange.other.key) for exchange in found.exchanges}) <= _MOST_EXCHANGED
         and min(len(found.left), len(found.right)) == 0
         and all(_exclusive(exchange, one, other, found) for exchange in found.exchanges)
     )
     return Judgement("contradicts" if sure else "different", reasons)
-
-
-def _limits(exchange: Exchange, one: Reading, other: Reading) -> bool:
-    """Whether it is the scope of the statement that was exchanged: for whom, where, in which year."""
-    return _limit(exchange.one, one) or _limit(exchange.other, other)
-
-
-def _limit(element: Element, reading: Reading) -> bool:
-    if element.leading:
-        return True
-    following = reading.elements[element.place + 1] if element.place + 1 < len(reading.elements) else None
-    if (
-        element.kind == "word"
-        and not reading.progressive
-        and (
-            element.stem in AUDIENCES
-            or (
-                following is not None
-                and following.stem in AUDIENCES
-                and following.chunk == element.chunk
-                and not element.value
-            )
-        )
-    ):
-        return element.preposition == "for" or not element.after_be
-    if element.preposition and _PLACES & CLASSES.get(element.stem, {}).keys():
-        return not _is_whereabouts(element, reading)
-    return False
-
-
-def _is_whereabouts(element: Element, reading: Reading) -> bool:
-    if element.place < reading.copula and not reading.progressive:
-        return False
-    if element.after_be or reading.progressive or any(one.stem in FUNCTIONAL for one in reading.elements):
-        return True
-    return reading.copula < 0 and not reading.hedged and not _many_valued(element, reading.elements)
 
 
 def _exclusive(exchange: Exchange, ours: Reading, theirs: Reading, found: Alignment) -> bool:
@@ -174,7 +138,7 @@ def _of_the_same(exchange: Exchange, found: Alignment) -> bool:
 
 
 def _many_valued(element: Element, elements: list[Element]) -> bool:
-    return any(
+    return any(one.stem in POSSIBLE for one in elements) or any(
         verb.stem in MULTI_VALUED
         and verb.form != "ing"
         and not verb.before_be

@@ -7,11 +7,11 @@ from muniment.policy.assertion.judgement import Judgement
 from muniment.policy.assertion.lexicon import words
 from muniment.policy.assertion.lexicon.function_words import PREPOSITION_KIN
 from muniment.policy.assertion.reading import Element, Reading
-from muniment.policy.assertion.vocabulary import AUDIENCES, LIGHT_IN_QUESTIONS
+from muniment.policy.assertion.scoping import narrows
+from muniment.policy.assertion.vocabulary import LIGHT_IN_QUESTIONS
 
 # Prepositions that can be left out without a change of roles.
 _OPTIONAL = words("in on at of during within about like as")
-_CONDITIONS = words("if unless except only until till when whenever")
 
 
 def identity(one: Reading, other: Reading, found: Alignment) -> Judgement:
@@ -46,11 +46,7 @@ def _of_leftovers(leftovers: list[Element]) -> str:
         return "quantity" if "quantity" in kinds else "date"
     if any(element.name or element.kind == "code" for element in leftovers):
         return "named_value"
-    return "scope_differs" if any(_limits(element) for element in leftovers) else "other_content"
-
-
-def _limits(element: Element) -> bool:
-    return element.stem in _CONDITIONS or element.leading or element.preposition == "for" or element.stem in AUDIENCES
+    return "scope_differs" if any(map(narrows, leftovers)) else "other_content"
 
 
 def _tense_alike(one: Reading, other: Reading) -> bool:

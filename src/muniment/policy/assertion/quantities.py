@@ -36,12 +36,18 @@ class Quantity:
         return f"#{self.low}|{self.high}|{self.dimension}|{self.loose}"
 
     def excludes(self, other: "Quantity") -> bool:
-        """Whether no number is both: other dimensions are not compared."""
+        """Whether no number is both, or both are the same kind of limit; other dimensions are not compared."""
+        if self.dimension == other.dimension and self._is_same_bound(other):
+            return (self.low, self.high) != (other.low, other.high)
         one, two = self._comparable(other), other._comparable(self)
         if one is None or two is None:
             return False
         slack = 0.1 if self.loose or other.loose or self.dimension != other.dimension else 0.0
         return one[1] < two[0] * (1 - slack) or two[1] < one[0] * (1 - slack)
+
+    def _is_same_bound(self, other: "Quantity") -> bool:
+        # `at least 8` and `at least 12` overlap, but as rules only one of them can hold.
+        return (self.low == other.low == -math.inf) or (self.high == other.high == math.inf)
 
     def _comparable(self, other: "Quantity") -> tuple[float, float] | None:
         if self.dimension == other.dimension:

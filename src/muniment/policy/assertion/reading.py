@@ -185,7 +185,11 @@ class _Reader:
         self.reading.progressive |= low == "being"
         if low in ("and", "or"):
             self.chunk += 1
-        if low in FUTURE or (self._is_empty(low, following) and not (low in QUESTION_WORDS and token.first)):
+        if low in FUTURE or (
+            not self._is_letter(token)
+            and self._is_empty(low, following)
+            and not (low in QUESTION_WORDS and token.first)
+        ):
             return 1
         self._content(token)
         return 1
@@ -194,6 +198,10 @@ class _Reader:
         # After `is` or `looks` it compares, elsewhere somebody likes something.
         before = self.found[place - 1].low if place else ""
         return before not in BE and stem(before) not in _COMPARING
+
+    def _is_letter(self, token: Token) -> bool:
+        # `Product A` is no article.
+        return token.low == "a" and token.capital and not token.first and self.names
 
     def _is_empty(self, low: str, following: str) -> bool:
         if low in _HAVE and self.reading.elements:

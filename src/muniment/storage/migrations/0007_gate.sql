@@ -16,6 +16,7 @@ ALTER TABLE refusals
 -- A duplicate whose original was found wrong comes back, once, as a proposal of its own.
 ALTER TABLE proposals
   ADD COLUMN reopens text COLLATE "C",
+  ADD CHECK (reopens <> proposal_id),
   ADD UNIQUE (tenant_id, reopens),
   ADD FOREIGN KEY (tenant_id, reopens) REFERENCES proposals (tenant_id, proposal_id);
 CREATE INDEX verdicts_by_memory ON verdicts (tenant_id, memory_id) WHERE action = 'duplicate';
@@ -40,14 +41,15 @@ ALTER TABLE rejection_marks FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON rejection_marks USING (tenant_id = current_setting('muniment.tenant', true));
 GRANT SELECT, INSERT ON rejection_marks TO muniment_writer;
 
--- Where a promoted text lies among others. Content too: kept for what was promoted only, gone with its body.
+-- Where a promoted text lies among others. Content too: kept for what was promoted only, gone with its body, and where
+-- the body is gone none can be written any more.
 CREATE TABLE memory_vectors (
   tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   memory_id text COLLATE "C" NOT NULL,
   embedder  text COLLATE "C" NOT NULL,
   vector    public.halfvec NOT NULL,
   PRIMARY KEY (tenant_id, memory_id, embedder),
-  FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id)
+  FOREIGN KEY (tenant_id, memory_id) REFERENCES memory_bodies (tenant_id, memory_id) ON DELETE CASCADE
 ) PARTITION BY HASH (tenant_id);
 ALTER TABLE memory_vectors ENABLE ROW LEVEL SECURITY;
 ALTER TABLE memory_vectors FORCE ROW LEVEL SECURITY;
@@ -64,6 +66,20 @@ BEGIN
 END $$;
 CREATE INDEX memory_vectors_near ON memory_vectors USING hnsw ((vector::public.halfvec(256)) public.halfvec_cosine_ops)
   WHERE embedder = 'wordllama-256@1';
+
+-- No samples of content in the planner's statistics: not of a whole table either, nor of an expression in an index.
+ALTER TABLE subjects ALTER COLUMN wrapped_key SET STATISTICS 0;
+ALTER TABLE captures ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE candidates ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE memory_bodies ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE memory_vectors ALTER COLUMN vector SET STATISTICS 0;
+DO $$
+DECLARE part regclass;
+BEGIN
+  FOR part IN SELECT inhrelid FROM pg_inherits WHERE inhparent = 'memory_vectors_near'::regclass LOOP
+    EXECUTE format('ALTER INDEX %s ALTER COLUMN 1 SET STATISTICS 0', part);
+  END LOOP;
+END $$;
 
 -- A contradiction is opened when it is seen: between a memory and a proposal, which may become a memory.
 ALTER TABLE contradictions NO FORCE ROW LEVEL SECURITY;
@@ -91,7 +107,7 @@ CREATE TABLE resolutions (
   outcome          text NOT NULL CHECK (outcome IN ('superseded', 'corrected', 'coexist', 'retracted', 'blocked', 'rejected',
     'edited', 'duplicate', 'withdrawn', 'consent_revoked')),
   PRIMARY KEY (tenant_id, contradiction_id),
-  UNIQUE (tenant_id, contradiction_id, outcome),
+  UNIQUE (tenant_id, contradiction_id, outcome, seq),
   FOREIGN KEY (tenant_id, contradiction_id) REFERENCES contradictions (tenant_id, contradiction_id),
   FOREIGN KEY (tenant_id, seq, resolved_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
@@ -100,10 +116,13 @@ ALTER TABLE resolutions FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant_read ON resolutions FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
 CREATE POLICY tenant_resolve ON resolutions FOR INSERT
   WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
+CREATE POLICY jobs_resolve ON resolutions AS RESTRICTIVE FOR INSERT TO muniment_jobs
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND outcome = 'consent_revoked');
 GRANT SELECT, INSERT ON resolutions TO muniment_writer, muniment_jobs;
 GRANT SELECT ON resolutions TO muniment_recall, muniment_auditor;
 
 -- Two sides that may both stand, each for its own runs: a run sees the memory only if it says all of these qualifiers.
+-- They are given with the resolution, under its number, and never later.
 CREATE TABLE qualifications (
   tenant_id        text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   memory_id        text COLLATE "C" NOT NULL,
@@ -115,7 +134,7 @@ CREATE TABLE qualifications (
   qualifiers       jsonb NOT NULL CHECK (jsonb_typeof(qualifiers) = 'object' AND qualifiers <> '{}'),
   PRIMARY KEY (tenant_id, memory_id, contradiction_id),
   FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
-  FOREIGN KEY (tenant_id, contradiction_id, outcome) REFERENCES resolutions (tenant_id, contradiction_id, outcome),
+  FOREIGN KEY (tenant_id, contradiction_id, outcome, seq) REFERENCES resolutions (tenant_id, contradiction_id, outcome, seq),
   FOREIGN KEY (tenant_id, seq, qualified_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
 ALTER TABLE qualifications ENABLE ROW LEVEL SECURITY;
@@ -153,6 +172,11 @@ CREATE POLICY only_tombstoned ON memory_bodies AS RESTRICTIVE FOR DELETE USING (
 CREATE POLICY only_tombstoned ON memory_vectors AS RESTRICTIVE FOR DELETE USING (
   tenant_id = current_setting('muniment.tenant', true) AND EXISTS (
     SELECT FROM tombstones t WHERE t.tenant_id = memory_vectors.tenant_id AND t.memory_id = memory_vectors.memory_id));
+-- And what lost its body gets no other: a body is written by the transaction that promotes its memory, never later.
+CREATE POLICY with_its_memory ON memory_bodies AS RESTRICTIVE FOR INSERT WITH CHECK (
+  tenant_id = current_setting('muniment.tenant', true) AND EXISTS (
+    SELECT FROM memories m WHERE m.tenant_id = memory_bodies.tenant_id AND m.memory_id = memory_bodies.memory_id
+      AND m.born_txid = pg_current_xact_id()));
 
 -- That the memories of an ended consent were taken away: once per unbroken chain of consents.
 CREATE TABLE consent_sweeps (
@@ -161,9 +185,9 @@ CREATE TABLE consent_sweeps (
   seq       bigint NOT NULL,
   swept_at  timestamptz NOT NULL,
   txid      xid8 NOT NULL,
-  memories  int NOT NULL,
+  memories  int NOT NULL CHECK (memories >= 0),
   PRIMARY KEY (tenant_id, root_id),
-  FOREIGN KEY (tenant_id, root_id) REFERENCES consents (tenant_id, consent_id),
+  FOREIGN KEY (tenant_id, root_id, root_id) REFERENCES consents (tenant_id, consent_id, root_id),
   FOREIGN KEY (tenant_id, seq, swept_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
 ALTER TABLE consent_sweeps ENABLE ROW LEVEL SECURITY;
@@ -177,8 +201,10 @@ GRANT SELECT ON consent_sweeps TO muniment_auditor, muniment_privacy, muniment_w
 CREATE INDEX memory_scope_by_consent ON memory_scope (tenant_id, consent_root) WHERE consent_root IS NOT NULL;
 GRANT SELECT ON consents, memories, contradictions TO muniment_jobs;
 GRANT SELECT, UPDATE (dead_seq) ON memory_scope TO muniment_jobs;
+CREATE POLICY jobs_retract ON retractions AS RESTRICTIVE FOR INSERT TO muniment_jobs
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND reason = 'consent_revoked');
 GRANT SELECT, INSERT ON retractions, ticks, events TO muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (seq, at, prev_at) ON tenant_clock TO muniment_jobs;
-GRANT SELECT, UPDATE (lock) ON subjects TO muniment_jobs;
+GRANT SELECT (tenant_id, holder), UPDATE (lock) ON subjects TO muniment_jobs;
 GRANT SELECT, DELETE ON memory_bodies TO muniment_jobs;
 GRANT SELECT (tenant_id, memory_id), DELETE ON memory_vectors TO muniment_jobs;

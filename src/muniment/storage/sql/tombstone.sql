@@ -1,13 +1,18 @@
 -- Tombstones: what is left of memories whose content had to go.
 
 -- name: of_consent
--- The memories that rest on a chain of consents and still have content; their rows are held against retraction.
-SELECT f.memory_id, f.dead_seq IS NULL AS live
+-- The memories that rest on a chain of consents and still have content.
+SELECT f.memory_id
 FROM memory_scope f
 WHERE f.tenant_id = :tenant_id AND f.consent_root = :root_id
   AND NOT EXISTS (SELECT FROM tombstones t WHERE t.tenant_id = :tenant_id AND t.memory_id = f.memory_id)
 ORDER BY f.memory_id LIMIT :count
-FOR UPDATE
+
+-- name: lock_live
+-- Those of them that stand, held against retraction until the commit.
+SELECT memory_id FROM memory_scope
+WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND dead_seq IS NULL
+ORDER BY memory_id FOR UPDATE
 
 -- name: digests
 -- Over the sealed bytes.

@@ -88,6 +88,10 @@ ATTRIBUTES = words("""
     currency timezone deadline password username title rank nationality citizenship religion spouse type
     category priority severity role version format theme size capital
 """)
+# What is merely possible leaves room for more of its kind.
+POSSIBLE = words("possible available accepted accept supported support allowed permitted offered")
+# What happens or holds on some days of every week.
+RECURRING = words("open closed available work deliver ship run operate train visit staffed meet hold")
 # Nouns that a number after them identifies rather than counts.
 IDENTIFIED = words("""
     order invoice ticket case room flight account customer number no nr section version step phase chapter page

@@ -1,0 +1,131 @@
+"""The small world the machine plays in: who and where, what can be said there, and how sayings relate, by table."""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any, NamedTuple
+
+from muniment import RunContext, load_pack
+
+ENTITIES = ("customer:e1", "customer:e2")
+# Of a tag there may be many, as the pack says; the other two hold one value.
+PREDICATES = ("channel", "language", "tag")
+MAIL = "anna@example.com"
+VALUES = ("mail", "phone", "post")
+LABELS = ("PUBLIC", "INTERNAL", "CONFIDENTIAL", "PII", "RESTRICTED")
+REVIEWERS = ("boris", "clara", "olga")
+
+# What a plain sentence is about, and what it says of that: same and same is a repetition, same and other a contradiction.
+SENTENCES: dict[str, tuple[str, str]] = {
+    "Returns are accepted within 30 days.": ("returns", "30"),
+    "returns are accepted within 30 days": ("returns", "30"),
+    "Returns are accepted within 14 days.": ("returns", "14"),
+    "The office is closed on Sunday.": ("office", "closed"),
+    "The office is open on Sunday.": ("office", "open"),
+    f"Send the invoice to {MAIL}.": ("invoice", "mail"),
+}
+# What redaction leaves of what holds an address; whatever else is said stays as it is.
+MASKED: dict[Any, Any] = {
+    MAIL: "[EMAIL]",
+    f"Send the invoice to {MAIL}.": "Send the invoice to [EMAIL].",
+}
+ABOUT = {MASKED.get(text, text): about for text, about in SENTENCES.items()}
+
+MARGIN = 0.15
+# Classes that settle contradictions by themselves, and whether the evidence must be fresher for it.
+SETTLES_ITSELF = {"decision_outcome": True, "statement": False}
+UNRESOLVED = ("mark_both", "hold", "block")
+PACKS = {
+    unresolved: load_pack(f"""
+pack_meta: {{id: state.{unresolved.replace("_", ".")}, version: 1.0.0}}
+ontology: {{predicates: {{tag: {{cardinality: many}}}}}}
+memory_layer:
+  recall_policy: {{max_recalls: 1000}}
+  contradiction: {{unresolved: {unresolved}}}
+  classes:
+    decision_outcome: {{auto_resolve: {{margin: {MARGIN}, fresher_evidence: true}}}}
+    statement: {{auto_resolve: {{margin: {MARGIN}, fresher_evidence: false}}}}
+""")
+    for unresolved in UNRESOLVED
+}
+
+
+class Seat(NamedTuple):
+    """All of a run that decides what it sees, but for labels."""
+
+    user: str | None
+    session: str | None
+    workflow: str | None
+    intent: str | None
+    region: str | None
+
+    @classmethod
+    def of(cls, run: RunContext) -> "Seat":
+        return cls(run.user_id, run.session_id, run.workflow_id, run.intent_id, run.qualifiers.get("region"))
+
+
+USERS = (None, "u1", "u2")
+SESSIONS = (None, "s1", "s2")
+WORKFLOWS = (None, "w1", "w2")
+INTENTS = (None, "support.refund", "support.return", "sales.offer")
+REGIONS = (None, "de", "us")
+SEATS = tuple(Seat(*seat) for seat in product(USERS, SESSIONS, WORKFLOWS, INTENTS, REGIONS))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a fact was said; its tier decides how much of that limits who sees it."""
+
+    user: str | None = None
+    session: str | None = None
+    workflow: str | None = None
+    intent: str | None = None
+    region: str | None = None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As the fabric is told."""
+        where = {"user_id": self.user, "intent_id": self.intent}
+        inside = {"session_id": self.session, "workflow_id": self.workflow}
+        return {**where, **inside, "qualifiers": {"region": self.region} if self.region is not None else {}}
+
+
+# The wide ones more than once: most stories need two facts that meet.
+PLACES = (
+    *[Place()] * 3,
+    *[Place(user="u1")] * 3,
+    Place(user="u2"),
+    Place(user="u1", session="s1", workflow="w1"),
+    Place(session="s1", workflow="w1"),
+    Place(session="s2", workflow="w2"),
+    Place(intent="support.refund"),
+    Place(intent="support.*", session="s1"),
+    Place(region="de"),
+    Place(user="u1", region="us"),
+)
+
+
+@cache
+def seats(place: Place, tier: str, required: str | None) -> frozenset[Seat]:
+    """Every run that could see what was said there: by trying them all."""
+    return frozenset(seat for seat in SEATS if _sees(seat, place, tier, required))
+
+
+def _sees(seat: Seat, place: Place, tier: str, required: str | None) -> bool:
+    if place.user is not None and place.user != seat.user:
+        return False
+    if tier == "working" and place.session != seat.session:
+        return False
+    if tier == "episodic" and place.user is None and place.workflow is not None and place.workflow != seat.workflow:
+        return False
+    if required is not None and required != seat.region:
+        return False
+    if None not in (place.region, seat.region) and place.region != seat.region:
+        return False
+    return place.intent is None or _under(seat.intent, place.intent)
+
+
+def _under(intent: str | None, scope: str) -> bool:
+    if intent is None or not scope.endswith(".*"):
+        return intent == scope
+    return intent.split(".")[0] == scope.split(".")[0]
