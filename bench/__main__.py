@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import capture, first_start, neighbours, recall
+from bench import capture, first_start, gate, neighbours, recall
 from bench.measure import Figure
 from muniment.testing import TestServer
 
@@ -14,13 +14,15 @@ REPORT = Path(__file__).parent / "RESULTS.md"
 
 
 def main() -> int:
-    names = set(sys.argv[1:]) or {"first_start", "capture", "recall", "neighbours"}
+    names = set(sys.argv[1:]) or {"first_start", "capture", "gate", "recall", "neighbours"}
     figures: list[Figure] = []
     if "first_start" in names:
         figures += asyncio.run(first_start.run())
     with tempfile.TemporaryDirectory(prefix="mb") as folder, TestServer(Path(folder) / "home", durable=True) as server:
         if "capture" in names:
             figures += asyncio.run(capture.run(server))
+        if "gate" in names:
+            figures += asyncio.run(gate.run(server))
         if "recall" in names:
             figures += asyncio.run(recall.run(server))
         if "neighbours" in names:

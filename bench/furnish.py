@@ -3,31 +3,28 @@
 import random
 from datetime import UTC, datetime, timedelta
 
+import psycopg
+
 from muniment import AsyncFabric
+from muniment.embedding import Vectors
 from muniment.model.capture import holder_of
 from muniment.pack import builtin_pack
+from muniment.pipeline.neighbours import written
 from muniment.storage.rows import fact_content
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 
-WORDS = [
-    "order",
-    "parcel",
-    "window",
-    "invoice",
-    "refund",
-    "address",
-    "morning",
-    "evening",
-    "courier",
-    "garden",
-    "phone",
-    "letter",
-    "blue",
-    "green",
-    "fast",
-    "slow",
-]
+# Enough of them that two texts are seldom alike.
+WORDS = """
+order parcel window invoice refund address morning evening courier garden phone letter blue green fast slow river stone
+bread copper ladder winter summer engine candle mirror basket doctor teacher painter sailor farmer lawyer baker tailor
+north south mountain valley desert island harbour station airport library museum theatre hospital market kitchen cellar
+apple orange lemon cherry pepper onion carrot garlic butter cheese honey sugar coffee water wine beer juice soup salad
+guitar violin piano trumpet drum chess tennis football hockey cycling swimming running skiing climbing fishing sewing
+monday tuesday friday january march april august october december birthday holiday meeting contract payment delivery
+returns warranty discount voucher shipping customs storage account password profile language currency report budget
+laptop printer keyboard monitor camera battery charger cable headset router server database backup update ticket queue
+""".split()  # noqa: SIM905  a list of them would take a page
 _MEMORIES = (
     "tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at, born_txid, expires_at, class,"
     " entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, subject, user_id,"
@@ -40,7 +37,9 @@ _SCOPE = (
 )
 
 
-async def furnish(server: TestServer, database: str, *, tenants: int, per_tenant: int, users: int) -> None:
+async def furnish(
+    server: TestServer, database: str, *, tenants: int, per_tenant: int, users: int, vectors: bool = False
+) -> None:
     """As many semantic memories as asked, a tenth of each tenant's its own, the rest spread over its users."""
     chance, pack = random.Random(11), builtin_pack().ref
     now = datetime.now(UTC)
@@ -60,11 +59,13 @@ async def furnish(server: TestServer, database: str, *, tenants: int, per_tenant
                 )
                 async with desk.transaction(people.tenant_id, "writer") as tx:
                     keys = await desk.vault.keys(tx, [holder_of(None, name or None) for name in names])
+                embedder = desk.senses(builtin_pack()).embedder
+                said: list[tuple[str, str]] = []
                 memories: list[tuple[object, ...]] = []
                 bodies: list[tuple[object, ...]] = []
                 scopes: list[tuple[object, ...]] = []
                 for n in range(per_tenant):
-                    user = names[0] if n % 10 == 0 else names[1 + n % users]
+                    user = names[0] if users == 0 or n % 10 == 0 else names[1 + n % users]
                     holder = holder_of(None, user or None)
                     memory_id = f"pm_{n:012x}{number:04x}"
                     at = now - timedelta(minutes=chance.randrange(100_000))
@@ -82,6 +83,7 @@ async def furnish(server: TestServer, database: str, *, tenants: int, per_tenant
                                      "INTERNAL", False, "semantic", "semantic", priority, confidence, 0.6, holder, None, user,
                                      "", "", intent, pack, "1", "statement", "agent", "bot", [], "boris", "operator", at, at))  # fmt: skip
                     bodies.append((people.tenant_id, memory_id, sealed))
+                    said.append((memory_id, text))
                     scopes.append((people.tenant_id, user, memory_id, n + 1, at, expires, priority, confidence, "semantic",
                                    "preference", "INTERNAL", "", "", intent, entity, predicate))  # fmt: skip
                 for table, columns, rows in (
@@ -92,5 +94,23 @@ async def furnish(server: TestServer, database: str, *, tenants: int, per_tenant
                     with owner.cursor().copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
                         for row in rows:
                             copy.write_row(row)
+                if vectors:
+                    places = embedder.embed([text for _, text in said])
+                    _place(owner, people.tenant_id, embedder.name, [one for one, _ in said], places)
             owner.execute("RESET session_replication_role")
             owner.execute("VACUUM ANALYZE")
+
+
+def _place(
+    owner: "psycopg.Connection[tuple[object, ...]]", tenant_id: str, embedder: str, ids: list[str], places: Vectors
+) -> None:
+    """Write the vectors, and the index anew once they are there: that takes a fifth of the time."""
+    found = owner.execute("SELECT pg_get_indexdef('memory_vectors_near'::regclass)").fetchone()
+    assert found is not None
+    owner.execute("DROP INDEX memory_vectors_near")
+    columns = "tenant_id, memory_id, embedder, vector"
+    with owner.cursor().copy(f"COPY memory_vectors ({columns}) FROM STDIN") as copy:
+        for memory_id, place in zip(ids, places, strict=True):
+            copy.write_row((tenant_id, memory_id, embedder, written(place)))
+    owner.execute("SET maintenance_work_mem = '512MB'")
+    owner.execute(str(found[0]).replace(" ONLY ", " "))

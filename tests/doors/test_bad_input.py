@@ -1,5 +1,6 @@
 """Every field of every call, given wrongly in every way: a clear error that names the field, and nothing written."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,12 +14,15 @@ from hypothesis import strategies as st
 from muniment import Fabric, MunimentError, Principal, RunContext, Submission
 from muniment.errors import InvalidInput, NotFound, PackInvalid
 from muniment.model.ids import holds_card_number
+from muniment.sync import Consents, Contradictions, Packs, Queue
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.doors.wrong import ASKERS, CALLS, CHOICES, INTENTS, MARK, NAMES, NUL, QUALIFIERS, SUBJECT
 from tests.pipeline.stories import CONSENT, promoted, proposed
 
 FACT: dict[str, Any] = {"entity": SUBJECT, "predicate": "eats", "value": "cake"}
+# They take the tenant alone, or nobody in particular.
+ASKED_BY_NOBODY = {"open", "close", "consolidate", "consent.sweep"}
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,27 @@ def door(server: TestServer, database: str) -> Iterator[Door]:
             "their_memory": promoted(fabric, others),
             "proposal": proposed(fabric, people.run(), **FACT).proposal_id,
             "their_proposal": proposed(fabric, others.run(), **FACT).proposal_id,
+            "contradiction": contradiction(fabric, people),
+            "their_contradiction": contradiction(fabric, others),
+            "rejected": rejected(fabric, people),
             "an hour ahead": clock.now + timedelta(hours=1),
             "an hour ago": clock.now - timedelta(hours=1),
         }
         yield Door(fabric, people, ids)
+
+
+def contradiction(fabric: Fabric, people: People) -> str:
+    """The id of an open one, between a memory and a proposal on a key of their own."""
+    promoted(fabric, people, "tea", predicate="drinks")
+    item = proposed(fabric, people.run(), entity=SUBJECT, predicate="drinks", value="coffee")
+    (found,) = [one for one in fabric.contradictions.list(people.auditor) if one.proposal_id == item.proposal_id]
+    return found.contradiction_id
+
+
+def rejected(fabric: Fabric, people: People) -> str:
+    """The id of a rejected proposal."""
+    item = proposed(fabric, people.run(), entity=SUBJECT, predicate="smokes", value="cigars")
+    return fabric.queue.reject(people.reviewer, item.proposal_id, reason="no").proposal_id
 
 
 def complaint(call: Callable[[], Any], *names: str) -> str | None:
@@ -105,6 +126,18 @@ def told(found: dict[str, str | None]) -> str:
 
 
 # --- the table
+
+
+def test_every_public_call_is_in_the_table() -> None:
+    groups = {"queue": Queue, "consent": Consents, "contradictions": Contradictions, "packs": Packs}
+    found = {name for name, _ in inspect.getmembers(Fabric, callable) if name[0] != "_"}
+    found |= {
+        f"{group}.{name}"
+        for group, kind in groups.items()
+        for name, _ in inspect.getmembers(kind, callable)
+        if name[0] != "_"
+    }
+    assert found == set(CALLS) | ASKED_BY_NOBODY
 
 
 @pytest.mark.rule("ERR-1", "CAP-2", "ISO-4")
@@ -151,7 +184,7 @@ def test_a_missing_field_is_named(door: Door, name: str, missing: str) -> None:
 
 
 @pytest.mark.rule("ERR-1")
-@pytest.mark.parametrize("name", ["capture", "propose", "consent.grant", "queue.edit"])
+@pytest.mark.parametrize("name", ["capture", "propose", "correct", "consent.grant", "queue.edit"])
 @pytest.mark.parametrize("unknown", ["colour", "tenant_id", "source", "fact", "reason", "tier", "assignee", "priority"])
 def test_an_unknown_field_is_named(door: Door, name: str, unknown: str) -> None:
     door.renew()
@@ -164,8 +197,53 @@ def test_an_unknown_field_is_named(door: Door, name: str, unknown: str) -> None:
 
 @pytest.mark.rule("ERR-1")
 @pytest.mark.parametrize("tenant", [*NAMES, "x" * 129, None])
-def test_consolidating_takes_a_tenants_name(door: Door, tenant: Any) -> None:
+def test_work_on_a_whole_tenant_takes_its_name(door: Door, tenant: Any) -> None:
     assert complaint(lambda: door.fabric.consolidate(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.consent.sweep(tenant), "tenant_id") is None
+
+
+@pytest.mark.rule("ERR-1", "COR-1")
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({}, ("memory_id",)),
+        ({"entity": SUBJECT, "value": 1}, ("memory_id",)),
+        ({"predicate": "eats", "value": 1}, ("memory_id",)),
+        ({"memory_id": "{memory}", "entity": SUBJECT, "predicate": "eats", "value": 1}, ("memory_id",)),
+        ({"memory_id": "{memory}"}, ("value",)),
+        ({"entity": SUBJECT, "predicate": "eats", "classification": "PUBLIC"}, ("value",)),
+        ({"entity": SUBJECT, "predicate": "eats", "value": 1}, ("classification",)),
+        ({"entity": "nobody", "predicate": "eats", "value": 1}, ("entity",)),
+        ({"entity": SUBJECT, "predicate": "Eats", "value": 1}, ("predicate",)),
+    ],
+)
+def test_a_correction_names_one_target_and_says_what_is_right(
+    door: Door, given: dict[str, Any], names: tuple[str, ...]
+) -> None:
+    before = door.events()
+    assert complaint(lambda: door.attempt("correct", door.people.author, given), *names) is None
+    assert door.events() == before
+
+
+@pytest.mark.rule("ERR-1", "CTR-5")
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"way": "coexist"}, "existing"),
+        ({"way": "coexist", "existing": {"region": "de"}}, "incoming"),
+        ({"way": "coexist", "existing": {"region": "de"}, "incoming": {"region": "de"}}, "incoming"),
+        ({"way": "coexist", "existing": {"region": "de"}, "incoming": {"shop": "fr"}}, "incoming"),
+        ({"way": "coexist", "existing": {"a": "1"}, "incoming": {"a": "2"}, "keep": "existing"}, "keep"),
+        ({"way": "block", "keep": "existing"}, "keep"),
+        ({"way": "block", "existing": {"region": "de"}}, "existing"),
+        ({"way": "retract", "incoming": {"region": "de"}}, "incoming"),
+    ],
+)
+def test_each_way_to_settle_a_contradiction_asks_for_its_own(door: Door, given: dict[str, Any], names: str) -> None:
+    before = door.events()
+    arguments = {"contradiction_id": "{contradiction}", **given}
+    assert complaint(lambda: door.attempt("contradictions.resolve", door.people.reviewer, arguments), names) is None
+    assert door.events() == before
 
 
 @pytest.mark.rule("ERR-1", "ISO-2")

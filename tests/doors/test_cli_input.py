@@ -36,8 +36,6 @@ def test_a_text_comes_from_the_command_line_stdin_or_a_file(desk: Desk, tmp_path
         (("x", "--observed-at", "soon"), b"", "observed_at", "invalid_input"),
         (("x", "--observed-at", "2026-01-01T00:00:00"), b"", "observed_at", "invalid_input"),
         (("x", "--subject", "nobody"), b"", "subject", "invalid_input"),
-        (("x", "--batch", "file"), b"", "batch", "invalid_input"),
-        (("--batch", "/nonexistent"), b"", "batch", "invalid_input"),
     ],
 )
 def test_input_that_cannot_be_read_is_an_error_of_its_field(
@@ -64,7 +62,7 @@ def test_a_payload_is_json_on_the_line_or_in_a_file(desk: Desk, tmp_path: Path) 
     assert sorted(found) == ["file", "line"]
 
 
-# ---- batches ----
+# ---- importing ----
 
 
 def _lines(count: int, **fields: object) -> list[str]:
@@ -73,56 +71,126 @@ def _lines(count: int, **fields: object) -> list[str]:
 
 
 def _file(folder: Path, lines: list[str]) -> Path:
-    path = folder / "captures.jsonl"
+    path = folder / "history.jsonl"
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return path
 
 
+def _preference(value: str, **fields: object) -> str:
+    fact = {"write_class": "preference", "entity": "customer:cus_77", "predicate": f"likes_{value}", "value": value}
+    return json.dumps({**fact, "classification": "INTERNAL", **fields})
+
+
 @pytest.mark.rule("CAP-7")
-def test_a_batch_of_json_lines_is_committed_a_thousand_at_a_time(desk: Desk, tmp_path: Path) -> None:
-    told = desk.json("capture", "--batch", _file(tmp_path, _lines(2001)))
-    assert (told["committed"], len(set(told["capture_ids"]))) == (2001, 2001)
+def test_captures_are_imported_a_thousand_at_a_time_and_consolidated(desk: Desk, tmp_path: Path) -> None:
+    told = desk.json("import", _file(tmp_path, _lines(2001)), "--no-consolidate")
+    assert (told["captured"], len(set(told["capture_ids"]))) == (2001, 2001)
     assert [one["data"]["count"] for one in desk.json("events", "--after", "1")] == [1000, 1000, 1]
     assert desk.json("consolidate")["captures"] == 2001
+
+
+@pytest.mark.rule("CAN-8", "CAN-9")
+def test_lines_are_captured_or_proposed_in_their_order_and_what_the_gates_refuse_is_told(
+    desk: Desk, tmp_path: Path
+) -> None:
+    statement = {"kind": "statement", "classification": "PUBLIC"}
+    lines = [
+        json.dumps({**statement, "text": "The office in Lyon moved to the river."}),
+        _preference("tea"),
+        _preference("wine", classification="PII", subject="customer:cus_77"),
+        json.dumps({**statement, "text": "private", "classification": "PII", "subject": "customer:cus_77"}),
+        json.dumps({"kind": "message", "classification": "PUBLIC", "text": "hello"}),
+    ]
+    ran = desk("import", _file(tmp_path, lines), "--as", "alice", "--json")
+    assert (ran.code, ran.err) == (3, "")
+    told = ran.json
+    assert [told[name] for name in ("captured", "repeated", "proposed", "refused")] == [3, 0, 2, 2]
+    assert [(one["line"], one["gate"], one["reason"]) for one in told["refusals"]] == [
+        (3, "consent", "consent_missing"),
+        (4, "consent", "consent_missing"),
+    ]
+    assert sorted(told["proposals"]) == sorted(one["proposal_id"] for one in desk.json("queue"))
+    kinds = [one["data"]["kinds"] for one in desk.json("events") if one["type"] == "memory.captured"]
+    assert kinds == [["statement"], ["statement"], ["statement"], ["message", "statement"]]
+    shown = desk("import", _file(tmp_path, lines), "--as", "alice")
+    assert shown.code == 3
+    assert shown.out.startswith("3 captured, 2 proposed, 2 refused\n")
+    assert "refused  line 3  cap_" in shown.out
 
 
 @pytest.mark.parametrize(
     ("line", "field", "code"),
     [
         ('{"kind": "message", "text": "x"}', "classification", "invalid_input"),
+        ('{"text": "x", "classification": "PUBLIC"}', "kind", "invalid_input"),
         ('{"kind": "message", "text": "x", "classification": "SECRET"}', "classification", "unknown_classification"),
         ('{"kind": "message", "text": "x", "classification": "PUBLIC", "colour": 1}', "colour", "invalid_input"),
         ("{not json", None, "invalid_input"),
         ('["a list"]', None, "invalid_input"),
     ],
 )
-def test_an_error_in_a_batch_names_its_line_and_what_was_committed(
+def test_an_error_in_a_file_names_its_line_and_what_was_committed(
     desk: Desk, tmp_path: Path, line: str, field: str | None, code: str
 ) -> None:
     # an empty line is passed over but counted
     lines = ["", *_lines(1500)]
     lines[1200] = line
     path = _file(tmp_path, lines)
-    ran = desk("capture", "--batch", path, "--json")
+    ran = desk("import", path, "--json")
     assert (ran.code, ran.out) == (1, "")
     error = ran.error
-    assert (error["place"], error["field"], error["code"], error["committed"]) == ("line 1201", field, code, 1000)
-    ran = desk("capture", "--batch", path)
+    assert (error["place"], error["field"], error["code"]) == ("line 1201", field, code)
+    assert (error["captured"], error["last_line"]) == (1000, 1001)
+    ran = desk("import", path)
     assert ran.code == 1
     told, committed = ran.err.splitlines()
     assert told.startswith("error: line 1201: ")
-    assert committed == "1000 captures committed, up to line 1001"
+    assert committed == "1000 captured, 0 proposed, 0 refused, up to line 1001"
     assert [one["data"]["count"] for one in desk.json("events", "--after", "1")] == [1000, 1000]
 
 
-def test_a_batch_can_be_run_again_by_its_idempotency_keys_and_options_fill_in_what_lines_lack(desk: Desk) -> None:
-    lines = b'{"text": "one", "idempotency_key": "a"}\n{"text": "two", "kind": "effect", "idempotency_key": "b"}\n'
-    options = ("--batch", "-", "-k", "message", "-c", "PUBLIC")
-    first = desk.json("capture", *options, stdin=lines)
-    again = desk.json("capture", *options, stdin=lines)
-    assert again == first | {"repeated": 2}
-    assert desk.json("events")[-1]["data"]["kinds"] == ["effect", "message"]
-    assert desk("capture", *options, stdin=lines).out == "2 captures committed, 2 of them captured before\n"
+@pytest.mark.rule("ERR-1")
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        *(({name: "x"}, name) for name in ("asker", "self", "method", "payload", "fact", "corrects", "colour")),
+        ({"\u001b[31m": "x"}, None),
+        ({"confidence": 2}, "confidence"),
+        ({"write_class": "rumour"}, "write_class"),
+        ({"write_class": None}, "write_class"),
+    ],
+)
+def test_an_error_in_a_proposed_line_names_its_field(desk: Desk, fields: dict[str, object], field: str | None) -> None:
+    lines = [_preference("tea"), _preference("coffee", **fields), _preference("wine")]
+    ran = desk("import", "-", "--json", stdin="\n".join(lines).encode())
+    assert (ran.code, ran.out, ran.error["code"]) == (1, "", "invalid_input")
+    assert (ran.error["place"], ran.error["field"]) == ("line 2", field)
+    assert (ran.error["proposed"], ran.error["last_line"]) == (1, 1)
+    assert len(desk.json("queue")) == 1
+
+
+def test_an_import_can_be_run_again_by_its_idempotency_keys_and_options_fill_in_what_lines_lack(desk: Desk) -> None:
+    lines = (
+        b'{"text": "one", "idempotency_key": "a"}\n{"text": "two", "kind": "effect", "idempotency_key": "b"}\n'
+        b'{"write_class": "statement", "text": "The shop has two doors.", "idempotency_key": "c"}\n'
+    )
+    options = ("import", "-", "-k", "message", "-c", "PUBLIC", "--session", "s1")
+    first = desk.json(*options, stdin=lines)
+    again = desk.json(*options, stdin=lines)
+    assert (again["repeated"], first["repeated"]) == (2, 0)
+    assert [again[name] for name in ("capture_ids", "proposals")] == [
+        first[name] for name in ("capture_ids", "proposals")
+    ]
+    captured = [one["data"]["kinds"] for one in desk.json("events") if one["type"] == "memory.captured"]
+    assert captured == [["effect", "message"], ["statement"]]
+    (item,) = desk.json("queue")
+    assert item["candidate"]["scope"]["session_id"] == "s1"
+    assert desk(*options, stdin=lines).out == "2 captured (2 of them before), 1 proposed, 0 refused\n"
+
+
+def test_a_file_that_cannot_be_read_is_an_error(desk: Desk) -> None:
+    ran = desk("import", "/nonexistent", "--json")
+    assert (ran.code, ran.out, ran.error["field"]) == (1, "", "file")
 
 
 def test_consolidation_says_what_was_refused_and_by_which_gate(desk: Desk) -> None:

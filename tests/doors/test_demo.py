@@ -37,9 +37,11 @@ def test_the_demo_ends_well_says_nothing_beside_its_document_and_leaves_nothing(
 
 
 def test_the_demo_tells_the_worked_correction_step_by_step(told: tuple[Ran, Path]) -> None:
-    consent, capture, queued, early, refused, approved, recalled, others, papers, withdrawn = _results(told)
+    consent, capture, queued, gated, early, refused, approved, recalled, others, papers, withdrawn = _results(told)
     assert consent["state"] == "active"
     assert (queued["tier_target"], queued["priority"], queued["status"]) == ("durable", 0.95, "pending")
+    assert (gated["kept"][-6:], gated["redactions"], gated["trust"]) == ("*1111.", {"card": 1}, 0)
+    assert gated["refusal"]["gate"] == "rejection"
     assert early["records"] == 0
     assert refused["error"]["code"] == "self_approval"
     assert refused["event"]["type"] == "memory.security"
@@ -74,7 +76,7 @@ def test_a_person_sees_headings_and_lines_that_fit_into_80_columns(tmp_path: Pat
     plain = [STYLE.sub("", line).rstrip("\r") for line in shown.split("\n")]
     assert max(len(line.split("\r")[-1]) for line in plain) <= 80
     titles = [line for line in plain if re.match(r"[ 1]\d  [A-Z]", line)]
-    assert [line.split()[0] for line in titles] == [str(number) for number in range(1, 11)]
+    assert [line.split()[0] for line in titles] == [str(number) for number in range(1, 12)]
     for words in ("durable", "0.95", "self_approval", "memory.security", "by operator_b", "revoked"):
         assert any(words in line for line in plain)
 

@@ -114,6 +114,15 @@ CIRCUMSTANCES: dict[str, list[Any]] = {
     "idempotency_key": NAMES,
 }
 PROPOSAL: dict[str, list[Any]] = {"proposal_id": [*IDS, "{their_proposal}", "mwp_0"]}
+CONTRADICTION: dict[str, list[Any]] = {"contradiction_id": [*IDS, "{their_contradiction}", "ctr_0"]}
+# What a correction takes over from what it is written on cannot be told again.
+OF_CORRECTIONS: dict[str, list[Any]] = {
+    name: CIRCUMSTANCES[name]
+    for name in (
+        *("classification", "origin", "subject", "user_id", "intent_id"),
+        *("qualifiers", "evidence_refs", "observed_at", "idempotency_key"),
+    )
+}
 MEMORY: dict[str, list[Any]] = {"memory_id": [*IDS, "{their_memory}", "pm_0"]}
 CALLS: dict[str, Call] = {
     "capture": Call(
@@ -154,6 +163,17 @@ CALLS: dict[str, Call] = {
         },
         ("write_class", "classification"),
     ),
+    "correct": Call(
+        "author",
+        {"memory_id": "{memory}", "value": "phone"},
+        {
+            "memory_id": [*NAMES, "{their_memory}", "pm_0", None],
+            "value": [*JSON, None],
+            "text": TEXTS,
+            "confidence": [*SHARES, None],
+            **OF_CORRECTIONS,
+        },
+    ),
     "consent.grant": Call(
         "officer",
         {"subject": SUBJECT, **CONSENT},
@@ -176,7 +196,19 @@ CALLS: dict[str, Call] = {
         {"consent_id": [*IDS, "{their_consent}", "cns_0"], "evidence_refs": REFS},
     ),
     "consent.list": Call("auditor", {}, {"subject": CEIDS, "limit": [*COUNTS, 1001, None]}),
-    "contradictions.list": Call("auditor", {}, {"closed": FLAGS}),
+    "contradictions.list": Call("auditor", {}, {"closed": FLAGS, "limit": [*COUNTS, 1001, None], "after": NAMES}),
+    "contradictions.resolve": Call(
+        "reviewer",
+        {"contradiction_id": "{contradiction}", "way": "supersede"},
+        {
+            **CONTRADICTION,
+            "way": [*CHOICES, None],
+            "keep": CHOICES,
+            "existing": [*QUALIFIERS, {}, {"region": "de"}],
+            "incoming": [*QUALIFIERS, {}, {"region": "de"}],
+            "note": NOTES,
+        },
+    ),
     "queue.list": Call(
         "reviewer",
         {},
@@ -210,6 +242,7 @@ CALLS: dict[str, Call] = {
         {"proposal_id": "{proposal}", "reason": "no"},
         {**PROPOSAL, "reason": [*NAMES, None], "note": NOTES},
     ),
+    "queue.lift": Call("reviewer", {"proposal_id": "{rejected}"}, {**PROPOSAL, "note": NOTES}),
     "queue.override": Call(
         "reviewer",
         {"proposal_id": "{proposal}", "priority": 0.9},
@@ -231,6 +264,7 @@ CALLS: dict[str, Call] = {
     "get": Call("auditor", {"memory_id": "{memory}"}, MEMORY),
     "trail": Call("auditor", {"memory_id": "{memory}"}, MEMORY),
     "retract": Call("reviewer", {"memory_id": "{memory}", "reason": "wrong"}, {**MEMORY, "reason": [*CHOICES, None]}),
+    "adoption": Call("auditor", {}, {}),
     "events": Call("auditor", {}, {"after": [-1, *COUNTS[2:], None], "limit": [*COUNTS, 1001, None]}),
     "packs.register": Call(
         "admin",

@@ -49,10 +49,17 @@ def test_what_says_something_else_is_not_refused(fabric: Fabric, people: People)
 
 
 @pytest.mark.rule("REV-6")
-def test_a_rejection_for_one_user_stands_for_all_but_not_for_another(fabric: Fabric, people: People) -> None:
+def test_a_rejection_for_one_user_tells_nobody_else_and_one_for_all_holds_for_each(
+    fabric: Fabric, people: People
+) -> None:
     rejected(fabric, people, write_class="statement", text=TEXT)
-    assert proposed(fabric, people.run("cust_2"), write_class="statement", text=TEXT).status == "pending"
-    assert refused(fabric, people.run(None), write_class="statement", text=TEXT).gate == "rejection"
+    for user in ("cust_2", None):
+        assert proposed(fabric, people.run(user), write_class="statement", text=TEXT).status == "pending"
+    other = "Deliveries to the side entrance are not possible."
+    item = proposed(fabric, people.run(None), write_class="statement", text=other)
+    fabric.queue.reject(people.reviewer, item.proposal_id, reason="not so")
+    for user in ("cust_1", "cust_2", None):
+        assert refused(fabric, people.run(user), write_class="statement", text=other).gate == "rejection"
 
 
 @pytest.mark.rule("REV-6")

@@ -1,107 +1,274 @@
-"""A slow, obvious memory of what was done, to compare the fabric with."""
+"""A slow, obvious model of one tenant: what the fabric must say to each step, and what is true after it."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import product
-from typing import Any
 
-from muniment import RunContext
+from muniment.errors import NotPromotable, SelfApproval
+from tests.scenarios.facts import Fact, Memory, covers, rank, relation, repeats_rejected, takes_over
+from tests.scenarios.ledger import Agreed, Ledger
+from tests.scenarios.world import Seat, seats
 
-USERS = (None, "u1", "u2")
-SESSIONS = (None, "s1", "s2")
-WORKFLOWS = (None, "w1", "w2")
-INTENTS = (None, "support.refund", "sales.offer")
-LIVES = {"working": timedelta(hours=1), "episodic": timedelta(days=30), "semantic": timedelta(days=365)}
+REMEMBERED = timedelta(days=180)
+# How a contradiction ends when a side of it is withdrawn.
+ENDS = {"wrong": "retracted", "deprecated": "retracted"}
+BRINGS_BACK = ("wrong", "deprecated")
 
 
 @dataclass
-class Believed:
-    """A promoted memory."""
+class Proposal:
+    """A fact in the queue, or what became of it there."""
 
-    memory_id: str
-    user: str | None
-    session: str | None
-    workflow: str | None
-    intent: str | None
+    proposal_id: str
+    fact: Fact
     tier: str
-    label: str
-    write_class: str
-    key: tuple[str | None, str | None]
-    value: Any
-    author: str
-    editors: tuple[str, ...]
-    approver: str
-    promoted_at: datetime
-    consent_id: str | None
-    retracted: bool = False
+    editors: tuple[str, ...] = ()
+    status: str = "pending"
+    repeats: str | None = None
+    rejected_at: datetime | None = None
+    lifted: bool = False
+    returned: bool = False
+
+    @property
+    def waits(self) -> bool:
+        return self.status in ("pending", "held")
 
     @property
     def strict(self) -> bool:
-        return self.tier == "durable" or self.label == "PII"
+        return "durable" in (self.tier, self.fact.tier) or self.fact.sensitive
 
-    def in_scope(self, user: str | None, session: str | None, workflow: str | None, intent: str | None) -> bool:
-        """Whether a run of that kind could ever see it."""
-        if self.user is not None and self.user != user:
-            return False
-        if self.tier == "working" and self.session != session:
-            return False
-        if self.tier == "episodic" and self.user is None and self.workflow is not None and self.workflow != workflow:
-            return False
-        return self.intent is None or self.intent == intent
-
-    def expired(self, now: datetime) -> bool:
-        life = LIVES.get(self.tier)
-        return life is not None and now >= self.promoted_at + life
+    def is_remembered(self, now: datetime) -> bool:
+        """Whether its rejection still stands."""
+        return self.rejected_at is not None and not self.lifted and now < self.rejected_at + REMEMBERED
 
 
-@dataclass
-class Agreed:
-    """A consent."""
+@dataclass(frozen=True)
+class Refused:
+    """A gate lets it not through; `because` are the rejections it may name."""
 
-    subject: str
-    until: datetime | None
-    revoked: bool = False
+    gate: str
+    because: frozenset[str] = frozenset()
 
-    def live(self, now: datetime) -> bool:
-        return not self.revoked and (self.until is None or now < self.until)
+
+@dataclass(frozen=True)
+class Repeats:
+    """A memory says so already."""
+
+    memory_id: str
+
+
+@dataclass(frozen=True)
+class Waits:
+    """It waits in the queue, against those memories."""
+
+    against: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Barred:
+    """It cannot be approved so."""
+
+    error: type[Exception]
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """It contradicts something, and the pack does not let that pass."""
+
+    status: str
+    against: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Promoted:
+    """It becomes a memory: in the place of some, against others."""
+
+    replaced: tuple[Memory, ...]
+    against: frozenset[str]
+    consent: Agreed | None
 
 
 @dataclass
 class Tenant:
     """All that was done in one tenant."""
 
-    memories: dict[str, Believed] = field(default_factory=dict)
-    consents: dict[str, Agreed] = field(default_factory=dict)
+    unresolved: str
+    memories: dict[str, Memory] = field(default_factory=dict)
+    proposals: dict[str, Proposal] = field(default_factory=dict)
+    disputes: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
 
-    def standing(self, now: datetime) -> list[Believed]:
-        """Neither retracted nor expired, consent or not."""
-        return [memory for memory in self.memories.values() if not memory.retracted and not memory.expired(now)]
+    # What is there
 
-    def visible(self, run: RunContext, now: datetime) -> list[Believed]:
-        """What the run may see now."""
-        return [
-            memory
-            for memory in self.standing(now)
-            if memory.in_scope(run.user_id, run.session_id, run.workflow_id, run.intent_id)
-            and memory.label in run.classification_allowed
-            and (memory.consent_id is None or self.consents[memory.consent_id].live(now))
-        ]
+    def standing(self, now: datetime) -> list[Memory]:
+        """Neither withdrawn nor expired, consent or not."""
+        return [memory for memory in self.memories.values() if memory.stands(now)]
 
-    def consented(self, subject: str, now: datetime) -> bool:
-        return any(consent.subject == subject and consent.live(now) for consent in self.consents.values())
+    def believed(self, now: datetime) -> list[Memory]:
+        """Standing, and with the consent it needs."""
+        return [memory for memory in self.standing(now) if self._allowed(memory, now)]
 
+    def _allowed(self, memory: Memory, now: datetime) -> bool:
+        return memory.root is None or self.ledger.allows(memory.root, memory.fact.predicate, now)
 
-def meet(one: Believed, other: Believed) -> bool:
-    """Whether some run could see both: by trying them all."""
-    return any(one.in_scope(*run) and other.in_scope(*run) for run in product(USERS, SESSIONS, WORKFLOWS, INTENTS))
+    def visible(self, seat: Seat, labels: frozenset[str], now: datetime) -> dict[str, Memory]:
+        """What a run there may see now."""
+        return {
+            memory.memory_id: memory
+            for memory in self.believed(now)
+            if seat in memory.seats and memory.fact.label in labels
+        }
 
+    def waiting(self) -> list[Proposal]:
+        return [proposal for proposal in self.proposals.values() if proposal.waits]
 
-def covers(wide: Believed, narrow: Believed) -> bool:
-    """Whether every run that could see the narrow one could see the wide one: by trying them all."""
-    runs = product(USERS, SESSIONS, WORKFLOWS, INTENTS)
-    return all(wide.in_scope(*run) for run in runs if narrow.in_scope(*run))
+    def became(self, proposal_id: str) -> Memory | None:
+        return next((memory for memory in self.memories.values() if memory.proposal_id == proposal_id), None)
 
+    def sides(self, dispute: tuple[str, str]) -> tuple[Memory, Memory | None]:
+        """The memory that stood first, and the one it was contradicted by, once that is one."""
+        return self.memories[dispute[0]], self.became(dispute[1])
 
-def at_odds(one: Believed, other: Believed) -> bool:
-    """Whether they say different things on one key to the same run."""
-    return one.key[0] is not None and one.key == other.key and one.value != other.value and meet(one, other)
+    def is_open(self, dispute: tuple[str, str], now: datetime) -> bool:
+        """Whether it waits to be settled: neither ended nor has a side expired."""
+        return self.disputes[dispute] is None and all(side is None or side.stands(now) for side in self.sides(dispute))
+
+    def conflicts(self, shown: dict[str, Memory]) -> set[frozenset[str]]:
+        """The conflict sets of a run that sees those: whoever is in dispute, directly or through others."""
+        sets: list[set[str]] = []
+        for dispute, outcome in self.disputes.items():
+            members = {side.memory_id for side in self.sides(dispute) if side is not None}
+            if outcome is None and len(members) == 2 and members <= shown.keys():
+                touching = [one for one in sets if one & members]
+                sets = [one for one in sets if not one & members] + [members.union(*touching)]
+        return {frozenset(one) for one in sets}
+
+    # What must come of it
+
+    def _around(self, fact: Fact, tier: str, now: datetime) -> tuple[list[Memory], list[Memory]]:
+        """What it contradicts and what it repeats, among all that some run could see beside it."""
+        meeting = [m for m in self.believed(now) if m.seats & seats(fact.place, tier, None)]
+        return (
+            [m for m in meeting if relation(fact, m.fact) == "contradicts"],
+            [m for m in meeting if relation(fact, m.fact) == "same"],
+        )
+
+    def admission(self, fact: Fact, now: datetime) -> Refused | Repeats | Waits:
+        """What the gates and the first look around make of a fact that was masked."""
+        if fact.sensitive and self.ledger.covering(fact.subject, fact.predicate, now) is None:
+            return Refused("consent")
+        rejected = frozenset(
+            proposal.proposal_id
+            for proposal in self.proposals.values()
+            if proposal.is_remembered(now) and repeats_rejected(fact, proposal.fact)
+        )
+        if rejected:
+            return Refused("rejection", rejected)
+        against, same = self._around(fact, fact.tier, now)
+        same = [memory for memory in same if memory.fact.correction or not fact.correction]
+        return Repeats(same[0].memory_id) if same else Waits(frozenset(memory.memory_id for memory in against))
+
+    def approval(
+        self, proposal: Proposal, who: str, now: datetime, supersedes: Memory | None = None, *, beside: bool = False
+    ) -> Barred | Repeats | Stopped | Promoted:
+        """What comes of an approval; with `beside` the approver lets it stand with what it contradicts."""
+        fact, tier = proposal.fact, proposal.tier
+        if proposal.strict and who in (fact.author, *proposal.editors):
+            return Barred(SelfApproval)
+        against, same = self._around(fact, tier, now)
+        replaced = [memory for memory in against if takes_over(fact, tier, memory)]
+        if fact.correction:
+            replaced += [m for m in same if not m.fact.correction and covers(fact, tier, m)]
+            same = [memory for memory in same if memory.fact.correction]
+        target = self.memories.get(fact.corrects or "")
+        for named in (supersedes, target if target is not None and target.stands(now) else None):
+            if named is not None and named not in replaced:
+                if not named.stands(now) or not covers(fact, tier, named):
+                    return Barred(NotPromotable)
+                if named.fact.correction and not fact.correction:
+                    return Barred(NotPromotable)
+                replaced.append(named)
+        consent = self.ledger.covering(fact.subject, fact.predicate, now) if fact.sensitive else None
+        if any(rank(m.fact.label) > rank(fact.label) for m in replaced) or (fact.sensitive and consent is None):
+            return Barred(NotPromotable)
+        repeated = [memory for memory in same if memory not in replaced]
+        if repeated:
+            return Repeats(repeated[0].memory_id)
+        left = frozenset(memory.memory_id for memory in against if memory not in replaced)
+        if left and not beside and self.unresolved != "mark_both":
+            return Stopped({"hold": "held", "block": "blocked"}[self.unresolved], left)
+        return Promoted(tuple(replaced), left, consent)
+
+    # What is then true
+
+    def enter(self, proposal_id: str, fact: Fact, found: Repeats | Waits, editors: tuple[str, ...] = ()) -> None:
+        """It is in the queue, or set aside as a duplicate."""
+        proposal = self.proposals[proposal_id] = Proposal(proposal_id, fact, fact.tier, editors)
+        if isinstance(found, Repeats):
+            proposal.status, proposal.repeats = "duplicate", found.memory_id
+        else:
+            self._dispute(proposal_id, found.against)
+
+    def _dispute(self, proposal_id: str, against: frozenset[str]) -> None:
+        for memory_id in against:
+            self.disputes.setdefault((memory_id, proposal_id), None)
+
+    def _end(self, outcome: str, *, memory_id: str | None = None, proposal_id: str | None = None) -> None:
+        for dispute, ended in self.disputes.items():
+            became = self.became(dispute[1])
+            touched = memory_id is not None and memory_id in (dispute[0], became.memory_id if became else None)
+            if ended is None and (touched or dispute[1] == proposal_id):
+                self.disputes[dispute] = outcome
+
+    def decide(self, proposal: Proposal, status: str, now: datetime) -> None:
+        """It ends without becoming a memory: rejected, edited or blocked."""
+        proposal.status = status
+        proposal.rejected_at = now if status == "rejected" else None
+        self._end(status, proposal_id=proposal.proposal_id)
+
+    def apply(
+        self,
+        proposal: Proposal,
+        found: Repeats | Stopped | Promoted,
+        who: str,
+        now: datetime,
+        memory_id: str | None,
+    ) -> None:
+        """What an approval came to."""
+        if isinstance(found, Repeats):
+            proposal.status, proposal.repeats = "duplicate", found.memory_id
+            self._end("duplicate", proposal_id=proposal.proposal_id)
+            return
+        self._dispute(proposal.proposal_id, found.against)
+        if isinstance(found, Stopped):
+            if found.status == "blocked":
+                self.decide(proposal, "blocked", now)
+            proposal.status = found.status
+            return
+        assert memory_id is not None
+        root = found.consent.root if found.consent is not None else None
+        proposal.status = "promoted"
+        self.memories[memory_id] = Memory(
+            memory_id, proposal.proposal_id, proposal.fact, proposal.tier, who, proposal.editors, now, root
+        )
+        for old in found.replaced:
+            self.withdraw(old, "corrected" if proposal.fact.correction else "superseded", memory_id)
+
+    def withdraw(self, memory: Memory, reason: str, superseded_by: str | None = None) -> None:
+        """It stands no longer, and with it ends what it was a side of."""
+        memory.ended, memory.superseded_by = reason, superseded_by
+        self._end(ENDS.get(reason, reason), memory_id=memory.memory_id)
+
+    def set_aside_for(self, memory: Memory) -> list[Proposal]:
+        """The duplicates that come back with it, those that were not refused then."""
+        return [p for p in self.proposals.values() if p.repeats == memory.memory_id and not p.returned]
+
+    def sweep(self, now: datetime) -> tuple[int, int]:
+        """Take away what rested on ended consents: how many chains, how many memories."""
+        roots = self.ledger.ended(now)
+        self.ledger.swept |= roots
+        resting = [memory for memory in self.memories.values() if memory.root in roots]
+        for memory in resting:
+            if memory.ended is None:
+                self.withdraw(memory, "consent_revoked")
+            memory.tombstoned = True
+        return len(roots), len(resting)

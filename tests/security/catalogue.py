@@ -13,18 +13,29 @@ APPEND_ONLY = {
     "refusals",
     "consolidations",
     "verdicts",
+    "rejection_marks",
     "consents",
+    "consent_sweeps",
     "events",
     "ticks",
     "packs",
     "pack_labels",
     "memories",
     "memory_bodies",
+    "memory_vectors",
     "retractions",
+    "tombstones",
     "contradictions",
+    "resolutions",
+    "qualifications",
     "recalls",
     "tenant_keys",
     "tenants",
+}
+# What a login can take away, and only where a tombstone stands in its place.
+DELETABLE = {
+    ("jobs", "memory_bodies"),
+    ("jobs", "memory_vectors"),
 }
 TASKS = ("writer", "recall", "auditor", "privacy", "jobs")
 

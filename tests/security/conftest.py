@@ -1,12 +1,21 @@
 """A tenant with a row in every table, for tests that knock at the database itself."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from muniment import Fabric
-from muniment.testing import People
+from muniment.testing import People, TestServer
 from tests.pipeline.stories import CONSENT, promoted, proposed, refused
+from tests.security.catalogue import Connection
+
+
+@pytest.fixture
+def owner(server: TestServer, database: str) -> Iterator[Connection]:
+    """Somebody who sees everything."""
+    with server.connect(database) as connection:
+        yield connection
 
 
 @pytest.fixture
@@ -25,10 +34,40 @@ def furnished(fabric: Fabric, people: People) -> dict[str, Any]:
     waiting = proposed(fabric, people.run(), entity="customer:cust_1", predicate="likes", value="tea")
     gone = promoted(fabric, people, "blue", predicate="favourite_colour")
     fabric.retract(people.reviewer, gone, reason="wrong")
+    rejected = proposed(fabric, people.run(), entity="customer:cust_1", predicate="hobby", value="falconry")
+    fabric.queue.reject(people.reviewer, rejected.proposal_id, reason="hearsay")
+    (unsettled,) = fabric.contradictions.list(people.reviewer)
     fabric.recall(people.run())
     return {
         "consent": consent,
         "memories": [first, second, sensitive],
         "waiting": waiting.proposal_id,
         "retracted": gone,
+        "rejected": rejected.proposal_id,
+        "open": unsettled.contradiction_id,
+        **coexisting(fabric, people),
+        **swept(fabric, people),
     }
+
+
+def coexisting(fabric: Fabric, people: People) -> dict[str, Any]:
+    """A contradiction that was settled so that both sides stand."""
+    side = promoted(fabric, people, "German", predicate="language")
+    proposed(fabric, people.run(), entity="customer:cust_1", predicate="language", value="French")
+    (found,) = (one for one in fabric.contradictions.list(people.reviewer) if one.existing == side)
+    settled = fabric.contradictions.resolve(
+        people.reviewer, found.contradiction_id, "coexist", existing={"region": "de"}, incoming={"region": "fr"}
+    )
+    return {"settled": settled.contradiction_id, "sides": [settled.existing, settled.incoming]}
+
+
+def swept(fabric: Fabric, people: People) -> dict[str, Any]:
+    """A memory whose consent was revoked: its content was taken away."""
+    subject = "customer:cust_2"
+    consent = fabric.consent.grant(people.officer, subject=subject, **CONSENT)
+    memory_id = promoted(
+        fabric, people, "oolong", entity=subject, predicate="tea", subject=subject, classification="PII"
+    )
+    fabric.consent.revoke(people.officer, consent.consent_id)
+    assert fabric.consent.sweep(people.tenant_id).memories == 1
+    return {"tombstoned": memory_id, "swept": consent.consent_id}

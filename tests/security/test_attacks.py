@@ -13,6 +13,7 @@ from tests.pipeline.stories import CONSENT, promoted, proposed, refused, texts
 
 BOB = "customer:bob"
 PHONE = {"entity": BOB, "predicate": "phone_number", "subject": BOB, "classification": "PII"}
+DRINK = {"entity": BOB, "predicate": "favourite_drink", "subject": BOB, "classification": "PII"}
 
 
 def spy(people: People, **fields: str) -> RunContext:
@@ -23,19 +24,21 @@ def spy(people: People, **fields: str) -> RunContext:
 
 
 @pytest.mark.rule("ISO-4", "REC-10", "REC-1")
-@pytest.mark.parametrize("guess", ["+49 30 554", "+49 30 555"])
+@pytest.mark.parametrize(("guess", "found"), [("jasmine tea", "contradicts"), ("oolong tea", "duplicate")])
 def test_proposing_tells_nothing_of_memories_the_proposer_may_not_see(
-    fabric: Fabric, people: People, guess: str
+    fabric: Fabric, people: People, guess: str, found: str
 ) -> None:
     fabric.consent.grant(people.officer, subject=BOB, **CONSENT)
-    promoted(fabric, people, "+49 30 555", user_id=None, **PHONE)
+    promoted(fabric, people, "oolong tea", user_id=None, **DRINK)
     told = fabric.propose(
-        spy(people), write_class="preference", entity=BOB, predicate="phone_number", value=guess,
+        spy(people), write_class="preference", entity=BOB, predicate="favourite_drink", value=guess,
         classification="PUBLIC", confidence=0.7,
     )  # fmt: skip
     assert isinstance(told, Submission)
     assert set(told.model_dump()) == {"proposal_id", "capture_id", "write_class", "status"}
     assert told.status == "pending"
+    seen = fabric.queue.get(people.reviewer, told.proposal_id)
+    assert seen.contradiction_check.verdict == found, "there was something to tell, and a reviewer is told"
 
 
 @pytest.mark.rule("CON-2")

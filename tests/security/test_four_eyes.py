@@ -6,10 +6,13 @@ import psycopg
 import pytest
 
 from muniment import Fabric
+from muniment.errors import SelfApproval
 from muniment.model.capture import holder_of
+from muniment.model.proposal import Proposal
 from muniment.testing import People
 from tests.conftest import Connect
-from tests.pipeline.stories import CONSENT, proposed
+from tests.pipeline.stories import CONSENT, promoted, proposed
+from tests.security.rows import tick
 
 _MEMORY = """INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at,
   born_txid, expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust,
@@ -57,22 +60,14 @@ class Forger:
     ) -> None:
         """Raises what the database raises; commits nothing."""
         with self.writer.transaction(force_rollback=True):
-            tick = self.writer.execute(
-                "UPDATE tenant_clock SET seq = seq + 1, prev_at = at WHERE tenant_id = %s RETURNING seq, at",
-                [self.tenant],
-            ).fetchone()
-            assert tick is not None
-            self.writer.execute(
-                "INSERT INTO ticks VALUES (%s, %s, %s, %s, %s, pg_current_xact_id())",
-                [self.tenant, tick[0], tick[1], int(str(tick[0])) - 1, tick[1]],
-            )
+            now = tick(self.writer, self.tenant)
             if verdict_by is not None:
                 self.writer.execute(
                     "INSERT INTO verdicts (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at, pack, holder, txid)"
                     " VALUES (%s, 'rv_forged', %s, %s, %s, %s, %s, %s, 'p@1.0.0', '*', pg_current_xact_id())",
-                    [self.tenant, self.memory["proposal_id"], tick[0], action, verdict_by, by_kind, tick[1]],
+                    [self.tenant, self.memory["proposal_id"], now.seq, action, verdict_by, by_kind, now.at],
                 )
-            self.writer.execute(_MEMORY, {**self.memory, "seq": tick[0], "at": tick[1], **memory})
+            self.writer.execute(_MEMORY, {**self.memory, "seq": now.seq, "at": now.at, **memory})
 
 
 @pytest.fixture
@@ -108,8 +103,9 @@ def test_a_memory_without_a_verdict_is_refused(durable: Forger, sensitive: Forge
             forger.try_it(verdict_by=None)
         with pytest.raises(psycopg.errors.ForeignKeyViolation):
             forger.try_it(verdict_by="boris", approver="clara")
-        with pytest.raises(psycopg.errors.ForeignKeyViolation):
-            forger.try_it(verdict_by="boris", approver="boris", action="reject")
+        for action in ("reject", "hold", "duplicate", "lift"):
+            with pytest.raises(psycopg.errors.ForeignKeyViolation):
+                forger.try_it(verdict_by="boris", approver="boris", action=action)
 
 
 @pytest.mark.rule("REV-4")
@@ -210,3 +206,20 @@ def test_an_edit_cannot_leave_out_an_editor_before_it(fabric: Fabric, people: Pe
         writer.execute(forge, [["boris"], ["clara"]])
     with writer.transaction(force_rollback=True):
         writer.execute(forge, [["boris"], ["boris", "clara"]])
+
+
+@pytest.mark.rule("REV-4", "REV-8")
+def test_an_editor_cannot_approve_what_comes_back_as_a_former_duplicate(fabric: Fabric, people: People) -> None:
+    subject = "customer:c"
+    fabric.consent.grant(people.officer, subject=subject, **CONSENT)
+    fact: dict[str, Any] = {"entity": subject, "predicate": "drink", "subject": subject, "classification": "PII"}
+    original = promoted(fabric, people, "tea", **fact)
+    other = proposed(fabric, people.run(), value="coffee", **fact)
+    edited = fabric.queue.edit(people.reviewer, other.proposal_id, value="tea")
+    assert isinstance(edited, Proposal) and edited.status == "duplicate"
+    fabric.retract(people.second_reviewer, original, reason="wrong")
+    (back,) = fabric.queue.list(people.reviewer)
+    assert back.reopens == edited.proposal_id
+    with pytest.raises(SelfApproval):
+        fabric.queue.approve(people.reviewer, back.proposal_id)
+    assert fabric.queue.approve(people.second_reviewer, back.proposal_id).status == "promoted"

@@ -213,7 +213,7 @@ def _gated(fabric: Fabric) -> Step:
     _expect(paid.candidate.redactions == {"card": 1}, "the card number is masked")
     _expect("low_trust" in order.human_reasons, "words to the model are not trusted")
     fabric.queue.reject(_REVIEWER, order.proposal_id, reason="injection")
-    again = fabric.propose(_BOT, write_class="statement", text=_ORDER, classification="INTERNAL")
+    again = fabric.propose(_BOT, write_class="statement", text=_ORDER, subject=_SUBJECT, classification="INTERNAL")
     if not isinstance(again, Refusal):
         raise StoryBroken("what was rejected was proposed again")
     return Step(

@@ -352,7 +352,8 @@ def adoption(screen: Screen, shown: Adoption) -> None:
 
 def sweep(screen: Screen, shown: Sweep) -> None:
     """What a pass over ended consents took away."""
-    screen.line(f"{_count(shown.consents, 'ended consent')}: the content of {shown.memories} memories is gone")
+    memories = "1 memory is" if shown.memories == 1 else f"{shown.memories} memories is"
+    screen.line(f"{_count(shown.consents, 'ended consent')}: the content of {memories} gone")
 
 
 def events(screen: Screen, found: Iterable[Event]) -> None:

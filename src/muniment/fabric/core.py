@@ -55,7 +55,7 @@ from muniment.storage.session import Transaction
 
 BATCH_LIMIT = 10_000
 SLICE = 200
-CONSOLIDATE_AT_ONCE = 200
+CONSOLIDATE_AT_ONCE = 500
 
 Progress = Callable[[Consolidation], None]
 

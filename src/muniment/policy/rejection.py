@@ -14,9 +14,11 @@ def fingerprint(candidate: Candidate) -> bytes:
 
 
 def repeats(candidate: Candidate, rejected: Candidate, similarity: float, by: Comparison) -> bool:
-    """Whether it says again what was rejected, to somebody who could have seen the first."""
-    users = (candidate.scope.user_id, rejected.scope.user_id)
-    if None not in users and users[0] != users[1]:
+    """Whether it says again what was rejected for the same user or for all.
+
+    What was rejected for one user does not count for others: who proposes would learn that it was proposed for them.
+    """
+    if rejected.scope.user_id not in (None, candidate.scope.user_id):
         return False
     if fingerprint(candidate) == fingerprint(rejected):
         return candidate.on_key or _same_subject(candidate, rejected)

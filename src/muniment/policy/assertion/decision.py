@@ -9,19 +9,19 @@ from muniment.policy.assertion.judgement import Judgement
 from muniment.policy.assertion.reading import Reading, read
 
 # Characters past which two texts that are not the same words count as different.
-LONGEST = 8192
-# Stops between digits are part of the number.
+LONGEST = 4096
+_MOST_READ = 400
 _OPENING = re.compile(r"[^.!?]{8,400}[.!?](?=\s+\S)")
-_STOPS = re.compile(r"(?:\s|(?<!\d)[.,;:!?\"'()]|[.,;:!?\"'()](?!\d))+")
+# Stops between digits are part of the number, and a question is no statement.
+_STOPS = re.compile(r"(?:\s|(?<!\d)[.,;:!\"'()]|[.,;:!\"'()](?!\d))+")
 
 
 def judge(a: str, b: str) -> Judgement:
     """Whether two texts say the same, contradict one another, or neither; what is unsure is different."""
     if plain(a) == plain(b):
         return Judgement("same", ("same_words",))
-    if max(len(a), len(b)) > LONGEST:
-        return Judgement("different", ("other_content",))
-    found = _judge(a, b)
+    too_long = max(len(a), len(b)) > LONGEST
+    found = Judgement("different", ("other_content",)) if too_long else _judge(a, b)
     if found.verdict == "different":
         return _judge_openings(a, b) or found
     return found
@@ -32,7 +32,7 @@ def _judge_openings(a: str, b: str) -> Judgement | None:
     one, other = _OPENING.match(a), _OPENING.match(b)
     if one is None and other is None:
         return None
-    found = _judge(one[0] if one else a, other[0] if other else b, whole=True)
+    found = _judge(one[0] if one else a[:_MOST_READ], other[0] if other else b[:_MOST_READ], whole=True)
     return found if found.verdict == "contradicts" else None
 
 
@@ -46,7 +46,7 @@ def _judge(a: str, b: str, *, whole: bool = False) -> Judgement:
 
 
 def plain(text: str) -> str:
-    """The text without case, space and stops."""
+    """The text without case, space and stops: what two texts of the same words share."""
     return _STOPS.sub(" ", text).strip().casefold()
 
 

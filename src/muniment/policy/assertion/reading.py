@@ -1,6 +1,5 @@
 """What a text asserts, as data: its content words, quantities, dates, names, negations and tense."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from muniment.policy.assertion.dates import Date, date_at
@@ -69,10 +68,6 @@ class Reading:
     copula: int = -1
     progressive: bool = False
     hedged: set[str] = field(default_factory=set[str])
-
-    def counts(self) -> Counter[str]:
-        """How often each key occurs."""
-        return Counter(element.key for element in self.elements)
 
 
 def read(text: str) -> Reading:

@@ -47,9 +47,6 @@ HEDGES = words("""
     pretends prepare prepares preparing ready suppose supposed consider considers considering
 """)
 QUESTION_WORDS = words("what why who whom whose when where which how")
-AUXILIARIES = words("""
-    be am is are was were been being has have had do does did will would can could may must
-""")
 BE = words("be am is are was were been being 's 're 'm")
 PAST_AUXILIARIES = words("was were had did")
 PRESENT_AUXILIARIES = words("is are am has have do does 's 're 'm 've")
@@ -91,7 +88,7 @@ ATTRIBUTES = words("""
 # What is merely possible leaves room for more of its kind.
 POSSIBLE = words("possible available accepted accept supported support allowed permitted offered")
 # What happens or holds on some days of every week.
-RECURRING = words("open closed available work deliver ship run operate train visit staffed meet hold")
+RECURRING = words("open closed available work deliver ship run operate train visit staffed")
 # Nouns that a number after them identifies rather than counts.
 IDENTIFIED = words("""
     order invoice ticket case room flight account customer number no nr section version step phase chapter page

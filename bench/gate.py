@@ -1,0 +1,206 @@
+"""The gate: one candidate against the bare statements it takes, batches against one by one, neighbours among many."""
+
+import random
+import re
+import statistics
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+from psycopg.sql import quote
+
+from bench.furnish import WORDS, furnish
+from bench.measure import Figure, in_turns, median_ms
+from muniment import AsyncFabric
+from muniment.model.candidate import Candidate, Scope
+from muniment.model.ids import make_id
+from muniment.pack import builtin_pack
+from muniment.pipeline.neighbours import neighbours
+from muniment.policy import gates
+from muniment.storage.address import Address
+from muniment.storage.session import Transaction
+from muniment.storage.statements import Statement
+from muniment.testing import People, TestServer
+from muniment.testing.database import MASTER_KEYS
+
+MEMORIES, MANY, BATCH = 1_000, 100_000, 500
+ONE_BAR, TRIPS_BAR, BATCH_BAR, MANY_BAR = 2.5, 4, 5.0, 3.0
+_ID = re.compile(r"^(cap|mc|mwp|evt)_[0-9a-f]{28}$")
+
+
+async def run(server: TestServer) -> list[Figure]:
+    """A tenant of 1,000 memories that every run sees, and one of 100,000."""
+    database = server.clone()
+    await furnish(server, database, tenants=1, per_tenant=MEMORIES, users=0, vectors=True)
+    async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
+        figures = await _one(server, database, fabric)
+        figures += await _batches(fabric)
+        few = await _search(fabric)
+    server.drop(database)
+    database = server.clone()
+    await furnish(server, database, tenants=1, per_tenant=MANY, users=0, vectors=True)
+    async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
+        many = await _search(fabric)
+    server.drop(database)
+    ratio = many / few
+    detail = f"{many:.2f} ms against {few:.2f} ms, medians of 200"
+    return [
+        *figures,
+        Figure(
+            "neighbours among 100,000 memories against 1,000",
+            ratio,
+            "times",
+            f"<= {MANY_BAR}",
+            ratio <= MANY_BAR,
+            detail,
+        ),
+    ]
+
+
+def _texts(seed: int) -> Callable[[], str]:
+    chance = random.Random(seed)
+    return lambda: f"{' '.join(chance.choices(WORDS, k=11))}."
+
+
+async def _one(server: TestServer, database: str, fabric: AsyncFabric) -> list[Figure]:
+    people, text = People("tenant_0"), _texts(3)
+    run = people.run(None)
+    sent: list[tuple[Statement, list[Any]]] = []
+    trips: list[int] = []
+    send, complete = Transaction._send, Transaction.complete
+
+    async def recorded(self: Transaction, one: Statement, arguments: list[Any]) -> Any:
+        sent.append((one, arguments))
+        return await send(self, one, arguments)
+
+    async def counted(self: Transaction) -> None:
+        await complete(self)
+        trips.append(self.round_trips)
+
+    async def ours(_: int) -> object:
+        return await fabric.propose(run, write_class="statement", text=text(), classification="INTERNAL")
+
+    await ours(0)
+    Transaction._send, Transaction.complete = recorded, counted  # type: ignore[method-assign]
+    await ours(0)
+    Transaction._send, Transaction.complete = send, complete  # type: ignore[method-assign]
+    login = Address.parse(server.url(database), None).for_task("writer")
+    bare = await psycopg.AsyncConnection.connect(login, autocommit=True, row_factory=dict_row)
+    times = await in_turns(400, 60, ours=ours, bare=_replayed(bare, people.tenant_id, sent))
+    await bare.close()
+    ratio = median_ms(times["ours"]) / median_ms(times["bare"])
+    shares = _shares(people, [text() for _ in range(300)])
+    detail = (
+        f"{median_ms(times['ours']):.2f} ms against {median_ms(times['bare']):.2f} ms for its {len(sent)} statements;"
+        f" of it {', '.join(f'{name} {share * 1000:.3f} ms' for name, share in shares.items())}"
+    )
+    print(detail, file=sys.stderr)
+    most = max(trips)
+    what = "one candidate through all gates and checks, 1,000 memories in scope"
+    return [
+        Figure(f"{what}, against its bare SQL", ratio, "times its median", f"<= {ONE_BAR}", ratio <= ONE_BAR, detail),
+        Figure(
+            what, most, "round trips", f"<= {TRIPS_BAR}", most <= TRIPS_BAR, "begin; reads; clock; writes and commit"
+        ),
+    ]
+
+
+def _replayed(
+    bare: "psycopg.AsyncConnection[dict[str, Any]]", tenant_id: str, sent: list[tuple[Statement, list[Any]]]
+) -> Callable[[int], Awaitable[object]]:
+    """The same statements with the same content under ids and numbers of their own: nothing checked, opened or built."""
+    tick = next(arguments for one, arguments in sent if one.name == "tenant.record_tick")
+    names = next(one.parameters for one, _ in sent if one.name == "tenant.record_tick")
+    recorded = dict(zip(names, tick, strict=True))
+
+    async def replay(_: int) -> object:
+        known: dict[Any, Any] = {}
+
+        def own(value: Any) -> Any:
+            if isinstance(value, str) and _ID.match(value):
+                if value not in known:
+                    known[value] = make_id(value.partition("_")[0], recorded["at"])  # type: ignore[arg-type]
+                return known[value]
+            return known.get(value, value) if isinstance(value, int | str) or value is recorded["at"] else value
+
+        cursor = psycopg.AsyncRawCursor(bare)
+        await cursor.execute(f"BEGIN; SET LOCAL muniment.tenant = {quote(tenant_id)}")
+        for one, arguments in sent:
+            given = [own(value) for value in arguments]
+            if one.name == "tenant.record_tick":
+                given[list(names).index("prev_at")] = known["prev_at"]
+            await cursor.execute(one.sql, given, prepare=one.planned_once)  # type: ignore[arg-type]
+            if one.name == "tenant.transaction_id":
+                known[recorded["txid"]] = (await cursor.fetchall())[0]["txid"]
+            elif one.name == "tenant.tick":
+                now = (await cursor.fetchall())[0]
+                known |= {recorded["seq"]: now["seq"], recorded["at"]: now["at"], "prev_at": now["prev_at"]}
+            elif cursor.description is not None:
+                await cursor.fetchall()
+        await cursor.execute("COMMIT")
+        return None
+
+    return replay
+
+
+def _shares(people: People, texts: list[str]) -> dict[str, float]:
+    """Seconds that each gate takes of one candidate, in the median."""
+    pack = builtin_pack()
+    taken: dict[str, list[float]] = {name: [] for name, _ in gates.GATES}
+    for text in texts:
+        candidate = Candidate(
+            candidate_id="mc", tenant_id=people.tenant_id, capture_id="cap", author="bot", source="agent",
+            write_class="statement", text=text, raw_confidence=0.6, confidence=0.6, classification="INTERNAL",
+            scope=Scope(), trust=0.6, extractor="statement@1",
+        )  # fmt: skip
+        known = gates.Circumstances(pack, datetime.now(UTC), "statement", None)
+        for name, gate in gates.GATES:
+            start = time.perf_counter()
+            candidate, _ = gate(candidate, known)
+            taken[name].append(time.perf_counter() - start)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+async def _batches(fabric: AsyncFabric) -> list[Figure]:
+    people, text = People("tenant_0"), _texts(5)
+    run = people.run(None)
+
+    def item() -> dict[str, Any]:
+        return {"kind": "statement", "text": text(), "classification": "INTERNAL"}
+
+    async def batch(_: int) -> object:
+        await fabric.capture_many(run, [item() for _ in range(BATCH)])
+        return await fabric.consolidate(people.tenant_id)
+
+    async def one_by_one(_: int) -> object:
+        for _ in range(BATCH // 5):
+            await fabric.propose(run, write_class="statement", text=text(), classification="INTERNAL")
+        return None
+
+    times = await in_turns(5, 1, batch=batch, one_by_one=one_by_one)
+    each, alone = median_ms(times["batch"]) / BATCH, median_ms(times["one_by_one"]) / (BATCH // 5)
+    ratio = alone / each
+    detail = f"{1000 / each:,.0f} a second against {1000 / alone:,.0f}"
+    what = "candidates in batches of 500 against one by one"
+    return [Figure(what, ratio, "times as many", f">= {BATCH_BAR}", ratio >= BATCH_BAR, detail)]
+
+
+async def _search(fabric: AsyncFabric) -> float:
+    """The neighbours of one candidate that everybody would see, in milliseconds."""
+    desk, pack, text = fabric._desk, builtin_pack(), _texts(9)
+    senses = desk.senses(pack)
+
+    async def search(_: int) -> object:
+        candidate = Candidate(
+            candidate_id="mc", tenant_id="tenant_0", capture_id="cap", author="bot", source="agent",
+            write_class="statement", text=text(), raw_confidence=0.6, confidence=0.6, classification="INTERNAL",
+            scope=Scope(), trust=0.6, extractor="statement@1",
+        )  # fmt: skip
+        async with desk.transaction("tenant_0", "writer") as tx:
+            return await neighbours(tx, desk.vault, senses.probes([candidate]), senses, pack)
+
+    return median_ms((await in_turns(200, 40, search=search))["search"])

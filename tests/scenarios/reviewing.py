@@ -1,0 +1,149 @@
+"""Rules by which proposals are decided: approved, edited, overridden, rejected, lifted; and memories withdrawn."""
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from muniment import Refusal
+from muniment.errors import AlreadyDecided, Conflict
+from tests.scenarios.facts import Memory
+from tests.scenarios.oracle import Barred, Promoted, Proposal, Repeats, Stopped
+from tests.scenarios.stage import Stage, anything, failing, pick
+from tests.scenarios.world import REVIEWERS
+from tests.scenarios.writing import Writing, classes, confidences, entities, labels, places, predicates, sentences, values
+
+EDITS_LIMIT = 8
+
+reviewers = st.sampled_from(REVIEWERS)
+tiers = st.sampled_from(("working", "episodic", "semantic", "durable"))
+
+
+def waiting(self: Stage) -> list[tuple[int, Proposal]]:
+    return [(tenant, proposal) for tenant, oracle in enumerate(self.oracle) for proposal in oracle.waiting()]
+
+
+class Reviewing(Writing):
+    """Whoever decides."""
+
+    @rule(
+        place=places, entity=entities, predicate=predicates, value=values, label=labels, confidence=confidences,
+        write_class=classes, tier=st.one_of(st.none(), tiers),
+    )  # fmt: skip
+    def believe(self, tier: Any, **given: Any) -> None:
+        """The whole way in one step, so that there is always something to be seen, contradicted or withdrawn."""
+        fact = self.typed(**given)
+        _, oracle = self.on(0)
+        if fact.masked().sensitive and oracle.ledger.covering(fact.subject, fact.predicate, self.clock.now) is None:
+            self.agree(0, given["entity"])
+        proposal_id = self.propose_fact(0, fact)
+        if proposal_id is not None and oracle.proposals[proposal_id].waits:
+            if tier is not None and (tier != "working" or fact.place.session is not None):
+                self.place_in(0, oracle.proposals[proposal_id], tier)
+            self.decide(0, oracle.proposals[proposal_id], "clara", None)
+
+    def agree(self, tenant: int, subject: str) -> None:
+        """Have a consent of the subject's for everything."""
+        raise NotImplementedError
+
+    def place_in(self, tenant: int, proposal: Proposal, tier: Any) -> None:
+        people, _ = self.on(tenant)
+        assert self.fabric.queue.override(people.reviewer, proposal.proposal_id, tier=tier).tier_target == tier
+        proposal.tier = tier
+
+    @precondition(waiting)
+    @rule(which=anything, who=reviewers, victim=st.one_of(st.none(), anything))
+    def approve(self, which: int, who: str, victim: int | None) -> None:
+        tenant, proposal = pick(waiting(self), which)
+        memories = list(self.oracle[tenant].memories.values())
+        self.decide(tenant, proposal, who, pick(memories, victim) if victim is not None and memories else None)
+
+    def decide(self, tenant: int, proposal: Proposal, who: str, old: Memory | None) -> None:
+        """Approve, and compare what came of it."""
+        _, oracle = self.on(tenant)
+        expected = oracle.approval(proposal, who, self.clock.now, old)
+        supersedes = old.memory_id if old is not None else None
+        after, error = failing(
+            lambda: self.fabric.queue.approve(
+                self.reviewer(tenant, who), proposal.proposal_id, supersedes=supersedes
+            )
+        )
+        if isinstance(expected, Barred):
+            assert error is expected.error, (error, expected)
+            return
+        assert error is None, (error, expected)
+        match expected:
+            case Repeats(memory_id):
+                assert (after.status, after.duplicate_check) == ("duplicate", memory_id)
+            case Stopped(status):
+                assert after.status == status
+            case Promoted():
+                assert after.status == "promoted"
+        oracle.apply(proposal, expected, who, self.clock.now, after.memory_id)
+
+    @precondition(waiting)
+    @rule(which=anything, who=reviewers, value=values, sentence=sentences, raised=st.booleans())
+    def edit(self, which: int, who: str, value: str, sentence: str, raised: bool) -> None:
+        tenant, proposal = pick(waiting(self), which)
+        _, oracle = self.on(tenant)
+        if len(proposal.editors) >= EDITS_LIMIT:
+            return
+        changes: dict[str, Any] = {"value": value} if proposal.fact.key is not None else {"text": sentence}
+        label = "PII" if raised else proposal.fact.label
+        outcome = self.fabric.queue.edit(
+            self.reviewer(tenant, who), proposal.proposal_id, **changes, classification=label
+        )
+        self.entered(tenant, replace(proposal.fact, **changes, label=label), outcome, (*proposal.editors, who))
+        if not isinstance(outcome, Refusal):
+            oracle.decide(proposal, "edited", self.clock.now)
+
+    @precondition(waiting)
+    @rule(which=anything, tier=tiers)
+    def override(self, which: int, tier: str) -> None:
+        tenant, proposal = pick(waiting(self), which)
+        if tier != "working" or proposal.fact.place.session is not None:
+            self.place_in(tenant, proposal, tier)
+
+    @precondition(waiting)
+    @rule(which=anything)
+    def reject(self, which: int) -> None:
+        tenant, proposal = pick(waiting(self), which)
+        people, oracle = self.on(tenant)
+        assert self.fabric.queue.reject(people.reviewer, proposal.proposal_id, reason="no").status == "rejected"
+        oracle.decide(proposal, "rejected", self.clock.now)
+        with pytest.raises(AlreadyDecided):
+            self.fabric.queue.approve(people.second_reviewer, proposal.proposal_id)
+
+    @precondition(lambda self: any(oracle.proposals for oracle in self.oracle))
+    @rule(which=anything, wild=st.sampled_from((False, False, False, True)))
+    def lift(self, which: int, wild: bool) -> None:
+        ended = [
+            (tenant, proposal)
+            for tenant, oracle in enumerate(self.oracle)
+            for proposal in oracle.proposals.values()
+            if wild or (proposal.status == "rejected" and not proposal.lifted)
+        ]
+        if not ended:
+            return
+        tenant, proposal = pick(ended, which)
+        people, _ = self.on(tenant)
+        if proposal.status != "rejected" or proposal.lifted:
+            with pytest.raises(Conflict):
+                self.fabric.queue.lift(people.reviewer, proposal.proposal_id)
+        else:
+            assert self.fabric.queue.lift(people.reviewer, proposal.proposal_id).status == "rejected"
+            proposal.lifted = True
+
+    @precondition(lambda self: any(oracle.memories for oracle in self.oracle))
+    @rule(which=anything, reason=st.sampled_from(("wrong", "deprecated")))
+    def retract(self, which: int, reason: Literal["wrong", "deprecated"]) -> None:
+        tenant, memory = self._some(which, ended=False)
+        people, _ = self.on(tenant)
+        if memory.ended is not None:
+            with pytest.raises(Conflict):
+                self.fabric.retract(people.reviewer, memory.memory_id, reason=reason)
+        else:
+            self.fabric.retract(people.reviewer, memory.memory_id, reason=reason)
+            self.withdrawn(tenant, memory, reason)

@@ -1,0 +1,127 @@
+"""Rules by which open contradictions are settled, in each of the ways there are."""
+
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from muniment.errors import Conflict, InvalidInput
+from tests.scenarios.facts import Memory, rank
+from tests.scenarios.oracle import Barred, Promoted
+from tests.scenarios.reviewing import Reviewing, reviewers
+from tests.scenarios.stage import anything, failing, pick
+
+keeps = st.sampled_from((None, "existing", "incoming"))
+
+
+class Settling(Reviewing):
+    """Whoever settles what cannot both hold."""
+
+    @precondition(lambda self: any(oracle.disputes for oracle in self.oracle))
+    @rule(
+        which=anything, who=reviewers, way=st.sampled_from(("supersede", "coexist", "coexist", "retract", "block")),
+        keep=keeps, here=st.sampled_from(("de", "us")), wild=st.sampled_from((False,) * 5 + (True,)),
+    )  # fmt: skip
+    def resolve(self, which: int, who: str, way: Any, keep: Any, here: str, wild: bool) -> None:
+        disputes = [
+            (tenant, dispute)
+            for tenant, oracle in enumerate(self.oracle)
+            for dispute in oracle.disputes
+            if wild or oracle.is_open(dispute, self.clock.now)
+        ]
+        if not disputes:
+            return
+        tenant, dispute = pick(disputes, which)
+        people, oracle = self.on(tenant)
+        asked: dict[str, Any] = {"keep": keep} if way in ("supersede", "retract") else {}
+        if way == "coexist":
+            asked = {"existing": {"region": here}, "incoming": {"region": "us" if here == "de" else "de"}}
+        all_ = self.fabric.contradictions.list(people.reviewer, closed=True, limit=1000)
+        (found,) = [one for one in all_ if (one.existing, one.proposal_id) == dispute]
+
+        def settle() -> Any:
+            return self.fabric.contradictions.resolve(self.reviewer(tenant, who), found.contradiction_id, way, **asked)
+
+        if not oracle.is_open(dispute, self.clock.now):
+            with pytest.raises(Conflict):
+                settle()
+        elif way == "coexist":
+            self._coexist(tenant, dispute, who, settle, {name: said["region"] for name, said in asked.items()})
+        elif way == "supersede" and keep != "existing" and oracle.became(dispute[1]) is None:
+            self._approve(tenant, dispute, who, settle)
+        else:
+            self._withdraw(tenant, dispute, way, keep, settle)
+
+    def _approve(self, tenant: int, dispute: tuple[str, str], who: str, settle: Any) -> None:
+        """The incoming, a proposal yet, is approved in the place of the existing."""
+        _, oracle = self.on(tenant)
+        existing, proposal = oracle.memories[dispute[0]], oracle.proposals[dispute[1]]
+        expected = oracle.approval(proposal, who, self.clock.now, existing)
+        settled, error = failing(settle)
+        if isinstance(expected, Promoted):
+            assert error is None, error
+            oracle.apply(proposal, expected, who, self.clock.now, settled.incoming)
+        else:
+            assert error is (expected.error if isinstance(expected, Barred) else Conflict), (error, expected)
+
+    def _withdraw(self, tenant: int, dispute: tuple[str, str], way: str, keep: str | None, settle: Any) -> None:
+        """One side goes: the proposal is blocked, or a memory found wrong, or superseded by the other."""
+        _, oracle = self.on(tenant)
+        existing, incoming = oracle.sides(dispute)
+        if incoming is None and (way == "block" or keep == "existing"):
+            assert settle().outcome == "blocked"
+            oracle.decide(oracle.proposals[dispute[1]], "blocked", self.clock.now)
+        elif way == "block":
+            with pytest.raises(Conflict):
+                settle()
+        elif way == "retract":
+            assert settle().outcome == "retracted"
+            self.withdrawn(tenant, incoming if keep == "existing" and incoming is not None else existing, "wrong")
+        else:
+            assert incoming is not None
+            kept, gone = (existing, incoming) if keep == "existing" else (incoming, existing)
+            _, error = failing(settle)
+            assert error is (None if _may_replace(kept, gone) else Conflict), (error, kept, gone)
+            if error is None:
+                oracle.withdraw(gone, "superseded", kept.memory_id)
+
+    def _coexist(
+        self, tenant: int, dispute: tuple[str, str], who: str, settle: Any, regions: dict[str, str]
+    ) -> None:
+        """Both stand from now on, each for the runs that name its region."""
+        _, oracle = self.on(tenant)
+        existing, incoming = oracle.sides(dispute)
+        proposal, now = oracle.proposals[dispute[1]], self.clock.now
+        expected = oracle.approval(proposal, who, now, beside=True) if incoming is None else None
+        settled, error = failing(settle)
+        if isinstance(expected, Barred):
+            assert error is expected.error, (error, expected)
+            return
+        if expected is not None and not isinstance(expected, Promoted):
+            assert error is Conflict, (error, expected)
+            return
+        elsewhere = (
+            existing.required not in (None, regions["existing"])
+            or existing.fact.place.region not in (None, regions["existing"])
+            or (incoming is not None and incoming.required not in (None, regions["incoming"]))
+            or proposal.fact.place.region not in (None, regions["incoming"])
+        )
+        if elsewhere:
+            assert error is InvalidInput, error
+            return
+        if expected is not None and existing in expected.replaced:
+            # It was to stand beside what it takes the place of, as a correction or by its class's rule.
+            assert error is Conflict, error
+            return
+        assert error is None, error
+        if expected is not None:
+            oracle.apply(proposal, expected, who, now, settled.incoming)
+        oracle.disputes[dispute] = "coexist"
+        existing.required, oracle.memories[settled.incoming].required = regions["existing"], regions["incoming"]
+
+
+def _may_replace(kept: Memory, gone: Memory) -> bool:
+    if gone.fact.correction and not kept.fact.correction:
+        return False
+    return rank(gone.fact.label) <= rank(kept.fact.label) and gone.seats <= kept.seats

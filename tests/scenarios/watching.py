@@ -1,0 +1,108 @@
+"""What is looked at after every step: what runs recall, what is open, what stands in the database."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, rule
+
+from muniment import Recall, RunContext
+from muniment.testing import People
+from tests.scenarios.consenting import Consenting
+from tests.scenarios.laws import broken, written
+from tests.scenarios.stage import tenants
+from tests.scenarios.world import INTENTS, REGIONS, SESSIONS, USERS, WORKFLOWS, Seat
+
+ALL_LABELS = frozenset({"PUBLIC", "INTERNAL", "CONFIDENTIAL", "PII", "RESTRICTED"})
+# Runs that between them look into every corner; the first one also looks into the tenant where nothing was done.
+WATCHED: tuple[tuple[Seat, frozenset[str]], ...] = (
+    (Seat("u1", "s1", "w1", "support.refund", None), ALL_LABELS),
+    (Seat("u1", "s1", "w1", "support.refund", "de"), ALL_LABELS),
+    (Seat("u1", "s2", "w2", "support.return", "us"), ALL_LABELS),
+    (Seat("u2", "s1", None, "sales.offer", None), ALL_LABELS),
+    (Seat(None, "s1", "w1", None, None), ALL_LABELS),
+    (Seat("u1", "s1", "w1", None, None), frozenset({"INTERNAL"})),
+)
+
+
+def run_at(people: People, seat: Seat, labels: frozenset[str]) -> RunContext:
+    return people.run(
+        seat.user, session_id=seat.session, workflow_id=seat.workflow, intent_id=seat.intent,
+        qualifiers={"region": seat.region} if seat.region is not None else {}, classification_allowed=labels,
+    )  # fmt: skip
+
+
+class Watching(Consenting):
+    """Everybody who looks."""
+
+    @rule(
+        tenant=tenants, user=st.sampled_from(USERS), session=st.sampled_from(SESSIONS), region=st.sampled_from(REGIONS),
+        workflow=st.sampled_from(WORKFLOWS), intent=st.sampled_from(INTENTS),
+        labels=st.sampled_from((frozenset({"INTERNAL"}), frozenset({"PII"}), ALL_LABELS)),
+    )  # fmt: skip
+    def recall(self, tenant: int, labels: frozenset[str], **seat: Any) -> None:
+        self._compare(tenant, Seat(**seat), labels)
+
+    def _compare(self, tenant: int, seat: Seat, labels: frozenset[str]) -> None:
+        """A recall gives what the oracle shows: plain, of low confidence, in conflict, nothing else, all of it."""
+        oracle = self.oracle[tenant]
+        shown = oracle.visible(seat, labels, self.clock.now)
+        conflicts = oracle.conflicts(shown)
+        apart = {memory_id for conflict in conflicts for memory_id in conflict}
+        answer = self.fabric.recall(run_at(self.people[tenant], seat, labels))
+        assert {frozenset(record.id for record in conflict.records) for conflict in answer.conflicts} == conflicts
+        plain = {memory_id for memory_id, memory in shown.items() if memory_id not in apart and not memory.low}
+        assert {record.id for record in answer.records} == plain
+        assert {record.id for record in answer.low_confidence} == shown.keys() - apart - plain
+        assert len(answer.all_records) == len(shown)
+        assert (answer.omitted, answer.degraded) == (0, ())
+        for record in answer.all_records:
+            memory = shown[record.id]
+            assert (record.value, record.classification) == (memory.fact.value, memory.fact.label)
+            assert memory.fact.text is None or record.text == memory.fact.text
+            assert record.scope.required == ({"region": memory.required} if memory.required else {})
+            assert record.provenance.approver == memory.approver
+            assert not (memory.strict and memory.approver in (memory.fact.author, *memory.editors))
+        _corrections_first(answer)
+
+    @invariant()
+    def runs_recall_what_the_oracle_shows(self) -> None:
+        for tenant in range(2):
+            for seat, labels in WATCHED if tenant in self.touched else WATCHED[:1]:
+                self._compare(tenant, seat, labels)
+
+    @invariant()
+    def what_is_open_and_how_it_ended_is_known(self) -> None:
+        for tenant in self.touched:
+            people, oracle = self.people[tenant], self.oracle[tenant]
+            found = self.fabric.contradictions.list(people.auditor, closed=True, limit=1000)
+            told = {(one.existing, one.proposal_id): (one.open, one.outcome) for one in found}
+            assert told == {
+                dispute: (oracle.is_open(dispute, self.clock.now), outcome)
+                for dispute, outcome in oracle.disputes.items()
+            }
+            for one in found:
+                became = oracle.became(one.proposal_id)
+                assert one.incoming == (became.memory_id if became is not None else None)
+
+    @invariant()
+    def the_database_keeps_its_laws(self) -> None:
+        assert broken(self.superuser, [people.tenant_id for people in self.people]) == []
+        self.touched.clear()
+
+    @invariant()
+    def nothing_written_ever_changed(self) -> None:
+        rows = written(self.superuser, [people.tenant_id for people in self.people])
+        gone = self.written - rows
+        buried = {memory.memory_id for oracle in self.oracle for memory in oracle.memories.values() if memory.tombstoned}
+        assert all(table == "memory_bodies" and memory_id in buried for table, memory_id, _ in gone), gone
+        self.written = rows
+
+
+def _corrections_first(answer: Recall) -> None:
+    """On its key nothing comes before a correction."""
+    passed: set[tuple[str | None, str | None]] = set()
+    for record in answer.records:
+        key = (record.entity, record.predicate)
+        assert record.write_class != "correction" or None in key or key not in passed
+        if record.write_class != "correction":
+            passed.add(key)

@@ -1,0 +1,157 @@
+"""Rules by which facts are said: proposed, stated in plain words, repeated, contradicted, corrected."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from muniment.errors import Conflict, NotFound
+from tests.scenarios.facts import Fact, Memory
+from tests.scenarios.stage import Stage, anything, pick, tenants
+from tests.scenarios.world import ENTITIES, MAIL, PLACES, PREDICATES, SENTENCES, VALUES, Place
+
+places = st.sampled_from(PLACES)
+entities = st.sampled_from((*ENTITIES, ENTITIES[0]))
+predicates = st.sampled_from((*PREDICATES, "channel", "channel"))
+values = st.sampled_from((*VALUES, *VALUES, MAIL))
+sentences = st.sampled_from(tuple(SENTENCES))
+labels = st.sampled_from(("INTERNAL", "INTERNAL", "PII"))
+confidences = st.sampled_from((0.4, 0.6, 0.8))
+classes = st.sampled_from(("preference", "decision_outcome"))
+ages = st.sampled_from((timedelta(0), timedelta(days=1)))
+
+
+class Writing(Stage):
+    """Whoever says something."""
+
+    def propose_fact(self, tenant: int, fact: Fact) -> str | None:
+        """Propose it as the agent; gives the id of the proposal."""
+        outcome = self.fabric.propose(
+            self.people[tenant].run(None), write_class=fact.write_class, entity=fact.entity, predicate=fact.predicate,
+            value=fact.value, text=fact.text, confidence=fact.confidence, classification=fact.label,
+            subject=fact.subject, observed_at=fact.observed_at, **fact.place.fields,
+        )  # fmt: skip
+        queued = self.entered(tenant, fact, outcome)
+        return queued.proposal_id if queued is not None else None
+
+    def typed(
+        self, place: Place, entity: str, predicate: str, value: Any, label: str, confidence: float = 0.6,
+        write_class: str = "preference", age: timedelta = timedelta(0),
+    ) -> Fact:  # fmt: skip
+        """A fact on a key, as the agent has it."""
+        return Fact(
+            write_class=write_class, author="bot", by_operator=False, label=label, place=place, confidence=confidence,
+            observed_at=self.clock.now - age, entity=entity, predicate=predicate, value=value, subject=entity,
+        )  # fmt: skip
+
+    @rule(
+        tenant=tenants, place=places, entity=entities, predicate=predicates, value=values, label=labels,
+        confidence=confidences, write_class=classes, age=ages,
+    )  # fmt: skip
+    def propose(self, tenant: int, **given: Any) -> None:
+        self.propose_fact(tenant, self.typed(**given))
+
+    @rule(tenant=tenants, place=places, sentence=sentences, label=labels, by_operator=st.booleans(), named=st.booleans())
+    def state(
+        self, tenant: int, place: Place, sentence: str, label: str, by_operator: bool, named: bool
+    ) -> None:
+        people, _ = self.on(tenant)
+        fact = Fact(
+            write_class="statement", author="olga" if by_operator else "bot", by_operator=by_operator, label=label,
+            place=place, confidence=0.8 if by_operator else 0.6, observed_at=self.clock.now, text=sentence,
+            subject=ENTITIES[0] if named else None,
+        )  # fmt: skip
+        self.fabric.capture(
+            people.author if by_operator else people.run(None), kind="statement", text=sentence, classification=label,
+            subject=fact.subject, observed_at=fact.observed_at, **place.fields,
+        )  # fmt: skip
+        done = self.fabric.consolidate(people.tenant_id)
+        assert done.promoted == ()
+        outcomes = [self.fabric.queue.get(people.reviewer, proposal_id) for proposal_id in done.proposals]
+        (outcome,) = [*outcomes, *done.refusals]
+        self.entered(tenant, fact, outcome)
+
+    @precondition(lambda self: any(oracle.memories for oracle in self.oracle))
+    @rule(
+        which=anything, value=values, sentence=sentences, label=labels, confidence=confidences, write_class=classes,
+        elsewhere=st.one_of(st.none(), places),
+    )  # fmt: skip
+    def oppose(
+        self, which: int, value: str, sentence: str, label: str, confidence: float, write_class: str,
+        elsewhere: Place | None,
+    ) -> None:  # fmt: skip
+        """Say something, often something else, where a memory speaks already."""
+        tenant, memory = self._some(which, ended=False)
+        fact = replace(
+            memory.fact, author="bot", by_operator=False, label=label, confidence=confidence, corrects=None,
+            place=elsewhere or memory.fact.place, observed_at=self.clock.now,
+        )  # fmt: skip
+        if fact.key is not None:
+            self.propose_fact(tenant, replace(fact, write_class=write_class, value=value))
+        else:
+            self.propose_fact(tenant, replace(fact, write_class="statement", text=sentence))
+
+    @precondition(lambda self: any(oracle.memories for oracle in self.oracle))
+    @rule(which=anything)
+    def repeat(self, which: int) -> None:
+        """Say a memory once more: it is a duplicate as long as the memory is believed."""
+        tenant, memory = self._some(which, ended=False)
+        plain = "preference" if memory.fact.key is not None else "statement"
+        again = replace(memory.fact, author="bot", by_operator=False, corrects=None, observed_at=self.clock.now)
+        self.propose_fact(tenant, replace(again, write_class=plain))
+
+    @precondition(lambda self: any(p.rejected_at for oracle in self.oracle for p in oracle.proposals.values()))
+    @rule(which=anything, elsewhere=st.one_of(st.none(), places))
+    def insist(self, which: int, elsewhere: Place | None) -> None:
+        """Say again what was rejected."""
+        rejected = [
+            (tenant, proposal.fact)
+            for tenant, oracle in enumerate(self.oracle)
+            for proposal in oracle.proposals.values()
+            if proposal.rejected_at is not None
+        ]
+        tenant, fact = pick(rejected, which)
+        plain = "preference" if fact.key is not None else "statement"
+        again = replace(fact, author="bot", by_operator=False, corrects=None, write_class=plain)
+        self.propose_fact(tenant, replace(again, place=elsewhere or fact.place))
+
+    @precondition(lambda self: any(oracle.memories for oracle in self.oracle))
+    @rule(which=anything, value=values, sentence=sentences)
+    def correct_memory(self, which: int, value: str, sentence: str) -> None:
+        tenant, memory = self._some(which, ended=which % 5 == 0)
+        people, _ = self.on(tenant)
+        said = {"value": value} if memory.fact.key is not None else {"text": sentence}
+        if memory.ended is not None:
+            with pytest.raises(NotFound if memory.tombstoned else Conflict):
+                self.fabric.correct(people.author, memory_id=memory.memory_id, **said)
+            return
+        outcome = self.fabric.correct(people.author, memory_id=memory.memory_id, observed_at=self.clock.now, **said)
+        place = replace(memory.fact.place, session=None, workflow=None)
+        fact = replace(memory.fact, **said, place=place, corrects=memory.memory_id)
+        self.entered(tenant, self._correction(fact), outcome)
+
+    @rule(tenant=tenants, entity=entities, predicate=predicates, value=values, label=labels, user=st.sampled_from((None, "u1")))
+    def correct_key(
+        self, tenant: int, entity: str, predicate: str, value: str, label: str, user: str | None
+    ) -> None:
+        people, _ = self.on(tenant)
+        outcome = self.fabric.correct(
+            people.author, entity=entity, predicate=predicate, value=value, classification=label, subject=entity,
+            user_id=user, observed_at=self.clock.now,
+        )  # fmt: skip
+        fact = self.typed(Place(user=user), entity, predicate, value, label)
+        self.entered(tenant, self._correction(fact), outcome)
+
+    def _correction(self, fact: Fact) -> Fact:
+        return replace(
+            fact, write_class="correction", author="olga", by_operator=True, confidence=0.8, observed_at=self.clock.now
+        )
+
+    def _some(self, which: int, *, ended: bool) -> tuple[int, Memory]:
+        """A memory, one that was not withdrawn if there is such."""
+        everything = [(tenant, m) for tenant, oracle in enumerate(self.oracle) for m in oracle.memories.values()]
+        chosen = [(tenant, memory) for tenant, memory in everything if (memory.ended is not None) is ended]
+        return pick(chosen or everything, which)
