@@ -15,6 +15,7 @@
     │   ├── ConsentChanged   consent_changed          the consent was superseded or revoked already
     │   └── PackImmutable    pack_immutable           that version is registered with other content
     ├── NotPromotable        not_promotable           what the proposal rests on changed since its review
+    ├── EmbedderUnavailable  embedder_unavailable     the built-in embedder's files are missing or unreadable
     └── StorageError
         ├── StorageUnavailable storage_unavailable    no database, or it went away
         ├── SchemaMissing    schema_missing           the database was never migrated, or not far enough
@@ -157,6 +158,12 @@ class NotPromotable(MunimentError):
     """What the proposal rests on changed since its review."""
 
     code = "not_promotable"
+
+
+class EmbedderUnavailable(MunimentError):
+    """The built-in embedder's files are missing or unreadable."""
+
+    code = "embedder_unavailable"
 
 
 class StorageError(MunimentError):

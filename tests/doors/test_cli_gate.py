@@ -39,8 +39,8 @@ def test_a_reviewer_sees_the_gates_it_passed_and_what_was_masked_but_not_what_st
         assert "email 1" in shown
         assert "anna@example.com" not in shown
     shown = desk("queue", "show", proposal).out
-    for gate in ("allow_list: class_allowed (statement)", "redaction: masked (email 1)", "classification: (PII)"):
-        assert gate.replace(": (", ": classification (") in shown
+    for gate in ("allow_list: class_allowed (statement)", "redaction: masked (email 1)", "classification (PII)"):
+        assert gate in shown
     assert "rejection: not_rejected_before" in shown
 
 
@@ -215,7 +215,6 @@ def test_two_sides_coexist_each_for_the_runs_that_say_its_qualifiers(desk: Desk)
         (("retract", "--keep", "existing"), "blocked", "email"),
         (("block",), "blocked", "email"),
     ],
-    ids=" ".join,
 )
 def test_a_contradiction_is_settled_in_each_way(
     desk: Desk, way: tuple[str, ...], outcome: str, stands: str | None

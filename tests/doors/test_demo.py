@@ -141,8 +141,7 @@ def test_told_to_end_the_demo_leaves_no_folder_no_server_and_no_trace(
     with subprocess.Popen([MUNIMENT, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=surroundings) as demo:
         assert demo.stdout is not None
         assert demo.stderr is not None
-        while b"The customer agrees" not in demo.stdout.readline():
-            pass
+        assert any(b"The customer agrees" in line for line in demo.stdout)
         demo.send_signal(sent)
         assert demo.stderr.read() == b""
     assert demo.returncode == code

@@ -22,8 +22,10 @@ def empty_database(server: TestServer) -> Generator[str]:
         connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(OWNER)))
     with server.connect(name) as connection:
         connection.execute("CREATE EXTENSION vector SCHEMA public")
-    yield name
-    server.drop(name)
+    try:
+        yield name
+    finally:
+        server.drop(name)
 
 
 def migrate_to(server: TestServer, database: str, version: int) -> tuple[str, ...]:

@@ -2,38 +2,30 @@
 
 import asyncio
 from collections.abc import Iterator
-from uuid import uuid4
 
 import psycopg
 import pytest
-from psycopg import sql
 
 from muniment import Fabric
 from muniment.errors import KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
-from muniment.fabric.connect import OWNER
 from muniment.storage.address import Address
 from muniment.storage.master import LocalMasterKeys
 from muniment.storage.migrate import migrate, migrations, require_ready, status
 from muniment.storage.session import TASKS
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.migrations.databases import empty_database, migrate_to
 from tests.pipeline.stories import promoted, texts
 
 
 @pytest.fixture
 def empty(server: TestServer) -> Iterator[str]:
-    """A database with nothing in it but the extension, owned by an ordinary role."""
-    name = f"empty_{uuid4().hex}"
-    with server.connect("postgres") as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(OWNER)))
-    with server.connect(name) as connection:
-        connection.execute("CREATE EXTENSION vector SCHEMA public")
-    yield name
-    server.drop(name)
+    with empty_database(server) as name:
+        yield name
 
 
 def schema(server: TestServer, database: str) -> list[tuple[object, ...]]:
-    """Every column, constraint, index, policy and grant."""
+    """Every column, constraint, index, policy and grant, who is held to the policies, and what the planner may sample."""
     with server.connect(database) as connection:
         return connection.execute(
             """SELECT 'column', attrelid::regclass::text, attname::text, format_type(atttypid, atttypmod) || attnotnull::text
@@ -41,7 +33,11 @@ def schema(server: TestServer, database: str) -> list[tuple[object, ...]]:
                UNION ALL SELECT 'constraint', conrelid::regclass::text, conname::text, pg_get_constraintdef(oid)
                  FROM pg_constraint WHERE connamespace = 'muniment'::regnamespace
                UNION ALL SELECT 'index', tablename::text, indexname::text, indexdef FROM pg_indexes WHERE schemaname = 'muniment'
-               UNION ALL SELECT 'policy', tablename::text, policyname::text, concat(cmd, qual, with_check) FROM pg_policies WHERE schemaname = 'muniment'
+               UNION ALL SELECT 'policy', tablename::text, policyname::text, concat(permissive, roles, cmd, qual, with_check) FROM pg_policies WHERE schemaname = 'muniment'
+               UNION ALL SELECT 'row security', relname::text, '', concat(relrowsecurity, relforcerowsecurity)
+                 FROM pg_class WHERE relnamespace = 'muniment'::regnamespace AND relkind IN ('r', 'p')
+               UNION ALL SELECT 'statistics', attrelid::regclass::text, attname::text, attstattarget::text
+                 FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'muniment'::regnamespace AND attnum > 0
                UNION ALL SELECT 'grant', relname::text, '', relacl::text FROM pg_class WHERE relnamespace = 'muniment'::regnamespace
                ORDER BY 1, 2, 3, 4"""
         ).fetchall()
@@ -67,12 +63,10 @@ def test_two_migrations_at_once_apply_everything_once(server: TestServer, empty:
 
 
 def test_a_database_migrated_step_by_step_equals_a_fresh_one(
-    server: TestServer, empty: str, fresh_database: str, monkeypatch: pytest.MonkeyPatch
+    server: TestServer, empty: str, fresh_database: str
 ) -> None:
-    address, steps = Address.parse(server.url(empty), None), migrations()
-    for upto in range(1, len(steps) + 1):
-        monkeypatch.setattr("muniment.storage.migrate.migrations", lambda upto=upto: steps[:upto])
-        assert len(asyncio.run(migrate(address))) == 1
+    for step in migrations():
+        assert len(migrate_to(server, empty, step.version)) == 1
     assert schema(server, empty) == schema(server, fresh_database)
     assert len(schema(server, empty)) > 500
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muniment.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder, builtin_embedder, static
-from muniment.errors import MunimentError
+from muniment.errors import EmbedderUnavailable
 
 TEXTS = ["The customer prefers email.", "Returns are accepted within 30 days.", "", "Grüße aus Zürich 🚀", " \n\t"]
 
@@ -95,13 +95,13 @@ def test_the_code_of_the_wheel_is_never_imported() -> None:
 
 def test_a_missing_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "WHEEL", "no_such_wheel")
-    with pytest.raises(MunimentError, match="the package no_such_wheel is missing"):
+    with pytest.raises(EmbedderUnavailable, match="the package no_such_wheel is missing"):
         StaticEmbedder.load()
 
 
 def test_a_missing_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "WEIGHTS", "weights/none.safetensors")
-    with pytest.raises(MunimentError, match=r"weights/none\.safetensors is missing"):
+    with pytest.raises(EmbedderUnavailable, match=r"weights/none\.safetensors is missing"):
         StaticEmbedder.load()
 
 
@@ -109,5 +109,5 @@ def test_a_broken_file_is_reported_without_its_insides(monkeypatch: pytest.Monke
     broken = tmp_path / "broken"
     broken.write_bytes(b"\x00" * 32)
     monkeypatch.setattr(static, "_file", lambda _name: broken)
-    with pytest.raises(MunimentError, match="cannot be read"):
+    with pytest.raises(EmbedderUnavailable, match="cannot be read"):
         StaticEmbedder.load()

@@ -87,8 +87,8 @@ def relation(one: Fact, other: Fact) -> str:
 
 
 def repeats_rejected(one: Fact, rejected: Fact) -> bool:
-    """Whether it says again what was rejected, and not to somebody else."""
-    return _of_one(one.place.user, rejected.place.user) and relation(one, rejected) == "same"
+    """Whether it says again what was rejected for the same user or for all."""
+    return rejected.place.user in (None, one.place.user) and relation(one, rejected) == "same"
 
 
 def _of_one(one: str | None, other: str | None) -> bool:

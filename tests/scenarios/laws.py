@@ -20,6 +20,14 @@ LAWS = {
         JOIN pack_labels now ON now.tenant_id = m.tenant_id AND now.pack = m.pack AND now.label = m.classification
         JOIN pack_labels before ON before.tenant_id = m.tenant_id AND before.pack = m.pack AND before.label = c.classification
         WHERE now.rank < before.rank""",
+    "no candidate has a lower label than its capture, or than the one it is an edit of": """
+        SELECT c.candidate_id FROM candidates c
+        JOIN captures s ON s.tenant_id = c.tenant_id AND s.capture_id = c.capture_id
+        LEFT JOIN candidates e ON e.tenant_id = c.tenant_id AND e.candidate_id = c.edits
+        JOIN pack_labels now ON now.tenant_id = c.tenant_id AND now.pack = s.pack AND now.label = c.classification
+        JOIN pack_labels before ON before.tenant_id = c.tenant_id AND before.pack = s.pack
+          AND before.label IN (s.classification, e.classification)
+        WHERE now.rank < before.rank""",
     "no memory has a lower label than one it replaced": """
         SELECT r.memory_id FROM retractions r
         JOIN memories old ON old.tenant_id = r.tenant_id AND old.memory_id = r.memory_id
@@ -72,27 +80,43 @@ _ALL = "\nUNION ALL ".join(
     f"SELECT '{law}' AS law, id FROM ({question}) AS broken (id)" for law, question in LAWS.items()
 )
 # Every question is asked of the tenants at hand alone: the tables are shared with other tests.
-_ASKED_OF = ("memories", "consents", "captures", "retractions", "contradictions", "resolutions", "memory_bodies", "tombstones", "pack_labels")
+_ASKED_OF = (
+    "memories",
+    "candidates",
+    "consents",
+    "captures",
+    "retractions",
+    "contradictions",
+    "resolutions",
+    "memory_bodies",
+    "tombstones",
+    "pack_labels",
+)
 QUESTION = (
     "WITH "
-    + ", ".join(f"{table} AS NOT MATERIALIZED (SELECT * FROM muniment.{table} WHERE tenant_id = ANY (%(tenants)s))" for table in _ASKED_OF)
+    + ", ".join(
+        f"{table} AS NOT MATERIALIZED (SELECT * FROM muniment.{table} WHERE tenant_id = ANY (%(tenants)s))"
+        for table in _ASKED_OF
+    )
     + ", told AS MATERIALIZED (SELECT tenant_id, seq, type, convert_from(body, 'UTF8')::jsonb AS body"
     + " FROM muniment.events WHERE tenant_id = ANY (%(tenants)s))\n"
     + _ALL
 )
 
+# What a tombstone lets go.
+CONTENT = ("memory_bodies", "memory_vectors")
 _UNCHANGED = sorted(
-    (APPEND_ONLY - {"tenants", "pack_labels", "packs", "tenant_keys", "memory_bodies"})
+    (APPEND_ONLY - {"tenants", "pack_labels", "packs", "tenant_keys", *CONTENT})
     | {"proposals", "resolutions", "qualifications", "tombstones", "rejection_marks", "consent_sweeps"}
 )
-# Bodies alone may go, once there is a tombstone: they are told by the memory's id.
 WRITTEN = " UNION ALL ".join(
     [
         f"SELECT '{table}' AS name, '' AS id, md5(t::text) AS hash FROM muniment.{table} t WHERE tenant_id = ANY (%(tenants)s)"
         for table in _UNCHANGED
     ]
     + [
-        "SELECT 'memory_bodies', memory_id, md5(t::text) FROM muniment.memory_bodies t WHERE tenant_id = ANY (%(tenants)s)"
+        f"SELECT '{table}', memory_id, md5(t::text) FROM muniment.{table} t WHERE tenant_id = ANY (%(tenants)s)"
+        for table in CONTENT
     ]
 )
 

@@ -39,7 +39,7 @@ class Ledger:
     def renew(self, earlier: Agreed, consent_id: str, now: datetime, until: datetime | None) -> None:
         self.grant(consent_id, earlier.subject, earlier.predicates, now, until)
         earlier.renewed = True
-        if earlier.until is None or now <= earlier.until:
+        if earlier.root not in self.swept and (earlier.until is None or now <= earlier.until):
             self.grants[consent_id].root = earlier.root
 
     def changed(self, consent_id: str) -> bool:
@@ -58,7 +58,10 @@ class Ledger:
         found = [
             grant
             for grant in self.grants.values()
-            if grant.subject == subject and grant.root not in self.revoked and grant.runs(now) and grant.about(predicate)
+            if grant.subject == subject
+            and grant.root not in self.revoked
+            and grant.runs(now)
+            and grant.about(predicate)
         ]
         return found[-1] if found else None
 

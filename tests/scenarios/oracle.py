@@ -1,4 +1,7 @@
-"""A slow, obvious model of one tenant: what the fabric must say to each step, and what is true after it."""
+"""A slow, obvious model of one tenant: what the fabric must say to each step, and what is true after it.
+
+All is kept in the order it came: a story that is told again must find everything in the same place, whatever its ids.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -6,7 +9,7 @@ from datetime import datetime, timedelta
 from muniment.errors import NotPromotable, SelfApproval
 from tests.scenarios.facts import Fact, Memory, covers, rank, relation, repeats_rejected, takes_over
 from tests.scenarios.ledger import Agreed, Ledger
-from tests.scenarios.world import Seat, seats
+from tests.scenarios.world import FAULTS, Seat, seats
 
 REMEMBERED = timedelta(days=180)
 # How a contradiction ends when a side of it is withdrawn.
@@ -60,7 +63,7 @@ class Repeats:
 class Waits:
     """It waits in the queue, against those memories."""
 
-    against: frozenset[str]
+    against: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Stopped:
     """It contradicts something, and the pack does not let that pass."""
 
     status: str
-    against: frozenset[str]
+    against: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Promoted:
     """It becomes a memory: in the place of some, against others."""
 
     replaced: tuple[Memory, ...]
-    against: frozenset[str]
+    against: tuple[str, ...]
     consent: Agreed | None
 
 
@@ -165,12 +168,17 @@ class Tenant:
             return Refused("rejection", rejected)
         against, same = self._around(fact, fact.tier, now)
         same = [memory for memory in same if memory.fact.correction or not fact.correction]
-        return Repeats(same[0].memory_id) if same else Waits(frozenset(memory.memory_id for memory in against))
+        return Repeats(same[0].memory_id) if same else Waits(tuple(memory.memory_id for memory in against))
 
     def approval(
-        self, proposal: Proposal, who: str, now: datetime, supersedes: Memory | None = None, *, beside: bool = False
+        self,
+        proposal: Proposal,
+        who: str,
+        now: datetime,
+        supersedes: Memory | None = None,
+        beside: Memory | None = None,
     ) -> Barred | Repeats | Stopped | Promoted:
-        """What comes of an approval; with `beside` the approver lets it stand with what it contradicts."""
+        """What comes of an approval, in the place of a memory or beside it."""
         fact, tier = proposal.fact, proposal.tier
         if proposal.strict and who in (fact.author, *proposal.editors):
             return Barred(SelfApproval)
@@ -193,9 +201,12 @@ class Tenant:
         repeated = [memory for memory in same if memory not in replaced]
         if repeated:
             return Repeats(repeated[0].memory_id)
-        left = frozenset(memory.memory_id for memory in against if memory not in replaced)
-        if left and not beside and self.unresolved != "mark_both":
+        left = tuple(memory.memory_id for memory in against if memory not in replaced)
+        unsettled = [memory_id for memory_id in left if beside is None or memory_id != beside.memory_id]
+        if unsettled and self.unresolved != "mark_both":
             return Stopped({"hold": "held", "block": "blocked"}[self.unresolved], left)
+        if "settled_unrecorded" not in FAULTS:
+            left = tuple(memory.memory_id for memory in against)
         return Promoted(tuple(replaced), left, consent)
 
     # What is then true
@@ -208,7 +219,7 @@ class Tenant:
         else:
             self._dispute(proposal_id, found.against)
 
-    def _dispute(self, proposal_id: str, against: frozenset[str]) -> None:
+    def _dispute(self, proposal_id: str, against: tuple[str, ...]) -> None:
         for memory_id in against:
             self.disputes.setdefault((memory_id, proposal_id), None)
 

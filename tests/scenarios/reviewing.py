@@ -9,11 +9,12 @@ from hypothesis.stateful import precondition, rule
 
 from muniment import Refusal
 from muniment.errors import AlreadyDecided, Conflict
+from muniment.model.proposal import Proposal as Queued
 from tests.scenarios.facts import Memory
 from tests.scenarios.oracle import Barred, Promoted, Proposal, Repeats, Stopped
 from tests.scenarios.stage import Stage, anything, failing, pick
 from tests.scenarios.world import REVIEWERS
-from tests.scenarios.writing import Writing, classes, confidences, entities, labels, places, predicates, sentences, values
+from tests.scenarios.writing import Writing, sentences, values
 
 EDITS_LIMIT = 8
 
@@ -28,25 +29,9 @@ def waiting(self: Stage) -> list[tuple[int, Proposal]]:
 class Reviewing(Writing):
     """Whoever decides."""
 
-    @rule(
-        place=places, entity=entities, predicate=predicates, value=values, label=labels, confidence=confidences,
-        write_class=classes, tier=st.one_of(st.none(), tiers),
-    )  # fmt: skip
-    def believe(self, tier: Any, **given: Any) -> None:
-        """The whole way in one step, so that there is always something to be seen, contradicted or withdrawn."""
-        fact = self.typed(**given)
-        _, oracle = self.on(0)
-        if fact.masked().sensitive and oracle.ledger.covering(fact.subject, fact.predicate, self.clock.now) is None:
-            self.agree(0, given["entity"])
-        proposal_id = self.propose_fact(0, fact)
-        if proposal_id is not None and oracle.proposals[proposal_id].waits:
-            if tier is not None and (tier != "working" or fact.place.session is not None):
-                self.place_in(0, oracle.proposals[proposal_id], tier)
-            self.decide(0, oracle.proposals[proposal_id], "clara", None)
-
-    def agree(self, tenant: int, subject: str) -> None:
-        """Have a consent of the subject's for everything."""
-        raise NotImplementedError
+    def next_to_it(self, tenant: int, queued: Queued | None, then: str | None) -> None:
+        if queued is not None and then is not None and queued.status == "pending":
+            self.decide(tenant, self.oracle[tenant].proposals[queued.proposal_id], then, None)
 
     def place_in(self, tenant: int, proposal: Proposal, tier: Any) -> None:
         people, _ = self.on(tenant)
@@ -66,9 +51,7 @@ class Reviewing(Writing):
         expected = oracle.approval(proposal, who, self.clock.now, old)
         supersedes = old.memory_id if old is not None else None
         after, error = failing(
-            lambda: self.fabric.queue.approve(
-                self.reviewer(tenant, who), proposal.proposal_id, supersedes=supersedes
-            )
+            lambda: self.fabric.queue.approve(self.reviewer(tenant, who), proposal.proposal_id, supersedes=supersedes)
         )
         if isinstance(expected, Barred):
             assert error is expected.error, (error, expected)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, TypeVar
 
 import psycopg
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize
+from hypothesis.stateful import RuleBasedStateMachine
 
 from muniment import Fabric, Refusal, Submission
 from muniment.model.context import Principal
@@ -14,7 +14,6 @@ from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People
 from tests.scenarios.facts import Fact, Memory
 from tests.scenarios.oracle import BRINGS_BACK, Refused, Repeats, Tenant
-from tests.scenarios.world import UNRESOLVED
 
 Connection = psycopg.Connection[tuple[object, ...]]
 _T = TypeVar("_T")
@@ -32,12 +31,13 @@ def pick(some: Sequence[_T], which: int) -> _T:
 class Stage(RuleBasedStateMachine):
     """Two tenants with the same cast: an author of corrections, reviewers, a privacy officer, an agent."""
 
-    make: ClassVar[Callable[[str, FakeClock], tuple[Fabric, Connection]]]
+    make: ClassVar[Callable[[str, FakeClock], Fabric]]
+    superuser: ClassVar[Connection]
 
-    @initialize(unresolved=st.sampled_from(("mark_both", *UNRESOLVED)))
-    def begin(self, unresolved: str) -> None:
+    def open(self, unresolved: str) -> None:
+        """Raise the curtain, under the pack that says so of what nobody resolved."""
         self.clock = FakeClock()
-        self.fabric, self.superuser = type(self).make(unresolved, self.clock)
+        self.fabric = type(self).make(unresolved, self.clock)
         self.people = [People(f"machine_{next(_numbers)}_{n}") for n in range(2)]
         self.oracle = [Tenant(unresolved), Tenant(unresolved)]
         self.written: set[tuple[str, str, str]] = set()
@@ -48,7 +48,6 @@ class Stage(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "fabric"):
             self.fabric.close()
-            self.superuser.close()
 
     def on(self, tenant: int) -> tuple[People, Tenant]:
         """Who and what a step is about."""
@@ -82,7 +81,7 @@ class Stage(RuleBasedStateMachine):
             assert (outcome.status, outcome.duplicate_check) == ("duplicate", expected.memory_id)
         else:
             assert outcome.status == "pending", outcome
-            assert set(outcome.contradiction_check.contradicted) == expected.against
+            assert outcome.contradiction_check.contradicted == expected.against
         oracle.enter(outcome.proposal_id, fact, expected, editors)
         return outcome
 

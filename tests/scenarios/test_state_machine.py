@@ -7,7 +7,6 @@ from hypothesis.stateful import run_state_machine_as_test
 from muniment import Fabric
 from muniment.testing import FakeClock, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.scenarios.stage import Connection
 from tests.scenarios.watching import Watching
 from tests.scenarios.world import PACKS
 
@@ -20,20 +19,20 @@ from tests.scenarios.world import PACKS
 def test_whatever_is_done_recall_shows_what_was_promoted_and_may_be_seen_and_nothing_else(
     server: TestServer, database: str
 ) -> None:
-    def make(unresolved: str, clock: FakeClock) -> tuple[Fabric, Connection]:
-        fabric = Fabric.open(server.url(database), pack=PACKS[unresolved], clock=clock, master_keys=MASTER_KEYS)
-        return fabric, server.connect(database)
+    def make(unresolved: str, clock: FakeClock) -> Fabric:
+        return Fabric.open(server.url(database), pack=PACKS[unresolved], clock=clock, master_keys=MASTER_KEYS)
 
     Watching.make = staticmethod(make)
-    run_state_machine_as_test(
-        Watching,
-        settings=settings(
-            max_examples=14,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            # Each step is a dozen transactions: a failing story is told as found, not shrunk for minutes.
-            phases=(Phase.explicit, Phase.reuse, Phase.generate),
-            print_blob=True,
-        ),
-    )
+    with server.connect(database) as Watching.superuser:
+        run_state_machine_as_test(
+            Watching,
+            settings=settings(
+                max_examples=28,
+                stateful_step_count=20,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+                # Each step is a dozen transactions: a failing story is told as found, not shrunk for minutes.
+                phases=(Phase.explicit, Phase.reuse, Phase.generate),
+                print_blob=True,
+            ),
+        )

@@ -72,14 +72,19 @@ ENTRIES = {
         "jobs", "resolutions", "resolved_at", lambda tenant, at: resolution(tenant, at["open"], "consent_revoked")
     ),
     "qualification": Entry(
-        "writer", "qualifications", "qualified_at",
-        lambda tenant, at: qualification(tenant, at["open"], at["memories"][0]), resolve_first,
-    ),  # fmt: skip
+        "writer",
+        "qualifications",
+        "qualified_at",
+        lambda tenant, at: qualification(tenant, at["open"], at["memories"][0]),
+        resolve_first,
+    ),
     "tombstone": Entry("jobs", "tombstones", "tombstoned_at", lambda tenant, at: tombstone(tenant, at["retracted"])),
     "consent sweep": Entry(
-        "jobs", "consent_sweeps", "swept_at",
+        "jobs",
+        "consent_sweeps",
+        "swept_at",
         lambda tenant, at: {"tenant_id": tenant, "root_id": at["consent"].consent_id, "memories": 0},
-    ),  # fmt: skip
+    ),
     "lift": Entry("writer", "verdicts", "at", lambda tenant, at: lift(tenant, at["rejected"])),
 }
 

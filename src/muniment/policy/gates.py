@@ -77,12 +77,12 @@ def evidence(candidate: Candidate, known: Circumstances) -> GateResult:
 def redaction(candidate: Candidate, known: Circumstances) -> GateResult:
     """What the pack's rules find is masked in every field that carries text, and counted; it may raise the label."""
     redacted = redactor_of(known.pack).candidate(candidate)
-    if not redacted.counts:
-        return candidate, passing("nothing_found")
-    counts = dict(sorted(redacted.counts.items()))
-    label = candidate.classification
+    counts, label = dict(sorted(redacted.counts.items())), candidate.classification
+    # What was masked before, by an earlier pass, still says what the fact is about.
     if redacted.label is not None and known.pack.rank(redacted.label) > known.pack.rank(label):
         label = redacted.label
+    if not counts and label == candidate.classification:
+        return candidate, passing("nothing_found")
     masked = redacted.content.model_copy(update={"redactions": counts, "classification": label})
     return masked, passing("masked", ", ".join(f"{kind} {count}" for kind, count in counts.items()))
 
@@ -206,12 +206,14 @@ GATES = FIRST_GATES + LAST_GATES
 def pass_gates(candidate: Candidate, known: Circumstances, gates: Sequence[tuple[GateName, Gate]] = GATES) -> Passage:
     """Run the gates in order and stop at the first refusal."""
     passed = list(candidate.gates)
+    refused_by: tuple[GateName, Decision] | None = None
     for name, gate in gates:
         try:
             candidate, decision = gate(candidate, known)
         except Exception as error:
             decision = refusing("rule_failed", type(error).__name__)
         if not decision.passed:
-            return Passage(candidate, (name, decision))
+            refused_by = (name, decision)
+            break
         passed.append(Passed(gate=name, reason=decision.reasons[0].code, detail=decision.reasons[0].detail))
-    return Passage(candidate.model_copy(update={"gates": tuple(passed)}))
+    return Passage(candidate.model_copy(update={"gates": tuple(passed)}), refused_by)

@@ -12,6 +12,12 @@ from muniment.errors import InvalidInput
 
 # Temporary tables last: they must not be taken for ours.
 _SETTINGS = "-c search_path=muniment,public,pg_temp"
+_OF_TASK = {
+    # The durability of recall records is bounded by the WAL writer's delay; no other task gives anything up.
+    "recall": " -c synchronous_commit=off",
+    # A search of the vector index goes on until it has as many as asked for, whatever the filters leave out.
+    "writer": " -c hnsw.iterative_scan=strict_order -c hnsw.ef_search=200 -c hnsw.max_scan_tuples=100000",
+}
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,7 @@ class Address:
         place = {k: v for k, v in self.owner.items() if k != "password"}
         if self.login_secret is not None:
             place["password"] = self.password(task)
-        # The durability of recall records is bounded by the WAL writer's delay; no other task gives anything up.
-        settings = _SETTINGS + (" -c synchronous_commit=off" if task == "recall" else "")
+        settings = _SETTINGS + _OF_TASK.get(task, "")
         login: dict[str, Any] = {
             "user": f"muniment_{task}",
             "options": f"{settings} -c lock_timeout=10s",

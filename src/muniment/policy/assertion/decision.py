@@ -7,6 +7,7 @@ from muniment.policy.assertion.contrast import contrast
 from muniment.policy.assertion.identity import identity
 from muniment.policy.assertion.judgement import Judgement
 from muniment.policy.assertion.reading import Reading, read
+from muniment.policy.assertion.voice import active
 
 # Characters past which two texts that are not the same words count as different.
 LONGEST = 4096
@@ -56,4 +57,17 @@ def _weigh(one: Reading, other: Reading, found: Alignment) -> Judgement:
     against = contrast(one, other, found)
     if against is not None:
         return against
-    return identity(one, other, found)
+    plainly = identity(one, other, found)
+    if plainly.verdict == "same" or found.left or found.right or found.wider:
+        return plainly
+    return _in_one_voice(one, other) or plainly
+
+
+def _in_one_voice(one: Reading, other: Reading) -> Judgement | None:
+    """`same` where the one says in the passive what the other says in the active voice."""
+    for left, right in ((active(one), other), (one, active(other))):
+        if left is not None and right is not None:
+            found = identity(left, right, align(left, right))
+            if found.verdict == "same":
+                return found
+    return None

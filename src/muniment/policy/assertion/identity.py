@@ -1,17 +1,19 @@
 """When two readings say the same: nothing left over, nothing exchanged, the same order, tense and polarity."""
 
-from itertools import groupby
-
 from muniment.policy.assertion.alignment import Alignment
 from muniment.policy.assertion.judgement import Judgement
 from muniment.policy.assertion.lexicon import words
-from muniment.policy.assertion.lexicon.function_words import PREPOSITION_KIN
+from muniment.policy.assertion.lexicon.function_words import AFTER_VERBS, INSIDE, ON_TOP, PREPOSITION_KIN
+from muniment.policy.assertion.lexicon.irregular import UNCHANGED
+from muniment.policy.assertion.ordering import order_alike
 from muniment.policy.assertion.reading import Element, Reading
 from muniment.policy.assertion.scoping import narrows
 from muniment.policy.assertion.vocabulary import LIGHT_IN_QUESTIONS
 
 # Prepositions that can be left out without a change of roles.
 _OPTIONAL = words("in on at of during within about like as")
+# Prepositions that turn even a question round.
+_OPPOSED = ({"from", "to"}, {"from", "in"}, {"from", "for"}, {"for", "against"}, {"with", "against"})
 
 
 def identity(one: Reading, other: Reading, found: Alignment) -> Judgement:
@@ -36,8 +38,18 @@ def _apart(one: Reading, other: Reading, found: Alignment) -> str | None:
         return "tense"
     if any(_other_name(left, right) for left, right in found.pairs):
         return "named_value"
-    alike = all(_prepositions_alike(left, right, asked=one.question) for left, right in found.pairs)
-    return None if alike and _order_alike(one, other) else "other_content"
+    turned = order_alike(one, other, found, LIGHT_IN_QUESTIONS if one.question else frozenset())
+    if turned is None:
+        return "other_content"
+    alike = all(
+        id(left) in turned or _prepositions_alike(left, right, _before(left, one), asked=one.question)
+        for left, right in found.pairs
+    )
+    return None if alike else "other_content"
+
+
+def _before(element: Element, reading: Reading) -> str:
+    return reading.elements[element.place - 1].key if element.place else ""
 
 
 def _of_leftovers(leftovers: list[Element]) -> str:
@@ -51,13 +63,17 @@ def _of_leftovers(leftovers: list[Element]) -> str:
 
 def _tense_alike(one: Reading, other: Reading) -> bool:
     apart = one.tense ^ other.tense
-    return not apart & {"former", "future", "ceased"} and not ("past" in apart and "present" in apart)
+    if apart & {"former", "future", "ceased"}:
+        return False
+    if one.question:
+        return not {"past", "present"} <= apart
+    return not apart & {"past", "perfect"}
 
 
 def _other_tense(one: Element, other: Element) -> bool:
     forms = {one.form, other.form}
     if "past" not in forms:
-        return False
+        return one.low != other.low and (one.low in UNCHANGED or other.low in UNCHANGED)
     # `invited` and `was invited` turn the roles round.
     return len(forms) > 1 or one.after_be != other.after_be
 
@@ -69,29 +85,17 @@ def _other_name(one: Element, other: Element) -> bool:
     return one.name or other.name or (one.capital and other.capital and one.stem == other.stem)
 
 
-def _prepositions_alike(one: Element, other: Element, *, asked: bool) -> bool:
+def _prepositions_alike(one: Element, other: Element, verb: str, *, asked: bool) -> bool:
     left, right = one.preposition, other.preposition
     if left == right:
         return True
+    if asked:
+        return {left, right} not in _OPPOSED
     if not left or not right:
-        return asked or (left or right) in _OPTIONAL
-    return PREPOSITION_KIN.get(left, left) == PREPOSITION_KIN.get(right, right)
-
-
-def _order_alike(one: Reading, other: Reading) -> bool:
-    ours, theirs = _chunks(one), _chunks(other)
-    if [key for chunk in ours for key in chunk[1:]] == [key for chunk in theirs for key in chunk[1:]]:
+        return (left or right) in _OPTIONAL
+    if {left, right} <= AFTER_VERBS.get(verb, frozenset()) and one.value is None:
         return True
-    return _moved(ours, theirs) or _moved(theirs, ours)
-
-
-def _moved(ours: list[tuple[str, ...]], theirs: list[tuple[str, ...]]) -> bool:
-    """Whether they differ only in a phrase with a preposition that opens one and ends the other."""
-    return bool(ours) and ours[0][0] != "" and [*ours[1:], ours[0]] == theirs
-
-
-def _chunks(reading: Reading) -> list[tuple[str, ...]]:
-    light = LIGHT_IN_QUESTIONS if reading.question else frozenset[str]()
-    kept = [element for element in reading.elements if element.stem not in light]
-    runs = (list(run) for _, run in groupby(kept, key=lambda element: element.chunk))
-    return [(run[0].preposition, *(element.key for element in run)) for run in runs]
+    if PREPOSITION_KIN.get(left, left) != PREPOSITION_KIN.get(right, right):
+        return False
+    # A time is named with any of them, a thing is not: in the box, on the box.
+    return one.value is not None or not ({left, right} & INSIDE and {left, right} & ON_TOP)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from muniment.policy.assertion.asking import unframed
 from muniment.policy.assertion.dates import Date, date_at
 from muniment.policy.assertion.lexicon import words
 from muniment.policy.assertion.lexicon.function_words import (
@@ -19,10 +20,11 @@ from muniment.policy.assertion.lexicon.function_words import (
     PRESENT_AUXILIARIES,
     PRONOUNS,
     QUESTION_WORDS,
+    SUBORDINATORS,
 )
 from muniment.policy.assertion.quantities import Quantity, quantity_at
 from muniment.policy.assertion.stemming import is_past, is_present_participle, stem
-from muniment.policy.assertion.tokens import Token, tokens
+from muniment.policy.assertion.tokens import Token, cut, joined
 from muniment.policy.assertion.vocabulary import CLASSES, IDENTIFIED, key
 
 _BEFORE_PRONOUN = words("the this that each every another which no any")
@@ -30,7 +32,9 @@ _COMPARING = frozenset(
     stem(word)
     for word in ["look", "feel", "sound", "seem", "taste", "smell", "act", "just", "more", "something", "much"]
 )
+_WISHING = frozenset(stem(word) for word in ["want", "prefer", "like", "need", "wish", "must", "can"])
 _DO = frozenset(("do", "does", "did"))
+_PRESENT_MODALS = frozenset(("can", "must"))
 _HAVE = frozenset(("have", "has", "had", "having"))
 _GENERIC = frozenset(("i", "you", "we"))
 
@@ -53,6 +57,8 @@ class Element:
     chunk: int = 0
     after_be: bool = False
     before_be: bool = False
+    be: str = ""
+    joined: str = ""
     value: Quantity | Date | None = None
 
 
@@ -67,16 +73,18 @@ class Reading:
     negations: int = 0
     copula: int = -1
     progressive: bool = False
-    hedged: set[str] = field(default_factory=set[str])
+    sentences: int = 1
+    embedded: bool = False
 
 
 def read(text: str) -> Reading:
     """The reading of a text."""
-    found = tokens(text)
-    reader = _Reader(found, names=_shows_names(found), asked=text.rstrip().endswith("?"))
+    found, asked = cut(text), text.rstrip().endswith("?")
+    names = _shows_names(found)
+    reader = _Reader(joined(unframed(found) if asked else found), names=names, asked=asked)
     reader.run()
     reading = reader.reading
-    reading.question = reader.asked
+    reading.question = asked
     if reading.question:
         reading.pronouns = [said for said in reading.pronouns if said.split()[-1] not in _GENERIC]
     return reading
@@ -98,7 +106,8 @@ class _Reader:
         self.negating = False
         self.preposition = ""
         self.chunk = 0
-        self.be = False
+        self.be = ""
+        self.joined = ""
         self.leading = False
 
     def run(self) -> None:
@@ -110,8 +119,10 @@ class _Reader:
         token = self.found[place]
         if token.kind == "stop":
             self._close()
+            if token.low[0] in ".!?;:" and self.reading.elements and place + 1 < len(self.found):
+                self.reading.sentences += 1
             if token.low == ":":
-                self._be()
+                self._be(":")
             return 1
         dated = date_at(self.found, place)
         if dated is not None:
@@ -128,7 +139,7 @@ class _Reader:
         return 1
 
     def _close(self) -> None:
-        self.negating, self.preposition, self.be = False, "", False
+        self.negating, self.preposition, self.be, self.joined = False, "", "", ""
         self.chunk += 1
 
     def _is_pronoun(self, place: int, measured: tuple[int, Quantity]) -> bool:
@@ -168,18 +179,18 @@ class _Reader:
             self.reading.pronouns.append(f"{self.preposition} {PRONOUNS[low]}".strip())
             self.preposition = ""
             return 1
-        if low in HEDGES:
-            self.reading.hedged.add(low)
+        self.reading.embedded |= low in SUBORDINATORS or (low == "to" and self._opens_an_infinitive(place))
         if low in PREPOSITIONS and not (low == "like" and self._likes(place)):
             self.leading = token.first
             self.preposition = low
             self.chunk += 1
             return 1
         if low in BE:
-            self._be()
+            self._be(low)
         self.reading.progressive |= low == "being"
         if low in ("and", "or"):
             self.chunk += 1
+            self.joined = low
         if low in FUTURE or (
             not self._is_letter(token)
             and self._is_empty(low, following)
@@ -194,6 +205,15 @@ class _Reader:
         before = self.found[place - 1].low if place else ""
         return before not in BE and stem(before) not in _COMPARING
 
+    def _opens_an_infinitive(self, place: int) -> bool:
+        # `wants to pay on Monday` wants it on Monday; `promised to pay on Monday` says when it will be paid.
+        before = stem(self.found[place - 1].low) if place else ""
+        following = self.found[place + 1] if place + 1 < len(self.found) else None
+        if following is None or following.kind != "word" or before in _WISHING:
+            return False
+        low = following.low
+        return not (following.capital or low in DROPPED or low in PRONOUNS or low.endswith("s"))
+
     def _is_letter(self, token: Token) -> bool:
         # `Product A` is no article.
         return token.low == "a" and token.capital and not token.first and self.names
@@ -206,8 +226,8 @@ class _Reader:
             return following in ("not", "never") or following in PRONOUNS
         return low in DROPPED
 
-    def _be(self) -> None:
-        self.be = True
+    def _be(self, low: str) -> None:
+        self.be = low
         if self.reading.copula < 0:
             self.reading.copula = len(self.reading.elements)
         if self.reading.elements and not self.preposition:
@@ -248,13 +268,17 @@ class _Reader:
                 name=name,
                 negated=negated,
                 chunk=self.chunk,
-                after_be=self.be,
+                after_be=self.be != "",
+                be=self.be,
+                joined=self.joined,
                 value=value,
             )
         )
         if negated:
             self.negating = False
-        self.be = False
+        self.be = ""
+        # `tea or milk`: the `or` is a part of its own, what it joins comes after it.
+        self.joined = self.joined if root == "or" else ""
         self.preposition = ""
 
     def _negates(self, low: str, following: str) -> bool:
@@ -274,5 +298,7 @@ class _Reader:
             tense.add("future")
         elif low in PAST_AUXILIARIES:
             tense.add("past")
-        elif low in PRESENT_AUXILIARIES and following != "been":
+        elif low in _HAVE and (is_past(following) or following == "been"):
+            tense.add("perfect")
+        elif low in PRESENT_AUXILIARIES or (low in _PRESENT_MODALS and "past" not in tense):
             tense.add("present")

@@ -1,8 +1,9 @@
 """One form for all inflections of a word: small rules and a list of exceptions, no dictionary."""
 
 import re
+from functools import lru_cache
 
-from muniment.policy.assertion.lexicon.irregular import FORMS, PAST, WHOLE
+from muniment.policy.assertion.lexicon.irregular import FORMS, PARTICIPLES, PAST, WHOLE
 
 _VOWEL = re.compile(r"[aeiouy]")
 _ONE_SYLLABLE_CVC = re.compile(r"^[^aeiouy]*[aeiouy][^aeiouywx]$")
@@ -10,6 +11,7 @@ _DOUBLED = re.compile(r"([bdfgklmnprtvz])\1$")
 _SIBILANT = ("ses", "xes", "zes", "ches", "shes")
 
 
+@lru_cache(maxsize=1 << 14)
 def stem(word: str) -> str:
     """The common form of a lower-case word; the same for `ride`, `rides`, `riding` and `rode`."""
     return _trimmed(FORMS.get(word) or _uninflected(word))
@@ -17,7 +19,7 @@ def stem(word: str) -> str:
 
 def is_past(word: str) -> bool:
     """Whether the form is a past tense or a past participle."""
-    return word in PAST or (len(word) > 4 and word.endswith("ed") and word not in WHOLE)
+    return word in PAST or word in PARTICIPLES or (len(word) > 4 and word.endswith("ed") and word not in WHOLE)
 
 
 def is_present_participle(word: str) -> bool:

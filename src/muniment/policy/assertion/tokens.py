@@ -36,13 +36,9 @@ class Token:
     first: bool
 
 
-def tokens(text: str) -> list[Token]:
-    """The pieces of the text in order, phrases joined."""
-    plain = _INITIALS.sub(lambda found: found[0].replace(".", ""), text.translate(_PLAIN))
-    return _joined(_cut(plain))
-
-
-def _cut(text: str) -> list[Token]:
+def cut(text: str) -> list[Token]:
+    """The pieces of the text in order, contractions written out."""
+    text = _INITIALS.sub(lambda found: found[0].replace(".", ""), text.translate(_PLAIN))
     found: list[Token] = []
     first = True
     for match in _TOKEN.finditer(text):
@@ -79,21 +75,22 @@ def _written_out(surface: str) -> list[str]:
     return [low] if instead is None else [stem, *instead.split()]
 
 
-def _joined(found: list[Token]) -> list[Token]:
-    joined: list[Token] = []
+def joined(found: list[Token]) -> list[Token]:
+    """The pieces with every fixed phrase as the word or words that stand for it."""
+    whole: list[Token] = []
     place = 0
     while place < len(found):
         token = found[place]
         taken = _phrase_at(found, place) if token.kind == "word" else None
         if taken is None:
-            joined.append(token)
+            whole.append(token)
             place += 1
             continue
         length, instead = taken
         if instead:
-            joined.append(Token("word", instead, token.capital, token.first))
+            whole += (Token("word", part, token.capital, token.first) for part in instead.split())
         place += length
-    return joined
+    return whole
 
 
 def _phrase_at(found: list[Token], place: int) -> tuple[int, str] | None:

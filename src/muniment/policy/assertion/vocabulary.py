@@ -69,6 +69,8 @@ POSSIBLE = frozenset(_stems(function_words.POSSIBLE))
 RECURRING = frozenset(_stems(function_words.RECURRING))
 AUDIENCES = frozenset(_stems(function_words.AUDIENCES))
 IDENTIFIED = frozenset(_stems(function_words.IDENTIFIED))
+TIME_ADVERBS = frozenset(_stems(function_words.TIME_ADVERBS))
+CONTAINERS = frozenset(_stems(function_words.CONTAINERS))
 LIGHT_IN_QUESTIONS = frozenset(_stems(function_words.LIGHT_IN_QUESTIONS))
 
 

@@ -82,8 +82,10 @@ BEGIN
 END $$;
 
 -- A contradiction is opened when it is seen: between a memory and a proposal, which may become a memory.
+-- The owner sees the rows meanwhile, those that the new foreign key is checked against too.
 ALTER TABLE contradictions NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE memories NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE proposals NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE contradictions ADD COLUMN proposal_id text COLLATE "C";
 UPDATE contradictions c SET proposal_id = m.proposal_id
 FROM memories m WHERE m.tenant_id = c.tenant_id AND m.memory_id = c.incoming;
@@ -93,6 +95,7 @@ ALTER TABLE contradictions
   ADD UNIQUE (tenant_id, existing, proposal_id),
   ADD FOREIGN KEY (tenant_id, proposal_id) REFERENCES proposals (tenant_id, proposal_id);
 CREATE INDEX contradictions_by_proposal ON contradictions (tenant_id, proposal_id);
+ALTER TABLE proposals FORCE ROW LEVEL SECURITY;
 ALTER TABLE memories FORCE ROW LEVEL SECURITY;
 ALTER TABLE contradictions FORCE ROW LEVEL SECURITY;
 

@@ -14,14 +14,17 @@ ORDER BY m.born_seq, m.memory_id
 
 -- name: near
 -- plan: each time
--- The nearest to a text among what those users (null: anybody) see, as far as the distance reaches.
-SELECT {memory m}, 1 - near.distance AS similarity
+-- The nearest to a text among what those users (null: anybody) see, as far as the distance reaches. A fact on a key is
+-- compared with plain texts only, and none with what is about somebody else (`comes` false): that is not opened.
+SELECT {memory m}, 1 - near.distance AS similarity,
+  (:about::text IS NULL OR coalesce(m.entity, m.subject, :about) = :about) AS comes
 FROM (
   SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS distance
   FROM memory_vectors v
   JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
   WHERE v.tenant_id = :tenant_id AND f.tenant_id = :tenant_id AND v.embedder = :embedder
     AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
+    AND (NOT :on_key OR f.entity IS NULL)
     AND f.dead_seq IS NULL AND f.expires_at > :now
     AND {consent_allows f}
   ORDER BY distance LIMIT :count) near

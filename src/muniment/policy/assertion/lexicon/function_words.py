@@ -19,9 +19,32 @@ PREPOSITIONS = words("""
 PREPOSITION_KIN: dict[str, int] = {
     word: number
     for number, group in enumerate(
-        ("in at on into onto upon inside during within", "to toward towards", "by via through", "about regarding")
+        (
+            "in at on into onto upon inside during within",
+            "to toward towards",
+            "by via through",
+            "about regarding concerning",
+            "for",
+        )
     )
     for word in group.split()
+}
+# Of the first group, what stands inside and what stands on top of a thing; `at` may be either.
+INSIDE = words("in into inside")
+ON_TOP = words("on onto upon")
+# Prepositions that may stand for one another after a verb.
+AFTER_VERBS: dict[str, frozenset[str]] = {
+    "work": words("at for"),
+    "pay": words("by with via in"),
+    "talk": words("to with"),
+    "speak": words("to with"),
+    "meet": words("with"),
+    "pleas": words("with by"),
+    "happy": words("with about"),
+    "contact": words("by via at through"),
+    "ask": words("for about"),
+    "interest": words("in by"),
+    "know": words("as"),
 }
 PRONOUNS: dict[str, str] = {
     "i": "i", "me": "i", "my": "i", "mine": "i", "we": "we", "us": "we", "our": "we", "ours": "we",
@@ -103,4 +126,26 @@ LIGHT_IN_QUESTIONS = words("""
     become know tell explain describe find want different various nowadays recently currently properly correctly
     easily quickly effectively simple easy effective efficient proper step specifically generally usually
     typically certain personal overall general basic main all every each any
+""")
+# Words that single out what follows them: a phrase behind one cannot change places with another.
+FOCUS = words("""
+    only even except especially mainly mostly exclusively solely particularly not_quite almost nearly merely one_of
+    respectively first last
+""")
+# What opens a sentence within the sentence: a phrase may belong to either.
+SUBORDINATORS = words("""
+    that which who whom whose when whenever where while whilst if unless because although though whether but so since
+    until till said says say told tell tells claims claimed thinks thought believes believed knows knew reported
+    reports announced announces added stated states confirmed confirms explained hopes hoped asked asks agreed agrees
+    promised promises decided decides plans planned heard saw sees
+""")
+# Adverbs of time that stand at either end of a sentence.
+TIME_ADVERBS = words("""
+    daily weekly monthly yearly annually quarterly today tomorrow yesterday tonight weekdays weekends always usually
+    often sometimes normally generally recently soon
+""")
+# Nouns of which `a cup of tea` is not a tea cup.
+CONTAINERS = words("""
+    cup glass bottle box bag piece pack pair group set list number kind sort type part half most bit slice bowl can
+    jar crate pile bunch lot amount share percent percentage member majority rest end top bottom
 """)

@@ -61,3 +61,11 @@ PAST = words("""
     became forgot rose shook stole froze woke bit hid blew hung stuck swung struck dug meant dealt lent bent lit
     rang sank fled
 """)
+# Participles that differ from the past tense.
+PARTICIPLES = words("""
+    given taken written chosen driven shown seen known eaten drawn grown thrown stolen broken spoken forgotten sworn
+    done gone begun drunk ridden risen shaken frozen woken bitten hidden blown sung sunk worn torn born flown fallen
+    gotten proven beaten forbidden mistaken withdrawn overseen undertaken rewritten overdrawn
+""")
+# Verbs whose past tense looks like the present: `put` beside `puts` may be either.
+UNCHANGED = words("put cut let hit shut hurt quit split spread read bet burst cast thrust")

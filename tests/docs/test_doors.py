@@ -1,0 +1,88 @@
+"""The pages of the doors name every command and every method, and the examples shown run."""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.core import TyperGroup
+
+from muniment import Fabric
+from muniment.cli import app
+from muniment.sync import Consents, Contradictions, Packs, Queue
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+EXAMPLE = ROOT / "examples" / "two_truths.py"
+PAGE = ROOT / "docs" / "how-to" / "settle-a-contradiction.md"
+
+
+def _commands(group: Any, path: str) -> Iterator[str]:
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from _commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}"
+
+
+def test_every_command_is_documented_and_no_other() -> None:
+    page = (REFERENCE / "cli.md").read_text("utf-8")
+    documented = re.findall(r"^\| `(muniment(?: [a-z]+)+)", page, re.MULTILINE)
+    assert sorted(documented) == sorted(_commands(typer.main.get_command(app), "muniment"))
+
+
+def test_every_method_is_documented_with_its_parameters_and_no_other() -> None:
+    page = (REFERENCE / "python.md").read_text("utf-8")
+    documented = dict(re.findall(r"^\| `([a-z_.]+)\(([^)]*)\)", page, re.MULTILINE))
+    groups = {"queue.": Queue, "consent.": Consents, "contradictions.": Contradictions, "packs.": Packs, "": Fabric}
+    methods = {
+        f"{group}{name}": method
+        for group, kind in groups.items()
+        for name, method in inspect.getmembers(kind, callable)
+        if name[0] != "_"
+    }
+    assert documented.keys() == methods.keys()
+    for name, method in methods.items():
+        own = {one.name for one in inspect.signature(method).parameters.values() if one.kind != one.VAR_KEYWORD}
+        assert own - {"self"} <= set(re.findall(r"\w+", documented[name])), name
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    # short, so that the socket lies in the home itself
+    with tempfile.TemporaryDirectory(prefix="me") as folder:
+        yield Path(folder) / "home"
+
+
+def test_the_example_of_two_truths_is_shown_as_it_is_and_prints_what_the_page_says(home: Path) -> None:
+    page = PAGE.read_text("utf-8")
+    assert f"```python\n{EXAMPLE.read_text('utf-8')}```\n" in page
+    printed = re.search(r"It prints:\n\n((?:    .*\n)+)", page)
+    assert printed is not None
+    assert _run(home) == [line.strip() for line in printed[1].splitlines()]
+
+
+def test_the_example_of_two_truths_finds_nothing_new_the_second_time(home: Path) -> None:
+    assert _run(home)[1:] == _run(home)
+
+
+def _run(home: Path) -> list[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLE)],
+        cwd=home.parent,
+        env=environment | {"MUNIMENT_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
