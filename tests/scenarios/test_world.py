@@ -25,7 +25,7 @@ def judged(one: str, other: str) -> str:
 
 
 @pytest.mark.rule("CTR-2", "REV-7")
-@pytest.mark.parametrize(("one", "other"), combinations(ABOUT, 2))
+@pytest.mark.parametrize(("one", "other"), list(combinations(ABOUT, 2)))
 def test_two_sentences_relate_as_the_table_says(one: str, other: str) -> None:
     (topic, said), (other_topic, other_said) = ABOUT[one], ABOUT[other]
     expected = "different" if topic != other_topic else "same" if said == other_said else "contradicts"

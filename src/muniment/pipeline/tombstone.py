@@ -37,7 +37,7 @@ async def bury(tx: Transaction, chain: Chain) -> int:
     tx.insert_later("tombstone.retract", [(memory_id,) for memory_id in live], **at, by=by, reason="consent_revoked")
     tx.later("tombstone.bury", seq=tick.seq, memory_ids=live)
     tx.insert_later("tombstone.insert", [(row["memory_id"], row["digest"]) for row in digests], **at)
-    tx.later("tombstone.delete_vectors", memory_ids=ids)
+    tx.later("tombstone.entomb", seq=tick.seq, memory_ids=ids)
     tx.later("tombstone.delete_bodies", memory_ids=ids)
     for memory_id in live:
         tx.emit("memory.retracted", by, memory_id=memory_id, reason="consent_revoked", superseded_by=None)

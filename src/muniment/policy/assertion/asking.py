@@ -15,7 +15,16 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-_OPENINGS = [(_pattern(text), instead) for text, instead in OPENINGS]
+def _by_first_word() -> dict[str, list[tuple[re.Pattern[str], str]]]:
+    found: dict[str, list[tuple[re.Pattern[str], str]]] = {}
+    for firsts, text, instead in OPENINGS:
+        pattern = _pattern(text)
+        for first in firsts.split():
+            found.setdefault(first, []).append((pattern, instead))
+    return found
+
+
+_OPENINGS = _by_first_word()
 _ENDINGS = [_pattern(text + r" ?[?.!]*$") for text in ENDINGS]
 
 
@@ -38,8 +47,8 @@ def _sentences(found: Sequence[Token]) -> list[list[Token]]:
 
 def _opened(sentence: list[Token]) -> list[Token]:
     for _ in range(_MOST_FRAMES):
-        said = " ".join(token.low for token in sentence)
-        for pattern, instead in _OPENINGS:
+        said = " ".join([token.low for token in sentence])
+        for pattern, instead in _OPENINGS.get(sentence[0].low if sentence else "", ()):
             match = pattern.match(said)
             if match is None or match.end() >= len(said) or not match[0].endswith(" "):
                 continue

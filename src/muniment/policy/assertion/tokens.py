@@ -3,8 +3,10 @@
 import re
 from dataclasses import dataclass
 
+from muniment.policy.assertion.lexicon import words
+from muniment.policy.assertion.lexicon.function_words import DROPPED, JOINED_PARTS, NEGATORS, PREPOSITIONS
 from muniment.policy.assertion.lexicon.phrases import CONTRACTIONS, ENDINGS
-from muniment.policy.assertion.vocabulary import PHRASES
+from muniment.policy.assertion.vocabulary import COMPOUNDS, PHRASES
 
 _TOKEN = re.compile(
     r"""(?P<code>https?://[^\s,;]+|www\.[^\s,;]+|[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)
@@ -21,6 +23,8 @@ _TOKEN = re.compile(
 )
 # Typographic apostrophe and minus as on a keyboard.
 _PLAIN = {0x2019: "'", 0x2212: "-"}
+# A compound with one of these is a word of its own.
+_SMALL = DROPPED | NEGATORS | PREPOSITIONS | words("out off down back away free less like based")
 _SPAN = re.compile(r"^(\d+)-(\d+)$")
 _COUNTED = re.compile(r"^\d+(?:-[^\W\d_]+)+$")
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
@@ -44,7 +48,10 @@ def cut(text: str) -> list[Token]:
     for match in _TOKEN.finditer(text):
         kind, surface = match.lastgroup or "word", match[0]
         if kind == "word":
-            found += [Token("word", part, surface[0].isupper(), first) for part in _written_out(surface)]
+            for at, piece in enumerate(_pieces(surface)):
+                found += [
+                    Token("word", part, piece[0].isupper(), first and at == 0) for part in _written_out(piece)
+                ]
         elif kind == "mixed" and _COUNTED.match(surface):
             number, _, unit = surface.partition("-")
             found += [
@@ -58,6 +65,17 @@ def cut(text: str) -> list[Token]:
             found.append(Token(kind, surface.lower().rstrip("./") or ".", surface[0].isupper(), first))
         first = kind == "stop" and surface[0] in ".!?;:"
     return found
+
+
+def _pieces(surface: str) -> list[str]:
+    """The parts of `tax-cut` as in `tax cut`; of `well-known`, `follow-up` or a compound of the lists, the whole."""
+    if "-" not in surface or surface.lower() in COMPOUNDS:
+        return [surface]
+    pieces = surface.split("-")
+    lows = [piece.lower() for piece in pieces]
+    if lows[0] in JOINED_PARTS or any(len(low) < 3 or low in _SMALL for low in lows):
+        return [surface]
+    return pieces
 
 
 def _written_out(surface: str) -> list[str]:

@@ -72,6 +72,7 @@ IDENTIFIED = frozenset(_stems(function_words.IDENTIFIED))
 TIME_ADVERBS = frozenset(_stems(function_words.TIME_ADVERBS))
 CONTAINERS = frozenset(_stems(function_words.CONTAINERS))
 LIGHT_IN_QUESTIONS = frozenset(_stems(function_words.LIGHT_IN_QUESTIONS))
+LIGHT_VERBS = frozenset(_stems(function_words.LIGHT_VERBS))
 
 
 _KNOWN = frozenset((*OPPOSITES, *CLASSES, *ABOVE, *_PEOPLE, *(word for pair in _COMPATIBLE for word in pair)))
@@ -95,6 +96,8 @@ def _multiword() -> set[str]:
 
 
 PHRASES = _phrases()
+_LINES = (*antonyms.LINES, *classes.LINES, *synonyms.LINES)
+COMPOUNDS = frozenset(word for line in _LINES for word in line.replace("=", " ").split() if "-" in word)
 
 
 def key(word: str) -> str:

@@ -157,6 +157,7 @@ CREATE TABLE tombstones (
   txid          xid8 NOT NULL,
   digest        bytea NOT NULL CHECK (length(digest) = 32),
   PRIMARY KEY (tenant_id, memory_id),
+  UNIQUE (tenant_id, memory_id, seq),
   FOREIGN KEY (tenant_id, memory_id) REFERENCES retractions (tenant_id, memory_id),
   FOREIGN KEY (tenant_id, seq, tombstoned_at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
@@ -168,18 +169,25 @@ CREATE POLICY tenant_bury ON tombstones FOR INSERT
 GRANT SELECT, INSERT ON tombstones TO muniment_jobs;
 GRANT SELECT ON tombstones TO muniment_auditor, muniment_recall, muniment_writer;
 
--- Only what has a tombstone can lose its body and its vectors, and only the jobs take them away.
-CREATE POLICY only_tombstoned ON memory_bodies AS RESTRICTIVE FOR DELETE USING (
-  tenant_id = current_setting('muniment.tenant', true) AND EXISTS (
-    SELECT FROM tombstones t WHERE t.tenant_id = memory_bodies.tenant_id AND t.memory_id = memory_bodies.memory_id));
-CREATE POLICY only_tombstoned ON memory_vectors AS RESTRICTIVE FOR DELETE USING (
-  tenant_id = current_setting('muniment.tenant', true) AND EXISTS (
-    SELECT FROM tombstones t WHERE t.tenant_id = memory_vectors.tenant_id AND t.memory_id = memory_vectors.memory_id));
--- And what lost its body gets no other: a body is written by the transaction that promotes its memory, never later.
-CREATE POLICY with_its_memory ON memory_bodies AS RESTRICTIVE FOR INSERT WITH CHECK (
-  tenant_id = current_setting('muniment.tenant', true) AND EXISTS (
-    SELECT FROM memories m WHERE m.tenant_id = memory_bodies.tenant_id AND m.memory_id = memory_bodies.memory_id
-      AND m.born_txid = pg_current_xact_id()));
+-- A memory has its body until it has its tombstone, and no longer: `body_id` is its id until then. A body that is needed
+-- cannot be deleted, one that is not cannot stay or come back beyond the commit. Vectors go with their body.
+-- The owner sees the rows meanwhile that the foreign keys are checked against.
+ALTER TABLE memory_scope NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE memory_bodies NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE memory_scope
+  ADD COLUMN tomb_seq bigint,
+  ADD COLUMN body_id  text COLLATE "C" GENERATED ALWAYS AS (CASE WHEN tomb_seq IS NULL THEN memory_id END) STORED,
+  ADD UNIQUE (tenant_id, body_id),
+  ADD CONSTRAINT memory_scope_dead_first CHECK (tomb_seq IS NULL OR dead_seq IS NOT NULL),
+  ADD FOREIGN KEY (tenant_id, memory_id, tomb_seq) REFERENCES tombstones (tenant_id, memory_id, seq),
+  ADD FOREIGN KEY (tenant_id, body_id) REFERENCES memory_bodies (tenant_id, memory_id);
+ALTER TABLE memory_bodies ADD FOREIGN KEY (tenant_id, memory_id)
+  REFERENCES memory_scope (tenant_id, body_id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE memory_bodies FORCE ROW LEVEL SECURITY;
+ALTER TABLE memory_scope FORCE ROW LEVEL SECURITY;
+CREATE POLICY entomb_once ON memory_scope FOR UPDATE TO muniment_jobs
+  USING (tenant_id = current_setting('muniment.tenant', true) AND dead_seq IS NOT NULL AND tomb_seq IS NULL)
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND tomb_seq IS NOT NULL);
 
 -- That the memories of an ended consent were taken away: once per unbroken chain of consents.
 CREATE TABLE consent_sweeps (
@@ -203,11 +211,10 @@ GRANT SELECT ON consent_sweeps TO muniment_auditor, muniment_privacy, muniment_w
 
 CREATE INDEX memory_scope_by_consent ON memory_scope (tenant_id, consent_root) WHERE consent_root IS NOT NULL;
 GRANT SELECT ON consents, memories, contradictions TO muniment_jobs;
-GRANT SELECT, UPDATE (dead_seq) ON memory_scope TO muniment_jobs;
+GRANT SELECT, UPDATE (dead_seq, tomb_seq) ON memory_scope TO muniment_jobs;
 CREATE POLICY jobs_retract ON retractions AS RESTRICTIVE FOR INSERT TO muniment_jobs
   WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND reason = 'consent_revoked');
 GRANT SELECT, INSERT ON retractions, ticks, events TO muniment_jobs;
 GRANT SELECT, INSERT, UPDATE (seq, at, prev_at) ON tenant_clock TO muniment_jobs;
 GRANT SELECT (tenant_id, holder), UPDATE (lock) ON subjects TO muniment_jobs;
 GRANT SELECT, DELETE ON memory_bodies TO muniment_jobs;
-GRANT SELECT (tenant_id, memory_id), DELETE ON memory_vectors TO muniment_jobs;

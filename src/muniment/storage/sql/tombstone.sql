@@ -31,11 +31,13 @@ UPDATE memory_scope SET dead_seq = :seq WHERE tenant_id = :tenant_id AND memory_
 INSERT INTO tombstones (tenant_id, memory_id, seq, tombstoned_at, txid, digest)
 VALUES (:tenant_id, :memory_id, :seq, :at, :txid, :digest)
 
--- name: delete_bodies
-DELETE FROM memory_bodies WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids)
+-- name: entomb
+UPDATE memory_scope SET tomb_seq = :seq
+WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND dead_seq IS NOT NULL AND tomb_seq IS NULL
 
--- name: delete_vectors
-DELETE FROM memory_vectors WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids)
+-- name: delete_bodies
+-- Their vectors go with them.
+DELETE FROM memory_bodies WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids)
 
 -- name: count_of_consent
 SELECT count(*) AS memories FROM memory_scope f

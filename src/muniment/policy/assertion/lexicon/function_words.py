@@ -4,7 +4,7 @@ from muniment.policy.assertion.lexicon import words
 
 # Dropped before two texts are compared.
 DROPPED = words("""
-    however moreover furthermore meanwhile therefore thus hence additionally certainly clearly obviously used_to
+    truly however moreover furthermore meanwhile therefore thus hence additionally certainly clearly obviously used_to
     a an the this that these those some any such own there here it its itself be am is are was were been being
     do does did have has had having of and to 's so then than as also too just very really quite rather
     actually simply basically indeed please even still already yet now currently presently today's which who
@@ -126,6 +126,8 @@ LIGHT_IN_QUESTIONS = words("""
     become know tell explain describe find want different various nowadays recently currently properly correctly
     easily quickly effectively simple easy effective efficient proper step specifically generally usually
     typically certain personal overall general basic main all every each any
+    top finest truly brief briefly common popular usual suggest recommend individual use have face
+    fact real actual true exact necessarily available likely problem
 """)
 # Words that single out what follows them: a phrase behind one cannot change places with another.
 FOCUS = words("""
@@ -148,4 +150,11 @@ TIME_ADVERBS = words("""
 CONTAINERS = words("""
     cup glass bottle box bag piece pack pair group set list number kind sort type part half most bit slice bowl can
     jar crate pile bunch lot amount share percent percentage member majority rest end top bottom
+""")
+# Of these, verbs that ask another thing where the other question has another one of them.
+LIGHT_VERBS = words("do become know tell explain describe find want suggest recommend use have face")
+# First parts of a compound that change the word they are joined to.
+JOINED_PARTS = words("""
+    non anti pre post self semi sub super inter multi over under counter cross all half mid pro quasi ultra extra
+    infra intra trans vice well ill left right full part high low long short first last same open closed hard soft
 """)

@@ -40,6 +40,7 @@ REWRITES: dict[str, str] = {
     "a bit": "", "a little bit": "", "only a": "only_a", "two of": "two", "one of": "one_of", "some of": "",
     "wide receiver": "wide_receiver", "more or less": "about", "or more": "or_more",
     "or less": "or_less", "or later": "or_more", "and above": "or_more", "or fewer": "or_less", "noone": "nobody",
+    "pros and cons": "advantages and disadvantages", "pros": "advantages",
     "would like": "want", "'d like": "want", "wish to": "want", "wishes to": "wants", "wished to": "wanted",
     "would prefer": "prefer", "'d prefer": "prefer", "would rather": "prefer", "'d rather": "prefer",
     "has a preference for": "prefers", "have a preference for": "prefer", "had a preference for": "preferred",

@@ -129,6 +129,219 @@ discount rebate
 delivery shipping
 deliver ship
 gift present
+website site webpage
+blog weblog
+increase raise
+hate dislike detest loathe
+love adore
+reach achieve attain accomplish
+achievement accomplishment
+purpose aim goal objective
+improve upgrade
+change alter modify
+seem appear
+resemble look_like
+firm corporation
+advantage benefit upside
+disadvantage drawback downside
+difference differ
+obtain gain acquire
+inform notify
+verify confirm
+confirmation confirm
+cancel cancellation
+register registration
+reserve reservation booking
+prepare preparation
+install installation
+recommend recommendation
+suggest suggestion
+pay payment
+approve approval authorise authorize
+arrive arrival
+depart departure
+introduce introduction introductory
+explain explanation clarify
+decide decision
+renew renewal
+remove removal delete erase
+require requirement
+invest investment
+develop development
+treat treatment
+define definition
+advert advertisement ads
+cv resume curriculum_vitae
+institute institution
+teenager teen adolescent
+person folk
+student pupil
+teacher instructor tutor
+boss supervisor
+colleague coworker co-worker
+supplier vendor
+buyer purchaser
+goods merchandise
+postpone delay defer
+quickly swiftly
+slowly gradually
+frequently often
+rarely seldom
+entirely completely totally fully wholly
+mainly mostly primarily chiefly
+nearly almost
+perhaps maybe possibly
+probably likely
+immediately instantly
+cheap inexpensive
+expensive costly
+difficult hard tough
+easy simple
+essential crucial vital
+necessary needed
+correct right accurate
+incorrect wrong
+terrible awful horrible
+wonderful fantastic amazing awesome
+nice pleasant
+odd weird strange
+scary frightening
+funny humorous
+famous well-known renowned
+safe secure
+dangerous hazardous
+whole entire
+enough sufficient
+previous prior
+upcoming forthcoming
+main primary principal
+usual normal
+exact precise
+quiet silent
+angry mad furious
+afraid scared frightened
+stupid dumb
+brave courageous
+lucky fortunate
+fat overweight
+thin skinny slim
+disease illness sickness
+medicine medication
+cure heal
+gun firearm
+pistol handgun
+fight battle
+enemy foe
+crime offence offense
+thief robber
+steal rob
+dead deceased
+marry wed
+garden yard
+path trail
+garbage waste
+salary wage
+fee charge
+meeting appointment
+conversation discussion
+comment remark
+question query inquiry enquiry
+inquire enquire
+advise counsel
+tip hint
+teach instruct
+ability capability
+idea concept notion
+opinion viewpoint
+understand comprehend grasp
+remember recall
+notice observe
+seek search
+find discover
+hide conceal
+keep retain
+throw toss
+carry transport
+pull drag
+push shove
+climb ascend
+leave depart
+travel journey trip
+wait await
+stay remain
+stop halt cease
+continue proceed
+happen occur
+protect defend guard
+attack assault
+damage harm
+destroy demolish
+produce manufacture
+gather collect
+join connect link
+connection link
+combine merge unite
+reduce lower lessen
+expand enlarge extend
+replace substitute
+exchange swap
+use utilise utilize
+attempt try
+beat defeat
+supply provide
+own possess
+contain include
+consist comprise
+assess evaluate
+calculate compute
+compare comparison
+solve resolve
+problem issue trouble difficulty
+obstacle barrier
+chance opportunity possibility
+risk danger hazard
+effect impact influence affect
+result outcome consequence
+example instance
+characteristic trait feature
+amount quantity
+area region zone
+machine device gadget
+computer pc
+singer vocalist
+author writer
+trousers pants
+sweater jumper pullover
+glasses spectacles
+jewellery jewelry
+tasty delicious
+flavour flavor taste
+neighbour neighbor
+behaviour behavior
+honour honor
+labour labor
+metre meter
+programme program
+catalogue catalog
+licence license
+realise realize
+recognise recognize
+analyse analyze analysis
+apologise apologize
+optimise optimize
+customise customize
+truck lorry
+line queue
+schedule timetable
+mobile mobile_phone cell_phone
+postcode zip
+surname last_name family_name
+forename first_name given_name
+contact reach_out_to
+complain complaint
+subscribe subscription
+inspect inspection
+stop discontinue
 """.strip().splitlines()
 
 # Words of which neither excludes the other although a list below may hold both.
