@@ -43,7 +43,7 @@ class _Blocking:
     def __init__(self, portal: BlockingPortal) -> None:
         self._portal = portal
 
-    def _wait(self, method: Callable[_P, Awaitable[_T]], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def _wait(self, method: Callable[_P, Awaitable[_T]], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         return self._portal.call(partial(method, *args, **kwargs))
 
 
@@ -240,7 +240,7 @@ class Fabric(_Blocking):
                 self._closed = True
                 self._running.__exit__(None, None, None)
 
-    def _wait(self, method: Callable[_P, Awaitable[_T]], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def _wait(self, method: Callable[_P, Awaitable[_T]], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         if self._closed:
             raise InvalidInput("the fabric is not open")
         return super()._wait(method, *args, **kwargs)

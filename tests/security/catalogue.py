@@ -35,7 +35,6 @@ APPEND_ONLY = {
 # What a login can take away, and only where a tombstone stands in its place.
 DELETABLE = {
     ("jobs", "memory_bodies"),
-    ("jobs", "memory_vectors"),
 }
 TASKS = ("writer", "recall", "auditor", "privacy", "jobs")
 

@@ -22,6 +22,7 @@ CHANGEABLE = {
     ("proposals", "lock"),
     ("promotion_locks", "lock"),
     ("memory_scope", "dead_seq"),
+    ("memory_scope", "tomb_seq"),
 }
 # Who retracts, with a reason that the login may give; who takes numbers.
 RETRACTING = [("writer", "wrong"), ("jobs", "consent_revoked")]
@@ -64,7 +65,8 @@ def test_update_delete_and_truncate_of_append_only_rows_are_refused(
         refused = [f"UPDATE {table} SET tenant_id = tenant_id", f"TRUNCATE {table}"]
         if (task, table) in DELETABLE:
             assert as_role(task).execute(f"SELECT count(*) FROM {table}").fetchone() != (0,)
-            assert as_role(task).execute(f"DELETE FROM {table}").rowcount == 0, "none of these has a tombstone"
+            with pytest.raises(psycopg.errors.ForeignKeyViolation):  # none of these has a tombstone
+                as_role(task).execute(f"DELETE FROM {table}")
         else:
             refused.append(f"DELETE FROM {table}")
         for statement in refused:
@@ -79,6 +81,10 @@ def test_a_retraction_cannot_be_undone_moved_or_rewritten(
 ) -> None:
     writer, memory_id = as_role(task), furnished["retracted"]
     for change in ("dead_seq = NULL", "dead_seq = 1", "dead_seq = dead_seq + 1"):
+        if task == "jobs":  # It may touch what is dead, to entomb it, and meets the keys.
+            with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.ForeignKeyViolation)):
+                writer.execute(f"UPDATE memory_scope SET {change} WHERE memory_id = %s", [memory_id])
+            continue
         changed = writer.execute(f"UPDATE memory_scope SET {change} WHERE memory_id = %s", [memory_id])
         assert changed.rowcount == 0, change
     for statement in ("UPDATE retractions SET reason = 'deprecated'", "DELETE FROM retractions"):

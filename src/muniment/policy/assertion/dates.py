@@ -13,6 +13,7 @@ _DAY = re.compile(r"^([0-3]?\d)(?:st|nd|rd|th)?$")
 _HOUR = re.compile(r"^(\d{1,2})(am|pm)$")
 _PARTED = re.compile(r"^(\d{1,4})([./])(\d{1,2})\2(\d{2,4})$")
 _YEAR_AFTER = words("in since until till by from before after during of year for through")
+_NAMES = frozenset((*MONTHS, *WEEKDAYS, *(name + "s" for name in WEEKDAYS), "noon"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Date:
 def date_at(found: Sequence[Token], place: int) -> tuple[int, Date] | None:
     """The date or time that begins here and how many tokens it takes; None where none does."""
     token = found[place]
+    if token.kind == "word" and token.low not in _NAMES:
+        return None
     if token.kind == "iso":
         year, month, day = (int(part) for part in token.low.split("-"))
         return 1, Date(year, month, day)

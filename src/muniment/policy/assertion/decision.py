@@ -6,6 +6,7 @@ from muniment.policy.assertion.alignment import Alignment, align
 from muniment.policy.assertion.contrast import contrast
 from muniment.policy.assertion.identity import identity
 from muniment.policy.assertion.judgement import Judgement
+from muniment.policy.assertion.overlap import may_relate
 from muniment.policy.assertion.reading import Reading, read
 from muniment.policy.assertion.voice import active
 
@@ -38,6 +39,8 @@ def _judge_openings(a: str, b: str) -> Judgement | None:
 
 
 def _judge(a: str, b: str, *, whole: bool = False) -> Judgement:
+    if not may_relate(a, b):
+        return Judgement("different", ("other_content",))
     # In a fixed order, so that the verdict does not hang on which text came first.
     one, other = (read(text) for text in sorted((a, b)))
     found = align(one, other)

@@ -8,7 +8,7 @@ from muniment.policy.assertion.lexicon.irregular import UNCHANGED
 from muniment.policy.assertion.ordering import order_alike
 from muniment.policy.assertion.reading import Element, Reading
 from muniment.policy.assertion.scoping import narrows
-from muniment.policy.assertion.vocabulary import LIGHT_IN_QUESTIONS, LIGHT_VERBS
+from muniment.policy.assertion.vocabulary import LIGHT_IN_QUESTIONS, LIGHT_KINDS
 
 # Prepositions that can be left out without a change of roles.
 _OPTIONAL = words("in on at of during within about like as")
@@ -25,7 +25,7 @@ def identity(one: Reading, other: Reading, found: Alignment) -> Judgement:
 def _apart(one: Reading, other: Reading, found: Alignment) -> str | None:
     leftovers = [*found.left, *found.right]
     if one.question and other.question:
-        leftovers = _heavy(found)
+        leftovers = _heavy(one, found.left, found.right) + _heavy(other, found.right, found.left)
     if leftovers or found.wider or not found.pairs:
         return _of_leftovers(leftovers)
     if one.negations % 2 != other.negations % 2 or any(left.negated != right.negated for left, right in found.pairs):
@@ -52,12 +52,18 @@ def _before(element: Element, reading: Reading) -> str:
     return reading.elements[element.place - 1].key if element.place else ""
 
 
-def _heavy(found: Alignment) -> list[Element]:
-    """What is left over of two questions and asks for something; a verb on either side is another verb."""
-    verbs = [any(element.stem in LIGHT_VERBS for element in side) for side in (found.left, found.right)]
-    light = LIGHT_IN_QUESTIONS - LIGHT_VERBS if all(verbs) else LIGHT_IN_QUESTIONS
+def _heavy(reading: Reading, left: list[Element], against: list[Element]) -> list[Element]:
+    """What is left over of a question and asks for something; of some kinds only where the other has none of it."""
+    there = {element.stem for element in against}
+    asking = frozenset[str]().union(*(kind for kind in LIGHT_KINDS if kind & there))
+    light = LIGHT_IN_QUESTIONS - asking
+    return [element for element in left if element.stem not in light or _is_one_of_two(element, reading)]
+
+
+def _is_one_of_two(element: Element, reading: Reading) -> bool:
     # `good and bad effects` asks for both.
-    return [element for element in (*found.left, *found.right) if element.stem not in light or element.joined]
+    following = element.place + 1
+    return element.joined != "" or (following < len(reading.elements) and reading.elements[following].joined != "")
 
 
 def _of_leftovers(leftovers: list[Element]) -> str:

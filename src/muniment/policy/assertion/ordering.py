@@ -10,7 +10,7 @@ from muniment.policy.assertion.dates import Date
 from muniment.policy.assertion.lexicon import words
 from muniment.policy.assertion.lexicon.function_words import FOCUS, PREPOSITION_KIN
 from muniment.policy.assertion.reading import Element, Reading
-from muniment.policy.assertion.vocabulary import CONTAINERS, FUNCTIONAL, MULTI_VALUED, TIME_ADVERBS
+from muniment.policy.assertion.vocabulary import CONTAINERS, FUNCTIONAL, MULTI_VALUED, SYMMETRIC, TIME_ADVERBS
 
 # Phrases that say when, where, whence, whither or by what means: they keep their role wherever they stand.
 _MOVABLE = words("in on at during within inside to from by via per for since until before after")
@@ -212,6 +212,8 @@ def _stands_alone(parts: list[Part], place: int, length: int) -> bool:
     first = parts[place].element
     if place + length < len(parts) and place > 0:
         following = parts[place + length].element
+        if following.stem in SYMMETRIC and place + length + 1 == len(parts):
+            return True
         if not following.preposition and following.chunk == parts[place + length - 1].element.chunk:
             return False
         if following.joined:
@@ -221,4 +223,4 @@ def _stands_alone(parts: list[Part], place: int, length: int) -> bool:
     if place == 0 or first.preposition or first.capital or first.after_be:
         return True
     before = parts[place - 1].element.stem
-    return before in MULTI_VALUED or before in FUNCTIONAL
+    return before in MULTI_VALUED or before in FUNCTIONAL or before in SYMMETRIC

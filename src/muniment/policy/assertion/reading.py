@@ -133,7 +133,7 @@ class _Reader:
             return self._measure(place, *measured)
         if token.kind == "word":
             return self._word(place, token)
-        if token.kind == "sign" and token.low != "%":
+        if token.low == "#":
             return 1
         self._add("code", f"={token.low}", token.low)
         return 1

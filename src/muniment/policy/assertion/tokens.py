@@ -1,7 +1,7 @@
 """A text cut into words, numbers, codes and signs, with contractions and fixed phrases written out."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from muniment.policy.assertion.lexicon import words
 from muniment.policy.assertion.lexicon.function_words import DROPPED, JOINED_PARTS, NEGATORS, PREPOSITIONS
@@ -23,6 +23,7 @@ _TOKEN = re.compile(
 )
 # Typographic apostrophe and minus as on a keyboard.
 _PLAIN = {0x2019: "'", 0x2212: "-"}
+_WRITTEN_OUT = frozenset(("US", "cannot", "Cannot"))
 # A compound with one of these is a word of its own.
 _SMALL = DROPPED | NEGATORS | PREPOSITIONS | words("out off down back away free less like based")
 _SPAN = re.compile(r"^(\d+)-(\d+)$")
@@ -30,8 +31,7 @@ _COUNTED = re.compile(r"^\d+(?:-[^\W\d_]+)+$")
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of text: `kind` is code, iso, clock, number, word, mixed, sign, stop or symbol; `low` its lower case."""
 
     kind: str
@@ -47,11 +47,11 @@ def cut(text: str) -> list[Token]:
     first = True
     for match in _TOKEN.finditer(text):
         kind, surface = match.lastgroup or "word", match[0]
-        if kind == "word":
+        if kind == "word" and "-" not in surface and "'" not in surface and surface not in _WRITTEN_OUT:
+            found.append(Token("word", surface.lower(), surface[0].isupper(), first))
+        elif kind == "word":
             for at, piece in enumerate(_pieces(surface)):
-                found += [
-                    Token("word", part, piece[0].isupper(), first and at == 0) for part in _written_out(piece)
-                ]
+                found += [Token("word", part, piece[0].isupper(), first and at == 0) for part in _written_out(piece)]
         elif kind == "mixed" and _COUNTED.match(surface):
             number, _, unit = surface.partition("-")
             found += [
@@ -99,7 +99,7 @@ def joined(found: list[Token]) -> list[Token]:
     place = 0
     while place < len(found):
         token = found[place]
-        taken = _phrase_at(found, place) if token.kind == "word" else None
+        taken = _phrase_at(found, place) if token.kind == "word" and token.low in PHRASES else None
         if taken is None:
             whole.append(token)
             place += 1
@@ -112,15 +112,12 @@ def joined(found: list[Token]) -> list[Token]:
 
 
 def _phrase_at(found: list[Token], place: int) -> tuple[int, str] | None:
-    options = PHRASES.get(found[place].low)
-    if options is None:
-        return None
     following = found[place + 1].low if place + 1 < len(found) else ""
-    for words, instead in options:
-        if len(words) == 1 or (
-            following in (words[1], words[1] + "s")
-            and len(words) <= len(found) - place
-            and all(found[place + at].low in (words[at], words[at] + "s") for at in range(2, len(words)))
+    for said, instead in PHRASES[found[place].low]:
+        if len(said) == 1 or (
+            following in (said[1], said[1] + "s")
+            and len(said) <= len(found) - place
+            and all(found[place + at].low in (said[at], said[at] + "s") for at in range(2, len(said)))
         ):
-            return len(words), instead
+            return len(said), instead
     return None

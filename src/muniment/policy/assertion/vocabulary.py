@@ -1,6 +1,7 @@
 """How two words stand to one another: synonyms, opposites, members of one class, a word and the word above it."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 from muniment.policy.assertion.lexicon import antonyms, classes, function_words, phrases, synonyms, words
@@ -72,7 +73,8 @@ IDENTIFIED = frozenset(_stems(function_words.IDENTIFIED))
 TIME_ADVERBS = frozenset(_stems(function_words.TIME_ADVERBS))
 CONTAINERS = frozenset(_stems(function_words.CONTAINERS))
 LIGHT_IN_QUESTIONS = frozenset(_stems(function_words.LIGHT_IN_QUESTIONS))
-LIGHT_VERBS = frozenset(_stems(function_words.LIGHT_VERBS))
+LIGHT_KINDS = tuple(frozenset(_stems(kind)) for kind in function_words.LIGHT_KINDS)
+SYMMETRIC = frozenset(_stems(function_words.SYMMETRIC))
 
 
 _KNOWN = frozenset((*OPPOSITES, *CLASSES, *ABOVE, *_PEOPLE, *(word for pair in _COMPATIBLE for word in pair)))
@@ -105,6 +107,7 @@ def key(word: str) -> str:
     return GROUPS.get(word, word)
 
 
+@lru_cache(maxsize=1 << 14)
 def kinship(one: str, other: str) -> Kinship | None:
     """How two stems stand to one another; None where nothing is known."""
     if one == other or key(one) == key(other):

@@ -151,8 +151,14 @@ CONTAINERS = words("""
     cup glass bottle box bag piece pack pair group set list number kind sort type part half most bit slice bowl can
     jar crate pile bunch lot amount share percent percentage member majority rest end top bottom
 """)
-# Of these, verbs that ask another thing where the other question has another one of them.
-LIGHT_VERBS = words("do become know tell explain describe find want suggest recommend use have face")
+# Of these, kinds of which another one on the other side asks something else: can I, must I; all swans, most swans.
+LIGHT_KINDS = (
+    words("become know tell explain describe find want suggest recommend use have face"),
+    words("can could should would may might must"),
+    words("all every each most many much any"),
+)
+# What takes two things in either order.
+SYMMETRIC = words("alike differ different difference same similar compare comparison between versus vs together both")
 # First parts of a compound that change the word they are joined to.
 JOINED_PARTS = words("""
     non anti pre post self semi sub super inter multi over under counter cross all half mid pro quasi ultra extra

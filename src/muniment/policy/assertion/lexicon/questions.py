@@ -98,7 +98,7 @@ OPENINGS: tuple[tuple[str, str, str], ...] = (
     (
         "what for how",
         r"(?:what (?:{be} )?(?:{the} )*(?:{best} )*(?:reason|reasons)(?: why| behind| for| that)?|for what reason|how come|"
-        r"what makes) ",
+        r"what (?:{modal} )?(?:makes|make|cause|causes|caused)|what {be} (?:{the} )*(?:{best} )*causes? (?:of|for|behind)) ",
         "why ",
     ),
     (
