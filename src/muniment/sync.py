@@ -143,10 +143,18 @@ class Contradictions(_Blocking):
         self._contradictions = contradictions
 
     def list(
-        self, asker: Asker, *, closed: bool = False, limit: int = 200, after: str | None = None
+        self,
+        asker: Asker,
+        *,
+        proposal_id: str | None = None,
+        closed: bool = False,
+        limit: int = 200,
+        after: str | None = None,
     ) -> list[Contradiction]:
         """See `AsyncContradictions.list`."""
-        return self._wait(self._contradictions.list, asker, closed=closed, limit=limit, after=after)
+        return self._wait(
+            self._contradictions.list, asker, proposal_id=proposal_id, closed=closed, limit=limit, after=after
+        )
 
     def resolve(
         self,

@@ -305,7 +305,7 @@ def test_a_tenant_that_does_not_exist_has_nothing_to_consolidate(fabric: Fabric)
 def test_two_at_once_do_the_work_once_between_them(
     fabric: Fabric, people: People, server: TestServer, database: str, clock: FakeClock
 ) -> None:
-    fabric.capture_many(people.run(), [STATEMENT | {"text": f"fact {n}"} for n in range(1200)])
+    fabric.capture_many(people.run(), [STATEMENT | {"text": f"fact {n}"} for n in range(3000)])
     start = Barrier(2)
     turns: list[str] = []
 
@@ -319,7 +319,7 @@ def test_two_at_once_do_the_work_once_between_them(
             left, right = pool.submit(work, fabric, "a"), pool.submit(work, other, "b")
             done = [left.result(), right.result()]
     proposals = [proposal_id for one in done for proposal_id in one.proposals]
-    assert sum(one.captures for one in done) == len(proposals) == len(set(proposals)) == 1200
+    assert sum(one.captures for one in done) == len(proposals) == len(set(proposals)) == 3000
     assert len(turns) == 6
     assert set(turns) == {"a", "b"}, "both must have had a part in it, or nothing ran at once"
 

@@ -103,9 +103,28 @@ def test_a_proposal_is_blocked_for_good(fabric: Fabric, people: People) -> None:
     found = open_one(fabric, people, both_promoted=False)
     done = fabric.contradictions.resolve(people.reviewer, found.contradiction_id, "block", note="the old one holds")
     item = fabric.queue.get(people.reviewer, found.proposal_id)
-    assert (done.outcome, item.status, item.verdicts[-1].note) == ("blocked", "blocked", "the old one holds")
+    assert (done.outcome, item.status) == ("blocked", "blocked")
     with pytest.raises(Conflict):
         fabric.queue.approve(people.reviewer, found.proposal_id)
+
+
+@pytest.mark.rule("CTR-5", "REV-1", "REV-5")
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize(
+    ("way", "given"), [("supersede", {}), ("retract", {}), ("coexist", {"existing": DE, "incoming": FR})]
+)
+def test_every_resolution_is_a_verdict_with_its_note(
+    fabric: Fabric, people: People, way: Any, given: dict[str, Any], both: bool
+) -> None:
+    found = open_one(fabric, people, both_promoted=both)
+    note = "as ann.lee@example.com told me"
+    fabric.contradictions.resolve(people.reviewer, found.contradiction_id, way, **given, note=note)
+    item = fabric.queue.get(people.reviewer, found.proposal_id)
+    (said,) = (verdict for verdict in item.verdicts if verdict.action == "resolve")
+    assert (said.by, said.reason, said.note) == ("boris", way, "as [EMAIL] told me")
+    assert fabric.contradictions.list(people.reviewer, proposal_id=found.proposal_id) == []
+    (settled,) = fabric.contradictions.list(people.reviewer, proposal_id=found.proposal_id, closed=True)
+    assert settled.contradiction_id == found.contradiction_id
 
 
 @pytest.mark.rule("CTR-5")

@@ -13,12 +13,10 @@ from muniment.errors import NotFound, SealBroken
 from muniment.fabric.contradictions import Way
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction, Side
-from muniment.model.proposal import Proposal
 from muniment.sync import Fabric
 
 app = typer.Typer()
 _OPTIONS = (*WHO, *WHERE)
-_PAGE = 1000
 
 
 @verb(app, "contradictions", panel="Review", options=_OPTIONS, example="muniment contradictions --all --limit 20")
@@ -94,16 +92,3 @@ def resolve(
             note=note,
         )
     call.show(settled, lambda: views.contradictions(Screen(), [settled]))
-
-
-def open_ones_of(fabric: Fabric, asker: Principal, proposal: Proposal) -> list[Contradiction]:
-    """The open contradictions of a proposal: what it is in conflict with, and why."""
-    wanted, found = len(proposal.contradiction_check.contradicted), list[Contradiction]()
-    after: str | None = None
-    while len(found) < wanted:
-        page = fabric.contradictions.list(asker, limit=_PAGE, after=after)
-        found += [one for one in page if one.proposal_id == proposal.proposal_id]
-        if len(page) < _PAGE:
-            break
-        after = page[-1].contradiction_id
-    return found

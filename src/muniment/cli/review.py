@@ -7,7 +7,6 @@ import typer
 
 from muniment.cli import views
 from muniment.cli.asking import REFUSED, WHERE, WHO, Call, ListsByDefault, verb
-from muniment.cli.contradictions import open_ones_of
 from muniment.cli.inputs import json_value
 from muniment.cli.output import Screen, failure
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
@@ -59,7 +58,7 @@ def show(call: Call, proposal_id: ProposalId) -> None:
     reviewer = call.principal("reviewer")
     with call.open() as fabric:
         found = fabric.queue.get(reviewer, proposal_id)
-        against = [] if call.as_json else open_ones_of(fabric, reviewer, found)
+        against = [] if call.as_json else fabric.contradictions.list(reviewer, proposal_id=found.proposal_id)
     call.show(found, lambda: views.proposal(Screen(), found, against))
 
 

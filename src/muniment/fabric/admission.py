@@ -1,7 +1,13 @@
-"""Into the queue: drafts pass the gates and are compared with what is promoted, whichever way they came (CAN-9)."""
+"""Into the queue: drafts pass the gates and are compared with what is promoted, whichever way they came (CAN-9).
+
+First everything is decided, in slices, so that nobody else's call waits for a batch; only then the tenant's clock is
+taken and everything written, so that no other writer waits for the thinking.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+from anyio.lowlevel import checkpoint
 
 from muniment.fabric.desk import Desk
 from muniment.model.candidate import Refusal
@@ -11,9 +17,42 @@ from muniment.pipeline import candidate as candidates
 from muniment.pipeline import neighbours as nearby
 from muniment.pipeline import rejections, review
 from muniment.pipeline.candidate import Draft, Refused, Screened
-from muniment.policy.contradiction import compare
+from muniment.policy.contradiction import Compared, compare
 from muniment.policy.routing import tier_for
 from muniment.storage.session import Named, Transaction
+
+SLICE = 25
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What is to be written: drafts that passed every gate, with what each repeats or contradicts; and the refused."""
+
+    desk: Desk
+    pack: Pack
+    admitted: tuple[tuple[Draft, Compared], ...]
+    refused: tuple[Refused, ...]
+
+    def captured(self, capture: Capture) -> "Decided":
+        """The same, once the one capture they come from is written and has its number."""
+        return replace(
+            self,
+            admitted=tuple((replace(draft, capture=capture), compared) for draft, compared in self.admitted),
+            refused=tuple((replace(draft, capture=capture), gate, why) for draft, gate, why in self.refused),
+        )
+
+    async def enter(self, tx: Transaction, *, edit_of: str | None = None) -> tuple[list[str], list[Refusal]]:
+        """Store and enter the queue: the proposals' ids, and what was refused.
+
+        The refusal of an edit is told and not kept: the proposal it would have taken the place of goes on.
+        """
+        await candidates.store(tx, self.desk.vault, [draft for draft, _ in self.admitted])
+        refusals = await candidates.refuse(tx, self.refused, keep=edit_of is None)
+        entries = [
+            review.Entry(draft.candidate, draft.capture.observed_at, compared, draft.reopens)
+            for draft, compared in self.admitted
+        ]
+        return await review.enqueue(tx, entries, self.pack, edit_of=edit_of), refusals
 
 
 @dataclass(frozen=True)
@@ -27,19 +66,17 @@ class Admission:
     refused: tuple[Refused, ...]
 
     @classmethod
-    def of(cls, desk: Desk, pack: Pack, drafts: Sequence[Draft]) -> "Admission":
+    async def of(cls, desk: Desk, pack: Pack, drafts: Sequence[Draft]) -> "Admission":
         """Screen them."""
-        senses = desk.senses(pack)
-        screened, refused = candidates.screen(drafts, senses, pack, desk.now())
+        senses, now = desk.senses(pack), desk.now()
+        screened: list[Screened] = []
+        refused: list[Refused] = []
+        for first in range(0, len(drafts), SLICE):
+            passed, stopped = candidates.screen(drafts[first : first + SLICE], senses, pack, now)
+            screened += passed
+            refused += stopped
+            await checkpoint()
         return cls(desk, pack, senses, tuple(screened), tuple(refused))
-
-    def captured(self, capture: Capture) -> "Admission":
-        """The same, once the one capture they come from is written and has its number."""
-        return replace(
-            self,
-            screened=tuple(replace(one, draft=replace(one.draft, capture=capture)) for one in self.screened),
-            refused=tuple((replace(draft, capture=capture), gate, decision) for draft, gate, decision in self.refused),
-        )
 
     async def foresee(self, tx: Transaction) -> None:
         """Ask at once for all that the way of a single draft into the queue will ask for."""
@@ -50,28 +87,27 @@ class Admission:
             if (consents := candidates.consents_asked([candidate])) is not None:
                 asked.append(consents)
             key = await self.desk.vault.comparing(tx)
-            asked.append(rejections.asked([one.probe], self.senses, key, self.pack, tx.now))
+            asked.append(rejections.asked(rejections.marks(one.probe, self.senses, key), 1, self.pack, tx.now))
             asked.extend(nearby.asked(one.probe, self.senses, self.pack))
         await tx.foresee(*asked)
 
-    async def enter(self, tx: Transaction, *, edit_of: str | None = None) -> tuple[list[str], list[Refusal]]:
-        """Pass the other gates, store, compare, and enter the queue: the proposals' ids, and what was refused.
-
-        The refusal of an edit is told and not kept: the proposal it would have taken the place of goes on.
-        """
+    async def decided(self, tx: Transaction) -> Decided:
+        """Pass the other gates, and compare what passed with what is promoted."""
         vault, pack = self.desk.vault, self.pack
-        admitted, refusals = await candidates.admit(
-            tx, vault, self.screened, self.refused, self.senses, pack, keep_refusals=edit_of is None
-        )
-        probes = [replace(one.probe, candidate=one.draft.candidate) for one in admitted]
-        found = await nearby.neighbours(tx, vault, probes, self.senses, pack)
-        entries = [
-            review.Entry(
-                one.draft.candidate,
-                one.draft.capture.observed_at,
-                compare(one.draft.candidate, tier_for(one.draft.candidate, pack), around, pack, self.senses.by),
-                one.draft.reopens,
-            )
-            for one, around in zip(admitted, found, strict=True)
-        ]
-        return await review.enqueue(tx, entries, pack, edit_of=edit_of), refusals
+        passed, refused = await candidates.admit(tx, vault, self.screened, self.senses, pack)
+        found = await nearby.neighbours(tx, vault, [one.probe for one in passed], self.senses, pack)
+        admitted: list[tuple[Draft, Compared]] = []
+        for place, (one, around) in enumerate(zip(passed, found, strict=True), 1):
+            candidate = one.draft.candidate
+            admitted.append((one.draft, compare(candidate, tier_for(candidate, pack), around, pack, self.senses.by)))
+            if place % SLICE == 0:
+                await checkpoint()
+        return Decided(self.desk, pack, tuple(admitted), (*self.refused, *refused))
+
+
+async def enter(
+    desk: Desk, tx: Transaction, pack: Pack, drafts: Sequence[Draft], *, edit_of: str | None = None
+) -> tuple[list[str], list[Refusal]]:
+    """The whole way of drafts whose captures are written."""
+    admission = await Admission.of(desk, pack, drafts)
+    return await (await admission.decided(tx)).enter(tx, edit_of=edit_of)

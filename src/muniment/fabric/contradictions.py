@@ -36,14 +36,26 @@ class AsyncContradictions:
         self._desk = desk
 
     async def list(
-        self, asker: Asker, *, closed: bool = False, limit: int = 200, after: str | None = None
+        self,
+        asker: Asker,
+        *,
+        proposal_id: str | None = None,
+        closed: bool = False,
+        limit: int = 200,
+        after: str | None = None,
     ) -> list[Contradiction]:
-        """The open ones, oldest first; with `closed` all. `after` is the id of the last of the page before."""
+        """The open ones, of all or of one proposal, oldest first; with `closed` those that are settled too.
+
+        `after` is the id of the last of the page before.
+        """
         all_, count = checks.flag(closed, "closed"), page_size(limit)
         last = checks.name(after, "after") if after is not None else None
+        incoming = checks.name(proposal_id, "proposal_id") if proposal_id is not None else None
         await self._desk.authorise(asker, "read_queue")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            return await contradictions.listed(tx, closed=all_, after=last, limit=count)
+            if last is not None:
+                await contradictions.one(tx, last, field="after")
+            return await contradictions.listed(tx, proposal_id=incoming, closed=all_, after=last, limit=count)
 
     async def resolve(
         self,
@@ -62,7 +74,8 @@ class AsyncContradictions:
         seen only by runs that say the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to
         `keep` (by default the existing is withdrawn) is found wrong. `block`: the incoming, still a proposal, never
         becomes a memory. Where the incoming waits in the queue and is kept, this is its approval, under the same rules.
-        Raises `NotFound`, `Conflict` for one that is settled, `SelfApproval`, `NotPromotable`.
+        It is a verdict on the incoming's proposal too, with the note. Raises `NotFound`, `Conflict` for one that is
+        settled, `SelfApproval`, `NotPromotable`.
         """
         given = build(
             _Resolution,
@@ -88,6 +101,17 @@ class AsyncContradictions:
             if not one.open:
                 raise Conflict(f"was settled before: {one.outcome or 'a side expired'}", field="contradiction_id")
             await self._settle(tx, principal, one, loaded, given)
+            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
+            await review.decide(
+                tx,
+                loaded,
+                "resolve",
+                by=principal.id,
+                by_kind=principal.kind,
+                pack=pack,
+                reason=given.way,
+                note=given.note,
+            )
             return await contradictions.one(tx, contradiction_id)
 
     async def _settle(
@@ -143,7 +167,6 @@ class AsyncContradictions:
             loaded,
             pack,
             principal,
-            note=given.note,
             supersedes=None if beside else one.existing,
             coexist=beside,
         )
@@ -188,7 +211,6 @@ class AsyncContradictions:
             by_kind=principal.kind,
             pack=pack,
             reason="contradiction",
-            note=given.note,
         )
 
 

@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from muniment.errors import InvalidInput, NotFound, NotPromotable
 from muniment.fabric import checks, corrections
-from muniment.fabric.admission import Admission
+from muniment.fabric.admission import enter
 from muniment.fabric.checks import page_size, whole_number
 from muniment.fabric.connect import Opened, connect
 from muniment.fabric.contradictions import AsyncContradictions
@@ -266,7 +266,7 @@ class AsyncFabric:
         ids: list[str] = []
         refusals: list[Refusal] = []
         for ref, drafts in sorted(by_pack.items()):
-            entered, refused = await Admission.of(self._desk, packs[ref], drafts).enter(tx)
+            entered, refused = await enter(self._desk, tx, packs[ref], drafts)
             ids += entered
             refusals += refused
         return ids, refusals

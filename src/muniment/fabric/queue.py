@@ -4,7 +4,7 @@ from typing import Any, TypedDict, Unpack
 
 from muniment.errors import Conflict, InvalidInput, NotFound, SelfApproval
 from muniment.fabric import checks
-from muniment.fabric.admission import Admission
+from muniment.fabric.admission import enter
 from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.governance import contradictions, trail
@@ -145,7 +145,7 @@ class AsyncQueue:
                 (await candidates.ordinals(tx, [capture.capture_id]))[capture.capture_id],
                 loaded.editors,
             )
-            entered, refusals = await Admission.of(self._desk, pack, [draft]).enter(tx, edit_of=proposal_id)
+            entered, refusals = await enter(self._desk, tx, pack, [draft], edit_of=proposal_id)
             if refusals:
                 return refusals[0]
             await review.decide(tx, loaded, "edit", by=principal.id, by_kind=principal.kind, pack=pack, note=given.note)

@@ -30,13 +30,14 @@ async def submit(desk: Desk, author: Principal, pack: Pack, item: CaptureInput) 
         unwritten = _as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
         draft = candidates.extract(unwritten, pack, candidates.new_ids(tx, 1)[0])
         assert draft is not None, "what is proposed states a fact"
-        admission = Admission.of(desk, pack, [Draft(draft, unwritten)])
+        admission = await Admission.of(desk, pack, [Draft(draft, unwritten)])
         await admission.foresee(tx)
+        decided = await admission.decided(tx)
         (receipt,) = await captures.write(tx, desk.vault, author, prepared, ids)
         if receipt.repeated:
             return await _submitted_before(desk, tx, receipt.capture_id)
         candidates.mark_done(tx, ids)
-        proposals, refusals = await admission.captured(_as_captured(item, author, receipt, pack)).enter(tx)
+        proposals, refusals = await decided.captured(_as_captured(item, author, receipt, pack)).enter(tx)
         if refusals:
             return refusals[0]
         return Submission(proposal_id=proposals[0], capture_id=ids[0], write_class=draft.write_class, status="pending")

@@ -1,6 +1,6 @@
 """Withdrawing a memory, and what comes back with it: its duplicates stood for the same fact (REV-8)."""
 
-from muniment.fabric.admission import Admission
+from muniment.fabric.admission import enter
 from muniment.fabric.desk import Desk
 from muniment.governance import trail
 from muniment.model.promoted import Retraction, RetractionReason
@@ -50,4 +50,4 @@ async def _bring_back(desk: Desk, tx: Transaction, memory_id: str) -> None:
         ordinals[capture.capture_id] += 1
         by_pack.setdefault(pack.ref, []).append(Draft(again, capture, place, prior, one.proposal.proposal_id))
     for ref, drafts in sorted(by_pack.items()):
-        await Admission.of(desk, await desk.registered_pack(tx.tenant_id, ref), drafts).enter(tx)
+        await enter(desk, tx, await desk.registered_pack(tx.tenant_id, ref), drafts)

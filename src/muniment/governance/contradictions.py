@@ -105,15 +105,18 @@ async def listed(
     tx: Transaction,
     *,
     memory_id: str | None = None,
+    proposal_id: str | None = None,
+    contradiction_id: str | None = None,
     closed: bool = True,
     after: str | None = None,
     limit: int = 1000,
 ) -> list[Contradiction]:
-    """The tenant's, or those of one memory, the oldest first."""
+    """The tenant's, or those of one memory or proposal, the oldest first."""
     rows = await tx.rows(
         "contradictions.list",
         memory_id=memory_id,
-        contradiction_id=None,
+        proposal_id=proposal_id,
+        contradiction_id=contradiction_id,
         closed=closed,
         after=after or "",
         count=limit,
@@ -121,16 +124,9 @@ async def listed(
     return [Contradiction(**row) for row in rows]
 
 
-async def one(tx: Transaction, contradiction_id: str) -> Contradiction:
+async def one(tx: Transaction, contradiction_id: str, *, field: str = "contradiction_id") -> Contradiction:
     """One, open or not; raises `NotFound`."""
-    row = await tx.row(
-        "contradictions.list",
-        memory_id=None,
-        contradiction_id=contradiction_id,
-        closed=True,
-        after="",
-        count=1,
-    )
-    if row is None:
-        raise NotFound("no such contradiction", field="contradiction_id")
-    return Contradiction(**row)
+    found = await listed(tx, contradiction_id=contradiction_id, limit=1)
+    if not found:
+        raise NotFound("no such contradiction", field=field)
+    return found[0]

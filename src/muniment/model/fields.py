@@ -184,13 +184,17 @@ def invalid(error: ValidationError, *, within: str = "", first: int = 0) -> Inva
     return raised(_plain(told), field=field)
 
 
+# Their keys are the caller's own words.
+_OPEN_FIELDS = ("qualifiers", "existing", "incoming")
+
+
 def _our_own(path: tuple[int | str, ...]) -> Iterator[str]:
     """A path as far as it is made of our names and of places in lists; keys that the caller wrote are not told back."""
     for part in path:
         if isinstance(part, str) and not _FIELD.fullmatch(part):
             return
         yield str(part)
-        if part == "qualifiers":
+        if part in _OPEN_FIELDS:
             return
 
 

@@ -22,7 +22,18 @@ from muniment.model.fields import (
 
 Status = Literal["pending", "held", "edited", "promoted", "duplicate", "rejected", "blocked", "withdrawn"]
 Action = Literal[
-    "approve", "edit", "reject", "hold", "block", "duplicate", "withdraw", "override", "assign", "release", "lift"
+    "approve",
+    "edit",
+    "reject",
+    "hold",
+    "block",
+    "duplicate",
+    "withdraw",
+    "override",
+    "assign",
+    "release",
+    "lift",
+    "resolve",
 ]
 ConsentCheck = Literal["passed", "not_required"]
 HumanReason = Literal[

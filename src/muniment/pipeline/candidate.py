@@ -154,20 +154,13 @@ def screen(drafts: Sequence[Draft], senses: Senses, pack: Pack, now: datetime) -
 
 
 async def admit(
-    tx: Transaction,
-    vault: Vault,
-    screened: Sequence[Screened],
-    refused: Sequence[Refused],
-    senses: Senses,
-    pack: Pack,
-    *,
-    keep_refusals: bool = True,
-) -> tuple[list[Screened], list[Refusal]]:
-    """The one way in: every draft passes the gates here, whichever way it came, and is stored or refused (CAN-9)."""
+    tx: Transaction, vault: Vault, screened: Sequence[Screened], senses: Senses, pack: Pack
+) -> tuple[list[Screened], list[Refused]]:
+    """The one way in: every draft passes the other gates here, however it came (CAN-9). Nothing is written yet."""
     consents = await _consents(tx, [one.draft.candidate for one in screened])
     repeats = await rejections.repeated(tx, vault, [one.probe for one in screened], senses, pack)
     admitted: list[Screened] = []
-    all_refused = list(refused)
+    refused: list[Refused] = []
     for one, rejected_before in zip(screened, repeats, strict=True):
         candidate, capture = one.draft.candidate, one.draft.capture
         known = Circumstances(
@@ -180,15 +173,17 @@ async def admit(
         )
         passage = pass_gates(candidate, known, LAST_GATES)
         if passage.refused_by is None:
-            admitted.append(replace(one, draft=replace(one.draft, candidate=passage.candidate)))
+            probe = replace(one.probe, candidate=passage.candidate)
+            admitted.append(Screened(replace(one.draft, candidate=passage.candidate), probe))
         else:
-            all_refused.append((one.draft, *passage.refused_by))
-    if admitted:
-        await _store(tx, vault, [one.draft for one in admitted])
-    return admitted, await _refuse(tx, all_refused, keep=keep_refusals)
+            refused.append((one.draft, *passage.refused_by))
+    return admitted, refused
 
 
-async def _store(tx: Transaction, vault: Vault, drafts: list[Draft]) -> None:
+async def store(tx: Transaction, vault: Vault, drafts: Sequence[Draft]) -> None:
+    """Write down those that passed."""
+    if not drafts:
+        return
     holders = {holder_of(draft.candidate.subject, draft.candidate.scope.user_id) for draft in drafts}
     keys = await vault.keys(tx, holders, make=True)
     tick = await tx.tick()
@@ -235,8 +230,8 @@ def _row(draft: Draft, keys: dict[str, SubjectKey]) -> tuple[Any, ...]:
     )
 
 
-async def _refuse(tx: Transaction, refused: Sequence[Refused], *, keep: bool) -> list[Refusal]:
-    """What is kept of the refused: the capture, the gate, the reason, the time, and no content (CAN-5)."""
+async def refuse(tx: Transaction, refused: Sequence[Refused], *, keep: bool) -> list[Refusal]:
+    """What is told of the refused, and kept if asked: capture, gate, reason and time, no content (CAN-5)."""
     made: list[Refusal] = []
     rows: list[tuple[Any, ...]] = []
     for draft, gate, decision in refused:

@@ -1,7 +1,9 @@
 """Remembered rejections: how what was rejected is found again without keeping what it said (REV-6)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+
+from anyio.lowlevel import checkpoint
 
 from muniment.embedding.bands import bands
 from muniment.errors import SealBroken
@@ -15,6 +17,7 @@ from muniment.storage.session import Named, Transaction
 
 # The rejections looked at per candidate: those that share most with it.
 LOOKED_AT = 20
+SLICE = 25
 
 
 def marks(probe: Probe, senses: Senses, key: SubjectKey) -> list[int]:
@@ -26,11 +29,10 @@ def marks(probe: Probe, senses: Senses, key: SubjectKey) -> list[int]:
     return [int.from_bytes(key.digest(b"rejection\0" + one)[:8], "big", signed=True) for one in found]
 
 
-def asked(probes: Sequence[Probe], senses: Senses, key: SubjectKey, pack: Pack, now: datetime) -> Named:
-    """The statement that finds the rejections which these candidates may repeat."""
-    wanted = sorted({mark for probe in probes for mark in marks(probe, senses, key)})
+def asked(wanted: Iterable[int], candidates: int, pack: Pack, now: datetime) -> Named:
+    """The statement that finds the rejections which so many candidates with those marks may repeat."""
     since = now - pack.memory_layer.rejections.remember
-    return ("candidate.rejected", {"marks": wanted, "since": since, "count": LOOKED_AT * len(probes)})
+    return ("candidate.rejected", {"marks": sorted(wanted), "since": since, "count": LOOKED_AT * candidates})
 
 
 async def repeated(
@@ -39,7 +41,13 @@ async def repeated(
     """For each candidate the rejected proposal that it repeats, if there is one."""
     if not probes:
         return []
-    name, given = asked(probes, senses, await vault.comparing(tx), pack, tx.now)
+    comparing = await vault.comparing(tx)
+    wanted: set[int] = set()
+    for place, probe in enumerate(probes, 1):
+        wanted.update(marks(probe, senses, comparing))
+        if place % SLICE == 0:
+            await checkpoint()
+    name, given = asked(wanted, len(probes), pack, tx.now)
     rejected: list[tuple[str, Candidate]] = []
     for row in await tx.rows(name, **given):
         try:

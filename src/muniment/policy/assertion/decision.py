@@ -39,7 +39,7 @@ def _judge_openings(a: str, b: str) -> Judgement | None:
 
 
 def _judge(a: str, b: str, *, whole: bool = False) -> Judgement:
-    if not may_relate(a, b):
+    if not may_relate(a, b, whole=whole):
         return Judgement("different", ("other_content",))
     # In a fixed order, so that the verdict does not hang on which text came first.
     one, other = (read(text) for text in sorted((a, b)))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import NamedTuple
 
 from muniment.policy.assertion.alignment import Alignment
@@ -38,6 +38,17 @@ class _Phrase:
     def known_by(self) -> tuple[object, ...]:
         first = self.parts[0].element
         return (_kin(first), *(part.label for part in self.parts))
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What it says of the sentence, such as where, on which day, at which hour."""
+        named: tuple[object, ...] = ()
+        for part in self.parts:
+            if isinstance(part.element.value, Date):
+                named = tuple(known is not None for known in astuple(part.element.value))
+            elif part.element.stem in TIME_ADVERBS:
+                named = ("time",)
+        return (_kin(self.parts[0].element), *named)
 
 
 def order_alike(one: Reading, other: Reading, found: Alignment, light: frozenset[str]) -> set[int] | None:
@@ -76,9 +87,13 @@ def _moved_alike(one: Reading, other: Reading, ours: list[Part], theirs: list[Pa
     right = _Clause(against, {phrase.known_by for phrase in phrases if phrase.movable})
     if Counter(left.moving) != Counter(right.moving):
         return None
-    # In `on Monday Anna said that Bob left` the place of the phrase says which of the two was on Monday.
-    if (one.embedded or other.embedded) and Counter(left.front) != Counter(right.front):
-        return None
+    if Counter(left.front) != Counter(right.front):
+        # In `on Monday Anna said that Bob left` the place of the phrase says which of the two was on Monday.
+        if one.embedded or other.embedded:
+            return None
+        # In `in Rome Anna works for Bob in Bonn` it says which of the two is where.
+        if max(Counter(left.kinds).values()) > 1 or max(Counter(right.kinds).values()) > 1:
+            return None
     turned: set[int] = set()
     return turned if _turned_alike(left.core, right.core, turned, asked=one.question) else None
 
@@ -107,6 +122,7 @@ class _Clause:
     def __init__(self, phrases: list[_Phrase], known: set[tuple[object, ...]]) -> None:
         self.core: list[Part] = []
         self.front: list[tuple[object, ...]] = []
+        self._opening_kinds: list[tuple[object, ...]] = []
         tail: list[_Phrase] = []
         for phrase in phrases:
             if not phrase.movable:
@@ -119,6 +135,7 @@ class _Clause:
             else:
                 self._open(phrase, known)
         self.moving = [*self.front, *(phrase.known_by for phrase in tail)]
+        self.kinds = [*self._opening_kinds, *(phrase.kind for phrase in tail)]
 
     def _open(self, phrase: _Phrase, known: set[tuple[object, ...]]) -> None:
         # Without a comma only the other text shows where an opening phrase ends.
@@ -126,13 +143,14 @@ class _Clause:
             opening = _Phrase(movable=True, parts=phrase.parts[:length])
             if opening.known_by in known:
                 self.front.append(opening.known_by)
+                self._opening_kinds.append(opening.kind)
                 self.core += phrase.parts[length:]
                 return
         self.core += phrase.parts
 
 
 def _turned_alike(ours: list[Part], theirs: list[Part], turned: set[int], *, asked: bool) -> bool:
-    """Whether they are in one order, save for `price of the plan` and `plan price`, `tea and milk` and `milk and tea`."""
+    """Whether they are in one order, save for `the plan's price` and the like, and for pairs such as `tea and milk`."""
     if len(ours) != len(theirs):
         return False
     place = 0
@@ -152,23 +170,38 @@ def _turned_alike(ours: list[Part], theirs: list[Part], turned: set[int], *, ask
 
 
 def _owned(ours: list[Part], theirs: list[Part], place: int, turned: set[int], *, asked: bool) -> int:
-    """How many parts `head of thing` takes where the other has `thing head`; 0 where it is none."""
+    """How many parts `the head of the thing` takes where the other has `the thing's head`; 0 where it is none."""
     head = ours[place]
-    if place + 1 >= len(ours) or head.element.stem in CONTAINERS or head.element.value is not None:
+    if place + 1 >= len(ours) or not _is_noun(ours, place) or head.element.stem in CONTAINERS:
         return 0
-    first = ours[place + 1].element
-    if first.preposition not in (_OWNING_ASKED if asked else _OWNING):
+    if ours[place + 1].element.preposition not in (_OWNING_ASKED if asked else _OWNING):
         return 0
     for length in range(1, _LONGEST_TURNED):
         thing = ours[place + 1 : place + 1 + length]
         against = theirs[place : place + length + 1]
+        if len(against) <= length or not _is_one_thing(thing):
+            return 0
         if _labels([*thing, head]) == _labels(against):
-            same_chunk = len({part.element.chunk for part in against}) == 1
-            if not same_chunk or any(part.element.value is not None for part in thing):
+            if len({part.element.chunk for part in against}) > 1:
                 return 0
             turned |= {id(part.element) for part in (head, *thing, *against)}
             return length + 1
     return 0
+
+
+def _is_noun(parts: list[Part], place: int) -> bool:
+    """Whether an article shows that it is no verb: `thinks of Anna` is not `Anna thinks`."""
+    element = parts[place].element
+    if element.kind != "word" or element.form == "past":
+        return False
+    return element.determined or (place > 0 and parts[place - 1].label == "what")
+
+
+def _is_one_thing(parts: list[Part]) -> bool:
+    """Whether no verb can be among them, as in `the customer of Anna called`."""
+    if any(part.element.kind != "word" for part in parts):
+        return False
+    return len(parts) == 1 or all(part.element.capital for part in parts) or parts[-1].element.before_be
 
 
 def _swapped(ours: list[Part], theirs: list[Part], place: int, turned: set[int]) -> int:
@@ -223,4 +256,4 @@ def _stands_alone(parts: list[Part], place: int, length: int) -> bool:
     if place == 0 or first.preposition or first.capital or first.after_be:
         return True
     before = parts[place - 1].element.stem
-    return before in MULTI_VALUED or before in FUNCTIONAL or before in SYMMETRIC
+    return before in MULTI_VALUED or before in FUNCTIONAL or before in SYMMETRIC or before == "what"

@@ -14,33 +14,40 @@ _EMPTY = frozenset((
     *function_words.FUTURE, *function_words.HEDGES, *function_words.QUESTION_WORDS, *CARDINALS, *UNITS, *MONTHS,
     "s", "t", "d", "m", "re", "ve", "ll",
 ))  # fmt: skip
-# Of fewer words than this a phrase or a number may be all that two texts share.
-_FEWEST = 3
-_MANY = 5
+# From so many words on, some must be shared; from so many on, a share of them.
+_SOME = 2
+_MANY = 4
 _SHARE = 0.4
 
 
-def may_relate(a: str, b: str) -> bool:
+def may_relate(a: str, b: str, *, whole: bool = False) -> bool:
     """False where so few content words are shared that the texts neither say the same nor contradict one another.
 
-    Names and numbers do not count: other ones may be just what two texts differ in.
+    Where many are needed names and numbers do not count: other ones may be just what two texts differ in. With
+    `whole` nothing may be left over of either, and a word must be shared however few there are.
     """
-    ours, theirs = _content(a), _content(b)
+    ours, our_names = _content(a)
+    theirs, their_names = _content(b)
     fewest = min(len(ours), len(theirs))
-    if fewest < _FEWEST:
+    if fewest < _SOME and not whole:
         return True
     shared = len(ours & theirs)
-    return shared > 0 and (fewest < _MANY or shared >= _SHARE * fewest)
+    if fewest < _MANY:
+        return shared > 0 or not (ours | our_names).isdisjoint(theirs | their_names)
+    return shared >= _SHARE * fewest
 
 
-def _content(text: str) -> set[str]:
+def _content(text: str) -> tuple[set[str], set[str]]:
+    """The content words of a text, and those that may be names or numbers."""
     found = _WORD.findall(text)
-    # The first word has its capital from the sentence.
-    keys = {_key(word) for word in found[1:] if word[0].islower()}
+    plain = {_key(word) for word in found if word[0].islower()}
+    names = {_key(word.lower()) for word in found if not word[0].islower()}
     if found:
-        keys.add(_key(found[0].lower()))
-    keys.discard("")
-    return keys
+        # The first word has its capital from the sentence.
+        plain.add(_key(found[0].lower()))
+    plain.discard("")
+    names.discard("")
+    return plain, names
 
 
 @lru_cache(maxsize=1 << 14)

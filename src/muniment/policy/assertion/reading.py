@@ -7,6 +7,7 @@ from muniment.policy.assertion.dates import Date, date_at
 from muniment.policy.assertion.lexicon import words
 from muniment.policy.assertion.lexicon.function_words import (
     BE,
+    DETERMINERS,
     DROPPED,
     FORMER,
     FUTURE,
@@ -59,6 +60,7 @@ class Element:
     before_be: bool = False
     be: str = ""
     joined: str = ""
+    determined: bool = False
     value: Quantity | Date | None = None
 
 
@@ -85,7 +87,8 @@ def read(text: str) -> Reading:
     reader.run()
     reading = reader.reading
     reading.question = asked
-    if reading.question:
+    if asked and len(_GENERIC.intersection(said.split()[-1] for said in reading.pronouns)) == 1:
+        # Whoever asks how to do something; in `can I call you` it matters who is who.
         reading.pronouns = [said for said in reading.pronouns if said.split()[-1] not in _GENERIC]
     return reading
 
@@ -108,6 +111,7 @@ class _Reader:
         self.chunk = 0
         self.be = ""
         self.joined = ""
+        self.determined = False
         self.leading = False
 
     def run(self) -> None:
@@ -164,6 +168,7 @@ class _Reader:
     def _word(self, place: int, token: Token) -> int:
         low = token.low
         following = self.found[place + 1].low if place + 1 < len(self.found) else ""
+        self.determined = low in DETERMINERS or (self.determined and low not in PREPOSITIONS)
         self._note_tense(low, following)
         if self._negates(low, following):
             if following in NOT_NEGATED_BY:
@@ -271,12 +276,14 @@ class _Reader:
                 after_be=self.be != "",
                 be=self.be,
                 joined=self.joined,
+                determined=self.determined,
                 value=value,
             )
         )
         if negated:
             self.negating = False
         self.be = ""
+        self.determined = False
         # `tea or milk`: the `or` is a part of its own, what it joins comes after it.
         self.joined = self.joined if root == "or" else ""
         self.preposition = ""

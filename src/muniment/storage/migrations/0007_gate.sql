@@ -24,7 +24,8 @@ CREATE INDEX verdicts_by_memory ON verdicts (tenant_id, memory_id) WHERE action 
 -- A rejection can be lifted, once, by a named person.
 ALTER TABLE verdicts DROP CONSTRAINT verdicts_action_check;
 ALTER TABLE verdicts ADD CONSTRAINT verdicts_action_check CHECK (
-  action IN ('approve', 'edit', 'reject', 'hold', 'block', 'duplicate', 'withdraw', 'override', 'assign', 'release', 'lift'));
+  action IN ('approve', 'edit', 'reject', 'hold', 'block', 'duplicate', 'withdraw', 'override', 'assign', 'release', 'lift',
+    'resolve'));
 ALTER TABLE verdicts ADD CONSTRAINT verdicts_lift CHECK (action <> 'lift' OR by_kind = 'operator');
 CREATE UNIQUE INDEX verdicts_one_lift ON verdicts (tenant_id, proposal_id) WHERE action = 'lift';
 

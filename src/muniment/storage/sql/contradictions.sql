@@ -44,6 +44,7 @@ SELECT page.* FROM (
   LEFT JOIN retractions ri ON ri.tenant_id = c.tenant_id AND ri.memory_id = i.memory_id
   WHERE c.tenant_id = :tenant_id
     AND (:memory_id::text IS NULL OR c.existing = :memory_id OR i.memory_id = :memory_id)
+    AND (:proposal_id::text IS NULL OR c.proposal_id = :proposal_id)
     AND (:contradiction_id::text IS NULL OR c.contradiction_id = :contradiction_id)
     AND c.contradiction_id > :after
 ) page

@@ -157,10 +157,14 @@ LIGHT_KINDS = (
     words("can could should would may might must"),
     words("all every each most many much any"),
 )
+# What shows that a noun follows.
+DETERMINERS = words("""
+    the a an this that these those each every any some no my your his her its our their another such
+""")
 # What takes two things in either order.
 SYMMETRIC = words("alike differ different difference same similar compare comparison between versus vs together both")
 # First parts of a compound that change the word they are joined to.
 JOINED_PARTS = words("""
     non anti pre post self semi sub super inter multi over under counter cross all half mid pro quasi ultra extra
-    infra intra trans vice well ill left right full part high low long short first last same open closed hard soft
+    infra intra trans vice
 """)

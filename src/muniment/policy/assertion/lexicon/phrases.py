@@ -16,17 +16,6 @@ REWRITES: dict[str, str] = {
     "text messages": "sms", "phone call": "phone", "phone calls": "phone", "due to": "because", "because of": "because",
     "in spite of": "despite", "instead of": "instead_of", "rather than": "instead_of", "not only": "only_also",
     "kind of": "", "sort of": "", "type of": "", "in addition to": "and",
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
-   
     "in case of": "if", "in the event of": "if", "provided that": "if",
     "as long as": "if", "only if": "if", "only when": "if", "unless": "unless", "with the exception of": "except",
     "is free of charge": "free",
@@ -41,7 +30,7 @@ REWRITES: dict[str, str] = {
     "wide receiver": "wide_receiver", "more or less": "about", "or more": "or_more",
     "or less": "or_less", "or later": "or_more", "and above": "or_more", "or fewer": "or_less", "noone": "nobody",
     "pros and cons": "advantages and disadvantages", "pros": "advantages",
-    "would like": "want", "'d like": "want", "wish to": "want", "wishes to": "wants", "wished to": "wanted",
+    "would like": "want", "'d like": "want", "wish to": "want to", "wishes to": "wants to", "wished to": "wanted to",
     "would prefer": "prefer", "'d prefer": "prefer", "would rather": "prefer", "'d rather": "prefer",
     "has a preference for": "prefers", "have a preference for": "prefer", "had a preference for": "preferred",
     "is obliged to": "must", "are obliged to": "must", "is required to": "must", "are required to": "must",

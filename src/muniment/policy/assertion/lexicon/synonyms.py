@@ -21,7 +21,7 @@ photo photograph picture
 movie film
 shop store
 street road
-near nearby close_to next_to beside by_the_side_of close
+near nearby close_to next_to beside by_the_side_of
 talk speak chat converse
 start begin commence
 end finish conclude
