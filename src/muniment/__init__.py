@@ -7,6 +7,7 @@ from muniment.model.context import Principal, RunContext
 from muniment.model.proposal import Proposal, Submission
 from muniment.model.recall import Recall
 from muniment.pack import Pack, builtin_pack, load_pack
+from muniment.policy.assertion import Judge, Judgement
 from muniment.sync import Fabric
 
 __version__ = "0.1.0"
@@ -14,6 +15,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AsyncFabric",
     "Fabric",
+    "Judge",
+    "Judgement",
     "MunimentError",
     "Pack",
     "Principal",

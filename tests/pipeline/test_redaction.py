@@ -71,10 +71,16 @@ def test_every_field_that_carries_text_is_masked_on_every_way_in(consented: Fabr
 
 
 @pytest.mark.rule("CAN-9", "ERA-1")
-def test_qualifiers_stand_in_the_open_and_take_no_personal_data(fabric: Fabric, people: People) -> None:
+@pytest.mark.parametrize(
+    ("field", "said"), [("qualifiers", {"contact": MAIL}), ("origin", f"mail:{MAIL}"), ("decision_key", CARD)]
+)
+def test_what_a_capture_is_found_by_stands_in_the_open_and_takes_no_personal_data(
+    fabric: Fabric, people: People, field: str, said: Any
+) -> None:
+    given: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "PII", field: said}
     with pytest.raises(InvalidInput) as error:
-        fabric.capture(people.run(qualifiers={"contact": MAIL}), kind="message", text="hello", classification="PII")
-    assert error.value.field == "qualifiers"
+        fabric.capture(people.run(), **given)
+    assert error.value.field == field
     assert fabric.events(people.auditor) == []
 
 

@@ -1,11 +1,12 @@
 """Settling a contradiction: one side stands, or each stands where it is true; and how long that took."""
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from muniment import Fabric
+from muniment import Fabric, Submission
 from muniment.errors import Conflict, InvalidInput, NotFound, NotPromotable, RoleMissing, SelfApproval
 from muniment.model.contradiction import Contradiction
 from muniment.testing import FakeClock, People
@@ -166,6 +167,7 @@ def test_a_resolution_that_promotes_asks_for_the_same_second_person(fabric: Fabr
         ("supersede", {"existing": DE}, "existing"),
         ("block", {"keep": "existing"}, "keep"),
         ("burn", {}, "way"),
+        ("coexist", {"existing": DE, "incoming": {"region": "ann.lee@example.com"}}, "incoming"),
     ],
 )
 def test_each_way_asks_for_its_own(fabric: Fabric, people: People, way: Any, given: dict[str, Any], field: str) -> None:
@@ -277,3 +279,44 @@ def test_no_rule_lets_a_plain_fact_take_the_place_of_a_correction(under: Opener,
         fabric.queue.approve(people.reviewer, against.proposal_id)
         (conflict,) = fabric.recall(people.run()).conflicts
         assert {record.value for record in conflict.records} == {"email", "phone"}
+
+
+@pytest.mark.rule("CTR-4", "CTR-5")
+@pytest.mark.parametrize(("unresolved", "status"), [("hold", "held"), ("block", "blocked"), ("mark_both", "promoted")])
+def test_to_coexist_with_one_does_not_pass_a_proposal_by_the_others_it_contradicts(
+    under: Opener, people: People, unresolved: str, status: str
+) -> None:
+    with under(f"memory_layer: {{contradiction: {{unresolved: {unresolved}}}}}\n") as fabric:
+        promoted(fabric, people, "email", intent_id="support.returns")
+        promoted(fabric, people, "letter", intent_id="support.orders")
+        item = proposed(fabric, people.run(), **KEY, value="phone")
+        first, _ = fabric.contradictions.list(people.reviewer)
+        with suppress(Conflict):
+            fabric.contradictions.resolve(people.reviewer, first.contradiction_id, "coexist", existing=DE, incoming=FR)
+        done = fabric.queue.get(people.reviewer, item.proposal_id)
+        assert (done.status == "promoted") is (status == "promoted")
+
+
+@pytest.mark.rule("CTR-3", "CTR-4")
+def test_what_arose_while_it_waited_and_is_replaced_at_once_is_recorded_too(under: Opener, people: People) -> None:
+    with under(AUTO_RESOLVE.replace("FRESHER", "false")) as fabric:
+        waiting = proposed(fabric, people.run(), **KEY, value="phone", confidence=0.8)
+        first = promoted(fabric, people, "email", confidence=0.5)
+        fabric.queue.approve(people.reviewer, waiting.proposal_id)
+        assert values(fabric, people) == ["phone"]
+        (found,) = fabric.contradictions.list(people.reviewer, closed=True)
+        assert (found.existing, found.outcome) == (first, "superseded")
+
+
+@pytest.mark.rule("COR-1", "CTR-5")
+def test_a_correction_of_one_side_leaves_the_other_where_it_stands(fabric: Fabric, people: People) -> None:
+    found = open_one(fabric, people, both_promoted=True)
+    fabric.contradictions.resolve(people.reviewer, found.contradiction_id, "coexist", existing=DE, incoming=FR)
+    fix = fabric.correct(people.author, memory_id=found.existing, value="letter")
+    assert isinstance(fix, Submission)
+    fabric.queue.approve(people.reviewer, fix.proposal_id)
+    seen = {
+        region: [record.value for record in fabric.recall(people.run(qualifiers={"region": region})).records]
+        for region in ("de", "fr")
+    }
+    assert seen == {"de": ["letter"], "fr": ["phone"]}

@@ -131,3 +131,17 @@ def test_a_pass_over_one_tenant_touches_no_other(fabric: Fabric, people: People,
         fabric.consent.revoke(cast.officer, consent.consent_id)
     assert fabric.consent.sweep(people.tenant_id).memories == 1
     assert fabric.consent.sweep(others.tenant_id).memories == 1
+
+
+@pytest.mark.rule("CON-2", "CON-4")
+def test_a_consent_renewed_after_the_pass_begins_a_chain_of_its_own(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    until = clock.now + timedelta(days=1)
+    first = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT, valid_until=until)
+    clock.advance(days=1)
+    fabric.consent.sweep(people.tenant_id)
+    again = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT, supersedes=first.consent_id)
+    assert again.state == "active"
+    believed(fabric, people, 1)
+    assert len(fabric.recall(people.run()).records) == 1

@@ -1,6 +1,7 @@
 """The judge for every text: symmetric, steady, and never `same` where a number, a name, a negation or a date differs."""
 
 from datetime import date, timedelta
+from itertools import combinations
 
 import pytest
 from hypothesis import assume, given, settings
@@ -27,10 +28,50 @@ before after is are was open closed Anna Bob from to and or ? . , :
 WORDS = st.sampled_from(VOCABULARY.split())
 SENTENCES = st.lists(WORDS, max_size=14).map(" ".join)
 TEXTS = st.one_of(SENTENCES, st.text(max_size=60))
-NAMES = st.from_regex(r"[A-Z][a-z]{2,9}", fullmatch=True)
+# Small words that a title writes with a capital are no names.
+SMALL = frozenset(
+    [
+        "the",
+        "and",
+        "for",
+        "not",
+        "nor",
+        "nothing",
+        "none",
+        "neither",
+        "never",
+        "this",
+        "that",
+        "than",
+        "are",
+        "was",
+        "been",
+        "with",
+        "from",
+    ]
+)
+NAMES = st.from_regex(r"[A-Z][a-z]{2,9}", fullmatch=True).filter(lambda name: name.lower() not in SMALL)
+FILLER = st.sampled_from(("in May", "on Monday", "in Germany", ""))
 CODES = st.from_regex(r"[A-Z]{2,4}-[0-9]{2,6}|[a-z]{3,6}_[0-9]{1,4}|v[0-9]\.[0-9]{1,2}\.[0-9]", fullmatch=True)
 DATES = st.dates(min_value=date(1990, 1, 1), max_value=date(2090, 1, 1))
 FRAMED = st.tuples(st.sampled_from(FRAMES), st.sampled_from(SUBJECTS))
+
+# Phrases that say when or where, in both their places: behind the rest of the sentence and before it.
+PHRASES = (
+    "on Monday", "on weekdays", "in May", "in Germany", "at 9 am", "before noon", "after the audit", "since June 2024",
+    "every week", "within 14 days", "during the holidays",
+)  # fmt: skip
+CLAUSES = ("the customer wants deliveries", "our supplier ships {value} parcels", "Anna Berg calls the office")
+DONE = (("approved", "approves"), ("signed", "signs"), ("paid", "pays"), ("wrote", "writes"), ("chose", "chooses"))
+PARTICIPLE = {"wrote": "written", "chose": "chosen"}
+THINGS = ("the refund", "the contract", "invoice 4711", "the yearly report")
+OPPOSED = (
+    ("accepts", "rejects"), ("likes", "dislikes"), ("includes", "excludes"), ("opens", "closes"), ("buys", "sells"),
+    ("increases", "decreases"), ("allows", "forbids"),
+)  # fmt: skip
+
+
+AGENTS = ("Anna Berg", "Carl", "Globex", "The supplier", "Dora van Holm")
 
 
 def said(framed: tuple[str, str], value: object) -> str:
@@ -112,6 +153,97 @@ def test_two_facts_that_differ_only_in_a_negation_are_never_duplicates(subject: 
     ):
         found = judge(f"{subject} {verb} {thing}", negated)
         assert found == Judgement("contradicts", ("polarity",))
+
+
+@pytest.mark.rule("REV-7")
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(CLAUSES), st.lists(st.sampled_from(PHRASES), min_size=1, max_size=2, unique=True))
+def test_a_phrase_of_time_or_place_may_open_a_sentence_or_end_it(clause: str, phrases: list[str]) -> None:
+    clause = clause.format(value=12)
+    opened = f"{phrases[0]}, {clause} {' '.join(phrases[1:])}"
+    assert judge(f"{clause} {' '.join(phrases)}", opened).verdict == "same"
+
+
+@pytest.mark.rule("REV-7")
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(CLAUSES), st.sampled_from(PHRASES), st.sampled_from(PHRASES), st.booleans())
+def test_two_facts_that_differ_only_in_a_scope_phrase_are_never_duplicates(
+    clause: str, one: str, other: str, moved: bool
+) -> None:
+    assume(one != other)
+    clause = clause.format(value=12)
+    against = f"{other} {clause}" if moved else f"{clause} {other}"
+    assert judge(f"{clause} {one}", against).verdict != "same"
+    assert judge(clause, against).verdict != "same"
+    assert judge(f"{clause} {one}", f"{one} {against}").verdict != "same"
+
+
+@pytest.mark.rule("REV-7")
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(PHRASES), st.integers(2, 10**6), st.integers(2, 10**6))
+def test_a_moved_phrase_hides_no_other_number(phrase: str, one: int, other: int) -> None:
+    assume(one != other)
+    clause = "our supplier ships {} parcels"
+    assert judge(f"{clause.format(one)} {phrase}", f"{phrase} {clause.format(other)}").verdict != "same"
+
+
+@pytest.mark.rule("REV-7")
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(AGENTS), NAMES, st.sampled_from(DONE), st.sampled_from(THINGS))
+def test_who_did_something_is_the_same_in_either_voice_and_another_is_not(
+    one: str, other: str, done: tuple[str, str], thing: str
+) -> None:
+    assume(one.casefold() != other.casefold())
+    past, present = done
+    participle = PARTICIPLE.get(past, past)
+    active = f"{one} {past} {thing}."
+    assert judge(active, f"{thing} was {participle} by {one}.").verdict == "same"
+    assert judge(active, f"{thing} was {participle} by {other}.").verdict != "same"
+    assert judge(active, f"{thing} is {participle} by {one}.").verdict != "same"
+    assert judge(active, f"{thing} was not {participle} by {one}.").verdict != "same"
+    assert judge(active, f"{one} {present} {thing}.").verdict != "same"
+    assert judge(f"{one} {past} {other}.", f"{one} was {participle} by {other}.").verdict != "same"
+
+
+@pytest.mark.rule("REV-7")
+@settings(deadline=None, max_examples=300)
+@given(NAMES, NAMES, st.sampled_from(("owes", "called", "pays", "reports to", "works for", "is older than")), FILLER)
+def test_two_facts_that_differ_only_in_who_is_who_are_never_duplicates(
+    one: str, other: str, verb: str, rest: str
+) -> None:
+    assume(one.casefold() != other.casefold())
+    assert judge(f"{one} {verb} {other} {rest}", f"{other} {verb} {one} {rest}").verdict != "same"
+    assert judge(f"{rest} {one} {verb} {other}", f"{other} {verb} {one} {rest}").verdict != "same"
+    assert judge(f"Who knows that {one} {verb} {other}?", f"Who knows that {other} {verb} {one}?").verdict != "same"
+
+
+@pytest.mark.rule("REV-7")
+@given(st.sampled_from(SUBJECTS), st.sampled_from(OPPOSED), st.sampled_from(PHRASES), st.booleans())
+def test_two_facts_that_differ_only_in_an_opposite_are_never_duplicates(
+    subject: str, verbs: tuple[str, str], phrase: str, moved: bool
+) -> None:
+    one, other = (f"{subject} {verb} the offer" for verb in verbs)
+    assert judge(f"{one} {phrase}", f"{phrase} {other}" if moved else f"{other} {phrase}").verdict != "same"
+
+
+@pytest.mark.rule("REV-7")
+@given(st.sampled_from(SUBJECTS), st.sampled_from(("ship", "return", "accept", "sign")), st.sampled_from(THINGS))
+def test_two_facts_that_differ_only_in_tense_are_never_duplicates(subject: str, verb: str, thing: str) -> None:
+    past = {"ship": "shipped"}.get(verb, verb + "ed")
+    told = [
+        f"{subject} {form} {thing}"
+        for form in (
+            f"{verb}s",
+            past,
+            f"will {verb}",
+            f"has {past}",
+            f"used to {verb}",
+            f"was {verb}ing",
+            f"had to {verb}",
+        )
+    ]
+    for one, other in combinations(told, 2):
+        assert judge(one, other).verdict != "same"
 
 
 @pytest.mark.rule("CTR-2", "REV-7")

@@ -33,16 +33,15 @@ class Reviewing(Writing):
         if queued is not None and then is not None and queued.status == "pending":
             self.decide(tenant, self.oracle[tenant].proposals[queued.proposal_id], then, None)
 
-    def place_in(self, tenant: int, proposal: Proposal, tier: Any) -> None:
-        people, _ = self.on(tenant)
-        assert self.fabric.queue.override(people.reviewer, proposal.proposal_id, tier=tier).tier_target == tier
-        proposal.tier = tier
-
     @precondition(waiting)
-    @rule(which=anything, who=reviewers, victim=st.one_of(st.none(), anything))
-    def approve(self, which: int, who: str, victim: int | None) -> None:
+    @rule(which=anything, who=reviewers, victim=st.one_of(st.none(), anything), tier=st.one_of(st.none(), tiers))
+    def approve(self, which: int, who: str, victim: int | None, tier: Any) -> None:
         tenant, proposal = pick(waiting(self), which)
-        memories = list(self.oracle[tenant].memories.values())
+        people, oracle = self.on(tenant)
+        if tier is not None and (tier != "working" or proposal.fact.place.session is not None):
+            assert self.fabric.queue.override(people.reviewer, proposal.proposal_id, tier=tier).tier_target == tier
+            proposal.tier = tier
+        memories = list(oracle.memories.values())
         self.decide(tenant, proposal, who, pick(memories, victim) if victim is not None and memories else None)
 
     def decide(self, tenant: int, proposal: Proposal, who: str, old: Memory | None) -> None:
@@ -83,13 +82,6 @@ class Reviewing(Writing):
             oracle.decide(proposal, "edited", self.clock.now)
 
     @precondition(waiting)
-    @rule(which=anything, tier=tiers)
-    def override(self, which: int, tier: str) -> None:
-        tenant, proposal = pick(waiting(self), which)
-        if tier != "working" or proposal.fact.place.session is not None:
-            self.place_in(tenant, proposal, tier)
-
-    @precondition(waiting)
     @rule(which=anything)
     def reject(self, which: int) -> None:
         tenant, proposal = pick(waiting(self), which)
@@ -98,26 +90,6 @@ class Reviewing(Writing):
         oracle.decide(proposal, "rejected", self.clock.now)
         with pytest.raises(AlreadyDecided):
             self.fabric.queue.approve(people.second_reviewer, proposal.proposal_id)
-
-    @precondition(lambda self: any(oracle.proposals for oracle in self.oracle))
-    @rule(which=anything, wild=st.sampled_from((False, False, False, True)))
-    def lift(self, which: int, wild: bool) -> None:
-        ended = [
-            (tenant, proposal)
-            for tenant, oracle in enumerate(self.oracle)
-            for proposal in oracle.proposals.values()
-            if wild or (proposal.status == "rejected" and not proposal.lifted)
-        ]
-        if not ended:
-            return
-        tenant, proposal = pick(ended, which)
-        people, _ = self.on(tenant)
-        if proposal.status != "rejected" or proposal.lifted:
-            with pytest.raises(Conflict):
-                self.fabric.queue.lift(people.reviewer, proposal.proposal_id)
-        else:
-            assert self.fabric.queue.lift(people.reviewer, proposal.proposal_id).status == "rejected"
-            proposal.lifted = True
 
     @precondition(lambda self: any(oracle.memories for oracle in self.oracle))
     @rule(which=anything, reason=st.sampled_from(("wrong", "deprecated")))

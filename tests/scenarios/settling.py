@@ -38,6 +38,9 @@ class Settling(Reviewing):
             self._approve(tenant, dispute, who, settle)
         else:
             self._withdraw(tenant, dispute, way, keep, settle)
+        if self.oracle[tenant].disputes[dispute] is not None:
+            with pytest.raises(Conflict):
+                settle()
 
     @precondition(open_ones)
     @rule(which=anything, who=reviewers, here=st.sampled_from(("de", "us")))
@@ -46,19 +49,6 @@ class Settling(Reviewing):
         regions = {"existing": here, "incoming": "us" if here == "de" else "de"}
         sides = {side: {"region": region} for side, region in regions.items()}
         self._coexist(tenant, dispute, who, self._asking(tenant, dispute, who, "coexist", **sides), regions)
-
-    @precondition(lambda self: any(outcome for oracle in self.oracle for outcome in oracle.disputes.values()))
-    @rule(which=anything, way=st.sampled_from(("supersede", "retract", "block")))
-    def resolve_twice(self, which: int, way: str) -> None:
-        ended = [
-            (tenant, dispute)
-            for tenant, oracle in enumerate(self.oracle)
-            for dispute, outcome in oracle.disputes.items()
-            if outcome is not None
-        ]
-        tenant, dispute = pick(ended, which)
-        with pytest.raises(Conflict):
-            self._asking(tenant, dispute, "boris", way)()
 
     def _asking(self, tenant: int, dispute: tuple[str, str], who: str, way: Any, **asked: Any) -> Callable[[], Any]:
         """The call that settles it so, not made yet."""

@@ -1,6 +1,7 @@
 """What every part of the machine needs: two tenants, their people, a clock, and the oracle beside the fabric."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from itertools import count
 from typing import Any, ClassVar, TypeVar
 
@@ -41,7 +42,7 @@ class Stage(RuleBasedStateMachine):
         self.people = [People(f"machine_{next(_numbers)}_{n}") for n in range(2)]
         self.oracle = [Tenant(unresolved), Tenant(unresolved)]
         self.written: set[tuple[str, str, str]] = set()
-        self.touched = {0, 1}
+        self.touched, self.looks = {0, 1}, 0
         for people in self.people:
             self.fabric.capture(people.run(None), kind="message", text="hello", classification="INTERNAL")
 
@@ -53,6 +54,11 @@ class Stage(RuleBasedStateMachine):
         """Who and what a step is about."""
         self.touched.add(tenant)
         return self.people[tenant], self.oracle[tenant]
+
+    def until(self, moment: datetime) -> None:
+        """Let time pass up to a moment, if it lies ahead."""
+        self.clock.now = max(self.clock.now, moment)
+        self.touched = {0, 1}
 
     def reviewer(self, tenant: int, name: str) -> Principal:
         return self.people[tenant].person(name, "reviewer")

@@ -4,11 +4,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from muniment import Fabric
-from muniment.testing import FakeClock, TestServer
-from muniment.testing.database import MASTER_KEYS
 from tests.scenarios.watching import Watching
-from tests.scenarios.world import PACKS
 
 
 @pytest.mark.rule(
@@ -16,23 +12,16 @@ from tests.scenarios.world import PACKS
     "PRO-4", "PRO-5", "PRO-6", "CON-1", "CON-2", "CON-3", "CON-4", "CON-5", "CTR-1", "CTR-2", "CTR-3", "CTR-4", "CTR-5",
     "CTR-6", "COR-1", "COR-2", "RED-1", "CAN-4", "TIR-2", "CAP-1",
 )  # fmt: skip
-def test_whatever_is_done_recall_shows_what_was_promoted_and_may_be_seen_and_nothing_else(
-    server: TestServer, database: str
-) -> None:
-    def make(unresolved: str, clock: FakeClock) -> Fabric:
-        return Fabric.open(server.url(database), pack=PACKS[unresolved], clock=clock, master_keys=MASTER_KEYS)
-
-    Watching.make = staticmethod(make)
-    with server.connect(database) as Watching.superuser:
-        run_state_machine_as_test(
-            Watching,
-            settings=settings(
-                max_examples=28,
-                stateful_step_count=20,
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-                # Each step is a dozen transactions: a failing story is told as found, not shrunk for minutes.
-                phases=(Phase.explicit, Phase.reuse, Phase.generate),
-                print_blob=True,
-            ),
-        )
+def test_whatever_is_done_recall_shows_what_was_promoted_and_may_be_seen_and_nothing_else(staged: None) -> None:
+    run_state_machine_as_test(
+        Watching,
+        settings=settings(
+            max_examples=28,
+            stateful_step_count=20,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            # Each step is a dozen transactions: a failing story is told as found, not shrunk for minutes.
+            phases=(Phase.explicit, Phase.reuse, Phase.generate),
+            print_blob=True,
+        ),
+    )

@@ -11,6 +11,7 @@ from hypothesis.stateful import precondition, rule
 from muniment.errors import Conflict, NotFound
 from muniment.model.proposal import Proposal
 from tests.scenarios.facts import Fact, Memory
+from tests.scenarios.oracle import Proposal as Rejected
 from tests.scenarios.stage import Stage, anything, pick, tenants
 from tests.scenarios.world import ABOUT, ENTITIES, FAULTS, MAIL, PLACES, PREDICATES, SENTENCES, VALUES, Place
 
@@ -21,11 +22,21 @@ predicates = st.sampled_from((*PREDICATES, "channel", "channel"))
 values = st.sampled_from((*VALUES, *VALUES, MAIL))
 sentences = st.sampled_from(tuple(SENTENCES))
 labels = st.sampled_from(("INTERNAL", "INTERNAL", "PII"))
-confidences = st.sampled_from((0.4, 0.6, 0.8))
+confidences = st.sampled_from((0.4, 0.6, 0.8, 0.8))
 classes = st.sampled_from(("preference", "decision_outcome"))
 # Who approves it in the same step, if anybody: most stories need what was said to be believed.
-soon = st.sampled_from((None, "boris", "clara"))
-ages = st.sampled_from((timedelta(0), timedelta(days=1)))
+soon = st.sampled_from((None, None, "boris", "clara", "clara", "olga"))
+# Seen just now by a clock that runs ahead, now, or yesterday.
+ages = st.sampled_from((timedelta(minutes=-2), timedelta(0), timedelta(days=1)))
+
+
+def rejected(self: Stage) -> list[tuple[int, Rejected]]:
+    return [
+        (tenant, proposal)
+        for tenant, oracle in enumerate(self.oracle)
+        for proposal in oracle.proposals.values()
+        if proposal.rejected_at is not None
+    ]
 
 
 class Writing(Stage):
@@ -86,17 +97,18 @@ class Writing(Stage):
 
     @precondition(lambda self: any(oracle.memories for oracle in self.oracle))
     @rule(
-        which=anything, label=labels, confidence=confidences, write_class=classes, elsewhere=st.one_of(st.none(), places),
-        then=soon,
+        which=anything, label=labels, confidence=confidences, write_class=classes, age=ages, then=soon,
+        elsewhere=st.one_of(st.none(), places),
     )  # fmt: skip
     def oppose(
-        self, which: int, label: str, confidence: float, write_class: str, elsewhere: Place | None, then: str | None
-    ) -> None:
+        self, which: int, label: str, confidence: float, write_class: str, age: timedelta, then: str | None,
+        elsewhere: Place | None,
+    ) -> None:  # fmt: skip
         """Say something else on what a memory speaks of."""
         tenant, memory = self._some(which, ended=False)
         fact = replace(
             memory.fact, author="bot", by_operator=False, label=label, confidence=confidence, corrects=None,
-            place=elsewhere or memory.fact.place, observed_at=self.clock.now,
+            place=elsewhere or memory.fact.place, observed_at=self.clock.now - age,
         )  # fmt: skip
         if fact.key is not None:
             value = pick([value for value in VALUES if value != fact.value], which)
@@ -114,20 +126,25 @@ class Writing(Stage):
         again = replace(memory.fact, author="bot", by_operator=False, corrects=None, observed_at=self.clock.now)
         self.propose_fact(tenant, replace(again, write_class=plain))
 
-    @precondition(lambda self: any(p.rejected_at for oracle in self.oracle for p in oracle.proposals.values()))
-    @rule(which=anything, elsewhere=st.one_of(st.none(), places))
-    def insist(self, which: int, elsewhere: Place | None) -> None:
-        """Say again what was rejected."""
-        rejected = [
-            (tenant, proposal.fact)
-            for tenant, oracle in enumerate(self.oracle)
-            for proposal in oracle.proposals.values()
-            if proposal.rejected_at is not None
-        ]
-        tenant, fact = pick(rejected, which)
-        plain = "preference" if fact.key is not None else "statement"
-        again = replace(fact, author="bot", by_operator=False, corrects=None, write_class=plain)
-        self.propose_fact(tenant, replace(again, place=elsewhere or fact.place))
+    @precondition(rejected)
+    @rule(
+        which=anything, after=st.sampled_from((None, None, "lifted", 179, 180)), elsewhere=st.one_of(st.none(), places)
+    )
+    def insist(self, which: int, after: str | int | None, elsewhere: Place | None) -> None:
+        """Say again what was rejected: at once, when the rejection is lifted, or when it is nearly or just forgotten."""
+        tenant, proposal = pick(rejected(self), which)
+        people, _ = self.on(tenant)
+        if after == "lifted" and proposal.lifted:
+            with pytest.raises(Conflict):
+                self.fabric.queue.lift(people.reviewer, proposal.proposal_id)
+        elif after == "lifted":
+            assert self.fabric.queue.lift(people.reviewer, proposal.proposal_id).status == "rejected"
+            proposal.lifted = True
+        elif isinstance(after, int) and proposal.rejected_at is not None:
+            self.until(proposal.rejected_at + timedelta(days=after))
+        plain = "preference" if proposal.fact.key is not None else "statement"
+        again = replace(proposal.fact, author="bot", by_operator=False, corrects=None, write_class=plain)
+        self.propose_fact(tenant, replace(again, place=elsewhere or again.place, observed_at=self.clock.now))
 
     @precondition(lambda self: any(oracle.memories for oracle in self.oracle))
     @rule(which=anything, value=values, sentence=sentences, then=soon)

@@ -14,6 +14,7 @@ from muniment.model.contradiction import Contradiction, Side
 from muniment.model.fields import Artifact, Name, Note, Qualifiers, build
 from muniment.model.promoted import PromotedMemory
 from muniment.pipeline import promote, review
+from muniment.policy.redaction import holds_personal_data
 from muniment.policy.scope import covers
 from muniment.storage.session import Transaction
 
@@ -168,7 +169,7 @@ class AsyncContradictions:
             pack,
             principal,
             supersedes=None if beside else one.existing,
-            coexist=beside,
+            beside=one.existing if beside else None,
         )
         if memory_id is None:
             raise Conflict("the proposal was not promoted: it repeats a memory, or contradicts another", field="way")
@@ -178,6 +179,10 @@ class AsyncContradictions:
         self, tx: Transaction, principal: Principal, one: Contradiction, loaded: review.Loaded, given: _Resolution
     ) -> None:
         assert given.existing is not None and given.incoming is not None
+        pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
+        for side, said in (("existing", given.existing), ("incoming", given.incoming)):
+            if holds_personal_data(pack, said.values()):
+                raise InvalidInput("holds personal data, which has no place in qualifiers", field=side)
         incoming = one.incoming or await self._approve(tx, principal, one, loaded, given)
         sides = {one.existing: given.existing, incoming: given.incoming}
         for (memory_id, said), side in zip(sides.items(), ("existing", "incoming"), strict=True):

@@ -29,7 +29,7 @@ def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:
         "subject": memory.subject,
         "user_id": memory.scope.user_id,
         "intent_id": memory.scope.intent_id,
-        "qualifiers": memory.scope.qualifiers,
+        "qualifiers": memory.scope.qualifiers | memory.scope.required,
         "classification": memory.classification,
     }
 

@@ -225,12 +225,12 @@ async def promotion(
     *,
     note: str | None = None,
     supersedes: str | None = None,
-    coexist: bool = False,
+    beside: str | None = None,
 ) -> str | None:
     """The one path to promoted memory, for a person's approval and for policy's (`principal` None) alike.
 
-    Gives the memory's id; None where it was found a duplicate, or held or blocked for what it contradicts. With
-    `coexist` the caller settles that itself.
+    Gives the memory's id; None where it was found a duplicate, or held or blocked for what it contradicts. That it
+    contradicts the memory `beside` which it is to stand, the caller settles.
     """
     proposal, senses = loaded.proposal, desk.senses(pack)
     by, by_kind = (principal.id, principal.kind) if principal is not None else ("auto", "system")
@@ -242,14 +242,12 @@ async def promotion(
     )
     if ground.duplicate_of is not None:
         await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
-        await contradictions.ended(tx, by, "duplicate", proposal_ids=[proposal.proposal_id])
+        await contradictions.end(tx, by, "duplicate", proposal_ids=[proposal.proposal_id])
         return None
-    if ground.contradicts and not coexist:
+    if any(one.memory.memory_id != beside for one in ground.unsettled):
         unresolved = "hold" if principal is None else pack.memory_layer.contradiction.unresolved
         if unresolved != "mark_both":
-            before = await contradictions.opened_for(tx, proposal.proposal_id)
-            new = [one for one in ground.contradicts if one.memory.memory_id not in before]
-            await contradictions.opened(tx, by, proposal.proposal_id, proposal.candidate, new)
+            await contradictions.open_new(tx, by, proposal.proposal_id, proposal.candidate, ground.contradicts)
             await review.decide(tx, loaded, unresolved, **verdict, reason="contradiction")
             return None
     verdict_id = await review.decide(

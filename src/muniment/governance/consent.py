@@ -43,7 +43,11 @@ async def grant(tx: Transaction, vault: Vault, officer: Principal, given: Consen
             raise InvalidInput("is the consent of another subject", field="supersedes")
         if earlier.superseded_by is not None or earlier.action == "revoke":
             raise ConsentChanged("was superseded or revoked before", field="supersedes")
-        if earlier.purpose == given.purpose and policy.unbroken(earlier, max(given.valid_from or tx.now, tx.now)):
+        if (
+            earlier.purpose == given.purpose
+            and earlier.swept_at is None
+            and policy.unbroken(earlier, max(given.valid_from or tx.now, tx.now))
+        ):
             root_id = earlier.root_id
         elif given.valid_from is not None and given.valid_from > tx.now:
             # The earlier one would go on until then, and no revocation could reach it.

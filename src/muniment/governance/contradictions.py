@@ -12,7 +12,7 @@ from muniment.policy.contradiction import Contradicted
 from muniment.storage.session import Row, Transaction
 
 
-async def opened(
+async def open_(
     tx: Transaction, by: str, proposal_id: str, candidate: Candidate, found: Sequence[Contradicted]
 ) -> None:
     """Open one for each memory that the proposal contradicts."""
@@ -41,12 +41,17 @@ async def opened(
         )
 
 
-async def opened_for(tx: Transaction, proposal_id: str) -> set[str]:
-    """The memories that a contradiction with the proposal was opened for before."""
-    return {row["existing"] for row in await tx.rows("contradictions.of_proposal", proposal_id=proposal_id)}
+async def open_new(
+    tx: Transaction, by: str, proposal_id: str, candidate: Candidate, found: Sequence[Contradicted]
+) -> None:
+    """Open those of them that were not opened for the proposal before."""
+    if found:
+        rows = await tx.rows("contradictions.of_proposal", proposal_id=proposal_id)
+        before = {row["existing"] for row in rows}
+        await open_(tx, by, proposal_id, candidate, [one for one in found if one.memory.memory_id not in before])
 
 
-async def ended(
+async def end(
     tx: Transaction,
     by: str,
     outcome: Outcome,

@@ -158,10 +158,10 @@ async def admit(
 ) -> tuple[list[Screened], list[Refused]]:
     """The one way in: every draft passes the other gates here, however it came (CAN-9). Nothing is written yet."""
     consents = await _consents(tx, [one.draft.candidate for one in screened])
-    repeats = await rejections.repeated(tx, vault, [one.probe for one in screened], senses, pack)
+    rejected = await rejections.found_for(tx, vault, [one.probe for one in screened], senses, pack)
     admitted: list[Screened] = []
     refused: list[Refused] = []
-    for one, rejected_before in zip(screened, repeats, strict=True):
+    for one, before in zip(screened, rejected, strict=True):
         candidate, capture = one.draft.candidate, one.draft.capture
         known = Circumstances(
             pack,
@@ -169,7 +169,8 @@ async def admit(
             capture.kind,
             capture.decision_key,
             consents.get(candidate.subject or "", ()),
-            rejected_before,
+            before,
+            senses.by,
         )
         passage = pass_gates(candidate, known, LAST_GATES)
         if passage.refused_by is None:

@@ -14,10 +14,11 @@ from muniment.model.capture import CaptureInput, holder_of
 from muniment.model.context import Principal
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
-from muniment.policy.redaction import redactor_of
+from muniment.policy.redaction import holds_personal_data
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Tick, Transaction
 
+PERSONAL = "holds personal data; say it in the text or the payload"
 CLOCK_TOLERANCE = timedelta(minutes=5)
 # What a stored capture has of what was handed in, beside its content.
 COLUMNS: tuple[str, ...] = (
@@ -75,8 +76,7 @@ class Prepared:
                     )
                 if item.observed_at is not None and item.observed_at > latest:
                     raise InvalidInput("lies more than 5 minutes in the future", field="observed_at")
-                if item.qualifiers:
-                    self._in_the_open(item.qualifiers)
+                self._in_the_open(item)
                 self.contents.append(item.content())
             except InvalidInput as error:
                 error.field = self.named(len(self.contents), error.field)
@@ -84,11 +84,14 @@ class Prepared:
         self.items.extend(items)
         self.holders.extend([holder_of(item.subject, item.user_id) for item in items])
 
-    def _in_the_open(self, qualifiers: dict[str, str]) -> None:
-        """Qualifiers are filters and stand in the open, out of an erasure's reach: personal data has no place there."""
-        label = redactor_of(self.pack).json(qualifiers).label
-        if label is not None and self.pack.is_sensitive(label):
-            raise InvalidInput("holds personal data; say it in the text or the payload", field="qualifiers")
+    def _in_the_open(self, item: CaptureInput) -> None:
+        """What a capture is found by stands in the open, out of an erasure's reach: no personal data there."""
+        for name in ("origin", "decision_key"):
+            said = getattr(item, name)
+            if said is not None and holds_personal_data(self.pack, (said,)):
+                raise InvalidInput(PERSONAL, field=name)
+        if item.qualifiers and holds_personal_data(self.pack, item.qualifiers.values()):
+            raise InvalidInput(PERSONAL, field="qualifiers")
 
 
 async def write(

@@ -49,6 +49,12 @@ class Ground:
     duplicate_of: str | None
     probe: Probe
 
+    @property
+    def unsettled(self) -> tuple[Contradicted, ...]:
+        """What it contradicts and does not replace."""
+        replaced = {memory.memory_id for memory in self.supersedes}
+        return tuple(one for one in self.contradicts if one.memory.memory_id not in replaced)
+
 
 @dataclass(frozen=True)
 class Approval:
@@ -121,7 +127,7 @@ async def examine(
     return Ground(
         consent=await _consent(tx, candidate, pack),
         supersedes=tuple(replaced),
-        contradicts=tuple(one for one in compared.contradicts if one.memory.memory_id not in gone),
+        contradicts=compared.contradicts,
         duplicate_of=next((memory.memory_id for memory in same if memory.memory_id not in gone), None),
         probe=probes[0],
     )
@@ -210,15 +216,14 @@ async def insert(
         write_class=candidate.write_class,
         tier=tier,
     )
+    # What arose while it waited is opened too, before what it replaces goes: nothing is overwritten in silence.
+    await contradictions.open_new(tx, approval.by, proposal.proposal_id, candidate, ground.contradicts)
     reason: RetractionReason = "corrected" if candidate.write_class == "correction" else "superseded"
     for old in ground.supersedes:
         await retract(tx, old.memory_id, by=approval.by, reason=reason, superseded_by=memory_id)
     if candidate.write_class == "correction":
         replaced = [old.memory_id for old in ground.supersedes]
         tx.emit("memory.correction", candidate.author, memory_id=memory_id, replaced=replaced)
-    before = await contradictions.opened_for(tx, proposal.proposal_id)
-    new = [one for one in ground.contradicts if one.memory.memory_id not in before]
-    await contradictions.opened(tx, approval.by, proposal.proposal_id, candidate, new)
     return memory_id
 
 
@@ -250,7 +255,7 @@ async def retract(
         raise Conflict("was retracted before", field="memory_id") from error
     tx.later("promote.bury", memory_id=memory_id, seq=tick.seq)
     tx.emit("memory.retracted", by, memory_id=memory_id, reason=reason, superseded_by=superseded_by)
-    await contradictions.ended(tx, by, _OUTCOMES.get(reason, "retracted"), memory_ids=[memory_id])
+    await contradictions.end(tx, by, _OUTCOMES.get(reason, "retracted"), memory_ids=[memory_id])
     return Retraction(
         memory_id=memory_id,
         seq=tick.seq,

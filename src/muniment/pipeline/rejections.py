@@ -10,7 +10,7 @@ from muniment.errors import SealBroken
 from muniment.model.candidate import Candidate
 from muniment.pack import Pack
 from muniment.pipeline.neighbours import Probe, Senses
-from muniment.policy.rejection import fingerprint, repeats
+from muniment.policy.rejection import Rejected, fingerprint
 from muniment.storage.rows import candidate_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Named, Transaction
@@ -35,10 +35,10 @@ def asked(wanted: Iterable[int], candidates: int, pack: Pack, now: datetime) -> 
     return ("candidate.rejected", {"marks": sorted(wanted), "since": since, "count": LOOKED_AT * candidates})
 
 
-async def repeated(
+async def found_for(
     tx: Transaction, vault: Vault, probes: Sequence[Probe], senses: Senses, pack: Pack
-) -> list[str | None]:
-    """For each candidate the rejected proposal that it repeats, if there is one."""
+) -> list[tuple[Rejected, ...]]:
+    """For each candidate the rejections that it may repeat, opened; whether it does is for the gate to say."""
     if not probes:
         return []
     comparing = await vault.comparing(tx)
@@ -57,19 +57,18 @@ async def repeated(
             continue  # What nobody can read any more is forgotten.
         rejected.append((row["proposal_id"], candidate_of(row, content)))
     if not rejected:
-        return [None] * len(probes)
+        return [()] * len(probes)
     vectors = senses.embedder.embed([candidate.text for _, candidate in rejected])
-    found: list[str | None] = []
+    said = [fingerprint(candidate) for _, candidate in rejected]
+    found: list[tuple[Rejected, ...]] = []
     for probe in probes:
-        similar = vectors @ probe.vector if probe.vector is not None else [0.0] * len(rejected)
+        similar = (vectors @ probe.vector).tolist() if probe.vector is not None else [0.0] * len(rejected)
+        own = fingerprint(probe.candidate)
         found.append(
-            next(
-                (
-                    proposal_id
-                    for (proposal_id, candidate), similarity in zip(rejected, similar, strict=True)
-                    if repeats(probe.candidate, candidate, float(similarity), senses.by)
-                ),
-                None,
+            tuple(
+                Rejected(proposal_id, candidate, similarity)
+                for (proposal_id, candidate), similarity, words in zip(rejected, similar, said, strict=True)
+                if similarity >= senses.by.thresholds.duplicate_similarity or words == own
             )
         )
     return found

@@ -114,7 +114,7 @@ async def enqueue(tx: Transaction, entries: Sequence[Entry], pack: Pack, *, edit
     repeating = {proposal_id for proposal_id, _, _ in duplicates}
     for proposal_id, entry in zip(ids, entries, strict=True):
         if proposal_id not in repeating:
-            await contradictions.opened(tx, "auto", proposal_id, entry.candidate, entry.compared.contradicts)
+            await contradictions.open_(tx, "auto", proposal_id, entry.candidate, entry.compared.contradicts)
     for proposal_id, candidate, memory_id in duplicates:
         await mark_duplicate(tx, proposal_id, candidate, pack.ref, memory_id)
     return ids
@@ -273,7 +273,7 @@ async def decide(
     event = "memory.overridden" if action == "override" else "memory.reviewed"
     tx.emit(event, by, proposal_id=loaded.proposal.proposal_id, verdict_id=verdict_id, action=action)
     if (outcome := _ENDS_CONTRADICTIONS.get(action)) is not None:
-        await contradictions.ended(tx, by, outcome, proposal_ids=[loaded.proposal.proposal_id])
+        await contradictions.end(tx, by, outcome, proposal_ids=[loaded.proposal.proposal_id])
     return verdict_id
 
 

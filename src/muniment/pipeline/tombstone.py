@@ -41,7 +41,7 @@ async def bury(tx: Transaction, chain: Chain) -> int:
     tx.later("tombstone.delete_bodies", memory_ids=ids)
     for memory_id in live:
         tx.emit("memory.retracted", by, memory_id=memory_id, reason="consent_revoked", superseded_by=None)
-    await contradictions.ended(tx, by, "consent_revoked", memory_ids=live)
+    await contradictions.end(tx, by, "consent_revoked", memory_ids=live)
     return len(ids)
 
 

@@ -14,11 +14,12 @@ from muniment.model.candidate import Candidate
 from muniment.model.fields import Tier
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack, Thresholds
-from muniment.policy.assertion import Judge
+from muniment.policy.assertion import Judge, Judgement
 from muniment.policy.assertion.relation import relate
 from muniment.policy.scope import overlap
 
-OTHER_VALUE = "other_value"
+OTHER_VALUE, RULE_FAILED = "other_value", "rule_failed"
+_DIFFERENT = Judgement("different", ())
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,11 @@ def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], p
             continue
         if not overlap(memory.scope, memory.tier, candidate.scope, tier):
             continue
-        verdict, reason = _relation(candidate, neighbour, pack, by)
-        if verdict == "same":
+        found = _relation(candidate, neighbour, pack, by)
+        if found.verdict == "same":
             same.append(memory)
-        elif verdict == "contradicts":
-            contradicts.append(Contradicted(memory, reason))
+        elif found.verdict == "contradicts":
+            contradicts.append(Contradicted(memory, found.reasons[0] if found.reasons else "judged"))
     return Compared(tuple(contradicts), tuple(same))
 
 
@@ -78,19 +79,26 @@ def repeated(candidate: Candidate, compared: Compared) -> list[PromotedMemory]:
     return [memory for memory in compared.says_the_same if memory.write_class == "correction"]
 
 
-def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Comparison) -> tuple[str, str]:
+def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Comparison) -> Judgement:
     memory = neighbour.memory
     if candidate.on_key and memory.entity is not None and memory.predicate is not None:
-        if (memory.entity, memory.predicate) != (candidate.entity, candidate.predicate):
-            return "different", ""
-        if normal(memory.value) == normal(candidate.value):
-            return "same", ""
-        single = pack.is_single_valued(memory.predicate)
-        return ("contradicts", OTHER_VALUE) if single else ("different", "")
+        return _by_key(candidate, memory, pack)
     if _about_others(candidate, memory.entity or memory.subject):
-        return "different", ""
-    found = relate(candidate.text, memory.text, neighbour.similarity, by.thresholds, by.judge)
-    return found.verdict, found.reasons[0] if found.reasons else ""
+        return _DIFFERENT
+    try:
+        return relate(candidate.text, memory.text, neighbour.similarity, by.thresholds, by.judge)
+    except Exception:
+        # A rule that raises denies: somebody has to look before the two stand side by side.
+        return Judgement("contradicts", (RULE_FAILED,))
+
+
+def _by_key(candidate: Candidate, memory: PromotedMemory, pack: Pack) -> Judgement:
+    if (memory.entity, memory.predicate) != (candidate.entity, candidate.predicate):
+        return _DIFFERENT
+    if normal(memory.value) == normal(candidate.value):
+        return Judgement("same", ("same_value",))
+    assert memory.predicate is not None
+    return Judgement("contradicts", (OTHER_VALUE,)) if pack.is_single_valued(memory.predicate) else _DIFFERENT
 
 
 def _about_others(candidate: Candidate, whom: str | None) -> bool:

@@ -17,8 +17,10 @@ from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import CaptureKind
 from muniment.pack import Pack
 from muniment.policy import consent as consents_policy
+from muniment.policy.contradiction import Comparison
 from muniment.policy.instructions import suspicion
 from muniment.policy.redaction import redactor_of
+from muniment.policy.rejection import Rejected, repeats
 
 _REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
 
@@ -32,7 +34,8 @@ class Circumstances:
     kind: CaptureKind
     decision_key: str | None
     consents: tuple[Consent, ...] = ()
-    rejected_before: str | None = None
+    rejections: tuple[Rejected, ...] = ()
+    by: Comparison | None = None
 
 
 @dataclass(frozen=True)
@@ -182,8 +185,10 @@ def confidence(candidate: Candidate, known: Circumstances) -> GateResult:
 
 def rejection(candidate: Candidate, known: Circumstances) -> GateResult:
     """What a person rejected does not come back in the same or in other words, until that is forgotten (REV-6)."""
-    if known.rejected_before is not None:
-        return candidate, refusing("rejected_before", known.rejected_before)
+    for one in known.rejections:
+        assert known.by is not None, "what is compared is compared by something"
+        if repeats(candidate, one.candidate, one.similarity, known.by):
+            return candidate, refusing("rejected_before", one.proposal_id)
     return candidate, passing("not_rejected_before")
 
 

@@ -1,8 +1,19 @@
 """Remembered rejections: whether a candidate is one that was rejected before, in the same or in other words (REV-6)."""
 
+from dataclasses import dataclass
+
 from muniment.model.candidate import Candidate
 from muniment.policy.assertion.relation import relate
 from muniment.policy.contradiction import Comparison, normal
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A candidate that was rejected and has something in common with a new one."""
+
+    proposal_id: str
+    candidate: Candidate
+    similarity: float
 
 
 def fingerprint(candidate: Candidate) -> bytes:

@@ -7,6 +7,8 @@ from muniment.policy.assertion.lexicon.questions import ENDINGS, OPENINGS, PARTS
 from muniment.policy.assertion.tokens import Token
 
 _MOST_FRAMES = 4
+_DONE_BY_SOMEBODY = frozenset(("how ", "can ", "why ", "where "))
+_PERSONS = frozenset(("i", "we", "you"))
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -54,6 +56,9 @@ def _opened(sentence: list[Token]) -> list[Token]:
                 continue
             used = match[0].count(" ")
             words = [Token("word", word, False, True) for word in instead.split()]
+            if instead in _DONE_BY_SOMEBODY:
+                # `How can I help you` and `how can you help me` ask two things.
+                words += [token for token in sentence[:used] if token.low in _PERSONS]
             if [token.low for token in sentence[:used]] == [word.low for word in words]:
                 return sentence
             sentence = [*words, *sentence[used:]]

@@ -13,6 +13,7 @@ _DAY = re.compile(r"^([0-3]?\d)(?:st|nd|rd|th)?$")
 _HOUR = re.compile(r"^(\d{1,2})(am|pm)$")
 _PARTED = re.compile(r"^(\d{1,4})([./])(\d{1,2})\2(\d{2,4})$")
 _YEAR_AFTER = words("in since until till by from before after during of year for through")
+_AFTER_YEAR = _YEAR_AFTER | words("on at")
 _NAMES = frozenset((*MONTHS, *WEEKDAYS, *(name + "s" for name in WEEKDAYS), "noon"))
 
 
@@ -125,7 +126,7 @@ def _numbered(found: Sequence[Token], place: int) -> tuple[int, Date] | None:
             return at + 1 - place + used, Date(year, MONTHS[found[at].low], int(day[1]))
     if _YEAR.match(token.low) and place > 0 and found[place - 1].low in _YEAR_AFTER:
         following = found[place + 1] if place + 1 < len(found) else None
-        if following is None or following.kind != "word" or following.low in _YEAR_AFTER:
+        if following is None or following.kind != "word" or following.low in _AFTER_YEAR:
             return 1, Date(int(token.low))
     return None
 

@@ -9,6 +9,7 @@ from muniment.policy.assertion.alignment import Alignment
 from muniment.policy.assertion.dates import Date
 from muniment.policy.assertion.lexicon import words
 from muniment.policy.assertion.lexicon.function_words import FOCUS, PREPOSITION_KIN
+from muniment.policy.assertion.quantities import Quantity
 from muniment.policy.assertion.reading import Element, Reading
 from muniment.policy.assertion.vocabulary import CONTAINERS, FUNCTIONAL, MULTI_VALUED, SYMMETRIC, TIME_ADVERBS
 
@@ -17,7 +18,7 @@ _MOVABLE = words("in on at during within inside to from by via per for since unt
 _OPENERS = words("befor after sinc until")
 # What `the price of the plan` and `the plan's price` turn round; a question also turns `hacks for phones`.
 _OWNING = words("of")
-_OWNING_ASKED = words("of for in on about to with")
+_OWNING_ASKED = words("of for in on about")
 _LONGEST_TURNED = 4
 _MOST_LABELS = 60
 
@@ -42,13 +43,16 @@ class _Phrase:
     @property
     def kind(self) -> tuple[object, ...]:
         """What it says of the sentence, such as where, on which day, at which hour."""
-        named: tuple[object, ...] = ()
+        first = self.parts[0].element
+        named: tuple[object, ...] = ("during",) if first.preposition == "during" else ()
         for part in self.parts:
             if isinstance(part.element.value, Date):
                 named = tuple(known is not None for known in astuple(part.element.value))
             elif part.element.stem in TIME_ADVERBS:
                 named = ("time",)
-        return (_kin(self.parts[0].element), *named)
+            elif isinstance(part.element.value, Quantity):
+                named = ("for", part.element.value.dimension)
+        return (_kin(first), *named)
 
 
 def order_alike(one: Reading, other: Reading, found: Alignment, light: frozenset[str]) -> set[int] | None:

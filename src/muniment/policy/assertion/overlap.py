@@ -11,8 +11,8 @@ from muniment.policy.assertion.vocabulary import key
 _WORD = re.compile(r"\w+")
 _EMPTY = frozenset((
     *function_words.DROPPED, *function_words.PREPOSITIONS, *function_words.PRONOUNS, *function_words.NEGATORS,
-    *function_words.FUTURE, *function_words.HEDGES, *function_words.QUESTION_WORDS, *CARDINALS, *UNITS, *MONTHS,
-    "s", "t", "d", "m", "re", "ve", "ll",
+    *function_words.FUTURE, *function_words.QUESTION_WORDS, *CARDINALS, *UNITS, *MONTHS,
+    *["may", "might", "could", "would", "should", "can", "must", "if", "s", "t", "d", "m", "re", "ve", "ll"],
 ))  # fmt: skip
 # From so many words on, some must be shared; from so many on, a share of them.
 _SOME = 2

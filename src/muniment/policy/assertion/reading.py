@@ -34,6 +34,7 @@ _COMPARING = frozenset(
     for word in ["look", "feel", "sound", "seem", "taste", "smell", "act", "just", "more", "something", "much"]
 )
 _WISHING = frozenset(stem(word) for word in ["want", "prefer", "like", "need", "wish", "must", "can"])
+_IN_TITLES = words("a an the of and to as so than this that is are was be been")
 _DO = frozenset(("do", "does", "did"))
 _PRESENT_MODALS = frozenset(("can", "must"))
 _HAVE = frozenset(("have", "has", "had", "having"))
@@ -169,6 +170,9 @@ class _Reader:
         low = token.low
         following = self.found[place + 1].low if place + 1 < len(self.found) else ""
         self.determined = low in DETERMINERS or (self.determined and low not in PREPOSITIONS)
+        if self._is_named(place):
+            self._content(token)
+            return 1
         self._note_tense(low, following)
         if self._negates(low, following):
             if following in NOT_NEGATED_BY:
@@ -204,6 +208,13 @@ class _Reader:
             return 1
         self._content(token)
         return 1
+
+    def _is_named(self, place: int) -> bool:
+        """Whether a small word is a name here: Will, IT."""
+        token = self.found[place]
+        if not token.capital or token.first or not self.names or self.found[place - 1].kind == "stop":
+            return False
+        return (token.low in FUTURE or token.low in DROPPED) and token.low not in _IN_TITLES
 
     def _likes(self, place: int) -> bool:
         # After `is` or `looks` it compares, elsewhere somebody likes something.

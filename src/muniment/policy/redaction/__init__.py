@@ -1,5 +1,7 @@
 """Redaction: what is masked before a candidate is stored (RED-1 to RED-4)."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,7 +10,10 @@ from muniment.policy.redaction.attributes import Attributes
 from muniment.policy.redaction.redactor import Finding, Redacted, Redactor
 from muniment.policy.redaction.rules import rules_of
 
-__all__ = ["Finding", "Redacted", "Redactor", "redactor_of"]
+__all__ = ["Finding", "Redacted", "Redactor", "holds_personal_data", "redactor_of"]
+
+# Without one of these nothing is looked for: an address, or as many digits as the shortest number has.
+_MAY_HOLD = re.compile(r"@|\d(?:\D{0,3}\d){6}|[A-Za-z]{2}\d{2}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +32,16 @@ class _Held:
 def redactor_of(pack: Pack) -> Redactor:
     """What redacts under this pack, made once; raises `PackInvalid` where a rule needs what is not installed."""
     return _made(_Held(pack))
+
+
+def holds_personal_data(pack: Pack, texts: Iterable[str]) -> bool:
+    """Whether a rule finds something sensitive in one of them: for what stands in the open and cannot be masked."""
+    for text in texts:
+        if _MAY_HOLD.search(text):
+            label = redactor_of(pack).text(text).label
+            if label is not None and pack.is_sensitive(label):
+                return True
+    return False
 
 
 @lru_cache(maxsize=128)

@@ -136,8 +136,8 @@ FOCUS = words("""
 """)
 # What opens a sentence within the sentence: a phrase may belong to either.
 SUBORDINATORS = words("""
-    that which who whom whose when whenever where while whilst if unless because although though whether but so since
-    until till said says say told tell tells claims claimed thinks thought believes believed knows knew reported
+    that which who whom whose when whenever where while whilst if unless because although though whether but so
+    said says say told tell tells claims claimed thinks thought believes believed knows knew reported
     reports announced announces added stated states confirmed confirms explained hopes hoped asked asks agreed agrees
     promised promises decided decides plans planned heard saw sees
 """)

@@ -7,10 +7,14 @@ PARTS: dict[str, str] = {
     "one": r"(?:i|we|you|one|someone|somebody|anyone|anybody|people|a person|a man|a guy|u)",
     "modal": r"(?:can|could|should|shall|would|will|may|might|do|does|did|must)",
     "be": r"(?:is|are|was|were|would be|will be|could be|can be|should be|might be|may be|has been|have been)",
-    "the": r"(?:the|some|some of the|some of|a|an|any|any of the|few|a few|one of the|your|the most|a list of|the list of)",
+    "the": (
+        r"(?:the|some|some of the|some of|a|an|any|any of the|few|a few|one of the|your|the most|a list of|"
+        r"the list of)"
+    ),
     "best": (
         r"(?:best|good|great|better|easy|easiest|simple|simplest|possible|effective|most effective|efficient|"
-        r"most efficient|right|correct|proper|ideal|different|various|main|top|really|very|common|most common|useful)(?! and | or )"
+        r"most efficient|right|correct|proper|ideal|different|various|main|top|really|very|common|most common|"
+        r"useful)(?! and | or )"
     ),
     "way": (
         r"(?:way|ways|method|methods|steps|step|tips|tip|tricks|trick|technique|techniques|approach|approaches|"
@@ -36,7 +40,7 @@ OPENINGS: tuple[tuple[str, str, str], ...] = (
     (
         "can could would will",
         r"\w+ {one} (?:{please} )?(?:tell|explain|describe|suggest|recommend|give|list|name|provide|share)(?: to)?"
-        r"(?: me| us)? (?:about )?(?:{the} )*(?:{best} )*",
+        r"(?: me| us)? (?:about )?(?:{the} ){0,4}(?:{best} ){0,4}",
         "what ",
     ),
     (
@@ -55,8 +59,8 @@ OPENINGS: tuple[tuple[str, str, str], ...] = (
     ("i", r"i (?:want|would like|need|'d like) to know (?={asking})", ""),
     (
         "what",
-        r"what (?:do|would|did) {one} (?:think|believe|consider|feel|say|suggest|recommend|prefer)(?: that)?(?: to be)? "
-        r"{be} (?:{the} )*",
+        r"what (?:do|would|did) {one} (?:think|believe|consider|feel|say|suggest|recommend|prefer)(?: that)?"
+        r"(?: to be)? {be} (?:{the} ){0,4}",
         "what ",
     ),
     # Opinions and feelings.
@@ -70,14 +74,15 @@ OPENINGS: tuple[tuple[str, str, str], ...] = (
     ("how", r"how (?:do|does|did) {one} (?:feel|think) about ", "think_of "),
     (
         "what how",
-        r"(?:what (?:is|was|would) it (?:be )?like|(?:what|how) (?:does|did|would) it feel(?: like)?|how is it(?: like)?)"
+        r"(?:what (?:is|was|would) it (?:be )?like|(?:what|how) (?:does|did|would) it feel(?: like)?|"
+        r"how is it(?: like)?)"
         r"(?: to be| being| to have| having| to get| to)? ",
         "what_like ",
     ),
     # How something is done.
     (
         "what which",
-        r"\w+ (?:{be} )?(?:{the} )*(?:{best} |and )*{way} (?:that |through which |by which |in which |on how )?"
+        r"\w+ (?:{be} )?(?:{the} ){0,4}(?:{best} |and ){0,4}{way} (?:that |through which |by which |in which |on how )?"
         r"(?:{one} (?:{modal} )?|to |of |for |on |)(?:go about |use to )?",
         "how ",
     ),
@@ -87,19 +92,24 @@ OPENINGS: tuple[tuple[str, str, str], ...] = (
         r"(?:to|for|so that i can) ",
         "how ",
     ),
-    ("is are", r"\w+ there (?:{the} |{best} )*{way} (?:to |of |for |that |{one} |{modal} |me to )*", "how "),
-    (
-        "how",
-        r"how (?:{modal} |to )?(?:{one} |to |{please} )*"
-        r"(?:go about |start to |begin to |be able to |manage to )?",
-        "how ",
-    ),
-    # Causes, places, kinds.
+    ("is are", r"\w+ there (?:{the} |{best} ){0,4}{way} (?:to |of |for |that |{one} |{modal} |me to ){0,4}", "how "),
+    # Times, causes, prices, places, kinds.
+    ("what when", r"(?:what|when) {be} (?:{the} ){0,4}(?:{best} ){0,4}time (?:to|for) ", "when "),
+    ("at what", r"(?:at )?what time (?:{modal} |is |are |was |were )?", "when "),
+    ("how", r"how much (?:does|do|did|would|will) (?=.* cost\b)", "what "),
+    ("who", r"who (?:is|are|was|were) (?:the |your ){0,4}(?:best|greatest|top) ", "what best "),
     (
         "what for how",
-        r"(?:what (?:{be} )?(?:{the} )*(?:{best} )*(?:reason|reasons)(?: why| behind| for| that)?|for what reason|how come|"
-        r"what (?:{modal} )?(?:makes|make|cause|causes|caused)|what {be} (?:{the} )*(?:{best} )*causes? (?:of|for|behind)) ",
+        r"(?:what (?:{be} )?(?:{the} ){0,4}(?:{best} ){0,4}reasons?(?: why| behind| for| that)?|for what reason|"
+        r"how come|what (?:{modal} )?(?:makes|make|cause|causes|caused)|"
+        r"what {be} (?:{the} ){0,4}(?:{best} ){0,4}causes? (?:of|for|behind)) ",
         "why ",
+    ),
+    (
+        "how",
+        r"how (?:{modal} |to )?(?:{one} |to |{please} ){0,4}"
+        r"(?:go about |start to |begin to |be able to |manage to )?",
+        "how ",
     ),
     (
         "why",
@@ -110,14 +120,16 @@ OPENINGS: tuple[tuple[str, str, str], ...] = (
     ("what", r"what (?:(?:would |will |could )?(?:happens|happen) (?:if|when)|if) ", "what_if "),
     (
         "where from",
-        r"(?:from )?where (?:{modal} )?(?:{one} )?(?:find|get|buy|see|look for)(?: out)? (?:{the} )*(?:{best} )*",
+        r"(?:from )?where (?:{modal} )?(?:{one} )?(?:find|get|buy|see|look for)(?: out)? (?:{the} ){0,4}"
+        r"(?:{best} ){0,4}",
         "where ",
     ),
     ("is was would", r"\w+ it (?:be )?(?:possible|feasible) (?:to|for {one} to|that) ", "can "),
-    ("can could", r"\w+ (?:{one} )?(?:{please} )*", "can "),
+    ("can could", r"\w+ (?:{one} )?(?:{please} ){0,4}", "can "),
     (
         "what which",
-        r"\w+(?: one| ones)?(?: {be}| 's)?(?: {the}| {best})*(?: (?:example|examples|types|kinds|sorts|type|kind) of)? ",
+        r"\w+(?: one| ones)?(?: {be}| 's)?(?: {the}| {best}){0,4}"
+        r"(?: (?:example|examples|types|kinds|sorts|type|kind) of)? ",
         "what ",
     ),
 )

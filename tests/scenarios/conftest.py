@@ -1,0 +1,96 @@
+"""The machine, by hand: a story told step by step, with everything looked at after each."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from muniment import Fabric
+from muniment.testing import FakeClock, TestServer
+from muniment.testing.database import MASTER_KEYS
+from tests.scenarios.oracle import Proposal
+from tests.scenarios.watching import Watching
+from tests.scenarios.world import ENTITIES, PACKS, Place
+
+NOW, FRESHER = timedelta(0), timedelta(minutes=-2)
+
+
+class Story(Watching):
+    """The steps of the machine with what most of them have in common filled in."""
+
+    def say(self, value: Any, then: str | None = "clara", **given: Any) -> None:
+        """Propose a value on the one key, and have it approved."""
+        usual = {"place": Place(), "entity": ENTITIES[0], "predicate": "channel", "label": "INTERNAL"}
+        self.propose(0, then=then, value=value, **{**usual, **given})
+        self.all_is_as_it_must_be()
+
+    def tell(self, sentence: str, then: str | None = "clara", **given: Any) -> None:
+        """State a sentence, and have it approved."""
+        usual = {"place": Place(), "label": "INTERNAL", "by_operator": False, "named": False}
+        self.state(0, sentence=sentence, then=then, **{**usual, **given})
+        self.all_is_as_it_must_be()
+
+    def correct(self, value: Any, then: str | None = "clara", **given: Any) -> None:
+        """Correct the one key."""
+        usual = {"entity": ENTITIES[0], "predicate": "channel", "label": "INTERNAL", "user": None}
+        self.correct_key(0, value=value, then=then, **{**usual, **given})
+        self.all_is_as_it_must_be()
+
+    def then(self, step: Callable[..., None], **given: Any) -> None:
+        """One more step."""
+        step(**given)
+        self.all_is_as_it_must_be()
+
+    def settle(self, way: str, keep: str | None = None, which: int = 0, who: str = "boris") -> None:
+        """Resolve the first open contradiction."""
+        self.then(self.resolve, which=which, who=who, way=way, keep=keep)
+
+    def ok(self, which: int = 0, who: str = "clara", victim: int | None = None, tier: str | None = None) -> None:
+        """Approve the first that waits."""
+        self.then(self.approve, which=which, who=who, victim=victim, tier=tier)
+
+    def shown(self, **seat: Any) -> list[Any]:
+        """What a run recalls, in conflict or not, by value or text."""
+        answer = self.fabric.recall(self.people[0].run(seat.pop("user", None), **seat))
+        return sorted(record.text if record.value is None else record.value for record in answer.all_records)
+
+    @property
+    def statuses(self) -> list[str]:
+        """Of all proposals, in their order."""
+        return [proposal.status for proposal in self.queue]
+
+    @property
+    def queue(self) -> list[Proposal]:
+        return list(self.oracle[0].proposals.values())
+
+    @property
+    def outcomes(self) -> list[str | None]:
+        """Of all contradictions, in their order."""
+        return list(self.oracle[0].disputes.values())
+
+    @property
+    def ends(self) -> list[str | None]:
+        """Of all memories, in their order."""
+        return [memory.ended for memory in self.oracle[0].memories.values()]
+
+
+@pytest.fixture
+def staged(server: TestServer, database: str) -> Iterator[None]:
+    """Where the machine plays."""
+
+    def make(unresolved: str, clock: FakeClock) -> Fabric:
+        return Fabric.open(server.url(database), pack=PACKS[unresolved], clock=clock, master_keys=MASTER_KEYS)
+
+    Watching.make = staticmethod(make)
+    with server.connect(database) as Watching.superuser:
+        yield
+
+
+@pytest.fixture
+def story(staged: None, request: pytest.FixtureRequest) -> Iterator[Story]:
+    """A story under the built-in way with contradictions, or the one that the test is marked with."""
+    story = Story()
+    story.open(getattr(request, "param", "mark_both"))
+    yield story
+    story.teardown()
