@@ -17,11 +17,15 @@ from typer.core import TyperGroup
 from muniment import Fabric
 from muniment.cli import app
 from muniment.sync import Consents, Contradictions, Packs, Queue
+from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
+from tests.pipeline.stories import proposed
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 EXAMPLE = ROOT / "examples" / "two_truths.py"
 PAGE = ROOT / "docs" / "how-to" / "settle-a-contradiction.md"
+GATES = ROOT / "docs" / "explanation" / "gates.md"
 
 
 def _commands(group: Any, path: str) -> Iterator[str]:
@@ -71,6 +75,20 @@ def test_the_example_of_two_truths_is_shown_as_it_is_and_prints_what_the_page_sa
 
 def test_the_example_of_two_truths_finds_nothing_new_the_second_time(home: Path) -> None:
     assert _run(home)[1:] == _run(home)
+
+
+@pytest.mark.rule("CTR-2")
+def test_the_judge_that_is_shown_works(server: TestServer, database: str, clock: FakeClock, people: People) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", GATES.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    shown: dict[str, Any] = {}
+    exec(blocks[0], shown)
+    fact: dict[str, Any] = {"write_class": "statement", "classification": "INTERNAL"}
+    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, judge=shown["judge"]) as fabric:
+        first = proposed(fabric, people.run(), text="The shop in Ulm is open.", **fact).proposal_id
+        memory_id = fabric.queue.approve(people.reviewer, first).memory_id
+        second = proposed(fabric, people.run(), text="The shop in Ulm is closed.", **fact).proposal_id
+        (found,) = fabric.contradictions.list(people.reviewer, proposal_id=second)
+        assert (found.existing, found.reason) == (memory_id, "opening")
 
 
 def _run(home: Path) -> list[str]:

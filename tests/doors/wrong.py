@@ -196,7 +196,11 @@ CALLS: dict[str, Call] = {
         {"consent_id": [*IDS, "{their_consent}", "cns_0"], "evidence_refs": REFS},
     ),
     "consent.list": Call("auditor", {}, {"subject": CEIDS, "limit": [*COUNTS, 1001, None]}),
-    "contradictions.list": Call("auditor", {}, {"closed": FLAGS, "limit": [*COUNTS, 1001, None], "after": NAMES}),
+    "contradictions.list": Call(
+        "auditor",
+        {},
+        {"proposal_id": NAMES, "closed": FLAGS, "limit": [*COUNTS, 1001, None], "after": NAMES},
+    ),
     "contradictions.resolve": Call(
         "reviewer",
         {"contradiction_id": "{contradiction}", "way": "supersede"},

@@ -12,6 +12,7 @@ from muniment.errors import StorageUnavailable
 from muniment.fabric.desk import Desk
 from muniment.fabric.settings import Settings
 from muniment.governance.packs import Packs
+from muniment.policy.redaction import redactor_of
 from muniment.storage import embedded
 from muniment.storage.address import Address
 from muniment.storage.master import MasterKeys, find_master_keys
@@ -38,7 +39,9 @@ class Opened:
 
 
 async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
-    """Open it; raises `StorageUnavailable`, `SchemaMissing`, `SchemaNewer`, `KeyUnavailable`."""
+    """Open it; raises `StorageUnavailable`, `SchemaMissing`, `SchemaNewer`, `KeyUnavailable`, `PackInvalid`."""
+    if settings.pack is not None:
+        redactor_of(settings.pack)  # A rule that needs what is not installed is told here, not at the first candidate.
     if settings.url is not None:
         keys = master_keys or find_master_keys(None)
         address = Address.parse(settings.url, keys.login_secret())

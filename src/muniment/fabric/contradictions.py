@@ -6,7 +6,7 @@ from muniment.errors import Conflict, InvalidInput
 from muniment.fabric import checks
 from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
-from muniment.fabric.queue import four_eyes, promotion
+from muniment.fabric.promotion import four_eyes, promote_proposal
 from muniment.fabric.withdrawal import withdraw
 from muniment.governance import contradictions, trail
 from muniment.model.context import Asker, Principal
@@ -140,7 +140,7 @@ class AsyncContradictions:
         pack = await self._desk.registered_pack(tx.tenant_id, kept.pack)
         if gone.write_class == "correction" != kept.write_class:
             raise Conflict("a correction is superseded only by a later correction", field="keep")
-        if not pack.has_label(gone.classification) or pack.rank(gone.classification) > pack.rank(kept.classification):
+        if not pack.at_least(kept.classification, gone.classification):
             raise Conflict(
                 f"the other side has the higher label {gone.classification}: retract it instead", field="keep"
             )
@@ -162,7 +162,7 @@ class AsyncContradictions:
         pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
         four_eyes(principal, loaded, pack)
         beside = given.way == "coexist"
-        memory_id = await promotion(
+        memory_id = await promote_proposal(
             self._desk,
             tx,
             loaded,

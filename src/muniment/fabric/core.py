@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from muniment.errors import InvalidInput, NotFound, NotPromotable
 from muniment.fabric import checks, corrections
-from muniment.fabric.admission import enter
+from muniment.fabric.admission import Admission, Decided
 from muniment.fabric.checks import page_size, whole_number
 from muniment.fabric.connect import Opened, connect
 from muniment.fabric.contradictions import AsyncContradictions
@@ -26,7 +26,8 @@ from muniment.fabric.inputs import (
     proposal_input,
     run_fields,
 )
-from muniment.fabric.queue import AsyncQueue, promotion
+from muniment.fabric.promotion import promote_proposal
+from muniment.fabric.queue import AsyncQueue
 from muniment.fabric.settings import Clock, Settings
 from muniment.fabric.submission import submit
 from muniment.fabric.withdrawal import withdraw
@@ -263,10 +264,13 @@ class AsyncFabric:
             draft = candidates.extract(capture, pack, candidate_id)
             if draft is not None:
                 by_pack.setdefault(capture.pack, []).append(Draft(draft, capture))
+        decided: list[Decided] = []
+        for ref, drafts in sorted(by_pack.items()):
+            decided.append(await (await Admission.of(self._desk, packs[ref], drafts)).decided(tx))
         ids: list[str] = []
         refusals: list[Refusal] = []
-        for ref, drafts in sorted(by_pack.items()):
-            entered, refused = await enter(self._desk, tx, packs[ref], drafts)
+        for one in decided:
+            entered, refused = await one.enter(tx)
             ids += entered
             refusals += refused
         return ids, refusals
@@ -287,8 +291,7 @@ class AsyncFabric:
             if loaded.proposal.status != "pending":
                 return None
             pack = await self._desk.registered_pack(tenant_id, loaded.proposal.pack)
-            await promotion(self._desk, tx, loaded, pack, None)
-            return (await review.load(tx, self._desk.vault, proposal_id)).proposal.memory_id
+            return await promote_proposal(self._desk, tx, loaded, pack, None)
 
     async def recall(
         self,

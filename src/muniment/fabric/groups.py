@@ -10,12 +10,12 @@ from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.fabric.inputs import ConsentFields
 from muniment.governance import consent, packs
-from muniment.model.capture import holder_of
 from muniment.model.consent import Consent, ConsentInput, Sweep
 from muniment.model.context import Asker
 from muniment.model.fields import Artifact, EvidenceRefs, build
 from muniment.pack import Pack, load_pack
 from muniment.pipeline import tombstone
+from muniment.policy.redaction import redactor_of
 
 
 class _Evidence(Artifact):
@@ -58,7 +58,6 @@ class AsyncConsents:
         for chain in chains:
             while True:
                 async with self._desk.transaction(tenant_id, "jobs") as tx:
-                    await tx.row("consent.lock_subject", holder=holder_of(chain.subject, None))
                     if await tombstone.bury(tx, chain) == 0:
                         memories = await tombstone.finish(tx, chain, limit)
                         break
@@ -89,6 +88,7 @@ class AsyncPacks:
         if not isinstance(pack, str | Path | Pack):
             raise InvalidInput("expected a path, the pack's text, or a loaded pack", field="pack")
         loaded = pack if isinstance(pack, Pack) else load_pack(pack)
+        redactor_of(loaded)  # A rule that needs what is not installed is told here, not at the first candidate.
         principal = await self._desk.authorise(asker, "packs")
         await self._desk.open_tenant(principal.tenant_id)
         async with self._desk.transaction(principal.tenant_id, "writer") as tx:

@@ -2,12 +2,12 @@
 
 from typing import Any, TypedDict, Unpack
 
-from muniment.errors import Conflict, InvalidInput, NotFound, SelfApproval
+from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.fabric import checks
 from muniment.fabric.admission import enter
 from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
-from muniment.governance import contradictions, trail
+from muniment.fabric.promotion import capture_of, four_eyes, promote_proposal
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.context import Asker, Principal
@@ -25,10 +25,8 @@ from muniment.model.fields import (
 from muniment.model.proposal import Action, Proposal
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
-from muniment.pipeline import promote, rejections, review
+from muniment.pipeline import rejections, review
 from muniment.pipeline.candidate import Draft
-from muniment.policy import approval, trust
-from muniment.storage.session import Transaction
 
 # As the table of candidates has it.
 EDITS_LIMIT = 8
@@ -114,7 +112,9 @@ class AsyncQueue:
             loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
             pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
             four_eyes(principal, loaded, pack)
-            await promotion(self._desk, tx, loaded, pack, principal, note=given.note, supersedes=given.supersedes)
+            await promote_proposal(
+                self._desk, tx, loaded, pack, principal, note=given.note, supersedes=given.supersedes
+            )
             return (await review.load(tx, self._desk.vault, proposal_id)).proposal
 
     async def edit(
@@ -136,7 +136,7 @@ class AsyncQueue:
                 raise Conflict(
                     f"was edited {EDITS_LIMIT} times: reject it and have it proposed anew", field="proposal_id"
                 )
-            capture = await _capture_of(self._desk, tx, loaded)
+            capture = await capture_of(self._desk, tx, loaded)
             draft = Draft(
                 _edited(
                     loaded.proposal.candidate, principal, changes, given, capture, pack, candidates.new_ids(tx, 1)[0]
@@ -216,77 +216,6 @@ class AsyncQueue:
             return (await review.load(tx, self._desk.vault, proposal_id)).proposal
 
 
-async def promotion(
-    desk: Desk,
-    tx: Transaction,
-    loaded: review.Loaded,
-    pack: Pack,
-    principal: Principal | None,
-    *,
-    note: str | None = None,
-    supersedes: str | None = None,
-    beside: str | None = None,
-) -> str | None:
-    """The one path to promoted memory, for a person's approval and for policy's (`principal` None) alike.
-
-    Gives the memory's id; None where it was found a duplicate, or held or blocked for what it contradicts. That it
-    contradicts the memory `beside` which it is to stand, the caller settles.
-    """
-    proposal, senses = loaded.proposal, desk.senses(pack)
-    by, by_kind = (principal.id, principal.kind) if principal is not None else ("auto", "system")
-    verdict: dict[str, Any] = {"by": by, "by_kind": by_kind, "pack": pack, "note": note}
-    await promote.lock(tx, proposal.candidate)
-    capture = await _capture_of(desk, tx, loaded)
-    ground = await promote.examine(
-        tx, desk.vault, proposal, proposal.tier_target, senses, pack, capture.observed_at, supersedes
-    )
-    if ground.duplicate_of is not None:
-        await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
-        await contradictions.end(tx, by, "duplicate", proposal_ids=[proposal.proposal_id])
-        return None
-    if any(one.memory.memory_id != beside for one in ground.unsettled):
-        unresolved = "hold" if principal is None else pack.memory_layer.contradiction.unresolved
-        if unresolved != "mark_both":
-            await contradictions.open_new(tx, by, proposal.proposal_id, proposal.candidate, ground.contradicts)
-            await review.decide(tx, loaded, unresolved, **verdict, reason="contradiction")
-            return None
-    verdict_id = await review.decide(
-        tx, loaded, "approve", **verdict, tier=proposal.tier_target, priority=proposal.priority
-    )
-    return await promote.insert(
-        tx,
-        loaded.key,
-        proposal,
-        capture,
-        ground,
-        promote.Approval(verdict_id, by, by_kind, loaded.editors),
-        senses,
-        pack,
-        tier=proposal.tier_target,
-        priority=proposal.priority,
-    )
-
-
-async def _capture_of(desk: Desk, tx: Transaction, loaded: review.Loaded) -> Capture:
-    found = await trail.capture(tx, desk.vault, loaded.row["capture_id"])
-    if found is None:
-        raise NotFound("the capture it came from is archived", field="proposal_id")
-    return found
-
-
-def four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
-    """Raises `SelfApproval` where the rules ask for somebody else (REV-4)."""
-    proposal = loaded.proposal
-    strict = approval.is_strict(
-        sensitive=pack.is_sensitive(proposal.candidate.classification),
-        derived=proposal.tier_derived,
-        final=proposal.tier_target,
-    )
-    decision = approval.may_approve(principal, proposal.candidate, loaded.editors, strict=strict)
-    if not decision.passed:
-        raise SelfApproval(decision.reasons[0].detail, field="proposal_id")
-
-
 def _edited(
     old: Candidate,
     editor: Principal,
@@ -311,19 +240,12 @@ def _edited(
     label = given.classification or old.classification
     if not pack.has_label(label) or pack.rank(label) < pack.rank(old.classification):
         raise InvalidInput(f"may only rise from {old.classification}", field="classification")
-    return old.model_copy(
-        update={
-            "candidate_id": candidate_id,
-            "value": fact.value,
-            "text": fact.text or candidates.rendered(fact),
-            "classification": label,
-            "evidence_refs": given.evidence_refs if given.evidence_refs is not None else old.evidence_refs,
-            # The gates start afresh: an edit may take out what lowered its trust, and may bring in what does.
-            "trust": trust.of_source(capture.source, capture.kind, capture.origin, pack),
-            "consent_id": None,
-            "gates": (),
-            "redactions": {},
-            "edits": old.candidate_id,
-            "editor": editor.id,
-        }
-    )
+    changed = {
+        "value": fact.value,
+        "text": fact.text or candidates.rendered(fact),
+        "classification": label,
+        "evidence_refs": given.evidence_refs if given.evidence_refs is not None else old.evidence_refs,
+        "edits": old.candidate_id,
+        "editor": editor.id,
+    }
+    return candidates.afresh(old, candidate_id, capture, pack, **changed)

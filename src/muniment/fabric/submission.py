@@ -47,10 +47,10 @@ async def _submitted_before(desk: Desk, tx: Transaction, capture_id: str) -> Sub
     ids = await review.of_capture(tx, capture_id)
     if ids:
         return Submission.of((await review.load(tx, desk.vault, ids[0])).proposal)
-    refusals = await tx.rows("candidate.refusals", capture_id=capture_id)
+    refusals = await candidates.refusals_of(tx, capture_id)
     if not refusals:
         raise NotFound("what was proposed with this idempotency key is gone", field="idempotency_key")
-    return Refusal(**refusals[0])
+    return refusals[0]
 
 
 def _as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: Pack) -> Capture:

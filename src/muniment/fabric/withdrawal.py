@@ -7,7 +7,6 @@ from muniment.model.promoted import Retraction, RetractionReason
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import promote, review
 from muniment.pipeline.candidate import Draft
-from muniment.policy import trust
 from muniment.storage.session import Transaction
 
 # Where the fact itself was found wanting, what repeated it deserves another look. Superseded, corrected or without
@@ -29,22 +28,14 @@ async def _bring_back(desk: Desk, tx: Transaction, memory_id: str) -> None:
     if not found:
         return
     ids = iter(candidates.new_ids(tx, len(found)))
-    ordinals = await candidates.ordinals(tx, [one.row["capture_id"] for one in found])
+    ordinals = await candidates.ordinals(tx, [one.proposal.candidate.capture_id for one in found])
     by_pack: dict[str, list[Draft]] = {}
     for one in found:
-        capture = await trail.capture(tx, desk.vault, one.row["capture_id"])
+        capture = await trail.capture(tx, desk.vault, one.proposal.candidate.capture_id)
         if capture is None:
             continue  # Archived: what it said can be proposed anew.
         pack = await desk.registered_pack(tx.tenant_id, one.proposal.pack)
-        again = one.proposal.candidate.model_copy(
-            update={
-                "candidate_id": next(ids),
-                "trust": trust.of_source(capture.source, capture.kind, capture.origin, pack),
-                "consent_id": None,
-                "gates": (),
-                "redactions": {},
-            }
-        )
+        again = candidates.afresh(one.proposal.candidate, next(ids), capture, pack)
         prior = tuple(one.row["prior_editors"] or ())
         place = ordinals[capture.capture_id]
         ordinals[capture.capture_id] += 1

@@ -76,7 +76,7 @@ class Guardrails(Section):
 
 
 class PolicyLayer(Section):
-    """What is masked before anything is stored."""
+    """What is masked before a candidate is stored; the sealed capture keeps what was said."""
 
     guardrails: Guardrails = Field(default_factory=Guardrails, description="Redaction.")
 

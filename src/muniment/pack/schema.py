@@ -198,6 +198,10 @@ class Pack(Section):
             f"the pack does not declare it; expected one of {', '.join(self.labels)}", field="classification"
         )
 
+    def at_least(self, label: str, other: str) -> bool:
+        """Whether a declared classification is as high as another; never as high as one that is not declared."""
+        return self.has_label(other) and self.rank(label) >= self.rank(other)
+
     def is_sensitive(self, label: str) -> bool:
         """Whether the classification is sensitive; raises `UnknownLabel` when it is not declared."""
         return self.classifications[self.rank(label)].sensitive

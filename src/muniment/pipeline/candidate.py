@@ -130,6 +130,18 @@ def extract(capture: Capture, pack: Pack, candidate_id: str) -> Candidate | None
     )
 
 
+def afresh(old: Candidate, candidate_id: str, capture: Capture, pack: Pack, **changed: Any) -> Candidate:
+    """A candidate to go through the gates again: nothing that they once found of it counts any more."""
+    start: dict[str, Any] = {
+        "candidate_id": candidate_id,
+        "trust": trust.of_source(capture.source, capture.kind, capture.origin, pack),
+        "consent_id": None,
+        "gates": (),
+        "redactions": {},
+    }
+    return old.model_copy(update=start | changed)
+
+
 def rendered(fact: TypedFact) -> str:
     """A typed fact in words."""
     if fact.write_class == "evidence_link":
@@ -255,6 +267,11 @@ async def refuse(tx: Transaction, refused: Sequence[Refused], *, keep: bool) -> 
             **({"rejection": refusal.rejection} if refusal.rejection else {}),
         )
     return made
+
+
+async def refusals_of(tx: Transaction, capture_id: str) -> list[Refusal]:
+    """What became of a capture that was refused."""
+    return [Refusal(**row) for row in await tx.rows("candidate.refusals", capture_id=capture_id)]
 
 
 def consents_asked(candidates: Iterable[Candidate]) -> Named | None:

@@ -119,9 +119,7 @@ async def examine(
         # What was withdrawn since needs no correction any more; the key still does.
         replaced.append(await _superseded(tx, vault, target, candidate, tier))
     for old in replaced:
-        if not pack.has_label(old.classification) or pack.rank(old.classification) > pack.rank(
-            candidate.classification
-        ):
+        if not pack.at_least(candidate.classification, old.classification):
             raise NotPromotable(f"it replaces a memory of label {old.classification} and must have that label at least")
     gone = {memory.memory_id for memory in replaced}
     return Ground(

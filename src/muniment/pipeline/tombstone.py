@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muniment.governance import contradictions
+from muniment.model.capture import holder_of
 from muniment.storage.session import Transaction
 
 AT_ONCE = 500
@@ -25,6 +26,8 @@ async def ended_chains(tx: Transaction) -> list[Chain]:
 
 async def bury(tx: Transaction, chain: Chain) -> int:
     """Take away the content of some of the chain's memories, the live ones retracted first; how many there were."""
+    # Held against a grant, a revocation or a promotion of the same subject.
+    await tx.row("consent.lock_subject", holder=holder_of(chain.subject, None))
     rows = await tx.rows("tombstone.of_consent", root_id=chain.root_id, count=AT_ONCE)
     if not rows:
         return 0

@@ -24,7 +24,7 @@ def supersedes(candidate: Candidate, tier: Tier, observed_at: datetime, old: Pro
     rule = pack.policy_for(candidate.write_class).auto_resolve
     if rule is None:
         return refusing("no_rule", candidate.write_class)
-    if not pack.has_label(old.classification) or pack.rank(old.classification) > pack.rank(candidate.classification):
+    if not pack.at_least(candidate.classification, old.classification):
         return refusing("lower_label", old.classification)
     ahead = candidate.confidence - old.confidence
     if ahead + _ROUNDING < rule.margin:

@@ -1,0 +1,85 @@
+"""Promoting a proposal: the one path to promoted memory, for a person's approval and for policy's alike."""
+
+from typing import Any
+
+from muniment.errors import NotFound, SelfApproval
+from muniment.fabric.desk import Desk
+from muniment.governance import contradictions, trail
+from muniment.model.capture import Capture
+from muniment.model.context import Principal
+from muniment.pack import Pack
+from muniment.pipeline import promote, review
+from muniment.policy import approval
+from muniment.storage.session import Transaction
+
+
+async def promote_proposal(
+    desk: Desk,
+    tx: Transaction,
+    loaded: review.Loaded,
+    pack: Pack,
+    principal: Principal | None,
+    *,
+    note: str | None = None,
+    supersedes: str | None = None,
+    beside: str | None = None,
+) -> str | None:
+    """The one path to promoted memory, for a person's approval and for policy's (`principal` None) alike.
+
+    Gives the memory's id; None where it was found a duplicate, or held or blocked for what it contradicts. That it
+    contradicts the memory `beside` which it is to stand, the caller settles.
+    """
+    proposal, senses = loaded.proposal, desk.senses(pack)
+    by, by_kind = (principal.id, principal.kind) if principal is not None else ("auto", "system")
+    verdict: dict[str, Any] = {"by": by, "by_kind": by_kind, "pack": pack, "note": note}
+    await promote.lock(tx, proposal.candidate)
+    capture = await capture_of(desk, tx, loaded)
+    ground = await promote.examine(
+        tx, desk.vault, proposal, proposal.tier_target, senses, pack, capture.observed_at, supersedes
+    )
+    if ground.duplicate_of is not None:
+        await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
+        await contradictions.end(tx, by, "duplicate", proposal_ids=[proposal.proposal_id])
+        return None
+    if any(one.memory.memory_id != beside for one in ground.unsettled):
+        unresolved = "hold" if principal is None else pack.memory_layer.contradiction.unresolved
+        if unresolved != "mark_both":
+            await contradictions.open_new(tx, by, proposal.proposal_id, proposal.candidate, ground.contradicts)
+            await review.decide(tx, loaded, unresolved, **verdict, reason="contradiction")
+            return None
+    verdict_id = await review.decide(
+        tx, loaded, "approve", **verdict, tier=proposal.tier_target, priority=proposal.priority
+    )
+    return await promote.insert(
+        tx,
+        loaded.key,
+        proposal,
+        capture,
+        ground,
+        promote.Approval(verdict_id, by, by_kind, loaded.editors),
+        senses,
+        pack,
+        tier=proposal.tier_target,
+        priority=proposal.priority,
+    )
+
+
+async def capture_of(desk: Desk, tx: Transaction, loaded: review.Loaded) -> Capture:
+    """The capture that a proposal came from; raises `NotFound` once that is archived."""
+    found = await trail.capture(tx, desk.vault, loaded.proposal.candidate.capture_id)
+    if found is None:
+        raise NotFound("the capture it came from is archived", field="proposal_id")
+    return found
+
+
+def four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
+    """Raises `SelfApproval` where the rules ask for somebody else (REV-4)."""
+    proposal = loaded.proposal
+    strict = approval.is_strict(
+        sensitive=pack.is_sensitive(proposal.candidate.classification),
+        derived=proposal.tier_derived,
+        final=proposal.tier_target,
+    )
+    decision = approval.may_approve(principal, proposal.candidate, loaded.editors, strict=strict)
+    if not decision.passed:
+        raise SelfApproval(decision.reasons[0].detail, field="proposal_id")
