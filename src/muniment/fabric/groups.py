@@ -58,7 +58,7 @@ class AsyncConsents:
         for chain in chains:
             while True:
                 async with self._desk.transaction(tenant_id, "jobs") as tx:
-                    if await tombstone.bury(tx, chain) == 0:
+                    if await tombstone.take_away(tx, chain) == 0:
                         memories = await tombstone.finish(tx, chain, limit)
                         break
             swept = Sweep(consents=swept.consents + 1, memories=swept.memories + memories)

@@ -251,7 +251,7 @@ async def retract(
         )
     except psycopg.errors.UniqueViolation as error:
         raise Conflict("was retracted before", field="memory_id") from error
-    tx.later("promote.bury", memory_id=memory_id, seq=tick.seq)
+    tx.later("promote.mark_dead", memory_ids=[memory_id], seq=tick.seq)
     tx.emit("memory.retracted", by, memory_id=memory_id, reason=reason, superseded_by=superseded_by)
     await contradictions.end(tx, by, _OUTCOMES.get(reason, "retracted"), memory_ids=[memory_id])
     return Retraction(

@@ -24,7 +24,7 @@ async def ended_chains(tx: Transaction) -> list[Chain]:
     return [Chain(**row) for row in await tx.rows("consent.ended_chains")]
 
 
-async def bury(tx: Transaction, chain: Chain) -> int:
+async def take_away(tx: Transaction, chain: Chain) -> int:
     """Take away the content of some of the chain's memories, the live ones retracted first; how many there were."""
     # Held against a grant, a revocation or a promotion of the same subject.
     await tx.row("consent.lock_subject", holder=holder_of(chain.subject, None))
@@ -37,8 +37,9 @@ async def bury(tx: Transaction, chain: Chain) -> int:
     digests = await tx.rows("tombstone.digests", memory_ids=ids)
     tick = await tx.tick()
     at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
-    tx.insert_later("tombstone.retract", [(memory_id,) for memory_id in live], **at, by=by, reason="consent_revoked")
-    tx.later("tombstone.bury", seq=tick.seq, memory_ids=live)
+    retraction: dict[str, Any] = {"by": by, "reason": "consent_revoked", "superseded_by": None}
+    tx.insert_later("promote.retract", [(memory_id,) for memory_id in live], **at, **retraction)
+    tx.later("promote.mark_dead", seq=tick.seq, memory_ids=live)
     tx.insert_later("tombstone.insert", [(row["memory_id"], row["digest"]) for row in digests], **at)
     tx.later("tombstone.entomb", seq=tick.seq, memory_ids=ids)
     tx.later("tombstone.delete_bodies", memory_ids=ids)

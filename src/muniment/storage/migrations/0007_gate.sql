@@ -165,7 +165,7 @@ CREATE TABLE tombstones (
 ALTER TABLE tombstones ENABLE ROW LEVEL SECURITY;
 ALTER TABLE tombstones FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant_read ON tombstones FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
-CREATE POLICY tenant_bury ON tombstones FOR INSERT
+CREATE POLICY tenant_entomb ON tombstones FOR INSERT
   WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
 GRANT SELECT, INSERT ON tombstones TO muniment_jobs;
 GRANT SELECT ON tombstones TO muniment_auditor, muniment_recall, muniment_writer;

@@ -47,11 +47,12 @@ FOR UPDATE
 
 -- name: retract
 -- A second retraction of the same memory meets the primary key.
+-- each: memory_id
 INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason, superseded_by)
 VALUES (:tenant_id, :memory_id, :seq, :at, :txid, :by, :reason, :superseded_by)
 
--- name: bury
-UPDATE memory_scope SET dead_seq = :seq WHERE tenant_id = :tenant_id AND memory_id = :memory_id AND dead_seq IS NULL
+-- name: mark_dead
+UPDATE memory_scope SET dead_seq = :seq WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND dead_seq IS NULL
 
 -- name: insert_vector
 INSERT INTO memory_vectors (tenant_id, memory_id, embedder, vector) VALUES (:tenant_id, :memory_id, :embedder, :vector::halfvec)

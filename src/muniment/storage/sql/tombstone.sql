@@ -18,14 +18,6 @@ ORDER BY memory_id FOR UPDATE
 -- Over the sealed bytes.
 SELECT memory_id, sha256(content) AS digest FROM memory_bodies WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids)
 
--- name: retract
--- each: memory_id
-INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason, superseded_by)
-VALUES (:tenant_id, :memory_id, :seq, :at, :txid, :by, :reason, NULL)
-
--- name: bury
-UPDATE memory_scope SET dead_seq = :seq WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND dead_seq IS NULL
-
 -- name: insert
 -- each: memory_id, digest
 INSERT INTO tombstones (tenant_id, memory_id, seq, tombstoned_at, txid, digest)
