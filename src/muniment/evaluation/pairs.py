@@ -6,13 +6,12 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from muniment.embedding import builtin_embedder
-from muniment.errors import InvalidInput
+from muniment.evaluation.reading import taken, wrong
 from muniment.pack import builtin_pack
 from muniment.policy.assertion.judgement import Relation
 from muniment.policy.assertion.relation import relate
 
 _BATCH = 512
-_EXPECTED: dict[type, str] = {str: "a string", bool: "true or false"}
 
 
 class Related(NamedTuple):
@@ -32,7 +31,7 @@ def related(
     """
     embedder = builtin_embedder()
     thresholds = builtin_pack().memory_layer.contradiction.thresholds_for(embedder.name)
-    checked = (_checked(record, number, fields, choices or {}) for number, record in enumerate(records, start=1))
+    checked = (_checked(record, fields, choices or {}) for record in records)
     while batch := list(islice(checked, _BATCH)):
         started = perf_counter()
         vectors = embedder.embed([record[side] for side in ("a", "b") for record in batch])
@@ -45,17 +44,13 @@ def related(
 
 
 def _checked(
-    record: Mapping[str, Any], number: int, fields: Mapping[str, type], choices: Mapping[str, Sequence[str]]
+    record: Mapping[str, Any], fields: Mapping[str, type], choices: Mapping[str, Sequence[str]]
 ) -> Mapping[str, Any]:
-    place = getattr(record, "place", f"record {number}")
-    if not isinstance(record, Mapping):
-        raise InvalidInput("must be an object", field=place)
     for name, kind in fields.items():
-        if not isinstance(record.get(name), kind):
-            raise InvalidInput(f"must be {_EXPECTED[kind]}", field=f"{place}: {name}")
+        taken(record, name, kind)
     for name, allowed in choices.items():
         if record[name] not in allowed:
-            raise InvalidInput(f"must be one of {', '.join(allowed)}", field=f"{place}: {name}")
+            raise wrong(record, name, f"expected one of {', '.join(allowed)}")
     return record
 
 

@@ -40,6 +40,8 @@ def read_records(path: Path) -> list[Record]:
 
 def taken(record: Mapping[str, Any], field: str, kind: type[Wanted]) -> Wanted:
     """A field of a record that must be there and of that kind; raises `InvalidInput` with the record's place."""
+    if not isinstance(record, Mapping):
+        raise InvalidInput("expected an object", field="record")
     value = record.get(field)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise wrong(record, field, f"expected {_NAMES.get(kind, kind.__name__)}")

@@ -1,9 +1,11 @@
 """How two texts stand to one another once their similarity is known: what the pipeline asks."""
 
+from typing import get_args
+
 from muniment.pack.memory_layer import Thresholds
 from muniment.policy.assertion.decision import judge as builtin_judge
 from muniment.policy.assertion.decision import plain
-from muniment.policy.assertion.judgement import Judge, Judgement
+from muniment.policy.assertion.judgement import Judge, Judgement, Relation
 
 
 def relate(a: str, b: str, similarity: float, thresholds: Thresholds, judge: Judge = builtin_judge) -> Judgement:
@@ -16,5 +18,7 @@ def relate(a: str, b: str, similarity: float, thresholds: Thresholds, judge: Jud
     if similarity < min(thresholds.similarity, thresholds.duplicate_similarity):
         return Judgement("different", ("other_content",))
     found = judge(a, b)
+    if found.verdict not in get_args(Relation):
+        raise ValueError(f"a judge says one of {', '.join(get_args(Relation))}")
     needed = {"same": thresholds.duplicate_similarity, "contradicts": thresholds.similarity}.get(found.verdict, 0.0)
     return found if similarity >= needed else Judgement("different", found.reasons)
