@@ -115,3 +115,11 @@ def test_nothing_of_what_was_rejected_is_kept_in_the_open(fabric: Fabric, people
     assert len(marks) > 40
     assert set(marks[0]) == {"tenant_id", "mark", "proposal_id"}
     assert rows("memory_vectors") == [], "a vector is kept for what was promoted alone"
+
+
+@pytest.mark.rule("REV-6")
+def test_the_rejections_of_others_do_not_push_ones_own_out(fabric: Fabric, people: People) -> None:
+    for number in range(25):
+        item = proposed(fabric, people.run(f"cust_{number}"), write_class="statement", text=TEXT)
+        fabric.queue.reject(people.reviewer, item.proposal_id, reason="not so")
+    assert refused(fabric, people.run("cust_0"), write_class="statement", text=TEXT).gate == "rejection"

@@ -11,7 +11,7 @@ from muniment.errors import Conflict, InvalidInput, NotFound, NotPromotable, Rol
 from muniment.model.contradiction import Contradiction
 from muniment.testing import FakeClock, People
 from tests.pipeline.conftest import Opener
-from tests.pipeline.stories import KEY, promoted, proposed, values
+from tests.pipeline.stories import CONSENT, KEY, promoted, proposed, values
 
 DE, FR = {"region": "de"}, {"region": "fr"}
 
@@ -320,3 +320,30 @@ def test_a_correction_of_one_side_leaves_the_other_where_it_stands(fabric: Fabri
         for region in ("de", "fr")
     }
     assert seen == {"de": ["letter"], "fr": ["phone"]}
+
+
+@pytest.mark.rule("CTR-4", "COR-2")
+def test_a_correction_is_not_narrowed_away_by_what_is_none(fabric: Fabric, people: People) -> None:
+    fix = fabric.correct(people.author, **KEY, value="fax", user_id="cust_1", classification="INTERNAL")
+    assert isinstance(fix, Submission)
+    fabric.queue.approve(people.reviewer, fix.proposal_id)
+    proposed(fabric, people.run(), **KEY, value="pigeon")
+    (found,) = fabric.contradictions.list(people.reviewer)
+    with pytest.raises(Conflict):
+        fabric.contradictions.resolve(people.reviewer, found.contradiction_id, "coexist", existing=DE, incoming=FR)
+    assert values(fabric, people) == ["fax"]
+
+
+@pytest.mark.rule("PRO-5", "CON-3")
+def test_no_side_is_kept_that_nobody_can_see(fabric: Fabric, people: People) -> None:
+    subject = "customer:cust_1"
+    consent = fabric.consent.grant(people.officer, subject=subject, **CONSENT)
+    item = proposed(fabric, people.run(), **KEY, value="email", subject=subject, classification="PII")
+    fabric.queue.approve(people.reviewer, item.proposal_id)
+    against = proposed(fabric, people.run(), **KEY, value="phone", subject=subject)
+    fabric.queue.approve(people.reviewer, against.proposal_id)
+    (found,) = fabric.contradictions.list(people.reviewer)
+    fabric.consent.revoke(people.officer, consent.consent_id)
+    with pytest.raises(Conflict):
+        fabric.contradictions.resolve(people.reviewer, found.contradiction_id, "supersede", keep="existing")
+    assert values(fabric, people) == ["phone"]

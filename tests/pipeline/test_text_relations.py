@@ -9,7 +9,7 @@ from muniment.embedding import builtin_embedder
 from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.pipeline.stories import proposed
+from tests.pipeline.stories import CONSENT, KEY, proposed
 
 DAYS_30 = "Returns are accepted within 30 days of delivery."
 DAYS_14 = "Returns are accepted within 14 days of delivery."
@@ -200,3 +200,58 @@ def test_a_text_that_became_a_duplicate_or_a_contradiction_while_it_waited_is_fo
     fabric.queue.approve(people.reviewer, against.proposal_id)
     (found,) = fabric.contradictions.list(people.reviewer)
     assert (found.existing, found.proposal_id) == (first, against.proposal_id)
+
+
+@pytest.mark.rule("CTR-2", "REV-6")
+@pytest.mark.parametrize("hidden", ["\u200b", "\u00ad", "\u2060"])
+def test_what_cannot_be_seen_makes_no_other_text(fabric: Fabric, people: People, hidden: str) -> None:
+    first = believed(fabric, people, "Refunds are allowed.")
+    negated = said(fabric, people, f"Refunds are n{hidden}ot allowed.")
+    assert negated.contradiction_check.existing == first
+    assert said(fabric, people, f"Ref{hidden}unds are allowed.").duplicate_check == first
+    fabric.queue.reject(people.reviewer, negated.proposal_id, reason="no")
+    for again in (
+        f"Refunds are not allo{hidden}wed.",
+        "Refunds are n\u03bft allowed.",
+        "Refunds are \U0001d5fbot allowed.",
+    ):
+        outcome = fabric.propose(people.run(), write_class="statement", text=again, classification="INTERNAL")
+        assert isinstance(outcome, Refusal), again
+        assert outcome.gate == "rejection"
+
+
+@pytest.mark.rule("REV-7")
+def test_nothing_that_lasts_is_lost_to_what_soon_expires_or_is_seen_by_fewer(fabric: Fabric, people: People) -> None:
+    subject = "customer:cust_1"
+    fabric.consent.grant(people.officer, subject=subject, **CONSENT)
+    run = people.run(session_id="s1")
+    item = proposed(
+        fabric, run, write_class="statement", text=DAYS_30, subject=subject, classification="PII", user_id="cust_1"
+    )
+    assert item.tier_target == "working"
+    fabric.queue.approve(people.reviewer, item.proposal_id)
+    lasting = proposed(
+        fabric, people.run(), write_class="statement", text=DAYS_30, subject=subject, classification="INTERNAL"
+    )
+    assert lasting.status == "pending"
+    assert fabric.queue.approve(people.reviewer, lasting.proposal_id).status == "promoted"
+
+
+@pytest.mark.rule("CTR-3", "CON-2")
+def test_what_is_hidden_and_can_come_back_is_contradicted_and_not_repeated(fabric: Fabric, people: People) -> None:
+    subject = "customer:cust_1"
+    wide = fabric.consent.grant(people.officer, subject=subject, **CONSENT)
+    secret: dict[str, Any] = {**KEY, "subject": subject, "classification": "PII"}
+    item = proposed(fabric, people.run(), **secret, value="email")
+    first = fabric.queue.approve(people.reviewer, item.proposal_id).memory_id
+    narrow = fabric.consent.grant(
+        people.officer, subject=subject, **{**CONSENT, "predicates_allowed": ["likes"]}, supersedes=wide.consent_id
+    )
+    assert fabric.recall(people.run()).records == ()
+    assert proposed(fabric, people.run(), **KEY, value="email", subject=subject).status == "pending"
+    against = proposed(fabric, people.run(), **KEY, value="phone", subject=subject)
+    assert against.contradiction_check.existing == first
+    fabric.queue.approve(people.reviewer, against.proposal_id)
+    fabric.consent.grant(people.officer, subject=subject, **CONSENT, supersedes=narrow.consent_id)
+    answer = fabric.recall(people.run())
+    assert (answer.records, len(answer.conflicts)) == ((), 1)

@@ -33,7 +33,7 @@ class Story(Watching):
 
     def correct(self, value: Any, then: str | None = "clara", **given: Any) -> None:
         """Correct the one key."""
-        usual = {"entity": ENTITIES[0], "predicate": "channel", "label": "INTERNAL", "user": None}
+        usual = {"entity": ENTITIES[0], "predicate": "channel", "label": "INTERNAL", "user": None, "confidence": 0.6}
         self.correct_key(0, value=value, then=then, **{**usual, **given})
         self.all_is_as_it_must_be()
 

@@ -76,10 +76,12 @@ def test_a_consent_covers_what_it_names_and_is_looked_at_again_at_the_promotion(
     story.say("mail", label="PII", predicate="language")
     story.tell(THIRTY, label="PII", named=True)
     assert story.queue == []
-    story.say("mail", label="PII", then=None)
+    story.say("mail", label="PII")
+    story.say("phone", label="PII", then=None)
+    assert story.shown() == ["mail"]
     story.then(story.revoke, which=0, swept=False)
     story.ok()
-    assert story.statuses == ["pending"]
+    assert story.statuses == ["promoted", "pending"] and story.shown() == []
 
 
 @pytest.mark.rule("REV-7", "REV-8", "CON-2")

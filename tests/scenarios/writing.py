@@ -162,28 +162,27 @@ class Writing(Stage):
         place = replace(
             memory.fact.place, session=None, workflow=None, region=memory.required or memory.fact.place.region
         )
-        fact = replace(memory.fact, **said, place=place, corrects=memory.memory_id)
+        fact = replace(memory.fact, **said, place=place, confidence=0.8, corrects=memory.memory_id)
         self.next_to_it(tenant, self.entered(tenant, self._correction(fact), outcome), then)
 
     @rule(
         tenant=tenants, entity=entities, predicate=predicates, value=values, label=labels,
-        user=st.sampled_from((None, "u1")), then=soon,
+        user=st.sampled_from((None, "u1")), confidence=confidences, then=soon,
     )  # fmt: skip
     def correct_key(
-        self, tenant: int, entity: str, predicate: str, value: str, label: str, user: str | None, then: str | None
-    ) -> None:
+        self, tenant: int, entity: str, predicate: str, value: str, label: str, user: str | None, confidence: float,
+        then: str | None,
+    ) -> None:  # fmt: skip
         people, _ = self.on(tenant)
         outcome = self.fabric.correct(
             people.author, entity=entity, predicate=predicate, value=value, classification=label, subject=entity,
-            user_id=user, observed_at=self.clock.now,
+            user_id=user, confidence=confidence, observed_at=self.clock.now,
         )  # fmt: skip
-        fact = self.typed(Place(user=user), entity, predicate, value, label)
-        self.next_to_it(tenant, self.entered(tenant, self._correction(fact), outcome), then)
+        fact = self._correction(self.typed(Place(user=user), entity, predicate, value, label, confidence))
+        self.next_to_it(tenant, self.entered(tenant, fact, outcome), then)
 
     def _correction(self, fact: Fact) -> Fact:
-        return replace(
-            fact, write_class="correction", author="olga", by_operator=True, confidence=0.8, observed_at=self.clock.now
-        )
+        return replace(fact, write_class="correction", author="olga", by_operator=True, observed_at=self.clock.now)
 
     def _some(self, which: int, *, ended: bool) -> tuple[int, Memory]:
         """A memory, one that was not withdrawn if there is such."""

@@ -87,7 +87,8 @@ class Admission:
             if (consents := candidates.consents_asked([candidate])) is not None:
                 asked.append(consents)
             key = await self.desk.vault.comparing(tx)
-            asked.append(rejections.asked(rejections.marks(one.probe, self.senses, key), 1, self.pack, tx.now))
+            wanted = rejections.marks(one.probe, self.senses, key)
+            asked.append(rejections.asked([one.probe], wanted, self.pack, tx.now))
             asked.extend(nearby.asked(one.probe, self.senses, self.pack))
         await tx.foresee(*asked)
 

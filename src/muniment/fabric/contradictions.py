@@ -8,6 +8,7 @@ from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.fabric.promotion import four_eyes, promote_proposal
 from muniment.fabric.withdrawal import withdraw
+from muniment.governance import consent as ledger
 from muniment.governance import contradictions, trail
 from muniment.model.context import Asker, Principal
 from muniment.model.contradiction import Contradiction, Side
@@ -144,6 +145,8 @@ class AsyncContradictions:
             raise Conflict(
                 f"the other side has the higher label {gone.classification}: retract it instead", field="keep"
             )
+        if not await ledger.allows(tx, kept):
+            raise Conflict("nobody can see the side to keep: its consent has ended", field="keep")
         if not covers(kept.scope, kept.tier, gone.scope, gone.tier):
             raise Conflict(
                 "some run that sees the other side would not see this one: let them coexist, or retract the other",
@@ -183,6 +186,9 @@ class AsyncContradictions:
         for side, said in (("existing", given.existing), ("incoming", given.incoming)):
             if holds_personal_data(pack, said.values()):
                 raise InvalidInput("holds personal data, which has no place in qualifiers", field=side)
+        existing = await trail.memory(tx, self._desk.vault, one.existing)
+        if (existing.write_class == "correction") != (loaded.proposal.write_class == "correction"):
+            raise Conflict("a correction gives way only to a later correction: it does not coexist", field="way")
         incoming = one.incoming or await self._approve(tx, principal, one, loaded, given)
         sides = {one.existing: given.existing, incoming: given.incoming}
         for (memory_id, said), side in zip(sides.items(), ("existing", "incoming"), strict=True):

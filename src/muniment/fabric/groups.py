@@ -56,12 +56,15 @@ class AsyncConsents:
         limit = (await self._desk.registered_pack(tenant_id, None)).memory_layer.consent.revocation_note_limit
         swept = Sweep()
         for chain in chains:
-            while True:
+            done: int | None = None
+            while done is None:
                 async with self._desk.transaction(tenant_id, "jobs") as tx:
+                    if not await tombstone.still_ended(tx, chain):
+                        break  # Renewed, or done by another pass, meanwhile.
                     if await tombstone.take_away(tx, chain) == 0:
-                        memories = await tombstone.finish(tx, chain, limit)
-                        break
-            swept = Sweep(consents=swept.consents + 1, memories=swept.memories + memories)
+                        done = await tombstone.finish(tx, chain, limit)
+            if done is not None:
+                swept = Sweep(consents=swept.consents + 1, memories=swept.memories + done)
         return swept
 
     async def list(self, asker: Asker, *, subject: str | None = None, limit: int = 200) -> list[Consent]:

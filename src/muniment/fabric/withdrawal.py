@@ -1,6 +1,6 @@
 """Withdrawing a memory, and what comes back with it: its duplicates stood for the same fact (REV-8)."""
 
-from muniment.fabric.admission import enter
+from muniment.fabric.admission import Admission
 from muniment.fabric.desk import Desk
 from muniment.governance import trail
 from muniment.model.promoted import Retraction, RetractionReason
@@ -15,23 +15,30 @@ _BRING_BACK: frozenset[RetractionReason] = frozenset({"wrong", "deprecated"})
 
 
 async def withdraw(desk: Desk, tx: Transaction, memory_id: str, *, by: str, reason: RetractionReason) -> Retraction:
-    """Retract it; raises `NotFound`, or `Conflict` when it was withdrawn before."""
+    """Retract it; raises `NotFound`, or `Conflict` when it was withdrawn before.
+
+    What comes back is read and screened before the tenant's clock is taken; it can only be compared after, when what
+    it repeated stands no more.
+    """
+    returning = await _returning(desk, tx, memory_id) if reason in _BRING_BACK else []
     retraction = await promote.retract(tx, memory_id, by=by, reason=reason)
-    if reason in _BRING_BACK:
-        await _bring_back(desk, tx, memory_id)
+    for admission in returning:
+        await (await admission.decided(tx)).enter(tx)
     return retraction
 
 
-async def _bring_back(desk: Desk, tx: Transaction, memory_id: str) -> None:
-    """Each duplicate passes the gates again, as a candidate of its own, and waits for a person."""
+async def _returning(desk: Desk, tx: Transaction, memory_id: str) -> list[Admission]:
+    """Each duplicate as a candidate of its own, to pass the gates again and wait for a person."""
     found = await review.load_many(tx, desk.vault, await review.duplicates_of(tx, memory_id), skip_broken=True)
     if not found:
-        return
+        return []
     ids = iter(candidates.new_ids(tx, len(found)))
-    ordinals = await candidates.ordinals(tx, [one.proposal.candidate.capture_id for one in found])
+    wanted = sorted({one.proposal.candidate.capture_id for one in found})
+    captures = await trail.captures(tx, desk.vault, wanted)
+    ordinals = await candidates.ordinals(tx, wanted)
     by_pack: dict[str, list[Draft]] = {}
     for one in found:
-        capture = await trail.capture(tx, desk.vault, one.proposal.candidate.capture_id)
+        capture = captures.get(one.proposal.candidate.capture_id)
         if capture is None:
             continue  # Archived: what it said can be proposed anew.
         pack = await desk.registered_pack(tx.tenant_id, one.proposal.pack)
@@ -40,5 +47,7 @@ async def _bring_back(desk: Desk, tx: Transaction, memory_id: str) -> None:
         place = ordinals[capture.capture_id]
         ordinals[capture.capture_id] += 1
         by_pack.setdefault(pack.ref, []).append(Draft(again, capture, place, prior, one.proposal.proposal_id))
-    for ref, drafts in sorted(by_pack.items()):
-        await enter(desk, tx, await desk.registered_pack(tx.tenant_id, ref), drafts)
+    return [
+        await Admission.of(desk, await desk.registered_pack(tx.tenant_id, ref), drafts)
+        for ref, drafts in sorted(by_pack.items())
+    ]

@@ -11,6 +11,7 @@ from muniment.model.capture import holder_of
 from muniment.model.consent import Consent, ConsentInput
 from muniment.model.context import Principal
 from muniment.model.ids import make_id
+from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.policy import consent as policy
 from muniment.storage.rows import consent_of
@@ -130,6 +131,16 @@ async def listed(tx: Transaction, vault: Vault, subject: str | None, limit: int)
 async def one(tx: Transaction, vault: Vault, consent_id: str) -> Consent:
     """One record with its state now; raises `NotFound`."""
     return await _one(tx, vault, consent_id)
+
+
+async def allows(tx: Transaction, memory: PromotedMemory) -> bool:
+    """Whether the consent that a memory rests on, or its renewal, is live."""
+    if memory.consent_id is None:
+        return True
+    assert memory.subject is not None, "what rests on a consent has a subject"
+    records = [consent_of(row) for row in await tx.rows("consent.of_subjects", subjects=[memory.subject])]
+    roots = {record.root_id for record in records if record.consent_id == memory.consent_id}
+    return any(policy.state_of(record, tx.now) == "active" for record in records if record.root_id in roots)
 
 
 async def _one(tx: Transaction, vault: Vault, consent_id: str, field: str = "consent_id") -> Consent:

@@ -25,11 +25,19 @@ async def memory(tx: Transaction, vault: Vault, memory_id: str) -> PromotedMemor
 
 async def capture(tx: Transaction, vault: Vault, capture_id: str) -> Capture | None:
     """One capture, opened, or None when it is not there (any more)."""
-    row = await tx.row("capture.one", capture_id=capture_id)
-    if row is None:
-        return None
-    key = (await vault.keys(tx, [row["holder"]]))[row["holder"]]
-    return capture_of(row, key.open("captures.content", capture_id, row["content"]))
+    return (await captures(tx, vault, [capture_id])).get(capture_id)
+
+
+async def captures(tx: Transaction, vault: Vault, capture_ids: list[str]) -> dict[str, Capture]:
+    """Those captures that are there, opened, by id."""
+    rows = await tx.rows("capture.some", capture_ids=capture_ids)
+    keys = await vault.keys(tx, {row["holder"] for row in rows})
+    return {
+        row["capture_id"]: capture_of(
+            row, keys[row["holder"]].open("captures.content", row["capture_id"], row["content"])
+        )
+        for row in rows
+    }
 
 
 async def candidates(tx: Transaction, vault: Vault, candidate_id: str) -> tuple[Candidate, ...]:

@@ -180,6 +180,7 @@ async def admit(
             tx.now,
             capture.kind,
             capture.decision_key,
+            capture.origin,
             consents.get(candidate.subject or "", ()),
             before,
             senses.by,

@@ -1,5 +1,6 @@
 """Stage 1, capture: everything that happens is written down, sealed, once."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -12,12 +13,14 @@ from pydantic_core import to_json
 from muniment.errors import IdempotencyConflict, InvalidInput, UnknownLabel
 from muniment.model.capture import CaptureInput, holder_of
 from muniment.model.context import Principal
-from muniment.model.ids import make_ids
+from muniment.model.ids import holds_card_number, make_ids
 from muniment.pack import Pack
 from muniment.policy.redaction import holds_personal_data
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Tick, Transaction
 
+MAIL = re.compile(r"[^\s@]@[^\s@]+\.[^\s@]")
+_IN_THE_OPEN = ("origin", "session_id", "workflow_id", "intent_id", "decision_key")
 PERSONAL = "holds personal data; say it in the text or the payload"
 CLOCK_TOLERANCE = timedelta(minutes=5)
 # What a stored capture has of what was handed in, beside its content.
@@ -85,10 +88,13 @@ class Prepared:
         self.holders.extend([holder_of(item.subject, item.user_id) for item in items])
 
     def _in_the_open(self, item: CaptureInput) -> None:
-        """What a capture is found by stands in the open, out of an erasure's reach: no personal data there."""
-        for name in ("origin", "decision_key"):
-            said = getattr(item, name)
-            if said is not None and holds_personal_data(self.pack, (said,)):
+        """What a capture is found by stands in the open, out of an erasure's reach: no personal data there.
+
+        Of names a mail address or a card number is refused, as of a CEID; of qualifiers whatever a rule finds.
+        """
+        for name in _IN_THE_OPEN:
+            said: str | None = getattr(item, name)
+            if said is not None and (MAIL.search(said) or holds_card_number(said.replace(" ", ""))):
                 raise InvalidInput(PERSONAL, field=name)
         if item.qualifiers and holds_personal_data(self.pack, item.qualifiers.values()):
             raise InvalidInput(PERSONAL, field="qualifiers")

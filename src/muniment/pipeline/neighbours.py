@@ -17,6 +17,7 @@ from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.policy.contradiction import Comparison, Neighbour
+from muniment.policy.instructions import as_seen
 from muniment.policy.visibility import sensitive_labels
 from muniment.storage.rows import memory_of
 from muniment.storage.sealing import Vault
@@ -25,6 +26,8 @@ from muniment.storage.session import Named, Row, Transaction
 # From so many candidates on, all that is in scope is fetched, if it is no more than that.
 BATCH, FETCHED = 8, 5000
 NEAREST = 50
+# Searches that go out in one round trip.
+AT_ONCE = 25
 # Half precision moves a similarity by less than this; what is at the threshold is not lost to it.
 _ROUNDING = 5e-4
 
@@ -46,7 +49,7 @@ class Senses:
 
     def probes(self, candidates: Sequence[Candidate]) -> list[Probe]:
         """Where each candidate's text lies."""
-        texts = [candidate.text for candidate in candidates if candidate.write_class != "evidence_link"]
+        texts = [as_seen(candidate.text) for candidate in candidates if candidate.write_class != "evidence_link"]
         vectors = iter(self.embedder.embed(texts))
         return [Probe(one, next(vectors) if one.write_class != "evidence_link" else None) for one in candidates]
 
@@ -83,7 +86,13 @@ async def neighbours(
         found = await _together(tx, vault, probes, senses, pack)
         if found is not None:
             return found
-    return [await _of_one(tx, vault, probe, senses, pack) for probe in probes]
+    answers: list[list[Neighbour]] = []
+    for first in range(0, len(probes), AT_ONCE):
+        part = probes[first : first + AT_ONCE]
+        if len(part) > 1:
+            await tx.foresee(*(one for probe in part for one in asked(probe, senses, pack)))
+        answers += [await _of_one(tx, vault, probe, senses, pack) for probe in part]
+    return answers
 
 
 async def _of_one(tx: Transaction, vault: Vault, probe: Probe, senses: Senses, pack: Pack) -> list[Neighbour]:
@@ -96,7 +105,8 @@ async def _of_one(tx: Transaction, vault: Vault, probe: Probe, senses: Senses, p
         rows[-1] = await tx.rows(name, **given)
     opened = await _opened(tx, vault, [row for part in rows for row in part if row.get("comes", True)])
     similar = {row["memory_id"]: row["similarity"] for part in rows for row in part if "similarity" in row}
-    return [Neighbour(memory, similar.get(memory_id, 0.0)) for memory_id, memory in opened.items()]
+    hidden = {row["memory_id"] for part in rows for row in part if row["hidden"]}
+    return [Neighbour(one, similar.get(name, 0.0), name in hidden) for name, one in opened.items()]
 
 
 async def _together(
@@ -109,7 +119,6 @@ async def _together(
         {
             "embedder": senses.embedder.name,
             "users": _users(candidates),
-            "sensitive": sensitive_labels(pack),
             "count": FETCHED + 1,
         },
     )
@@ -118,7 +127,9 @@ async def _together(
         return None
     near = _near(probes, seen, senses)
     wanted = sorted({memory_id for found in near for memory_id in found})
-    rows = on_keys + await tx.rows("neighbours.some", memory_ids=wanted) if wanted else on_keys
+    labels = sensitive_labels(pack)
+    rows = on_keys + (await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else [])
+    hidden = {row["memory_id"] for row in rows if row["hidden"]}
     opened = await _opened(tx, vault, rows)
     by_key: dict[tuple[str | None, str | None], list[str]] = {}
     for row in on_keys:
@@ -126,13 +137,8 @@ async def _together(
     answers: list[list[Neighbour]] = []
     for one, similar in zip(candidates, near, strict=True):
         ids = {*similar, *(by_key.get((one.entity, one.predicate), ()) if one.on_key else ())}
-        answers.append(
-            [
-                Neighbour(opened[memory_id], similar.get(memory_id, 0.0))
-                for memory_id in sorted(ids)
-                if memory_id in opened
-            ]
-        )
+        shown = sorted(ids & opened.keys())
+        answers.append([Neighbour(opened[name], similar.get(name, 0.0), name in hidden) for name in shown])
     return answers
 
 

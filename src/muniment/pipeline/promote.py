@@ -100,7 +100,7 @@ async def examine(
     probes = senses.probes([candidate])
     (around,) = await neighbours(tx, vault, probes, senses, pack)
     compared = compare(candidate, tier, around, pack, senses.by)
-    same = repeated(candidate, compared)
+    same = repeated(candidate, tier, compared, pack)
     others = [
         one.memory
         for one in compared.contradicts

@@ -10,6 +10,7 @@ from muniment.errors import SealBroken
 from muniment.model.candidate import Candidate
 from muniment.pack import Pack
 from muniment.pipeline.neighbours import Probe, Senses
+from muniment.policy.instructions import as_seen
 from muniment.policy.rejection import Rejected, fingerprint
 from muniment.storage.rows import candidate_of
 from muniment.storage.sealing import SubjectKey, Vault
@@ -29,10 +30,16 @@ def marks(probe: Probe, senses: Senses, key: SubjectKey) -> list[int]:
     return [int.from_bytes(key.digest(b"rejection\0" + one)[:8], "big", signed=True) for one in found]
 
 
-def asked(wanted: Iterable[int], candidates: int, pack: Pack, now: datetime) -> Named:
-    """The statement that finds the rejections which so many candidates with those marks may repeat."""
-    since = now - pack.memory_layer.rejections.remember
-    return ("candidate.rejected", {"marks": sorted(wanted), "since": since, "count": LOOKED_AT * candidates})
+def asked(probes: Sequence[Probe], wanted: Iterable[int], pack: Pack, now: datetime) -> Named:
+    """The statement that finds the rejections which candidates with those marks may repeat."""
+    users = {probe.candidate.scope.user_id for probe in probes}
+    given = {
+        "marks": sorted(wanted),
+        "users": sorted(user for user in users if user is not None),
+        "since": now - pack.memory_layer.rejections.remember,
+        "count": LOOKED_AT * len(probes),
+    }
+    return ("candidate.rejected", given)
 
 
 async def found_for(
@@ -47,7 +54,7 @@ async def found_for(
         wanted.update(marks(probe, senses, comparing))
         if place % SLICE == 0:
             await checkpoint()
-    name, given = asked(wanted, len(probes), pack, tx.now)
+    name, given = asked(probes, wanted, pack, tx.now)
     rejected: list[tuple[str, Candidate]] = []
     for row in await tx.rows(name, **given):
         try:
@@ -58,7 +65,7 @@ async def found_for(
         rejected.append((row["proposal_id"], candidate_of(row, content)))
     if not rejected:
         return [()] * len(probes)
-    vectors = senses.embedder.embed([candidate.text for _, candidate in rejected])
+    vectors = senses.embedder.embed([as_seen(candidate.text) for _, candidate in rejected])
     said = [fingerprint(candidate) for _, candidate in rejected]
     found: list[tuple[Rejected, ...]] = []
     for probe in probes:

@@ -74,7 +74,7 @@ async def enqueue(tx: Transaction, entries: Sequence[Entry], pack: Pack, *, edit
         tier = routing.tier_for(candidate, pack)
         sensitive = pack.is_sensitive(candidate.classification)
         against = entry.compared.contradicts
-        same = repeated(candidate, entry.compared)
+        same = repeated(candidate, tier, entry.compared, pack)
         unsettled = any(not supersedes(candidate, tier, entry.observed_at, one.memory, pack).passed for one in against)
         reasons = approval.reasons_for_a_person(
             candidate, tier=tier, contradicts=unsettled, returned=entry.reopens is not None, pack=pack

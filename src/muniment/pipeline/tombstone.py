@@ -21,13 +21,20 @@ class Chain:
 
 async def ended_chains(tx: Transaction) -> list[Chain]:
     """Those of the tenant whose memories have not been taken away yet."""
-    return [Chain(**row) for row in await tx.rows("consent.ended_chains")]
+    return [Chain(**row) for row in await tx.rows("consent.ended_chains", root_id=None)]
+
+
+async def still_ended(tx: Transaction, chain: Chain) -> bool:
+    """Hold the subject against a grant, a revocation or a promotion, and look again: it may have been renewed."""
+    await tx.row("consent.lock_subject", holder=holder_of(chain.subject, None))
+    return bool(await tx.rows("consent.ended_chains", root_id=chain.root_id))
 
 
 async def take_away(tx: Transaction, chain: Chain) -> int:
-    """Take away the content of some of the chain's memories, the live ones retracted first; how many there were."""
-    # Held against a grant, a revocation or a promotion of the same subject.
-    await tx.row("consent.lock_subject", holder=holder_of(chain.subject, None))
+    """Take away the content of some of the chain's memories, the live ones retracted first; how many there were.
+
+    INVARIANT: the subject is held, and the chain has ended (`still_ended`).
+    """
     rows = await tx.rows("tombstone.of_consent", root_id=chain.root_id, count=AT_ONCE)
     if not rows:
         return 0

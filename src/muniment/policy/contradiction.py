@@ -16,6 +16,8 @@ from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack, Thresholds
 from muniment.policy.assertion import Judge, Judgement
 from muniment.policy.assertion.relation import relate
+from muniment.policy.instructions import as_seen
+from muniment.policy.routing import lasts_as_long
 from muniment.policy.scope import overlap
 
 OTHER_VALUE, RULE_FAILED = "other_value", "rule_failed"
@@ -28,6 +30,7 @@ class Neighbour:
 
     memory: PromotedMemory
     similarity: float = 0.0
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,18 +68,26 @@ def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], p
         if not overlap(memory.scope, memory.tier, candidate.scope, tier):
             continue
         found = _relation(candidate, neighbour, pack, by)
-        if found.verdict == "same":
+        if found.verdict == "same" and not neighbour.hidden:
             same.append(memory)
         elif found.verdict == "contradicts":
             contradicts.append(Contradicted(memory, found.reasons[0] if found.reasons else "judged"))
     return Compared(tuple(contradicts), tuple(same))
 
 
-def repeated(candidate: Candidate, compared: Compared) -> list[PromotedMemory]:
-    """Those of which it is a duplicate (REV-7): a correction repeats only a correction."""
-    if candidate.write_class != "correction":
-        return list(compared.says_the_same)
-    return [memory for memory in compared.says_the_same if memory.write_class == "correction"]
+def repeated(candidate: Candidate, tier: Tier, compared: Compared, pack: Pack) -> list[PromotedMemory]:
+    """Those of which it is a duplicate (REV-7): with no higher label and given no shorter time than it would be.
+
+    Otherwise what somebody is cleared for, or what would last, would be lost to what they cannot see or soon expires. A
+    correction repeats only a correction.
+    """
+    return [
+        memory
+        for memory in compared.says_the_same
+        if pack.at_least(candidate.classification, memory.classification)
+        and lasts_as_long(memory, candidate, tier, pack)
+        and (candidate.write_class != "correction" or memory.write_class == "correction")
+    ]
 
 
 def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Comparison) -> Judgement:
@@ -86,7 +97,7 @@ def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Compar
     if _about_others(candidate, memory.entity or memory.subject):
         return _DIFFERENT
     try:
-        return relate(candidate.text, memory.text, neighbour.similarity, by.thresholds, by.judge)
+        return relate(as_seen(candidate.text), as_seen(memory.text), neighbour.similarity, by.thresholds, by.judge)
     except Exception:
         # A rule that raises denies: somebody has to look before the two stand side by side.
         return Judgement("contradicts", (RULE_FAILED,))
@@ -107,7 +118,7 @@ def _about_others(candidate: Candidate, whom: str | None) -> bool:
 
 
 def normal(value: Any) -> bytes:
-    """A value in the form it is compared in: text without case or outer space, 1 and 1.0 the same, keys sorted."""
+    """A value in the form it is compared in: text as it is seen, without case or outer space; 1 and 1.0 the same."""
     return to_json(_normal(value))
 
 
@@ -116,7 +127,7 @@ def _normal(value: Any) -> Any:
         case bool():
             return value
         case str():
-            return " ".join(value.split()).casefold()
+            return " ".join(as_seen(value).split()).casefold()
         case float() if value.is_integer():
             return int(value)
         case dict():

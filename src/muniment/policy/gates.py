@@ -22,6 +22,7 @@ from muniment.policy.instructions import suspicion
 from muniment.policy.redaction import redactor_of
 from muniment.policy.rejection import Rejected, repeats
 
+_WORD_BREAKS = re.compile(r"[_.:\-/\s]+")
 _REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
 
 
@@ -33,6 +34,7 @@ class Circumstances:
     now: datetime
     kind: CaptureKind
     decision_key: str | None
+    origin: str | None = None
     consents: tuple[Consent, ...] = ()
     rejections: tuple[Rejected, ...] = ()
     by: Comparison | None = None
@@ -138,7 +140,7 @@ def _another_of_its_kind(entity: str | None, subject: str) -> bool:
 def trust(candidate: Candidate, known: Circumstances) -> GateResult:
     """Lowered where the content addresses the model; below the floor only a person can promote it (CAN-7)."""
     rules = known.pack.memory_layer.trust
-    found = sorted({reason for text in _texts(candidate) for reason in _addressing(text)})
+    found = sorted({reason for text in _texts(candidate, known) for reason in _addressing(text)})
     if found:
         lowered = max(0.0, round(candidate.trust - rules.instruction_penalty, 6))
         candidate = candidate.model_copy(update={"trust": lowered})
@@ -151,13 +153,19 @@ def _addressing(text: str) -> tuple[str, ...]:
     return found.reasons if found.addresses_the_model else ()
 
 
-def _texts(candidate: Candidate) -> Iterator[str]:
+def _texts(candidate: Candidate, known: Circumstances) -> Iterator[str]:
     """Every text a candidate carries."""
     yield candidate.text
     if candidate.value is not None:
         yield from _strings(candidate.value)
     yield from candidate.evidence_refs
-    yield from candidate.scope.qualifiers.values()
+    scope = candidate.scope
+    for name, said in scope.qualifiers.items():
+        yield f"{name} {said}"
+    # Names are short words; what reads like a sentence is looked at as one.
+    for name in (candidate.predicate, scope.session_id, scope.workflow_id, scope.intent_id, known.origin):
+        if name is not None and (words := _WORD_BREAKS.sub(" ", name)).count(" ") >= 2:
+            yield words
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from muniment.model.candidate import Candidate
 from muniment.model.fields import Tier, WriteClass
+from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.policy.scope import intent_under
 
@@ -44,9 +45,16 @@ def due_at(write_class: WriteClass, *, sensitive: bool, now: datetime, pack: Pac
 
 def expires_at(write_class: WriteClass, tier: Tier, promoted_at: datetime, pack: Pack) -> datetime | None:
     """By tier, or the class's own retention where that is shorter (PRO-4)."""
-    terms: list[timedelta] = [
-        term
-        for term in (pack.memory_layer.memory_policy.ttl.get(tier), pack.policy_for(write_class).retention)
-        if term is not None
-    ]
-    return promoted_at + min(terms) if terms else None
+    term = _term(write_class, tier, pack)
+    return promoted_at + term if term is not None else None
+
+
+def lasts_as_long(memory: PromotedMemory, candidate: Candidate, tier: Tier, pack: Pack) -> bool:
+    """Whether what stands was given as long a time as the candidate would get."""
+    own, given = _term(candidate.write_class, tier, pack), _term(memory.write_class, memory.tier, pack)
+    return given is None or (own is not None and own <= given)
+
+
+def _term(write_class: WriteClass, tier: Tier, pack: Pack) -> timedelta | None:
+    terms = (pack.memory_layer.memory_policy.ttl.get(tier), pack.policy_for(write_class).retention)
+    return min((term for term in terms if term is not None), default=None)

@@ -29,8 +29,8 @@ _LEAST_TAGS = 3
 _LEAST_BYTES = 4
 
 _LOOK_ALIKES = str.maketrans(
-    "аеорсухіјѕԁԛԝһӏьвкмнтгпАЕОРСУХІЈЅВКМНТԌᏀᏢοαεικνρτυχηωγβΑΒΕΖΗΙΚΜΝΟΡΤΥΧɑɡɩᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ",
-    "aeopcyxijsdqwhlbbkmhtrnAEOPCYXIJSBKMHTGGPoaeikvptuxnwybABEZHIKMNOPTYXagiabcdefghijklmnoprstuvwyz",
+    "аеорсухіјѕԁԛԝһӏьвкмнтгпАЕОРСУХІЈЅВКМНТԌᏀᏢοαεικνρτυχηωγβΑΒΕΖΗΙΚΜΝΟΡΤΥΧɑɡɩᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢոսօհց",
+    "aeopcyxijsdqwhlbbkmhtrnAEOPCYXIJSBKMHTGGPoaeikvptuxnwybABEZHIKMNOPTYXagiabcdefghijklmnoprstuvwyznuohg",
 )
 # Those nobody uses inside a Latin word by chance, as one may a Greek letter in a formula.
 _TELLING = Pattern(
@@ -75,6 +75,14 @@ def reveal(text: str) -> Revealed:
         if _TELLING.occurs_in(plain, _FEW_IN_WORDS):
             signs.append(Sign("look_alike_letters", 0.40))
     return Revealed(tuple(dict.fromkeys(views)), tuple(hidden), tuple(signs))
+
+
+def as_seen(text: str) -> str:
+    """The text as a reader takes it: nothing invisible in it, letters that only look Latin as those they look like."""
+    if text.isascii():
+        return text
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _as_latin(unicodedata.normalize("NFKC", whole.translate(_JOINED)))
 
 
 def _signs_of_hiding(text: str, hidden: list[str]) -> list[Sign]:

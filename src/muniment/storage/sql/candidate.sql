@@ -49,12 +49,15 @@ VALUES (:tenant_id, :seq, :at, :capture_id, :extractor, :ordinal, :gate, :reason
 SELECT capture_id, gate, reason, at, rejection FROM refusals WHERE tenant_id = :tenant_id AND capture_id = :capture_id ORDER BY ordinal
 
 -- name: rejected
--- Rejections that share a mark, those that share most first; what was lifted, or is too old, left out.
+-- Rejections for those users or for all that share a mark, those that share most first; what was lifted, or is too old,
+-- left out.
 SELECT r.proposal_id, {candidate c}, s.wrapped_key, s.key_version
 FROM (
   SELECT k.proposal_id, count(*) AS shared
   FROM rejection_marks k
   JOIN verdicts v ON v.tenant_id = :tenant_id AND v.proposal_id = k.proposal_id AND v.action = 'reject' AND v.at > :since
+  JOIN proposals o ON o.tenant_id = :tenant_id AND o.proposal_id = k.proposal_id
+  JOIN candidates u ON u.tenant_id = :tenant_id AND u.candidate_id = o.candidate_id AND (u.user_id IS NULL OR u.user_id = ANY (:users))
   WHERE k.tenant_id = :tenant_id AND k.mark = ANY (:marks::bigint[])
     AND NOT EXISTS (SELECT FROM verdicts l WHERE l.tenant_id = :tenant_id AND l.proposal_id = k.proposal_id AND l.action = 'lift')
   GROUP BY k.proposal_id ORDER BY shared DESC, k.proposal_id DESC LIMIT :count) r

@@ -22,5 +22,5 @@ VALUES (:tenant_id, :seq, :author, :source, :at, :pack, :ontology_version,
   :capture_id, :kind, :classification, :holder, :subject, :user_id, :session_id, :run_id, :recall_id, :intent_id, :workflow_id,
   :decision_key, :qualifiers, :origin, :observed_at, :content)
 
--- name: one
-SELECT * FROM captures WHERE tenant_id = :tenant_id AND capture_id = :capture_id
+-- name: some
+SELECT * FROM captures WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids)

@@ -32,7 +32,7 @@ WHERE c.tenant_id = :tenant_id AND c.consent_id = :consent_id
 SELECT DISTINCT g.root_id, g.subject, r.auditor_id AS revoked_by
 FROM consents g
 LEFT JOIN consents r ON r.tenant_id = :tenant_id AND r.root_id = g.root_id AND r.action = 'revoke'
-WHERE g.tenant_id = :tenant_id AND g.action = 'grant'
+WHERE g.tenant_id = :tenant_id AND g.action = 'grant' AND (:root_id::text IS NULL OR g.root_id = :root_id)
   AND NOT EXISTS (SELECT FROM consent_sweeps w WHERE w.tenant_id = :tenant_id AND w.root_id = g.root_id)
   AND (r.consent_id IS NOT NULL OR NOT EXISTS (
     SELECT FROM consents c

@@ -15,6 +15,13 @@
     AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = c.root_id AND r.action = 'revoke'))
  END)
 
+-- name: consent_may_return
+-- What rests on a consent that can still be renewed counts when facts are compared, also while nobody sees it.
+(alias.consent_root IS NULL OR (
+  EXISTS (SELECT FROM consents c WHERE c.tenant_id = :tenant_id AND c.root_id = alias.consent_root AND c.action = 'grant'
+          AND c.valid_until > :now)
+  AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = alias.consent_root AND r.action = 'revoke')))
+
 -- name: ledger
 -- Consent records, each with what came after it.
 SELECT alias.tenant_id, alias.consent_id, alias.seq, alias.action, alias.subject, alias.purpose, alias.predicates, alias.labels, alias.basis, alias.captured_at,

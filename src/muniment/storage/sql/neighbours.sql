@@ -1,22 +1,23 @@
--- Neighbours: the live memories that a candidate must be compared with; what an ended consent hides is left out.
+-- Neighbours: the live memories that a candidate must be compared with; what an ended consent hides is left out. What
+-- nobody sees at the moment (`hidden`) can be contradicted and not repeated.
 
 -- name: on_keys
 -- Those on the same keys; which of them overlap in scope, and what they say, is decided outside.
-SELECT {memory m}
+SELECT {memory m}, NOT {consent_allows f} AS hidden
 FROM unnest(:entities::text[], :predicates::text[]) AS wanted (entity, predicate)
 JOIN memories m ON m.tenant_id = :tenant_id AND m.entity = wanted.entity AND m.predicate = wanted.predicate
 JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
 JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
 WHERE f.dead_seq IS NULL AND f.expires_at > :now
-  AND {consent_allows f}
+  AND {consent_may_return f}
 ORDER BY m.born_seq, m.memory_id
 
 -- name: near
 -- plan: each time
 -- The nearest to a text among what those users (null: anybody) see, as far as the distance reaches. A fact on a key is
 -- compared with plain texts only, and none with what is about somebody else (`comes` false): that is not opened.
-SELECT {memory m}, 1 - near.distance AS similarity,
+SELECT {memory m}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden,
   (:about::text IS NULL OR coalesce(m.entity, m.subject, :about) = :about) AS comes
 FROM (
   SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS distance
@@ -26,9 +27,10 @@ FROM (
     AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
     AND (NOT :on_key OR f.entity IS NULL)
     AND f.dead_seq IS NULL AND f.expires_at > :now
-    AND {consent_allows f}
+    AND {consent_may_return f}
   ORDER BY distance LIMIT :count) near
 JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = near.memory_id
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id
 JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
 WHERE near.distance <= :reach
@@ -42,13 +44,14 @@ JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
 WHERE v.tenant_id = :tenant_id AND f.tenant_id = :tenant_id AND v.embedder = :embedder
   AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
   AND f.dead_seq IS NULL AND f.expires_at > :now
-  AND {consent_allows f}
+  AND {consent_may_return f}
 LIMIT :count
 
 -- name: some
 -- Those memories.
-SELECT {memory m}
+SELECT {memory m}, NOT {consent_allows f} AS hidden
 FROM memories m
+JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
 JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
 WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (:memory_ids)
