@@ -10,7 +10,7 @@ from hypothesis.stateful import initialize, precondition, rule
 from muniment.errors import ConsentChanged
 from tests.scenarios.settling import Settling
 from tests.scenarios.stage import Stage, anything, pick, tenants
-from tests.scenarios.world import ENTITIES, FAULTS, UNRESOLVED
+from tests.scenarios.world import ENTITIES, UNRESOLVED
 from tests.scenarios.writing import classes, confidences, entities, labels, places, predicates, soon, values
 
 subjects = st.sampled_from(ENTITIES)
@@ -75,8 +75,6 @@ class Consenting(Settling):
         tenant, consent_id = pick(self._grants(), which)
         people, oracle = self.on(tenant)
         earlier = oracle.ledger.grants[consent_id]
-        if "renewal_of_the_swept" in FAULTS and earlier.root in oracle.ledger.swept and earlier.until == self.clock.now:
-            return
         fields = {
             "subject": earlier.subject, "purpose": "support", "predicates_allowed": earlier.predicates,
             "data_classifications_allowed": ["PII"], "basis": "opt_in", "supersedes": consent_id,

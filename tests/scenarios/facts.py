@@ -145,3 +145,9 @@ def takes_over(fact: Fact, tier: str, old: Memory) -> bool:
         return False
     fresher = fact.observed_at > old.fact.observed_at or not SETTLES_ITSELF[fact.write_class]
     return fresher and round(fact.confidence - old.fact.confidence, 6) >= MARGIN
+
+
+def stands_for(memory: Memory, fact: Fact, tier: str) -> bool:
+    """Whether a memory that says the same may stand for a fact: seen by as many, and for as long."""
+    given, own = LIVES.get(memory.tier), LIVES.get(tier)
+    return rank(memory.fact.label) <= rank(fact.label) and (given is None or (own is not None and own <= given))

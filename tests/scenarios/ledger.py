@@ -53,6 +53,12 @@ class Ledger:
             grant.root == root and grant.runs(now) and grant.about(predicate) for grant in self.grants.values()
         )
 
+    def may_return(self, root: str, now: datetime) -> bool:
+        """Whether the chain can still be renewed without a gap."""
+        return root not in self.revoked and any(
+            grant.root == root and (grant.until is None or now < grant.until) for grant in self.grants.values()
+        )
+
     def covering(self, subject: str | None, predicate: str | None, now: datetime) -> Agreed | None:
         """The latest consent that lets something be remembered."""
         found = [

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from muniment.errors import NotPromotable, SelfApproval
-from tests.scenarios.facts import Fact, Memory, covers, rank, relation, repeats_rejected, takes_over
+from tests.scenarios.facts import Fact, Memory, covers, rank, relation, repeats_rejected, stands_for, takes_over
 from tests.scenarios.ledger import Agreed, Ledger
-from tests.scenarios.world import FAULTS, Seat, seats
+from tests.scenarios.world import Seat, seats
 
 REMEMBERED = timedelta(days=180)
 # How a contradiction ends when a side of it is withdrawn.
@@ -113,6 +113,9 @@ class Tenant:
     def _allowed(self, memory: Memory, now: datetime) -> bool:
         return memory.root is None or self.ledger.allows(memory.root, memory.fact.predicate, now)
 
+    def _may_return(self, memory: Memory, now: datetime) -> bool:
+        return memory.root is None or self.ledger.may_return(memory.root, now)
+
     def visible(self, seat: Seat, labels: frozenset[str], now: datetime) -> dict[str, Memory]:
         """What a run there may see now."""
         return {
@@ -148,11 +151,14 @@ class Tenant:
     # What must come of it
 
     def _around(self, fact: Fact, tier: str, now: datetime) -> tuple[list[Memory], list[Memory]]:
-        """What it contradicts and what it repeats, among all that some run could see beside it."""
-        meeting = [m for m in self.believed(now) if m.seats & seats(fact.place, tier, None)]
+        """What it contradicts and what it repeats, among all that some run could see beside it.
+
+        What is hidden and may come back is contradicted, and not repeated.
+        """
+        meeting = [m for m in self.standing(now) if m.seats & seats(fact.place, tier, None)]
         return (
-            [m for m in meeting if relation(fact, m.fact) == "contradicts"],
-            [m for m in meeting if relation(fact, m.fact) == "same"],
+            [m for m in meeting if relation(fact, m.fact) == "contradicts" and self._may_return(m, now)],
+            [m for m in meeting if relation(fact, m.fact) == "same" and self._allowed(m, now)],
         )
 
     def admission(self, fact: Fact, now: datetime) -> Refused | Repeats | Waits:
@@ -167,7 +173,7 @@ class Tenant:
         if rejected:
             return Refused("rejection", rejected)
         against, same = self._around(fact, fact.tier, now)
-        same = [memory for memory in same if memory.fact.correction or not fact.correction]
+        same = [m for m in same if (m.fact.correction or not fact.correction) and stands_for(m, fact, fact.tier)]
         return Repeats(same[0].memory_id) if same else Waits(tuple(memory.memory_id for memory in against))
 
     def approval(
@@ -198,16 +204,14 @@ class Tenant:
         consent = self.ledger.covering(fact.subject, fact.predicate, now) if fact.sensitive else None
         if any(rank(m.fact.label) > rank(fact.label) for m in replaced) or (fact.sensitive and consent is None):
             return Barred(NotPromotable)
-        repeated = [memory for memory in same if memory not in replaced]
+        repeated = [memory for memory in same if memory not in replaced and stands_for(memory, fact, tier)]
         if repeated:
             return Repeats(repeated[0].memory_id)
         left = tuple(memory.memory_id for memory in against if memory not in replaced)
         unsettled = [memory_id for memory_id in left if beside is None or memory_id != beside.memory_id]
         if unsettled and self.unresolved != "mark_both":
             return Stopped({"hold": "held", "block": "blocked"}[self.unresolved], left)
-        if "settled_unrecorded" not in FAULTS:
-            left = tuple(memory.memory_id for memory in against)
-        return Promoted(tuple(replaced), left, consent)
+        return Promoted(tuple(replaced), tuple(memory.memory_id for memory in against), consent)
 
     # What is then true
 

@@ -9,10 +9,9 @@ from hypothesis.stateful import precondition, rule
 
 from muniment.errors import Conflict, InvalidInput
 from tests.scenarios.facts import Memory, rank
-from tests.scenarios.oracle import Barred, Promoted, Stopped
+from tests.scenarios.oracle import Barred, Promoted
 from tests.scenarios.reviewing import Reviewing, reviewers
 from tests.scenarios.stage import Stage, anything, failing, pick
-from tests.scenarios.world import FAULTS
 
 keeps = st.sampled_from((None, "existing", "incoming"))
 
@@ -87,7 +86,8 @@ class Settling(Reviewing):
             assert incoming is not None
             kept, gone = (existing, incoming) if keep == "existing" else (incoming, existing)
             _, error = failing(settle)
-            assert error is (None if _may_replace(kept, gone) else Conflict), (error, kept, gone)
+            seen = kept in oracle.believed(self.clock.now)
+            assert error is (None if seen and _may_replace(kept, gone) else Conflict), (error, kept, gone)
             if error is None:
                 oracle.withdraw(gone, "superseded", kept.memory_id)
 
@@ -97,9 +97,10 @@ class Settling(Reviewing):
         existing, incoming = oracle.sides(dispute)
         proposal, now = oracle.proposals[dispute[1]], self.clock.now
         expected = oracle.approval(proposal, who, now, beside=existing) if incoming is None else None
-        if isinstance(expected, Stopped) and "coexist_passes_the_rest" in FAULTS:
-            return
         settled, error = failing(settle)
+        if existing.fact.correction != proposal.fact.correction:
+            assert error is Conflict, error
+            return
         if isinstance(expected, Barred):
             assert error is expected.error, (error, expected)
             return

@@ -31,20 +31,6 @@ MASKED: dict[Any, Any] = {
 }
 ABOUT = {MASKED.get(text, text): about for text, about in SENTENCES.items()}
 
-# Known faults of the fabric that the machine steps around. Take a name out once its fault is mended: the oracle already
-# says what should be.
-FAULTS = frozenset(
-    {
-        # What a promotion contradicts and replaces at once leaves no contradiction, if it arose while the proposal waited.
-        "settled_unrecorded",
-        # A coexist with one memory lets a proposal past all others it contradicts, also where the pack says hold or block.
-        "coexist_passes_the_rest",
-        # A consent renewed at the very moment it ran out, after a sweep, joins the swept chain and never holds.
-        "renewal_of_the_swept",
-        # A correction of one side of a coexisting pair is seen by all, and takes the place of the other side too.
-        "correction_forgets_the_region",
-    }
-)
 MARGIN = 0.15
 # Classes that settle contradictions by themselves, and whether the evidence must be fresher for it.
 SETTLES_ITSELF = {"decision_outcome": True, "statement": False}

@@ -13,7 +13,7 @@ from muniment.model.proposal import Proposal
 from tests.scenarios.facts import Fact, Memory
 from tests.scenarios.oracle import Proposal as Rejected
 from tests.scenarios.stage import Stage, anything, pick, tenants
-from tests.scenarios.world import ABOUT, ENTITIES, FAULTS, MAIL, PLACES, PREDICATES, SENTENCES, VALUES, Place
+from tests.scenarios.world import ABOUT, ENTITIES, MAIL, PLACES, PREDICATES, SENTENCES, VALUES, Place
 
 places = st.sampled_from(PLACES)
 # Some more than others: most stories need two facts on one key.
@@ -151,8 +151,6 @@ class Writing(Stage):
     def correct_memory(self, which: int, value: str, sentence: str, then: str | None) -> None:
         tenant, memory = self._some(which, ended=which % 5 == 0)
         people, _ = self.on(tenant)
-        if memory.required is not None and "correction_forgets_the_region" in FAULTS:
-            return
         said = {"value": value} if memory.fact.key is not None else {"text": sentence}
         if memory.ended is not None:
             with pytest.raises(NotFound if memory.tombstoned else Conflict):

@@ -1,7 +1,4 @@
-"""Whether two texts say the same, contradict one another, or neither: a pure function of the two texts.
-
-All rules are set by hand and all word lists written from general knowledge; nothing here was fitted to data.
-"""
+"""Whether two texts say the same, contradict one another, or neither: a pure function of the two texts."""
 
 from muniment.policy.assertion.decision import judge
 from muniment.policy.assertion.judgement import Judge, Judgement

@@ -1,4 +1,4 @@
-"""Classified attributes of the identity layer, and the words that must not stand elsewhere once they are masked."""
+"""Classified attributes of the identity layer, by their names."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,12 +7,10 @@ from typing import Any, cast
 
 from muniment.pack.schema import ClassifiedAttribute
 from muniment.policy.redaction.masking import Cover
-from muniment.policy.redaction.sight import Span, sight_of
+from muniment.policy.redaction.sight import sight_of
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BETWEEN_WORDS = re.compile(r"[\s_.\-]+")
-_LONG = 4
-_LONGEST = 256
 
 
 @dataclass(frozen=True)
@@ -57,44 +55,6 @@ def words_of(name: str) -> str:
     if not name:
         return ""
     return _BETWEEN_WORDS.sub(" ", _HUMP.sub(" ", name)).strip().lower()
-
-
-@dataclass(frozen=True)
-class Secret:
-    """A value that was masked and must not be read elsewhere."""
-
-    words: str
-
-    @staticmethod
-    def of(value: Any) -> "Secret | None":
-        """The secret in a scalar, or None where there is none to tell from any other word."""
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            return None
-        words = " ".join(sight_of(str(value)).text.split()).lower()
-        return Secret(words) if len(words) <= _LONGEST and any(map(str.isalnum, words)) else None
-
-    @property
-    def is_long(self) -> bool:
-        """Whether it is long enough to be nothing else by chance."""
-        return sum(map(str.isalnum, self.words)) >= _LONG
-
-
-def occurrences(secret: Secret, text: str) -> Iterator[Span]:
-    """Where the secret stands in a plain text as a word of its own, whatever its case and spaces.
-
-    A whole number is also found with its thousands set apart.
-    """
-    spellings = {secret.words}
-    if secret.words.isascii() and secret.words.isdigit() and len(secret.words) > 3:
-        spellings |= {f"{int(secret.words):,}".replace(",", sign) for sign in (",", ".", " ", "'")}
-    lowered = text.lower()
-    for spelling in spellings:
-        if max(spelling.split(), key=len) not in lowered:
-            continue
-        body = r"\s+".join(map(re.escape, spelling.split()))
-        first = r"(?<![^\W_])" if spelling[0].isalnum() else ""
-        last = r"(?![^\W_])" if spelling[-1].isalnum() else ""
-        yield from (found.span() for found in re.finditer(f"{first}{body}{last}", text, re.IGNORECASE))
 
 
 def leaves(value: Any) -> Iterator[Any]:

@@ -1,12 +1,13 @@
 """Redaction of texts, JSON and candidates under the rules of one pack (RED-1 to RED-4)."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from muniment.model.candidate import Candidate
-from muniment.policy.redaction.attributes import Attributes, Secret, leaves, occurrences, words_of
+from muniment.policy.redaction.attributes import Attributes, leaves, words_of
+from muniment.policy.redaction.elsewhere import Secret, Sought
 from muniment.policy.redaction.masking import Barriers, Cover, Covered
 from muniment.policy.redaction.sight import FILLER, Sight, Span, sight_of
 
@@ -47,7 +48,8 @@ class Finding:
     name: str
 
 
-_Secrets: TypeAlias = Sequence[tuple[Secret, Rule]]
+_Secrets: TypeAlias = Sought[Rule]
+_NONE: _Secrets = Sought(())
 _Placed: TypeAlias = list[tuple[int, int, Rule]]
 
 
@@ -58,6 +60,8 @@ class _Tally:
     counts: Counter[str] = field(default_factory=Counter[str])
     labels: set[str] = field(default_factory=set[str])
     secrets: dict[Secret, Rule] = field(default_factory=dict[Secret, Rule])
+    # What is said before a text, and a text in which the rules find nothing then.
+    clean: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def add(self, rule: Rule, found: str) -> None:
         self.counts[rule.name] += 1
@@ -66,8 +70,11 @@ class _Tally:
         if (secret := Secret.of(found)) is not None and secret.is_long:
             self.secrets.setdefault(secret, rule)
 
-    def told(self, *, long_only: bool = False) -> _Secrets:
-        return [(secret, rule) for secret, rule in self.secrets.items() if secret.is_long or not long_only]
+    def sought(self) -> tuple[_Secrets, _Secrets]:
+        """All secrets, and those that are long."""
+        long = [(secret, rule) for secret, rule in self.secrets.items() if secret.is_long]
+        sought = Sought(long)
+        return (sought if len(long) == len(self.secrets) else Sought(self.secrets.items())), sought
 
 
 class Redactor:
@@ -81,7 +88,7 @@ class Redactor:
 
     def find(self, text: str) -> tuple[Finding, ...]:
         """What the rules find at first sight, in order; nothing is masked."""
-        return tuple(Finding(start, end, rule.name) for start, end, rule in self._look(text, "", ()))
+        return tuple(Finding(start, end, rule.name) for start, end, rule in self._look(text, ""))
 
     def text(self, text: str) -> Redacted[str]:
         """The text with every finding masked."""
@@ -102,10 +109,10 @@ class Redactor:
         What is masked in one of them is masked where it stands in another, too.
         """
         tally = _Tally()
-        fields = self._fields(candidate, tally, (), ())
+        fields = self._fields(candidate, tally, _NONE, _NONE)
         if tally.secrets:
             seen = candidate.model_copy(update=fields)
-            fields |= self._fields(seen, tally, tally.told(), tally.told(long_only=True))
+            fields |= self._fields(seen, tally, *tally.sought())
         return self._told(candidate.model_copy(update=fields) if fields else candidate, tally)
 
     def _fields(self, candidate: Candidate, tally: _Tally, anything: _Secrets, long: _Secrets) -> dict[str, Any]:
@@ -132,17 +139,17 @@ class Redactor:
 
     # --- one text
 
-    def _settled(self, text: str, said_before: str, tally: _Tally, secrets: _Secrets = ()) -> str:
+    def _settled(self, text: str, said_before: str, tally: _Tally, secrets: _Secrets = _NONE) -> str:
         """The text when nothing more is found in it.
 
         INVARIANT: each round asks nothing but the text itself, so the last one would find nothing in the result either.
         """
         for _ in range(_ROUNDS):
-            placed = self._look(text, said_before, secrets)
+            placed = self._unsettled(text, said_before, tally, secrets)
             if not placed:
                 return text
             text = _masked(text, placed, tally)
-        rest = self._look(text, said_before, secrets)
+        rest = self._unsettled(text, said_before, tally, secrets)
         if not rest:
             return text
         # It does not settle: what is still open is masked whole, and then nothing is left to find.
@@ -151,38 +158,41 @@ class Redactor:
         spans = Covered(len(text), self._barriers.in_text(text)).open(0, len(text))
         return _masked(text, [(start, end, whole) for start, end in spans], tally)
 
-    def _look(self, text: str, said_before: str, secrets: _Secrets) -> _Placed:
+    def _unsettled(self, text: str, said_before: str, tally: _Tally, secrets: _Secrets) -> _Placed:
+        """What to mask now; the rules are not asked twice for the same."""
+        known = (said_before, text) in tally.clean
+        if known and not secrets:
+            return []
+        placed = self._look(text, said_before, secrets, () if known else self._rules)
+        if not placed:
+            tally.clean.add((said_before, text))
+        return placed
+
+    def _look(
+        self, text: str, said_before: str, secrets: _Secrets = _NONE, rules: Sequence[Rule] | None = None
+    ) -> _Placed:
         """What to mask now: spans in order that overlap neither each other nor a mask that is there already."""
         if not text:
             return []
         lead = len(said_before) + 2 if said_before else 0
         whole = f"{said_before}: {text}" if said_before else text
         masks = self._barriers.in_text(whole)
-        seen = _blotted(whole, masks)
-        sight = sight_of(seen)
+        findings = list(_findings(_blotted(whole, masks), self._rules if rules is None else rules, secrets))
+        if not findings:
+            return []
         taken = Covered(len(whole), masks)
         placed: _Placed = []
-        for rule, spans in self._findings(seen, sight, secrets):
-            # Longest first: what it covers no shorter one of the same rule is asked for.
-            for start, end in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
-                for low, high in taken.open(max(start, lead), end):
-                    if (low, high) == (start, end) or any(map(str.isalnum, whole[low:high])):
-                        placed.append((low - lead, high - lead, rule))
-                        taken.take(low, high)
+        for start, end, rule in findings:
+            for low, high in taken.open(max(start, lead), end):
+                if (low, high) == (start, end) or any(map(str.isalnum, whole[low:high])):
+                    placed.append((low - lead, high - lead, rule))
+                    taken.take(low, high)
         placed.sort(key=lambda one: one[0])
         return placed
 
-    def _findings(self, seen: str, sight: Sight, secrets: _Secrets) -> Iterable[tuple[Rule, list[Span]]]:
-        for rule in self._rules:
-            if spans := list(rule.find(seen, sight)):
-                yield rule, spans
-        for secret, rule in secrets:
-            if spans := [sight.span(*found) for found in occurrences(secret, sight.text)]:
-                yield rule, spans
-
     # --- values
 
-    def _value(self, value: Any, name: str, tally: _Tally, secrets: _Secrets = ()) -> Any:
+    def _value(self, value: Any, name: str, tally: _Tally, secrets: _Secrets = _NONE) -> Any:
         """The value of a key or predicate of that name."""
         attribute = self._attributes.named(name)
         if attribute is not None and value is not None:
@@ -210,15 +220,30 @@ class Redactor:
 
     def _mapping(self, value: dict[Any, Any], tally: _Tally, secrets: _Secrets) -> dict[Any, Any]:
         redacted: dict[Any, Any] = {}
+        alike: Counter[str] = Counter()
         for key, item in value.items():
-            name = place = self._settled(key, "", tally, secrets) if isinstance(key, str) else key
-            stars = ""
-            # Two keys may come to the same mask; neither value is lost for it.
-            while place in redacted:
-                stars += "****"
-                place = self._settled(f"{name}{stars}", "", tally, secrets)
+            place = self._settled(key, "", tally, secrets) if isinstance(key, str) else key
+            if place in redacted:
+                place = self._beside(str(place), redacted, alike, tally, secrets)
             redacted[place] = self._value(item, str(place), tally, secrets)
         return redacted
+
+    def _beside(
+        self, name: str, taken: Mapping[Any, Any], alike: Counter[str], tally: _Tally, secrets: _Secrets
+    ) -> str:
+        """A key of its own for one that comes to the same mask as another: neither value is lost for it.
+
+        The count goes on where the last one of that name left it, so that no place is tried twice.
+        """
+        while True:
+            alike[name] += 1
+            count = alike[name] + 1
+            for place in (f"{name} ({count})", f"{name} {_in_stars(count)}"):
+                if place not in taken and not self._unsettled(place, "", tally, secrets):
+                    return place
+            place = self._settled(f"{name}{'****' * alike[name]}", "", tally, secrets)
+            if place not in taken:
+                return place
 
     def _replaced(self, value: Any, rule: Rule, tally: _Tally) -> Any:
         """What stands for the whole value of an attribute; the value itself where it is a mask already."""
@@ -232,6 +257,22 @@ class Redactor:
             if (secret := Secret.of(leaf)) is not None:
                 tally.secrets.setdefault(secret, rule)
         return rule.cover.over(_written(value) if isinstance(value, int | float) else said)
+
+
+def _findings(seen: str, rules: Sequence[Rule], secrets: _Secrets) -> Iterator[tuple[int, int, Rule]]:
+    sight = sight_of(seen)
+    for rule in rules:
+        # Longest first: what it covers no shorter one of the same rule is asked for.
+        for start, end in sorted(rule.find(seen, sight), key=lambda span: (span[0] - span[1], span[0])):
+            yield start, end, rule
+    if secrets:
+        for start, end, rule in secrets.find(sight.text):
+            yield *sight.span(start, end), rule
+
+
+def _in_stars(count: int) -> str:
+    """A number in stars, for packs that let no other sign stand: each digit as so many and four."""
+    return " ".join("*" * (4 + int(digit)) for digit in str(count))
 
 
 def _masked(text: str, placed: _Placed, tally: _Tally) -> str:

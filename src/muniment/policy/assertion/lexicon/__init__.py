@@ -1,4 +1,4 @@
-"""Word lists of the judge, written by hand from general knowledge: data, no decisions."""
+"""Word lists of the judge: data, no decisions."""
 
 
 def words(text: str) -> frozenset[str]:

@@ -5,7 +5,7 @@ from muniment.policy.assertion.lexicon import words
 # Dropped before two texts are compared.
 DROPPED = words("""
     truly however moreover furthermore meanwhile therefore thus hence additionally certainly clearly obviously used_to
-    a an the this that these those some any such own there here it its itself be am is are was were been being
+    a an the this that these those some any such own there it its itself be am is are was were been being
     do does did have has had having of and to 's so then than as also too just very really quite rather
     actually simply basically indeed please even still already yet now currently presently today's which who
     whom whose where while whilst that's himself herself themselves myself yourself ourselves one's
