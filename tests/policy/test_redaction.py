@@ -1,5 +1,6 @@
 """Redaction under a pack: what is masked in texts, values and candidates, what is counted, and which label it raises to."""
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -266,6 +267,50 @@ def test_two_keys_with_the_same_mask_keep_both_values() -> None:
     assert redactor_of(builtin_pack()).json(done.content) == Redacted(done.content, {}, None)
 
 
+@pytest.mark.rule("RED-1", "RED-3")
+@pytest.mark.parametrize("shown", [{"mask": "[N]"}, {"mask": "9"}, {"keep_last": 1}])
+@pytest.mark.parametrize("pattern", ["[0-9]", "[0-9]+", r"\w+", ".", r"\s|[0-9]"])
+def test_keys_with_the_same_mask_stay_apart_even_where_their_count_is_masked(
+    pattern: str, shown: dict[str, Any]
+) -> None:
+    redactor = redactor_of(pack_with({"name": "part", "pattern": pattern, **shown}))
+    done = redactor.json({f"{number:03}": {"at": str(number)} for number in range(100, 140)})
+    assert len(done.content) == 40
+    assert redactor.json(done.content) == Redacted(done.content, {}, None)
+
+
+def test_a_key_that_looks_like_the_second_of_its_name_is_not_lost() -> None:
+    redactor = redactor_of(builtin_pack())
+    done = redactor.json({"[EMAIL] (2)": 1, "ada@example.com": 2, "bob@example.com": 3, "[EMAIL]": 4, "[EMAIL] (3)": 5})
+    assert sorted(done.content.values()) == [1, 2, 3, 4, 5]
+    assert redactor.json(done.content) == Redacted(done.content, {}, None)
+
+
+@pytest.mark.rule("RED-1", "RED-3")
+@pytest.mark.parametrize(
+    ("value", "expected", "counts"),
+    [
+        (["ada.king@", "example.com"], ["[EMAIL]", "[EMAIL]"], {"email": 1}),
+        (["to ada", "@", "example.com now"], ["to [EMAIL]", "[EMAIL]", "[EMAIL] now"], {"email": 1}),
+        (["ada@example", ".com"], ["[EMAIL]", "[EMAIL]"], {"email": 1}),
+        ([4111, 1111, 1111, 1111], ["****"] * 4, {"card": 1}),
+        (("a", "4111", "1111", "1111", "1111", "b"), ("a", *["****"] * 4, "b"), {"card": 1}),
+        ({"n": [[4111, 1111, 1111, 1111]]}, {"n": [["****"] * 4]}, {"card": 1}),
+        (["+4420", "79460958"], ["[PHONE]", "[PHONE]"], {"phone": 1}),
+        # rows of any numbers, and sentences
+        ([450, 600, 1200], [450, 600, 1200], {}),
+        ([4111, 1111, 1111, 1111, 5200], [4111, 1111, 1111, 1111, 5200], {}),
+        ([4111, 1111, None, 1111, 1111], [4111, 1111, None, 1111, 1111], {}),
+        (["see you @", "noon.", "bye"], ["see you @", "noon.", "bye"], {}),
+    ],
+)
+def test_items_side_by_side_that_are_one_thing_are_masked(value: Any, expected: Any, counts: dict[str, int]) -> None:
+    redactor = redactor_of(builtin_pack())
+    done = redactor.json(value)
+    assert (done.content, done.counts) == (expected, counts)
+    assert redactor.json(done.content) == Redacted(done.content, {}, None)
+
+
 # --- candidates
 
 
@@ -305,6 +350,63 @@ def test_what_only_its_key_gave_away_is_masked_in_the_text_too() -> None:
 def test_what_only_the_text_gave_away_is_masked_in_the_value_too() -> None:
     done = redacted(draft(predicate="contact_detail", value="467 3395", text="her phone is 467 3395"))
     assert (done.content.value, done.content.text) == ("[PHONE]", "her phone is [PHONE]")
+
+
+@pytest.mark.rule("RED-1")
+def test_the_parts_of_what_is_masked_in_a_list_do_not_stand_in_the_text() -> None:
+    done = redacted(draft(value=["ada.king@", "example.com"], text="made of 'ada.king@' and 'Example.COM'"))
+    assert done.content.text == "made of '[EMAIL]' and '[EMAIL]'"
+
+
+def _nested(depth: int, inner: Any) -> Any:
+    for level in range(depth):
+        inner = [inner] if level % 2 else {"inner": inner}
+    return inner
+
+
+MANY: dict[str, Any] = {
+    "keys": {f"k{number}@x.example": number for number in range(9_000)},
+    "mails": [f"person{number}@example.com" for number in range(8_000)],
+    "short": [f"w{number}" for number in range(20_000)],
+    "short and mails": [*(f"w{n}" for n in range(9_000)), *(f"p{n}@example.com" for n in range(4_000))],
+    "phones": " ".join(f"+44 20 79{number // 10_000:02} {number % 10_000:04}" for number in range(12_000)),
+    "deep": _nested(30, [f"person{number}@example.com" for number in range(4_000)]),
+    "halves": [part for number in range(4_000) for part in (f"ada{number}@", "example.com")],
+    "quarters": [part for _ in range(4_000) for part in (4111, 1111, 1111, 1111, "and")],
+    "numbers of telephones": {"phone": [4_670_000 + number for number in range(10_000)]},
+}
+
+
+@pytest.mark.rule("RED-2", "RED-3")
+@pytest.mark.parametrize("kind", MANY)
+def test_time_grows_with_the_value_and_not_with_what_is_found_in_it(kind: str) -> None:
+    # Each takes about a second; what grows with the square of it would take minutes.
+    before = process_time()
+    done = redacted(draft(value=MANY[kind], text="the mail is person17@example.com"))
+    assert process_time() - before < 20
+    assert "person17" not in done.content.model_dump_json()
+    assert redacted(done.content) == Redacted(done.content, {}, None)
+    if kind == "keys":
+        assert sorted(done.content.value.values()) == list(range(9_000))
+
+
+@pytest.mark.rule("RED-1")
+@pytest.mark.parametrize(
+    ("secret", "text", "expected"),
+    [
+        ("Plum  Blossom", "a PLUM\nblossom, not plum blossoms", "a [TAX_ID], not plum blossoms"),
+        ("a b a c", "a b a b a c", "a b [TAX_ID]"),
+        (["a b", "b c"], "a b c", "[TAX_ID][TAX_ID]"),
+        (["b", "a b c d"], "a b c e", "a [TAX_ID] c e"),
+        ("1234567", "1.234.567, 1'234'567, 1 234 567 and 11.234.567", "[TAX_ID], [TAX_ID], [TAX_ID] and 11.234.567"),
+        ("x_1", "x_1 and x_12", "[TAX_ID] and x_12"),
+        ("(7)", "a(7)b", "a[TAX_ID]b"),
+        ("straße", "STRASSE and STRAßE", "STRASSE and [TAX_ID]"),
+    ],
+)
+def test_a_secret_is_found_elsewhere_as_words_of_its_own(secret: Any, text: str, expected: str) -> None:
+    done = redacted(draft(predicate="tax_id", value=secret, text=text), pack_with(attributes=TAX_ID))
+    assert done.content.text == expected
 
 
 TAX_ID = {"tax_id": {"label": "RESTRICTED", "mask": "[TAX_ID]"}}

@@ -31,6 +31,14 @@ HITS: dict[str, list[tuple[str, str]]] = {
         ("row 5 4111 1111 1111 1111", "4111 1111 1111 1111"),
         ("**4111 1111 1111 1111**", "4111 1111 1111 1111"),
         ("5018 0000 0000 0009", "5018 0000 0000 0009"),
+        # more between the groups than one space
+        ("4111  1111  1111  1111", "4111  1111  1111  1111"),
+        ("4111 1111\n1111 1111", "4111 1111\n1111 1111"),
+        ("4111\r\n1111\r\n1111\r\n1111", "4111\r\n1111\r\n1111\r\n1111"),
+        ("4111/1111/1111/1111, 12/27", "4111/1111/1111/1111"),
+        ("row 5: [4111, 1111, 1111, 1111]", "4111, 1111, 1111, 1111"),
+        ("3782/822463/10005", "3782/822463/10005"),
+        ("cards: 4111,1111,1111,1111,5555", "4111,1111,1111,1111"),
         ("4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"),
         # short or of no known issuer: only where a card is spoken of
         ("my card number 630495060000 was stolen", "630495060000"),
@@ -49,6 +57,7 @@ HITS: dict[str, list[tuple[str, str]]] = {
         ("DE89 3704 0044 0532 0130 00, thanks", "DE89 3704 0044 0532 0130 00"),
         ("FR14-2004-1010-0505-0001-3M02-606", "FR14-2004-1010-0505-0001-3M02-606"),
         ("NO9386011117947", "NO9386011117947"),
+        ("DE89.3704.0044.0532.0130.00.", "DE89.3704.0044.0532.0130.00"),
     ],
     "phone": [
         ("Call me on 541-714-1388", "541-714-1388"),
@@ -82,6 +91,15 @@ HITS: dict[str, list[tuple[str, str]]] = {
         ("ada＠example．com", "ada＠example．com"),  # noqa: RUF001
         ("mailto:ada@example.com?subject=x", "ada@example.com"),
         ("ada@example.com.Thanks", "ada@example.com.Thanks"),
+        ('write to "ada king"@example.com.', '"ada king"@example.com'),
+        ("ada.king @ example.com", "ada.king @ example.com"),
+        ("ada.king@ example.com", "ada.king@ example.com"),
+        ("her e-mail is ada @ example.com", "ada @ example.com"),
+        ("https://x.example/?to=ada%40example.com&x=1", "ada%40example.com"),
+        ("ada&#64;example.com", "ada&#64;example.com"),
+        ("ada&#x40;example.com", "ada&#x40;example.com"),
+        ("ada&commat;example.com", "ada&commat;example.com"),
+        ("ada\\u0040example.com", "ada\\u0040example.com"),
     ],
     "ip": [
         ("from 203.0.113.7 today", "203.0.113.7"),
@@ -111,6 +129,8 @@ HITS: dict[str, list[tuple[str, str]]] = {
         ("password: hunter2", "hunter2"),
         ("Das Passwort ist Sommer2024!", "Sommer2024"),
         ("my password is Tr0ub4dor&3", "Tr0ub4dor&3"),
+        ("password is: hunter2!", "hunter2"),
+        ("password is : hunter2", "hunter2"),
         (
             "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\nabcd\n-----END RSA PRIVATE KEY-----",
             "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\nabcd\n-----END RSA PRIVATE KEY-----",
@@ -180,9 +200,13 @@ NEAR_MISSES: dict[str, list[str]] = {
         "5018000000000009",  # a rare issuer, and not in groups
         "a4111111111111111",
         "[EMAIL] 4111 1111",
+        "4111,1111,1111,1111,5555",  # out of a longer row
+        "5018/0000/0000/0009",  # a rare issuer
+        "4111, 1111, 1111, 1112",
     ],
     "iban": [
         "GB82WEST12345698765433",
+        "DE89.3704.0044.0532.0130.01",
         "ZZ82WEST12345698765432",
         "GB82 WEST",
         "DE12 ordinary words here",
@@ -223,6 +247,13 @@ NEAR_MISSES: dict[str, list[str]] = {
         "git@github.com:owner/repo",
         "ada@.com",
         "3 @ 5.00 each",
+        "2.5 @ example.com",
+        "lunch @ example.com",
+        "we meet, e.g. @ example.com",
+        "look us up @ www.example.com",
+        "/%40scope%2Fpackage",
+        "left-pad%401.2.3",
+        '"a" @ 5.00',
     ],
     "ip": [
         "version 1.2.3.4",
@@ -241,6 +272,7 @@ NEAR_MISSES: dict[str, list[str]] = {
     "api_key": [
         "the password is required",
         "password: string",
+        "the password is: required",
         "password: [API_KEY]",
         "token: null",
         "the secret: a good sauce",

@@ -178,6 +178,25 @@ def test_any_value_redacted_twice_is_redacted_once(pack: Pack, value: Any) -> No
     assert (again.content, again.counts) == (once.content, {})
 
 
+pieces = st.one_of(
+    st.sampled_from(
+        ("ada", "ada@", "@", "@example", "example.com", ".com", "4111", "1111", "+44", 4111, 1111, "[EMAIL]")
+    ),
+    texts,
+)
+
+
+@pytest.mark.rule("RED-3")
+@settings(max_examples=250, deadline=None)
+@given(packs(), st.lists(pieces, min_size=2, max_size=7))
+def test_any_items_side_by_side_redacted_twice_are_redacted_once(pack: Pack, items: list[Any]) -> None:
+    redactor = redactor_of(pack)
+    once = redactor.json(items)
+    again = redactor.json(once.content)
+    assert (again.content, again.counts) == (once.content, {})
+    assert len(once.content) == len(items)
+
+
 @pytest.mark.rule("RED-3")
 @settings(max_examples=250, deadline=None)
 @given(packs(), texts, json_values, st.sampled_from(("tax_id", "phone", "note", None)), st.lists(texts, max_size=2))

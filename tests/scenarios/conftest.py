@@ -27,7 +27,7 @@ class Story(Watching):
 
     def tell(self, sentence: str, then: str | None = "clara", **given: Any) -> None:
         """State a sentence, and have it approved."""
-        usual = {"place": Place(), "label": "INTERNAL", "by_operator": False, "named": False}
+        usual = {"place": Place(), "label": "INTERNAL", "by_operator": False, "about": None}
         self.state(0, sentence=sentence, then=then, **{**usual, **given})
         self.all_is_as_it_must_be()
 

@@ -190,9 +190,9 @@ class Tenant:
             return Barred(SelfApproval)
         against, same = self._around(fact, tier, now)
         replaced = [memory for memory in against if takes_over(fact, tier, memory)]
+        repeated = [m for m in same if (m.fact.correction or not fact.correction) and stands_for(m, fact, tier)]
         if fact.correction:
-            replaced += [m for m in same if not m.fact.correction and covers(fact, tier, m)]
-            same = [memory for memory in same if memory.fact.correction]
+            replaced += [m for m in same if m not in repeated and covers(fact, tier, m)]
         target = self.memories.get(fact.corrects or "")
         for named in (supersedes, target if target is not None and target.stands(now) else None):
             if named is not None and named not in replaced:
@@ -204,14 +204,13 @@ class Tenant:
         consent = self.ledger.covering(fact.subject, fact.predicate, now) if fact.sensitive else None
         if any(rank(m.fact.label) > rank(fact.label) for m in replaced) or (fact.sensitive and consent is None):
             return Barred(NotPromotable)
-        repeated = [memory for memory in same if memory not in replaced and stands_for(memory, fact, tier)]
+        repeated = [memory for memory in repeated if memory not in replaced]
         if repeated:
             return Repeats(repeated[0].memory_id)
-        left = tuple(memory.memory_id for memory in against if memory not in replaced)
-        unsettled = [memory_id for memory_id in left if beside is None or memory_id != beside.memory_id]
-        if unsettled and self.unresolved != "mark_both":
-            return Stopped({"hold": "held", "block": "blocked"}[self.unresolved], left)
-        return Promoted(tuple(replaced), tuple(memory.memory_id for memory in against), consent)
+        found = tuple(memory.memory_id for memory in against)
+        if self.unresolved != "mark_both" and any(m is not beside and m not in replaced for m in against):
+            return Stopped({"hold": "held", "block": "blocked"}[self.unresolved], found)
+        return Promoted(tuple(replaced), found, consent)
 
     # What is then true
 

@@ -74,7 +74,7 @@ def test_a_consent_that_runs_out_hides_then_buries_and_a_renewal_keeps(story: St
 def test_a_consent_covers_what_it_names_and_is_looked_at_again_at_the_promotion(story: Story) -> None:
     agreed(story, predicates=("channel",))
     story.say("mail", label="PII", predicate="language")
-    story.tell(THIRTY, label="PII", named=True)
+    story.tell(THIRTY, label="PII", about=ENTITIES[0])
     assert story.queue == []
     story.say("mail", label="PII")
     story.say("phone", label="PII", then=None)
@@ -121,8 +121,12 @@ def test_both_sides_stand_each_where_its_region_is_named(story: Story, incoming:
     story.say("post", place=Place(region="us"))
     story.then(story.coexist, which=0, who="boris", here="de")
     assert story.outcomes == ["coexist", None]
-    story.correct("mail")
-    assert story.ends == ["corrected", "corrected", "corrected", None]
+    story.say("fax", place=Place(region="de"), then=None)
+    story.ok(victim=0)
+    story.then(story.correct_memory, which=1, value="mail", sentence=THIRTY, then="clara")
+    assert story.shown(qualifiers={"region": "de"}) == ["fax"]
+    story.correct("phone")
+    assert story.shown() == ["phone"]
 
 
 @pytest.mark.rule("CTR-4")
@@ -166,6 +170,9 @@ def test_a_correction_wins_on_its_key_and_yields_to_corrections_alone(story: Sto
     story.then(story.correct_memory, which=1, value="mail", sentence=THIRTY, then="boris")
     story.correct("phone", label="PII")
     assert story.shown(classification_allowed={"PII"}) == ["phone"]
+    story.say("mail", predicate="tag")
+    story.correct("phone", predicate="tag")
+    assert [record.value for record in story.fabric.recall(story.people[0].run(None)).records][:1] == ["phone"]
 
 
 @pytest.mark.rule("REV-4", "RED-3", "CAN-4")
@@ -224,16 +231,19 @@ def test_the_pack_says_what_an_approval_without_a_resolution_is(story: Story) ->
 
 @pytest.mark.rule("CTR-2", "CTR-6", "REV-7", "REC-3")
 def test_sentences_repeat_and_contradict_each_other_where_they_are_of_one(story: Story) -> None:
-    story.tell(THIRTY, named=True)
+    story.tell(THIRTY, about=ENTITIES[0])
+    story.tell(FOURTEEN, about=ENTITIES[1], then=None)
+    assert story.outcomes == []
+    story.then(story.reject, which=0)
     story.tell("returns are accepted within 30 days")
     story.tell("The office is closed on Sunday.")
-    story.tell(FOURTEEN)
+    story.tell(FOURTEEN, about=ENTITIES[0])
     story.say("mail", confidence=0.4)
-    assert story.statuses == ["promoted", "duplicate", "promoted", "promoted", "promoted"]
+    assert story.statuses == ["promoted", "rejected", "duplicate", "promoted", "promoted", "promoted"]
     assert story.outcomes == [None]
     story.tell(THIRTY, by_operator=True, place=U1)
     story.tell("The office is open on Sunday.", by_operator=True)
-    assert story.ends == [None, "superseded", None, None, None]
+    assert story.ends == [None, "superseded", None, None, None, None]
     story.then(story.correct_memory, which=0, value="mail", sentence="The office is closed on Sunday.", then="boris")
 
 

@@ -1,10 +1,13 @@
 """What is looked at after every step: what runs recall, what is open, what stands in the database."""
 
+from itertools import combinations
+
 from hypothesis.stateful import invariant
 
 from muniment import Recall, RunContext
 from muniment.testing import People
 from tests.scenarios.consenting import Consenting
+from tests.scenarios.facts import relation
 from tests.scenarios.laws import CONTENT, broken, written
 from tests.scenarios.world import SEATS, Seat
 
@@ -49,6 +52,8 @@ class Watching(Consenting):
             assert record.provenance.approver == memory.approver
             assert not (memory.strict and memory.approver in (memory.fact.author, *memory.editors))
         _corrections_first(answer)
+        agreeing = [memory.fact for memory_id, memory in shown.items() if memory_id not in apart]
+        assert all(relation(one, other) != "contradicts" for one, other in combinations(agreeing, 2))
 
     @invariant()
     def all_is_as_it_must_be(self) -> None:

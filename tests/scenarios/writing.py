@@ -73,17 +73,24 @@ class Writing(Stage):
         self.propose_fact(tenant, self.typed(**given), then)
 
     @rule(
-        tenant=tenants, place=places, sentence=sentences, label=labels, by_operator=st.booleans(), named=st.booleans(),
+        tenant=tenants, place=places, sentence=sentences, label=labels, by_operator=st.booleans(), about=st.sampled_from((None, *ENTITIES)),
         then=soon,
     )  # fmt: skip
     def state(
-        self, tenant: int, place: Place, sentence: str, label: str, by_operator: bool, named: bool, then: str | None
+        self,
+        tenant: int,
+        place: Place,
+        sentence: str,
+        label: str,
+        by_operator: bool,
+        about: str | None,
+        then: str | None,
     ) -> None:
         people, _ = self.on(tenant)
         fact = Fact(
             write_class="statement", author="olga" if by_operator else "bot", by_operator=by_operator, label=label,
             place=place, confidence=0.8 if by_operator else 0.6, observed_at=self.clock.now, text=sentence,
-            subject=ENTITIES[0] if named else None,
+            subject=about,
         )  # fmt: skip
         self.fabric.capture(
             people.author if by_operator else people.run(None), kind="statement", text=sentence, classification=label,

@@ -109,7 +109,9 @@ async def examine(
     if candidate.write_class == "correction":
         # Also what said the same before: from now on it has a correction's protection.
         others += [
-            m for m in compared.says_the_same if m not in same and covers(candidate.scope, tier, m.scope, m.tier)
+            m
+            for m in compared.says_the_same
+            if m.write_class != "correction" and covers(candidate.scope, tier, m.scope, m.tier)
         ]
     replaced = [m for m in sorted(others, key=lambda m: m.memory_id) if await lock_live(tx, m.memory_id)]
     if supersedes is not None and all(memory.memory_id != supersedes for memory in replaced):

@@ -12,8 +12,9 @@ from muniment.policy.redaction.rules import rules_of
 
 __all__ = ["Finding", "Redacted", "Redactor", "holds_personal_data", "redactor_of"]
 
-# Without one of these nothing is looked for: an address, or as many digits as the shortest number has.
-_MAY_HOLD = re.compile(r"@|\d(?:\D{0,3}\d){6}|[A-Za-z]{2}\d{2}")
+# Without one of these nothing is looked for: the sign of an address, however it is written, or as many digits as the
+# shortest number has.
+_MAY_HOLD = re.compile(r"@|%40|&#|&commat|\\[ux]|[\[({] ?at|\d(?:\D{0,3}\d){6}|[A-Za-z]{2}\d{2}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)

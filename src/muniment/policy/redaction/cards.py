@@ -7,6 +7,14 @@ from collections.abc import Iterator
 from muniment.policy.redaction.sight import FILLER, Span, lowered
 
 _RUN = re.compile(r"(?<![0-9A-Za-z])[0-9]+(?:(?: ?[-._] ?| )[0-9]+)*(?![0-9A-Za-z])")
+# Four groups of four, or as American Express writes them, with more between them than in a run.
+_GAP = r"(?:[ \t]{1,4}|[ \t]{0,2}\r?\n[ \t]{0,2}|[ \t]?[-._/,;|][ \t]?)"
+_APART = re.compile(
+    rf"(?<![0-9A-Za-z])(?:[0-9]{{4}}{_GAP}[0-9]{{4}}{_GAP}[0-9]{{4}}{_GAP}[0-9]{{4}}|3[47][0-9]{{2}}{_GAP}[0-9]{{6}}{_GAP}[0-9]{{5}})"
+    r"(?![0-9A-Za-z])"
+)
+_MORE_BEFORE = re.compile(rf"(?<![0-9])[0-9]{{4}}{_GAP}$")
+_MORE_AFTER = re.compile(rf"{_GAP}[0-9]{{4}}(?![0-9])")
 _GROUP = re.compile(r"[0-9]+")
 _NAMED = re.compile(
     r"(?:\b(?:cards?|cc|ccn|credit|debit|visa|master ?card|maestro|amex|american express|diners|discover|jcb|pan"
@@ -56,11 +64,23 @@ _RARE: tuple[tuple[str, str, frozenset[int]], ...] = (
 def find_cards(text: str) -> Iterator[Span]:
     """Numbers that an issuer could have given out; any number with the Luhn check where a card is spoken of."""
     runs = [run.span() for run in _RUN.finditer(text) if run.end() - run.start() >= _SHORTEST]
-    if not runs:
+    apart = [found.span() for found in _APART.finditer(text)]
+    if not runs and not apart:
         return
     named = [word.end() for word in _NAMED.finditer(lowered(text))]
+    yield from (span for span in apart if _is_card_apart(text, span, named))
     for run in runs:
         yield from _within(text, [group.span() for group in _GROUP.finditer(text, *run)], named)
+
+
+def _is_card_apart(text: str, span: Span, named: list[int]) -> bool:
+    """Whether it is a card; out of a longer row of such groups only where a card is spoken of."""
+    start, end = span
+    digits = "".join(_GROUP.findall(text[start:end]))
+    if not _is_issued(digits, grouped=False) or not _passes(digits):
+        return False
+    alone = not _MORE_AFTER.match(text, end) and not _MORE_BEFORE.search(text[max(0, start - 12) : start])
+    return alone or _is_spoken_of(text, start, named)
 
 
 def _within(text: str, groups: list[Span], named: list[int]) -> Iterator[Span]:

@@ -9,8 +9,8 @@ from stdnum import iban, numdb
 
 from muniment.policy.redaction.sight import Span
 
-_START = re.compile(r"(?<![0-9A-Za-z])[A-Za-z]{2}[0-9]{2}(?=[ -]{0,2}[0-9A-Za-z])")
-_REST = re.compile(r"[ -]{0,2}([0-9A-Za-z])")
+_START = re.compile(r"(?<![0-9A-Za-z])[A-Za-z]{2}[0-9]{2}(?=[ ./-]{0,2}[0-9A-Za-z])")
+_REST = re.compile(r"[ ./-]{0,2}([0-9A-Za-z])")
 
 
 @lru_cache(maxsize=1024)

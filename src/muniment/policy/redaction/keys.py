@@ -110,6 +110,8 @@ _KNOWN: tuple[tuple[tuple[str, ...], re.Pattern[str], _Check], ...] = tuple(
     )
 )
 
+_SHORTEST_KNOWN = 15
+
 _IN_A_URL = re.compile(r"://[^\s:/@\ufffc]{1,100}:([^\s/@\ufffc]{1,200})@")
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
@@ -122,7 +124,8 @@ _SECRET_NAMES = re.compile(
     r"|auth(?:orization)?[ _-]?tokens?"
     r"|client[ _-]?secrets?|private[ _-]?keys?|account[ _-]?keys?|refresh[ _-]?tokens?|bearer[ _-]?tokens?|secrets?"
     r"|tokens?|credentials?))[a-z0-9_]{0,24}[\"']?"
-    r"(?:[ \t]{0,3}(?:=>|:=|==|=|:)[ \t]{0,3}|[ \t]{1,2}(?:is|ist|est|es|was)[ \t]{1,2}:?[ \t]{0,2})[\"'`]?"
+    r"(?:[ \t]{0,3}(?:=>|:=|==|=|:)[ \t]{0,3}|[ \t]{1,2}(?:is|ist|est|es|was)"
+    r"(?:[ \t]{0,2}[:=][ \t]{0,3}|[ \t]{1,2}))[\"'`]?"
 )
 _VALUE = re.compile(r"[^\s\"'`,;<>\ufffc]{4,500}")
 _QUOTED = re.compile(r"[^\"'`\n\ufffc]{4,500}")
@@ -130,7 +133,7 @@ _QUOTED = re.compile(r"[^\"'`\n\ufffc]{4,500}")
 
 def find_keys(text: str) -> Iterator[Span]:
     """Keys and tokens that give access to something."""
-    for marks, pattern, check in _KNOWN:
+    for marks, pattern, check in _KNOWN if len(text) >= _SHORTEST_KNOWN else ():
         if any(mark in text for mark in marks):
             yield from (found.span() for found in pattern.finditer(text) if check(found.group()))
     if "://" in text:

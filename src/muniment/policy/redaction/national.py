@@ -230,12 +230,14 @@ _BEGINNINGS = re.compile(
 _NUMBER_GOES_ON = re.compile(r"[0-9A-Za-z]$|[0-9][.,-]$")
 _MANY_DIGITS = re.compile(r"[0-9](?:[^0-9\n]{0,2}[0-9]){5}|[0-9]{2}[A-Za-z][0-9]{2}[A-Za-z][0-9]{3}")
 
+_LETTER_BESIDE_DIGIT = re.compile(r"[A-Za-z][ -]?[0-9]|[0-9][ -]?[A-Za-z]")
+
 
 def find_national_ids(text: str) -> Iterator[Span]:
     """Social security and other numbers of persons, each checked the way its state makes them."""
     if not _MANY_DIGITS.search(text):
         return
-    for kind in (*_PROVEN, *_LETTERED):
+    for kind in (*_PROVEN, *_LETTERED) if _LETTER_BESIDE_DIGIT.search(text) else _PROVEN:
         yield from (found.span() for found in kind.form.finditer(text) if _holds(text, kind, found))
     small = lowered(text)
     for kind in _NAMED if _BEGINNINGS.search(small) else ():

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from muniment.model.candidate import Candidate
+from muniment.policy.redaction.adjacent import rows
 from muniment.policy.redaction.attributes import Attributes, leaves, words_of
 from muniment.policy.redaction.elsewhere import Secret, Sought
 from muniment.policy.redaction.masking import Barriers, Cover, Covered
@@ -212,11 +213,47 @@ class Redactor:
             case dict():
                 return self._mapping(cast("dict[Any, Any]", value), tally, secrets)
             case list():
-                return [self._value(item, name, tally, secrets) for item in cast("list[Any]", value)]
+                done = [self._value(item, name, tally, secrets) for item in cast("list[Any]", value)]
+                return self._side_by_side(done, words_of(name), tally, secrets)
             case tuple():
-                return tuple(self._value(item, name, tally, secrets) for item in cast("tuple[Any, ...]", value))
+                done = [self._value(item, name, tally, secrets) for item in cast("tuple[Any, ...]", value)]
+                return tuple(self._side_by_side(done, words_of(name), tally, secrets))
             case _:
                 return value
+
+    def _side_by_side(self, items: list[Any], said_before: str, tally: _Tally, secrets: _Secrets) -> list[Any]:
+        """Items that were masked each by itself, with those masked too that are one thing together."""
+        for _ in range(_ROUNDS if len(items) > 1 else 0):
+            together = self._together(items, said_before, tally)
+            if not together:
+                return items
+            for place, text in together.items():
+                items[place] = self._settled(text, said_before, tally, secrets)
+        # It does not settle: in stars nothing is left to find.
+        while len(items) > 1 and (together := self._together(items, said_before, tally)):
+            for place in together:
+                items[place] = _STARS.over("")
+        return items
+
+    def _together(self, items: Sequence[Any], said_before: str, tally: _Tally) -> dict[int, str]:
+        """The items that change, by their place."""
+        changed: dict[int, str] = {}
+        for row in rows([_shown(item) for item in items]):
+            if any(place in changed for place, _, _ in row.places):
+                continue
+            # The last first, so that the places of the others stay.
+            for start, end, rule in reversed(self._look(row.text, said_before)):
+                parts = row.parts(start, end)
+                if parts:
+                    tally.add(rule, row.text[start:end])
+                for place, (low, high) in parts:
+                    text = changed.get(place) or _shown(items[place]) or ""
+                    part = text[low:high]
+                    last = place == parts[-1][0] or rule.cover.keep_last is None
+                    changed[place] = text[:low] + (rule.cover if last else _STARS).over(part) + text[high:]
+                    if (secret := Secret.of(part)) is not None:
+                        tally.secrets.setdefault(secret, rule)
+        return changed
 
     def _mapping(self, value: dict[Any, Any], tally: _Tally, secrets: _Secrets) -> dict[Any, Any]:
         redacted: dict[Any, Any] = {}
@@ -300,6 +337,13 @@ def _written(number: float) -> str:
     if isinstance(number, float) and number.is_integer() and abs(number) < 1e19:
         return str(int(number))
     return str(number)
+
+
+def _shown(item: Any) -> str | None:
+    """A scalar as it is read beside others."""
+    if isinstance(item, str):
+        return item
+    return _written(item) if isinstance(item, int | float) and not isinstance(item, bool) else None
 
 
 def _nothing(_seen: str, _sight: Sight) -> Iterable[Span]:
