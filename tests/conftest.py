@@ -8,10 +8,15 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from hypothesis import settings
 
 from muniment import Fabric
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+
+# The first example of a property may load what later ones use; no bar stands on a clock.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 Connect = Callable[..., "psycopg.Connection[tuple[object, ...]]"]
 

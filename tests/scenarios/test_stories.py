@@ -282,3 +282,47 @@ def test_all_that_a_fact_contradicts_is_opened_and_what_meets_through_others_is_
     story.settle("supersede", keep="incoming", which=3)
     story.settle("retract", keep="existing")
     assert None in story.outcomes
+
+
+@pytest.mark.rule("CTR-3", "CTR-4", "PRO-1")
+def test_what_arose_while_a_correction_waited_is_in_dispute_before_it_goes(story: Story) -> None:
+    story.correct("phone", then=None)
+    story.say("mail")
+    story.ok(who="boris")
+    assert story.outcomes == ["corrected"] and story.ends == ["corrected", None]
+
+
+@pytest.mark.rule("CTR-4", "CTR-5")
+@pytest.mark.parametrize("story", ["hold", "block"], indirect=True)
+def test_standing_beside_one_memory_settles_nothing_with_another(story: Story) -> None:
+    story.say("mail", place=U1)
+    story.say("post", place=U2)
+    story.say("phone", then=None)
+    story.then(story.coexist, which=0, who="boris", here="de")
+    story.settle("supersede")
+    assert story.outcomes == [None, None]
+    story.settle("retract")
+    story.then(story.coexist, which=0, who="boris", here="de")
+    assert story.outcomes == ["retracted", "coexist"]
+
+
+@pytest.mark.rule("CON-2", "CON-4")
+def test_a_consent_renewed_at_the_moment_it_was_swept_begins_anew(story: Story) -> None:
+    agreed(story, lasts=1)
+    story.say("mail", label="PII")
+    story.then(story.lapse, which=0, short=NOW, swept=True)
+    story.then(story.renew, which=0, lasts=40)
+    story.say("mail", label="PII")
+    assert story.ends == ["consent_revoked", None] and story.shown() == ["mail"]
+
+
+@pytest.mark.rule("REV-7")
+def test_what_others_may_not_see_or_what_goes_sooner_stands_for_nothing(story: Story) -> None:
+    agreed(story)
+    story.say("mail", label="PII")
+    story.say("mail")
+    story.say("mail", label="PII")
+    story.say("post", predicate="tag", write_class="decision_outcome")
+    story.say("post", predicate="tag")
+    story.say("post", predicate="tag", write_class="decision_outcome")
+    assert story.statuses == ["promoted", "promoted", "duplicate"] * 2

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic_core import to_json
@@ -24,12 +25,19 @@ def spy(people: People, **fields: str) -> RunContext:
 
 
 @pytest.mark.rule("ISO-4", "REC-10", "REC-1")
-@pytest.mark.parametrize(("guess", "found"), [("jasmine tea", "contradicts"), ("oolong tea", "duplicate")])
+@pytest.mark.parametrize(
+    ("hidden_by", "guess", "found"),
+    [
+        ({}, "jasmine tea", "contradicts"),
+        ({}, "oolong tea", "no_conflict"),  # of a lower label than what says the same: another fact to its readers
+        ({"classification": "PUBLIC", "intent_id": "sales.*"}, "oolong tea", "duplicate"),
+    ],
+)
 def test_proposing_tells_nothing_of_memories_the_proposer_may_not_see(
-    fabric: Fabric, people: People, guess: str, found: str
+    fabric: Fabric, people: People, hidden_by: dict[str, Any], guess: str, found: str
 ) -> None:
     fabric.consent.grant(people.officer, subject=BOB, **CONSENT)
-    promoted(fabric, people, "oolong tea", user_id=None, **DRINK)
+    promoted(fabric, people, "oolong tea", user_id=None, **DRINK | hidden_by)
     told = fabric.propose(
         spy(people), write_class="preference", entity=BOB, predicate="favourite_drink", value=guess,
         classification="PUBLIC", confidence=0.7,
