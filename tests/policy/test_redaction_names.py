@@ -75,8 +75,8 @@ def test_a_pipeline_that_is_not_installed_is_told_and_not_fetched() -> None:
     assert "xx_no_such_pipeline" in problem.message
 
 
-@pytest.mark.skipif(INSTALLED, reason="the extra presidio is installed")
-def test_a_rule_that_needs_the_extra_says_how_to_get_it() -> None:
+def test_a_rule_that_needs_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muniment.policy.redaction.names.find_spec", lambda _: None)
     with pytest.raises(PackInvalid) as refused:
         redactor_of(asking({"name": "order", "pattern": "ORD", "mask": "x"}, {"name": "person", "detector": "person"}))
     (problem,) = refused.value.problems

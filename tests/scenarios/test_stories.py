@@ -326,3 +326,25 @@ def test_what_others_may_not_see_or_what_goes_sooner_stands_for_nothing(story: S
     story.say("post", predicate="tag")
     story.say("post", predicate="tag", write_class="decision_outcome")
     assert story.statuses == ["promoted", "promoted", "duplicate"] * 2
+
+
+@pytest.mark.rule("CON-3", "CTR-1", "REV-7")
+def test_what_is_hidden_and_may_come_back_is_contradicted_and_not_repeated(story: Story) -> None:
+    agreed(story)
+    story.say("mail", label="PII")
+    story.then(story.renew, which=0, lasts=1)
+    story.then(story.wait, by={"days": 1})
+    agreed(story)
+    story.say("mail", label="PII")
+    story.say("phone", label="PII", then=None)
+    assert story.statuses == ["promoted", "promoted", "pending"] and story.outcomes == [None, None]
+    assert story.shown() == ["mail"]
+
+
+@pytest.mark.rule("COR-1", "CTR-5")
+def test_a_correction_of_one_side_leaves_the_other_where_it_stands(story: Story) -> None:
+    story.say("mail")
+    story.say("phone")
+    story.then(story.coexist, which=0, who="boris", here="de")
+    story.then(story.correct_memory, which=2, value="post", sentence=THIRTY, then="clara")
+    assert [story.shown(qualifiers={"region": region}) for region in ("de", "us")] == [["post"], ["phone"]]
