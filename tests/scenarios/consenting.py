@@ -75,9 +75,6 @@ class Consenting(Settling):
         tenant, consent_id = pick(self._grants(), which)
         people, oracle = self.on(tenant)
         earlier = oracle.ledger.grants[consent_id]
-        if earlier.until == self.clock.now and earlier.root not in oracle.ledger.swept:
-            # A fault, known: at that very moment its memories count for nothing, and yet this would bring them back.
-            return
         fields = {
             "subject": earlier.subject, "purpose": "support", "predicates_allowed": earlier.predicates,
             "data_classifications_allowed": ["PII"], "basis": "opt_in", "supersedes": consent_id,

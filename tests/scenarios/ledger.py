@@ -56,7 +56,8 @@ class Ledger:
     def may_return(self, root: str, now: datetime) -> bool:
         """Whether the chain can still be renewed without a gap."""
         return root not in self.revoked and any(
-            grant.root == root and (grant.until is None or now < grant.until) for grant in self.grants.values()
+            grant.root == root and not grant.renewed and (grant.until is None or now <= grant.until)
+            for grant in self.grants.values()
         )
 
     def covering(self, subject: str | None, predicate: str | None, now: datetime) -> Agreed | None:

@@ -16,10 +16,12 @@
  END)
 
 -- name: consent_may_return
--- What rests on a consent that can still be renewed counts when facts are compared, also while nobody sees it.
+-- What rests on a consent that can still be renewed counts when facts are compared, also while nobody sees it. The last
+-- record of a chain can be, up to the very moment it ends.
 (alias.consent_root IS NULL OR (
   EXISTS (SELECT FROM consents c WHERE c.tenant_id = :tenant_id AND c.root_id = alias.consent_root AND c.action = 'grant'
-          AND c.valid_until > :now)
+          AND c.valid_until >= :now
+          AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id))
   AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = alias.consent_root AND r.action = 'revoke')))
 
 -- name: ledger
