@@ -62,6 +62,7 @@ class Prepared:
     items: list[CaptureInput] = field(default_factory=list)
     contents: list[bytes] = field(default_factory=list)
     holders: list[str] = field(default_factory=list)
+    looked_at: set[str] = field(default_factory=set)
 
     def named(self, place: int, name: str | None) -> str | None:
         """A field of one item as the caller knows it."""
@@ -92,10 +93,12 @@ class Prepared:
 
         Of names a mail address or a card number is refused, as of a CEID; of qualifiers whatever a rule finds.
         """
-        for name in _IN_THE_OPEN:
-            said: str | None = getattr(item, name)
-            if said is not None and (MAIL.search(said) or holds_card_number(said.replace(" ", ""))):
-                raise InvalidInput(PERSONAL, field=name)
+        names = (item.origin, item.session_id, item.workflow_id, item.intent_id, item.decision_key)
+        for place, said in enumerate(names):
+            if said is not None and said not in self.looked_at:
+                if MAIL.search(said) or holds_card_number(said.replace(" ", "")):
+                    raise InvalidInput(PERSONAL, field=_IN_THE_OPEN[place])
+                self.looked_at.add(said)
         if item.qualifiers and holds_personal_data(self.pack, item.qualifiers.values()):
             raise InvalidInput(PERSONAL, field="qualifiers")
 
