@@ -162,3 +162,20 @@ def test_adoption_is_the_share_of_corrections_after_which_a_decision_differs(
     assert (found.corrections, found.measured, found.adopted, found.share) == (4, 2, 1, 0.5)
     with pytest.raises(RoleMissing):
         fabric.adoption(people.reviewer)
+
+
+@pytest.mark.rule("COR-1", "CAP-4")
+def test_said_again_after_it_took_its_targets_place_it_is_answered_as_the_first_time(
+    fabric: Fabric, people: People
+) -> None:
+    target = promoted(fabric, people, "email")
+    once = fabric.correct(people.author, memory_id=target, value="phone", idempotency_key="k")
+    assert isinstance(once, Submission)
+    fabric.queue.approve(people.reviewer, once.proposal_id)
+    again = fabric.correct(people.author, memory_id=target, value="phone", idempotency_key="k")
+    assert isinstance(again, Submission)
+    assert (again.proposal_id, again.status) == (once.proposal_id, "promoted")
+    with pytest.raises(Conflict):
+        fabric.correct(people.author, memory_id=target, value="phone", idempotency_key="other")
+    with pytest.raises(Conflict):
+        fabric.correct(people.person("eve", "correction_writer"), memory_id=target, value="phone", idempotency_key="k")

@@ -29,7 +29,7 @@ from muniment.fabric.inputs import (
 from muniment.fabric.promotion import promote_proposal
 from muniment.fabric.queue import AsyncQueue
 from muniment.fabric.settings import Clock, Settings
-from muniment.fabric.submission import submit
+from muniment.fabric.submission import submit, submitted_under
 from muniment.fabric.withdrawal import withdraw
 from muniment.governance import adoption, contradictions, trail
 from muniment.governance import consent as ledger
@@ -218,7 +218,13 @@ class AsyncFabric:
         given: dict[str, Any] = {"entity": target.entity, "predicate": target.predicate}
         if target.memory_id is not None:
             async with self._desk.transaction(author.tenant_id, "auditor") as tx:
-                given = corrections.on_memory(await trail.memory(tx, self._desk.vault, target.memory_id), pack)
+                memory = await trail.memory(tx, self._desk.vault, target.memory_id)
+                # Said again after it took its target's place, it is answered as the first time.
+                if memory.retracted_at is not None and isinstance(key := fields.get("idempotency_key"), str):
+                    before = await submitted_under(self._desk, tx, author, key, target.memory_id)
+                    if before is not None:
+                        return before
+                given = corrections.on_memory(memory, pack)
         item = corrections.item(run_fields(asker), given, fields, target.memory_id)
         return await submit(self._desk, author, pack, item)
 

@@ -3,6 +3,7 @@
 from muniment.errors import NotFound
 from muniment.fabric.admission import Admission
 from muniment.fabric.desk import Desk
+from muniment.governance import trail
 from muniment.model.candidate import Refusal
 from muniment.model.capture import Capture, CaptureInput, Content
 from muniment.model.context import Principal
@@ -41,6 +42,18 @@ async def submit(desk: Desk, author: Principal, pack: Pack, item: CaptureInput) 
         if refusals:
             return refusals[0]
         return Submission(proposal_id=proposals[0], capture_id=ids[0], write_class=draft.write_class, status="pending")
+
+
+async def submitted_under(
+    desk: Desk, tx: Transaction, author: Principal, key: str, corrects: str
+) -> Submission | Refusal | None:
+    """What became of a correction of that memory which the same author handed in under that idempotency key."""
+    for row in await tx.rows("capture.claimed_keys", keys=[key]):
+        capture = await trail.capture(tx, desk.vault, row["capture_id"])
+        fact = capture.content.fact if capture is not None and capture.content is not None else None
+        if capture is not None and fact is not None and (capture.author, fact.corrects) == (author.id, corrects):
+            return await _submitted_before(desk, tx, capture.capture_id)
+    return None
 
 
 async def _submitted_before(desk: Desk, tx: Transaction, capture_id: str) -> Submission | Refusal:
