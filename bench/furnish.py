@@ -9,7 +9,7 @@ from muniment import AsyncFabric
 from muniment.embedding import Vectors
 from muniment.model.capture import holder_of
 from muniment.pack import builtin_pack
-from muniment.pipeline.neighbours import written
+from muniment.pipeline.senses import to_sql
 from muniment.storage.rows import fact_content
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -111,6 +111,6 @@ def _place(
     columns = "tenant_id, memory_id, embedder, vector"
     with owner.cursor().copy(f"COPY memory_vectors ({columns}) FROM STDIN") as copy:
         for memory_id, place in zip(ids, places, strict=True):
-            copy.write_row((tenant_id, memory_id, embedder, written(place)))
+            copy.write_row((tenant_id, memory_id, embedder, to_sql(place)))
     owner.execute("SET maintenance_work_mem = '512MB'")
     owner.execute(str(found[0]).replace(" ONLY ", " "))

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from typing import Any
+from unittest.mock import patch
 
 from muniment import AsyncFabric
 from muniment.storage import session
@@ -27,25 +28,22 @@ async def approve(url: str, people: People, proposal_id: str, kill_at: int) -> i
 
     async with AsyncFabric.open(url, master_keys=MASTER_KEYS) as fabric:
         await fabric.queue.get(people.reviewer, proposal_id)
-        send, insert, execute = session.Transaction._send, session._insert, session.AsyncConnection.execute
+        send, execute = session.Transaction._send, session.AsyncConnection.execute
 
         async def counted_send(self: Any, *args: Any) -> Any:
             count()
             return await send(self, *args)
-
-        async def counted_insert(*args: Any) -> None:
-            count()
-            await insert(*args)
 
         async def counted_execute(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
             if query == "COMMIT":
                 count()
             return await execute(self, query, *args, **kwargs)
 
-        session.Transaction._send = counted_send  # type: ignore[method-assign]
-        session._insert = counted_insert
-        session.AsyncConnection.execute = counted_execute  # type: ignore[method-assign]
-        await fabric.queue.approve(people.reviewer, proposal_id)
+        with (
+            patch.object(session.Transaction, "_send", counted_send),
+            patch.object(session.AsyncConnection, "execute", counted_execute),
+        ):
+            await fabric.queue.approve(people.reviewer, proposal_id)
     return statements
 
 

@@ -101,12 +101,6 @@ class Settling(Reviewing):
         if existing.fact.correction != proposal.fact.correction:
             assert error is Conflict, error
             return
-        if isinstance(expected, Barred):
-            assert error is expected.error, (error, expected)
-            return
-        if expected is not None and not isinstance(expected, Promoted):
-            assert error is Conflict, (error, expected)
-            return
         elsewhere = (
             existing.required not in (None, regions["existing"])
             or existing.fact.place.region not in (None, regions["existing"])
@@ -115,6 +109,12 @@ class Settling(Reviewing):
         )
         if elsewhere:
             assert error is InvalidInput, error
+            return
+        if isinstance(expected, Barred):
+            assert error is expected.error, (error, expected)
+            return
+        if expected is not None and not isinstance(expected, Promoted):
+            assert error is Conflict, (error, expected)
             return
         if expected is not None and existing in expected.replaced:
             # It was to stand beside what it takes the place of, as a correction or by its class's rule.

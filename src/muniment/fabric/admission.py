@@ -17,11 +17,11 @@ from muniment.pipeline import candidate as candidates
 from muniment.pipeline import neighbours as nearby
 from muniment.pipeline import rejections, review
 from muniment.pipeline.candidate import Draft, Refused, Screened
+from muniment.pipeline.rejections import SLICE
+from muniment.pipeline.senses import Senses
 from muniment.policy.contradiction import Compared, compare
 from muniment.policy.routing import tier_for
 from muniment.storage.session import Named, Transaction
-
-SLICE = 25
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Admission:
 
     desk: Desk
     pack: Pack
-    senses: nearby.Senses
+    senses: Senses
     screened: tuple[Screened, ...]
     refused: tuple[Refused, ...]
 

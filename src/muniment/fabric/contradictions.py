@@ -1,5 +1,6 @@
 """Contradictions as a reviewer settles them: which side stands, or where each of them does (CTR-5)."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 from muniment.errors import Conflict, InvalidInput
@@ -10,10 +11,12 @@ from muniment.fabric.promotion import four_eyes, promote_proposal
 from muniment.fabric.withdrawal import withdraw
 from muniment.governance import consent as ledger
 from muniment.governance import contradictions, trail
+from muniment.model.candidate import Scope
 from muniment.model.context import Asker, Principal
 from muniment.model.contradiction import Contradiction, Side
 from muniment.model.fields import Artifact, Name, Note, Qualifiers, build
 from muniment.model.promoted import PromotedMemory
+from muniment.pack import Pack
 from muniment.pipeline import promote, review
 from muniment.policy.redaction import holds_personal_data
 from muniment.policy.scope import covers
@@ -102,127 +105,105 @@ class AsyncContradictions:
             one = await contradictions.one(tx, contradiction_id)
             if not one.open:
                 raise Conflict(f"was settled before: {one.outcome or 'a side expired'}", field="contradiction_id")
-            await self._settle(tx, principal, one, loaded, given)
             pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-            await review.decide(
-                tx,
-                loaded,
-                "resolve",
-                by=principal.id,
-                by_kind=principal.kind,
-                pack=pack,
-                reason=given.way,
-                note=given.note,
-            )
+            await _Settlement(self._desk, tx, principal, one, loaded, pack, given).carry_out()
+            await review.decide(tx, loaded, "resolve", principal, pack, reason=given.way, note=given.note)
             return await contradictions.one(tx, contradiction_id)
 
-    async def _settle(
-        self, tx: Transaction, principal: Principal, one: Contradiction, loaded: review.Loaded, given: _Resolution
-    ) -> None:
-        if given.way == "coexist":
-            return await self._coexist(tx, principal, one, loaded, given)
-        if given.way == "retract":
-            return await self._retract(tx, principal, one, loaded, given)
-        if given.way == "block" or (given.keep == "existing" and one.incoming is None):
-            return await self._block(tx, principal, one, loaded, given)
-        if one.incoming is None:
-            await self._approve(tx, principal, one, loaded, given)
-            return None
-        winner, loser = (one.existing, one.incoming) if given.keep == "existing" else (one.incoming, one.existing)
-        kept, gone = [await trail.memory(tx, self._desk.vault, memory_id) for memory_id in (winner, loser)]
-        await self._may_replace(tx, kept, gone)
-        if not await promote.lock_live(tx, gone.memory_id):
-            raise Conflict("the other side was withdrawn or has expired meanwhile", field="contradiction_id")
-        await promote.retract(tx, gone.memory_id, by=principal.id, reason="superseded", superseded_by=kept.memory_id)
-        return None
 
-    async def _may_replace(self, tx: Transaction, kept: PromotedMemory, gone: PromotedMemory) -> None:
-        """The rules of superseding hold for a resolution too; `retract` is for what is simply wrong."""
-        pack = await self._desk.registered_pack(tx.tenant_id, kept.pack)
+@dataclass(frozen=True)
+class _Settlement:
+    """One resolution, inside its transaction."""
+
+    desk: Desk
+    tx: Transaction
+    principal: Principal
+    one: Contradiction
+    loaded: review.Loaded
+    pack: Pack
+    given: _Resolution
+
+    async def carry_out(self) -> None:
+        """By the way that was given; where the incoming is a proposal still, keeping the existing blocks it."""
+        existing, incoming, keep = self.one.existing, self.one.incoming, self.given.keep
+        match self.given.way:
+            case "coexist":
+                await self._coexist()
+            case "retract" | "supersede" if incoming is None and keep == "existing":
+                await self._block()
+            case "block":
+                await self._block()
+            case "retract":
+                wrong = incoming if incoming is not None and keep == "existing" else existing
+                await withdraw(self.desk, self.tx, wrong, by=self.principal.id, reason="wrong")
+            case "supersede":
+                if incoming is None:
+                    await self._promote(supersedes=existing)
+                elif keep == "existing":
+                    await self._supersede(incoming, by=existing)
+                else:
+                    await self._supersede(existing, by=incoming)
+
+    async def _supersede(self, loser: str, *, by: str) -> None:
+        """Of two memories one takes the other's place, under the rules that hold for every superseding."""
+        kept, gone = await self._memory(by), await self._memory(loser)
         if gone.write_class == "correction" != kept.write_class:
             raise Conflict("a correction is superseded only by a later correction", field="keep")
-        if not pack.at_least(kept.classification, gone.classification):
-            raise Conflict(
-                f"the other side has the higher label {gone.classification}: retract it instead", field="keep"
-            )
-        if not await ledger.allows(tx, kept):
+        if not self.pack.at_least(kept.classification, gone.classification):
+            raise Conflict(f"the other side has the higher label {gone.classification}: retract it", field="keep")
+        if not await ledger.allows(self.tx, kept):
             raise Conflict("nobody can see the side to keep: its consent has ended", field="keep")
         if not covers(kept.scope, kept.tier, gone.scope, gone.tier):
             raise Conflict(
                 "some run that sees the other side would not see this one: let them coexist, or retract the other",
                 field="keep",
             )
+        if not await promote.lock_live(self.tx, loser):
+            raise Conflict("the other side was withdrawn or has expired meanwhile", field="contradiction_id")
+        await promote.supersede(self.tx, loser, by=self.principal.id, reason="superseded", superseded_by=by)
 
-    async def _approve(
-        self,
-        tx: Transaction,
-        principal: Principal,
-        one: Contradiction,
-        loaded: review.Loaded,
-        given: _Resolution,
-    ) -> str:
-        """Promote the incoming, in the existing one's place or beside it."""
-        pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-        four_eyes(principal, loaded, pack)
-        beside = given.way == "coexist"
+    async def _coexist(self) -> None:
+        assert self.given.existing is not None and self.given.incoming is not None
+        for side, said in (("existing", self.given.existing), ("incoming", self.given.incoming)):
+            if holds_personal_data(self.pack, said.values()):
+                raise InvalidInput("holds personal data, which has no place in qualifiers", field=side)
+        existing = await self._memory(self.one.existing)
+        if (existing.write_class == "correction") != (self.loaded.proposal.write_class == "correction"):
+            raise Conflict("a correction gives way only to a later correction: it does not coexist", field="way")
+        incoming = self.one.incoming
+        proposed = self.loaded.proposal.candidate.scope
+        _agrees(existing.scope, self.given.existing, "existing")
+        _agrees((await self._memory(incoming)).scope if incoming else proposed, self.given.incoming, "incoming")
+        if incoming is None:
+            incoming = await self._promote(beside=self.one.existing)
+        sides = {self.one.existing: self.given.existing, incoming: self.given.incoming}
+        await contradictions.coexist(self.tx, self.principal.id, self.one.contradiction_id, sides)
+
+    async def _block(self) -> None:
+        if self.one.incoming is not None:
+            raise Conflict("the incoming side is a memory already: retract or supersede it", field="way")
+        await review.decide(self.tx, self.loaded, "block", self.principal, self.pack, reason="contradiction")
+
+    async def _promote(self, *, supersedes: str | None = None, beside: str | None = None) -> str:
+        """Approve the incoming, in the existing one's place or beside it."""
+        four_eyes(self.principal, self.loaded, self.pack)
         memory_id = await promote_proposal(
-            self._desk,
-            tx,
-            loaded,
-            pack,
-            principal,
-            supersedes=None if beside else one.existing,
-            beside=one.existing if beside else None,
+            self.desk, self.tx, self.loaded, self.pack, self.principal, supersedes=supersedes, beside=beside
         )
         if memory_id is None:
-            raise Conflict("the proposal was not promoted: it repeats a memory, or contradicts another", field="way")
+            status = (await review.load(self.tx, self.desk.vault, self.one.proposal_id)).proposal.status
+            raise Conflict(f"the proposal would not be promoted but {status}", field="way")
         return memory_id
 
-    async def _coexist(
-        self, tx: Transaction, principal: Principal, one: Contradiction, loaded: review.Loaded, given: _Resolution
-    ) -> None:
-        assert given.existing is not None and given.incoming is not None
-        pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-        for side, said in (("existing", given.existing), ("incoming", given.incoming)):
-            if holds_personal_data(pack, said.values()):
-                raise InvalidInput("holds personal data, which has no place in qualifiers", field=side)
-        existing = await trail.memory(tx, self._desk.vault, one.existing)
-        if (existing.write_class == "correction") != (loaded.proposal.write_class == "correction"):
-            raise Conflict("a correction gives way only to a later correction: it does not coexist", field="way")
-        incoming = one.incoming or await self._approve(tx, principal, one, loaded, given)
-        sides = {one.existing: given.existing, incoming: given.incoming}
-        for (memory_id, said), side in zip(sides.items(), ("existing", "incoming"), strict=True):
-            memory = await trail.memory(tx, self._desk.vault, memory_id)
-            stands = memory.scope.qualifiers | memory.scope.required
-            if any(stands.get(name, value) != value for name, value in said.items()):
-                raise InvalidInput(f"disagrees with the qualifiers of {memory_id}: no run could see it", field=side)
-        await contradictions.coexist(tx, principal.id, one.contradiction_id, sides)
+    async def _memory(self, memory_id: str) -> PromotedMemory:
+        return await trail.memory(self.tx, self.desk.vault, memory_id)
 
-    async def _retract(
-        self, tx: Transaction, principal: Principal, one: Contradiction, loaded: review.Loaded, given: _Resolution
-    ) -> None:
-        if given.keep == "existing" and one.incoming is None:
-            return await self._block(tx, principal, one, loaded, given)
-        wrong = one.incoming if given.keep == "existing" else one.existing
-        assert wrong is not None
-        await withdraw(self._desk, tx, wrong, by=principal.id, reason="wrong")
-        return None
 
-    async def _block(
-        self, tx: Transaction, principal: Principal, one: Contradiction, loaded: review.Loaded, given: _Resolution
-    ) -> None:
-        if one.incoming is not None:
-            raise Conflict("the incoming side is a memory already: retract or supersede it", field="way")
-        pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-        await review.decide(
-            tx,
-            loaded,
-            "block",
-            by=principal.id,
-            by_kind=principal.kind,
-            pack=pack,
-            reason="contradiction",
-        )
+def _agrees(scope: Scope, said: dict[str, str], side: str) -> None:
+    """Raises `InvalidInput` where no run could say both what a memory has and what it is to require."""
+    stands = scope.qualifiers | scope.required
+    if any(stands.get(name, value) != value for name, value in said.items()):
+        raise InvalidInput("disagrees with the qualifiers it has: no run could see it", field=side)
 
 
 def _fits(given: _Resolution) -> None:

@@ -225,7 +225,7 @@ class AsyncFabric:
                     if before is not None:
                         return before
                 given = corrections.on_memory(memory, pack)
-        item = corrections.item(run_fields(asker), given, fields, target.memory_id)
+        item = corrections.item(run_fields(asker), given, fields, target.memory_id, pack)
         return await submit(self._desk, author, pack, item)
 
     async def consolidate(self, tenant_id: str, *, on_progress: Progress | None = None) -> Consolidation:

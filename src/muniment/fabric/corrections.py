@@ -8,9 +8,7 @@ from muniment.fabric.inputs import proposal_input
 from muniment.model.capture import CaptureInput
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
-
-# What somebody who corrects has seen for themselves: an operator's own word, before any cap.
-CONFIDENCE = 0.95
+from muniment.policy import confidence
 
 
 def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:
@@ -35,12 +33,15 @@ def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:
 
 
 def item(
-    known: Mapping[str, Any], target: Mapping[str, Any], fields: Mapping[str, Any], memory_id: str | None
+    known: Mapping[str, Any], target: Mapping[str, Any], fields: Mapping[str, Any], memory_id: str | None, pack: Pack
 ) -> CaptureInput:
-    """The correction as it is captured; what the caller says of its circumstances comes before the target's."""
+    """The correction as it is captured; what the caller says of its circumstances comes before the target's.
+
+    Its confidence, if none is given, is that of an operator's own statement.
+    """
     if "write_class" in fields:
         raise InvalidInput("is not a known field", field="write_class")
-    given = {"confidence": CONFIDENCE, **target, **fields, "write_class": "correction"}
+    given = {"confidence": confidence.of_statement("operator", pack), **target, **fields, "write_class": "correction"}
     if given.get("entity") is None and given.get("value") is not None:
         raise InvalidInput("a plain text is corrected by text, not by a value", field="value")
     if given.get("value") is None and given.get("text") is None:

@@ -11,7 +11,7 @@ from muniment.fabric.settings import Clock
 from muniment.governance import packs
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.pack import Pack
-from muniment.pipeline.neighbours import Senses
+from muniment.pipeline.senses import Senses
 from muniment.policy.assertion import Judge
 from muniment.policy.contradiction import Comparison
 from muniment.policy.roles import Verb, may

@@ -9,12 +9,11 @@ from muniment.fabric import checks
 from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.fabric.inputs import ConsentFields
-from muniment.governance import consent, packs
+from muniment.governance import consent, packs, tombstones
 from muniment.model.consent import Consent, ConsentInput, Sweep
 from muniment.model.context import Asker
 from muniment.model.fields import Artifact, EvidenceRefs, build
 from muniment.pack import Pack, load_pack
-from muniment.pipeline import tombstone
 from muniment.policy.redaction import redactor_of
 
 
@@ -52,17 +51,17 @@ class AsyncConsents:
         """
         checks.tenant(tenant_id, "tenant_id")
         async with self._desk.transaction(tenant_id, "jobs") as tx:
-            chains = await tombstone.ended_chains(tx)
+            chains = await tombstones.ended_chains(tx)
         limit = (await self._desk.registered_pack(tenant_id, None)).memory_layer.consent.revocation_note_limit
         swept = Sweep()
         for chain in chains:
             done: int | None = None
             while done is None:
                 async with self._desk.transaction(tenant_id, "jobs") as tx:
-                    if not await tombstone.still_ended(tx, chain):
+                    if not await tombstones.still_ended(tx, chain):
                         break  # Renewed, or done by another pass, meanwhile.
-                    if await tombstone.take_away(tx, chain) == 0:
-                        done = await tombstone.finish(tx, chain, limit)
+                    if await tombstones.take_away(tx, chain) == 0:
+                        done = await tombstones.finish(tx, chain, limit)
             if done is not None:
                 swept = Sweep(consents=swept.consents + 1, memories=swept.memories + done)
         return swept

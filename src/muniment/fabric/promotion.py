@@ -1,7 +1,5 @@
 """Promoting a proposal: the one path to promoted memory, for a person's approval and for policy's alike."""
 
-from typing import Any
-
 from muniment.errors import NotFound, SelfApproval
 from muniment.fabric.desk import Desk
 from muniment.governance import contradictions, trail
@@ -30,13 +28,10 @@ async def promote_proposal(
     contradicts the memory `beside` which it is to stand, the caller settles.
     """
     proposal, senses = loaded.proposal, desk.senses(pack)
-    by, by_kind = (principal.id, principal.kind) if principal is not None else ("auto", "system")
-    verdict: dict[str, Any] = {"by": by, "by_kind": by_kind, "pack": pack, "note": note}
+    by, by_kind = review.signature(principal)
     await promote.lock(tx, proposal.candidate)
     capture = await capture_of(desk, tx, loaded)
-    ground = await promote.examine(
-        tx, desk.vault, proposal, proposal.tier_target, senses, pack, capture.observed_at, supersedes
-    )
+    ground = await promote.examine(tx, desk.vault, proposal, senses, pack, capture.observed_at, supersedes)
     if ground.duplicate_of is not None:
         await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
         await contradictions.end(tx, by, "duplicate", proposal_ids=[proposal.proposal_id])
@@ -45,23 +40,12 @@ async def promote_proposal(
         unresolved = "hold" if principal is None else pack.memory_layer.contradiction.unresolved
         if unresolved != "mark_both":
             await contradictions.open_new(tx, by, proposal.proposal_id, proposal.candidate, ground.contradicts)
-            await review.decide(tx, loaded, unresolved, **verdict, reason="contradiction")
+            await review.decide(tx, loaded, unresolved, principal, pack, reason="contradiction", note=note)
             return None
-    verdict_id = await review.decide(
-        tx, loaded, "approve", **verdict, tier=proposal.tier_target, priority=proposal.priority
-    )
-    return await promote.insert(
-        tx,
-        loaded.key,
-        proposal,
-        capture,
-        ground,
-        promote.Approval(verdict_id, by, by_kind, loaded.editors),
-        senses,
-        pack,
-        tier=proposal.tier_target,
-        priority=proposal.priority,
-    )
+    tier, priority = proposal.tier_target, proposal.priority
+    verdict_id = await review.decide(tx, loaded, "approve", principal, pack, note=note, tier=tier, priority=priority)
+    said = promote.Approval(verdict_id, by, by_kind, loaded.editors)
+    return await promote.insert(tx, loaded.key, proposal, capture, ground, said, senses, pack)
 
 
 async def capture_of(desk: Desk, tx: Transaction, loaded: review.Loaded) -> Capture:

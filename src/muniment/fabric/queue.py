@@ -1,5 +1,8 @@
 """The review queue as a reviewer works it."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 from muniment.errors import Conflict, InvalidInput, NotFound
@@ -27,6 +30,7 @@ from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import rejections, review
 from muniment.pipeline.candidate import Draft
+from muniment.storage.session import Transaction
 
 # As the table of candidates has it.
 EDITS_LIMIT = 8
@@ -102,20 +106,13 @@ class AsyncQueue:
         The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or
         `blocked` if it contradicts one and the pack says so. Raises `SelfApproval`, `AlreadyDecided`, `NotPromotable`.
         """
-        checks.name(proposal_id, "proposal_id")
         given = build(_Remark, {"note": note, "supersedes": supersedes})
-        principal = await self._desk.authorise(asker, "review")
-        async with (
-            self._desk.reported(principal, "review", proposal_id),
-            self._desk.transaction(principal.tenant_id, "writer") as tx,
-        ):
-            loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
-            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-            four_eyes(principal, loaded, pack)
+        async with self._open(asker, proposal_id) as at:
+            four_eyes(at.principal, at.loaded, at.pack)
             await promote_proposal(
-                self._desk, tx, loaded, pack, principal, note=given.note, supersedes=given.supersedes
+                self._desk, at.tx, at.loaded, at.pack, at.principal, note=given.note, supersedes=given.supersedes
             )
-            return (await review.load(tx, self._desk.vault, proposal_id)).proposal
+            return await self._read(at.tx, proposal_id)
 
     async def edit(
         self, asker: Asker, proposal_id: str, *, note: str | None = None, **changes: Unpack[EditFields]
@@ -124,54 +121,46 @@ class AsyncQueue:
 
         A refusal by a gate comes back as a value, and nothing is changed.
         """
-        checks.name(proposal_id, "proposal_id")
         given = build(_Edit, {"note": note, **changes})
         if not changes:
             raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
-        principal = await self._desk.authorise(asker, "review")
-        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
-            loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
-            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-            if len(loaded.editors) >= EDITS_LIMIT:
+        async with self._open(asker, proposal_id) as at:
+            if len(at.loaded.editors) >= EDITS_LIMIT:
                 raise Conflict(
                     f"was edited {EDITS_LIMIT} times: reject it and have it proposed anew", field="proposal_id"
                 )
-            capture = await capture_of(self._desk, tx, loaded)
-            draft = Draft(
-                _edited(
-                    loaded.proposal.candidate, principal, changes, given, capture, pack, candidates.new_ids(tx, 1)[0]
-                ),
-                capture,
-                (await candidates.ordinals(tx, [capture.capture_id]))[capture.capture_id],
-                loaded.editors,
-            )
-            entered, refusals = await enter(self._desk, tx, pack, [draft], edit_of=proposal_id)
+            capture = await capture_of(self._desk, at.tx, at.loaded)
+            (candidate_id,) = candidates.new_ids(at.tx, 1)
+            ordinals = await candidates.ordinals(at.tx, [capture.capture_id])
+            edited = _edited(at, changes, given, capture, candidate_id)
+            draft = Draft(edited, capture, ordinals[capture.capture_id], at.loaded.editors)
+            entered, refusals = await enter(self._desk, at.tx, at.pack, [draft], edit_of=proposal_id)
             if refusals:
                 return refusals[0]
-            await review.decide(tx, loaded, "edit", by=principal.id, by_kind=principal.kind, pack=pack, note=given.note)
-            return (await review.load(tx, self._desk.vault, entered[0])).proposal
+            await at.decide("edit", note=given.note)
+            return await self._read(at.tx, entered[0])
 
     async def reject(self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None) -> Proposal:
         """End it without promotion, with a reason. It is remembered: the same fact is refused for the pack's time."""
         given = build(_Remark, {"reason": reason, "note": note})
         if given.reason is None:
             raise InvalidInput("is required", field="reason")
-        return await self._act(asker, proposal_id, "reject", reason=given.reason, note=given.note)
+        async with self._open(asker, proposal_id) as at:
+            await at.decide("reject", reason=given.reason, note=given.note)
+            candidate, senses = at.loaded.proposal.candidate, self._desk.senses(at.pack)
+            await rejections.remember(at.tx, self._desk.vault, proposal_id, candidate, senses)
+            return await self._read(at.tx, proposal_id)
 
     async def lift(self, asker: Asker, proposal_id: str, *, note: str | None = None) -> Proposal:
         """Forget a rejection: the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
-        checks.name(proposal_id, "proposal_id")
         given = build(_Remark, {"note": note})
-        principal = await self._desk.authorise(asker, "review")
-        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
-            loaded = await review.load(tx, self._desk.vault, proposal_id, locked=True)
-            if loaded.proposal.status != "rejected":
-                raise Conflict(f"was not rejected: it is {loaded.proposal.status}", field="proposal_id")
-            if any(verdict.action == "lift" for verdict in loaded.proposal.verdicts):
+        async with self._open(asker, proposal_id, ended=True) as at:
+            if at.loaded.proposal.status != "rejected":
+                raise Conflict(f"was not rejected: it is {at.loaded.proposal.status}", field="proposal_id")
+            if any(verdict.action == "lift" for verdict in at.loaded.proposal.verdicts):
                 raise Conflict("was lifted before", field="proposal_id")
-            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-            await review.decide(tx, loaded, "lift", by=principal.id, by_kind=principal.kind, pack=pack, note=given.note)
-            return (await review.load(tx, self._desk.vault, proposal_id)).proposal
+            await at.decide("lift", note=given.note)
+            return await self._read(at.tx, proposal_id)
 
     async def override(
         self,
@@ -186,45 +175,58 @@ class AsyncQueue:
         given = build(_Remark, {"tier": tier, "priority": priority, "note": note})
         if given.tier is None and given.priority is None:
             raise InvalidInput("give a tier, a priority, or both", field="tier")
-        return await self._act(
-            asker, proposal_id, "override", tier=given.tier, priority=given.priority, note=given.note
-        )
+        async with self._open(asker, proposal_id) as at:
+            if given.tier == "working" and at.loaded.proposal.candidate.scope.session_id is None:
+                raise InvalidInput("the working tier needs a session, which this fact has not", field="tier")
+            await at.decide("override", tier=given.tier, priority=given.priority, note=given.note)
+            return await self._read(at.tx, proposal_id)
 
     async def assign(self, asker: Asker, proposal_id: str, *, to: str | None = None) -> Proposal:
         """Put a name on it: one's own, or another's."""
         whom = checks.name(to, "to") if to is not None else None
-        return await self._act(asker, proposal_id, "assign", assignee=whom)
+        async with self._open(asker, proposal_id) as at:
+            await at.decide("assign", assignee=whom or at.principal.id)
+            return await self._read(at.tx, proposal_id)
 
     async def release(self, asker: Asker, proposal_id: str) -> Proposal:
         """Take the name off it, or bring it back from being held."""
-        return await self._act(asker, proposal_id, "release")
+        async with self._open(asker, proposal_id) as at:
+            await at.decide("release")
+            return await self._read(at.tx, proposal_id)
 
-    async def _act(self, asker: Asker, proposal_id: str, action: Action, **what: Any) -> Proposal:
+    @asynccontextmanager
+    async def _open(self, asker: Asker, proposal_id: str, *, ended: bool = False) -> AsyncGenerator["_Open"]:
+        """A proposal, held for one reviewer to act on; one that had its final verdict only if told."""
         checks.name(proposal_id, "proposal_id")
         principal = await self._desk.authorise(asker, "review")
-        if action == "assign" and what["assignee"] is None:
-            what["assignee"] = principal.id
-        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
-            loaded = await review.load(tx, self._desk.vault, proposal_id, to_decide=True)
-            if what.get("tier") == "working" and loaded.proposal.candidate.scope.session_id is None:
-                raise InvalidInput("the working tier needs a session, which this fact has not", field="tier")
+        async with (
+            self._desk.reported(principal, "review", proposal_id),
+            self._desk.transaction(principal.tenant_id, "writer") as tx,
+        ):
+            loaded = await review.load(tx, self._desk.vault, proposal_id, locked=True, to_decide=not ended)
             pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-            await review.decide(tx, loaded, action, by=principal.id, by_kind=principal.kind, pack=pack, **what)
-            if action == "reject":
-                candidate, senses = loaded.proposal.candidate, self._desk.senses(pack)
-                await rejections.remember(tx, self._desk.vault, proposal_id, candidate, senses)
-            return (await review.load(tx, self._desk.vault, proposal_id)).proposal
+            yield _Open(tx, principal, loaded, pack)
+
+    async def _read(self, tx: Transaction, proposal_id: str) -> Proposal:
+        return (await review.load(tx, self._desk.vault, proposal_id)).proposal
 
 
-def _edited(
-    old: Candidate,
-    editor: Principal,
-    changes: EditFields,
-    given: _Edit,
-    capture: Capture,
-    pack: Pack,
-    candidate_id: str,
-) -> Candidate:
+@dataclass(frozen=True)
+class _Open:
+    """A proposal in the hands of a reviewer."""
+
+    tx: Transaction
+    principal: Principal
+    loaded: review.Loaded
+    pack: Pack
+
+    async def decide(self, action: Action, **what: Any) -> None:
+        """Write the reviewer's verdict."""
+        await review.decide(self.tx, self.loaded, action, self.principal, self.pack, **what)
+
+
+def _edited(at: _Open, changes: EditFields, given: _Edit, capture: Capture, candidate_id: str) -> Candidate:
+    old, pack = at.loaded.proposal.candidate, at.pack
     value = changes.get("value", old.value)
     text = changes.get("text", None if "value" in changes else old.text)
     fact = build(
@@ -246,6 +248,6 @@ def _edited(
         "classification": label,
         "evidence_refs": given.evidence_refs if given.evidence_refs is not None else old.evidence_refs,
         "edits": old.candidate_id,
-        "editor": editor.id,
+        "editor": at.principal.id,
     }
     return candidates.afresh(old, candidate_id, capture, pack, **changed)

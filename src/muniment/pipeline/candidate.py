@@ -15,7 +15,7 @@ from muniment.model.decision import Decision
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
 from muniment.pipeline import rejections
-from muniment.pipeline.neighbours import Probe, Senses
+from muniment.pipeline.senses import Probe, Senses
 from muniment.policy import confidence, trust
 from muniment.policy.gates import FIRST_GATES, LAST_GATES, Circumstances, pass_gates
 from muniment.storage.rows import capture_of, consent_of, fact_content

@@ -5,19 +5,17 @@ sees few enough memories is compared here with all of them at once.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from muniment.embedding import Embedder, Vectors
+from muniment.embedding import Vectors
 from muniment.errors import SealBroken
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
-from muniment.policy.contradiction import Comparison, Neighbour
-from muniment.policy.instructions import as_seen
+from muniment.pipeline.senses import Probe, Senses, from_sql, to_sql
+from muniment.policy.contradiction import Neighbour
 from muniment.policy.visibility import sensitive_labels
 from muniment.storage.rows import memory_of
 from muniment.storage.sealing import Vault
@@ -32,39 +30,17 @@ AT_ONCE = 25
 _ROUNDING = 5e-4
 
 
-@dataclass(frozen=True)
-class Probe:
-    """A candidate with the place of its text; `vector` is None for what has no text to compare."""
-
-    candidate: Candidate
-    vector: NDArray[np.float32] | None
-
-
-@dataclass(frozen=True)
-class Senses:
-    """What texts are compared with: an embedder, and the pack's measure for it."""
-
-    embedder: Embedder
-    by: Comparison
-
-    def probes(self, candidates: Sequence[Candidate]) -> list[Probe]:
-        """Where each candidate's text lies."""
-        texts = [as_seen(candidate.text) for candidate in candidates if candidate.write_class != "evidence_link"]
-        vectors = iter(self.embedder.embed(texts))
-        return [Probe(one, next(vectors) if one.write_class != "evidence_link" else None) for one in candidates]
-
-
 def asked(probe: Probe, senses: Senses, pack: Pack, count: int = NEAREST) -> list[Named]:
     """The statements that find the neighbours of one candidate."""
     found: list[Named] = []
     if probe.candidate.on_key:
         found.append(_on_keys([probe.candidate], pack))
-    if probe.vector is not None and probe.vector.any():
+    if probe.vector is not None:
         found.append(
             (
                 "neighbours.near",
                 {
-                    "vector": written(probe.vector),
+                    "vector": to_sql(probe.vector),
                     "embedder": senses.embedder.name,
                     "users": _users([probe.candidate]),
                     "on_key": probe.candidate.on_key,
@@ -145,28 +121,18 @@ async def _together(
 def _near(probes: Sequence[Probe], seen: Sequence[Row], senses: Senses) -> list[dict[str, float]]:
     """For each probe the ids near enough that its users see, with their similarity."""
     found: list[dict[str, float]] = [{} for _ in probes]
-    places = [place for place, probe in enumerate(probes) if probe.vector is not None and probe.vector.any()]
-    if not places or not seen:
+    placed = [(place, probe.vector) for place, probe in enumerate(probes) if probe.vector is not None]
+    if not placed or not seen:
         return found
-    vectors: Vectors = np.stack([read(row["vector"]) for row in seen])
-    asked: Vectors = np.stack([probe.vector for probe in probes if probe.vector is not None and probe.vector.any()])
+    vectors: Vectors = np.stack([from_sql(row["vector"]) for row in seen])
+    similar = np.stack([vector for _, vector in placed]) @ vectors.T
     least = senses.by.thresholds.similarity - _ROUNDING
-    similar = asked @ vectors.T
     for line, column in np.argwhere(similar >= least).tolist():
-        user = probes[places[line]].candidate.scope.user_id
-        if user is None or seen[column]["user_id"] in ("", user):
-            found[places[line]][seen[column]["memory_id"]] = float(similar[line, column])
+        place, memory = placed[line][0], seen[column]
+        user = probes[place].candidate.scope.user_id
+        if user is None or memory["user_id"] in ("", user):
+            found[place][memory["memory_id"]] = float(similar[line, column])
     return found
-
-
-def written(vector: NDArray[np.float32]) -> str:
-    """A vector as the database reads it, in half precision."""
-    return f"[{','.join(map(repr, vector.astype(np.float16).astype(np.float64).tolist()))}]"
-
-
-def read(sent: bytes) -> NDArray[np.float32]:
-    """A half-precision vector as the database sends it: its length, two bytes of nothing, the numbers."""
-    return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)
 
 
 def _on_keys(candidates: Sequence[Candidate], pack: Pack) -> Named:

@@ -7,7 +7,6 @@ promotion), only then look, in a new statement, at what is live; last the tenant
 from dataclasses import dataclass
 from datetime import datetime
 
-import psycopg
 from psycopg.types.json import Jsonb
 
 from muniment.errors import Conflict, NotFound, NotPromotable
@@ -21,10 +20,11 @@ from muniment.model.ids import make_id
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Proposal
 from muniment.pack import Pack
-from muniment.pipeline.neighbours import Probe, Senses, neighbours, written
+from muniment.pipeline.neighbours import neighbours
+from muniment.pipeline.senses import Probe, Senses, to_sql
 from muniment.policy import consent as consent_policy
 from muniment.policy import resolution, routing
-from muniment.policy.contradiction import Contradicted, compare, repeated
+from muniment.policy.contradiction import Compared, Contradicted, compare, repeated
 from muniment.policy.scope import covers
 from muniment.storage.rows import consent_of, fact_content, memory_of
 from muniment.storage.sealing import SubjectKey, Vault
@@ -73,20 +73,18 @@ async def lock(tx: Transaction, candidate: Candidate) -> None:
     other, what is for one user waits for that user's and for what is for all.
     """
     user = candidate.scope.user_id
-    keys = [_SCOPE, *([_SCOPE + user] if user is not None else [])]
-    tx.insert_later("promote.make_locks", [(key,) for key in keys])
-    await tx.row("promote.lock_subject", holder=holder_of(candidate.subject, user))
-    await tx.gather(
-        ("promote.share_lock" if user is not None else "promote.take_lock", {"key": _SCOPE}),
-        *([("promote.take_lock", {"key": _SCOPE + user})] if user is not None else []),
-    )
+    scopes = [("promote.take_lock", {"key": _SCOPE})]
+    if user is not None:
+        scopes = [("promote.share_lock", {"key": _SCOPE}), ("promote.take_lock", {"key": _SCOPE + user})]
+    tx.insert_later("promote.make_locks", [(given["key"],) for _, given in scopes])
+    subject = ("promote.lock_subject", {"holder": holder_of(candidate.subject, user)})
+    await tx.gather(subject, *scopes)
 
 
 async def examine(
     tx: Transaction,
     vault: Vault,
     proposal: Proposal,
-    tier: Tier,
     senses: Senses,
     pack: Pack,
     observed_at: datetime,
@@ -96,41 +94,55 @@ async def examine(
 
     Raises `NotPromotable` when consent is gone or what it supersedes was retracted.
     """
-    candidate = proposal.candidate
-    probes = senses.probes([candidate])
-    (around,) = await neighbours(tx, vault, probes, senses, pack)
+    candidate, tier = proposal.candidate, proposal.tier_target
+    (probe,) = senses.probes([candidate])
+    (around,) = await neighbours(tx, vault, [probe], senses, pack)
     compared = compare(candidate, tier, around, pack, senses.by)
-    same = repeated(candidate, tier, compared, pack)
-    others = [
+    replaced = [
+        memory
+        for memory in _to_replace(candidate, tier, observed_at, compared, pack)
+        if await lock_live(tx, memory.memory_id)
+    ]
+    for named in await _named(tx, candidate, supersedes):
+        if all(memory.memory_id != named for memory in replaced):
+            replaced.append(await _superseded(tx, vault, named, candidate, tier))
+    for old in replaced:
+        if not pack.at_least(candidate.classification, old.classification):
+            raise NotPromotable(f"it replaces a memory of label {old.classification} and must have that label at least")
+    gone = {memory.memory_id for memory in replaced}
+    same = [memory.memory_id for memory in repeated(candidate, tier, compared, pack)]
+    return Ground(
+        consent=await _consent(tx, candidate, pack),
+        supersedes=tuple(replaced),
+        contradicts=compared.contradicts,
+        duplicate_of=next((memory_id for memory_id in same if memory_id not in gone), None),
+        probe=probe,
+    )
+
+
+def _to_replace(
+    candidate: Candidate, tier: Tier, observed_at: datetime, compared: Compared, pack: Pack
+) -> list[PromotedMemory]:
+    """What the rules let it take the place of, in the order of their locks."""
+    found = [
         one.memory
         for one in compared.contradicts
         if resolution.supersedes(candidate, tier, observed_at, one.memory, pack).passed
     ]
     if candidate.write_class == "correction":
         # Also what said the same before: from now on it has a correction's protection.
-        others += [
-            m
-            for m in compared.says_the_same
-            if m.write_class != "correction" and covers(candidate.scope, tier, m.scope, m.tier)
-        ]
-    replaced = [m for m in sorted(others, key=lambda m: m.memory_id) if await lock_live(tx, m.memory_id)]
-    if supersedes is not None and all(memory.memory_id != supersedes for memory in replaced):
-        replaced.append(await _superseded(tx, vault, supersedes, candidate, tier))
-    target = candidate.corrects
-    if target is not None and all(memory.memory_id != target for memory in replaced) and await lock_live(tx, target):
-        # What was withdrawn since needs no correction any more; the key still does.
-        replaced.append(await _superseded(tx, vault, target, candidate, tier))
-    for old in replaced:
-        if not pack.at_least(candidate.classification, old.classification):
-            raise NotPromotable(f"it replaces a memory of label {old.classification} and must have that label at least")
-    gone = {memory.memory_id for memory in replaced}
-    return Ground(
-        consent=await _consent(tx, candidate, pack),
-        supersedes=tuple(replaced),
-        contradicts=compared.contradicts,
-        duplicate_of=next((memory.memory_id for memory in same if memory.memory_id not in gone), None),
-        probe=probes[0],
-    )
+        plain = [memory for memory in compared.says_the_same if memory.write_class != "correction"]
+        found += [memory for memory in plain if covers(candidate.scope, tier, memory.scope, memory.tier)]
+    return sorted(found, key=lambda memory: memory.memory_id)
+
+
+async def _named(tx: Transaction, candidate: Candidate, supersedes: str | None) -> list[str]:
+    """What its approver, or its author as a correction, said it takes the place of."""
+    named = [supersedes] if supersedes is not None else []
+    # What was withdrawn since needs no correction any more; the key still does.
+    if candidate.corrects is not None and await lock_live(tx, candidate.corrects):
+        named.append(candidate.corrects)
+    return named
 
 
 async def insert(
@@ -142,12 +154,10 @@ async def insert(
     approval: Approval,
     senses: Senses,
     pack: Pack,
-    *,
-    tier: Tier,
-    priority: float,
 ) -> str:
     """Write the memory with its body, filters and vector, retract what it supersedes, open what it contradicts."""
-    candidate, scope, tick = proposal.candidate, proposal.candidate.scope, await tx.tick()
+    candidate, scope, tier = proposal.candidate, proposal.candidate.scope, proposal.tier_target
+    tick = await tx.tick()
     memory_id = make_id("pm", tick.at)
     common = {
         "memory_id": memory_id,
@@ -159,7 +169,7 @@ async def insert(
         "predicate": candidate.predicate,
         "classification": candidate.classification,
         "tier": tier,
-        "priority": priority,
+        "priority": proposal.priority,
         "confidence": candidate.confidence,
         "user_id": scope.user_id or "",
         "session_id": scope.session_id or "",
@@ -206,7 +216,7 @@ async def insert(
             "promote.insert_vector",
             memory_id=memory_id,
             embedder=senses.embedder.name,
-            vector=written(ground.probe.vector),
+            vector=to_sql(ground.probe.vector),
         )
     tx.emit(
         "memory.promoted",
@@ -220,39 +230,37 @@ async def insert(
     await contradictions.open_new(tx, approval.by, proposal.proposal_id, candidate, ground.contradicts)
     reason: RetractionReason = "corrected" if candidate.write_class == "correction" else "superseded"
     for old in ground.supersedes:
-        await retract(tx, old.memory_id, by=approval.by, reason=reason, superseded_by=memory_id)
+        await supersede(tx, old.memory_id, by=approval.by, reason=reason, superseded_by=memory_id)
     if candidate.write_class == "correction":
         replaced = [old.memory_id for old in ground.supersedes]
         tx.emit("memory.correction", candidate.author, memory_id=memory_id, replaced=replaced)
     return memory_id
 
 
-async def retract(
+async def retract(tx: Transaction, memory_id: str, *, by: str, reason: RetractionReason) -> Retraction:
+    """Withdraw a memory, once; raises `NotFound`, or `Conflict` when it was withdrawn before."""
+    # The row's own lock comes before the clock's: of two retractions at once the second finds it dead.
+    if not await lock_live(tx, memory_id, expired_too=True):
+        if await tx.row("promote.is_there", memory_id=memory_id) is None:
+            raise NotFound("no such memory", field="memory_id")
+        raise Conflict("was retracted before", field="memory_id")
+    return await supersede(tx, memory_id, by=by, reason=reason)
+
+
+async def supersede(
     tx: Transaction, memory_id: str, *, by: str, reason: RetractionReason, superseded_by: str | None = None
 ) -> Retraction:
-    """Withdraw a memory, once; raises `NotFound`, or `Conflict` when it was withdrawn before."""
-    if superseded_by is None:
-        found = await tx.row("promote.live", memory_id=memory_id)
-        if found is None:
-            raise NotFound("no such memory", field="memory_id")
-        if found["dead_seq"] is not None:
-            raise Conflict("was retracted before", field="memory_id")
-        # The row's own lock comes before the clock's: of two retractions at once the second finds it dead.
-        if not await lock_live(tx, memory_id, expired_too=True):
-            raise Conflict("was retracted before", field="memory_id")
+    """Write the retraction of a memory that is held (`lock_live`), with what takes its place, and end its disputes."""
     tick = await tx.tick()
-    try:
-        await tx.do(
-            "promote.retract",
-            memory_id=memory_id,
-            seq=tick.seq,
-            at=tick.at,
-            by=by,
-            reason=reason,
-            superseded_by=superseded_by,
-        )
-    except psycopg.errors.UniqueViolation as error:
-        raise Conflict("was retracted before", field="memory_id") from error
+    tx.later(
+        "promote.retract",
+        memory_id=memory_id,
+        seq=tick.seq,
+        at=tick.at,
+        by=by,
+        reason=reason,
+        superseded_by=superseded_by,
+    )
     tx.later("promote.mark_dead", memory_ids=[memory_id], seq=tick.seq)
     tx.emit("memory.retracted", by, memory_id=memory_id, reason=reason, superseded_by=superseded_by)
     await contradictions.end(tx, by, _OUTCOMES.get(reason, "retracted"), memory_ids=[memory_id])

@@ -1,6 +1,6 @@
 """Remembered rejections: how what was rejected is found again without keeping what it said (REV-6)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from anyio.lowlevel import checkpoint
@@ -9,8 +9,7 @@ from muniment.embedding.bands import bands
 from muniment.errors import SealBroken
 from muniment.model.candidate import Candidate
 from muniment.pack import Pack
-from muniment.pipeline.neighbours import Probe, Senses
-from muniment.policy.instructions import as_seen
+from muniment.pipeline.senses import Probe, Senses
 from muniment.policy.rejection import Rejected, fingerprint
 from muniment.storage.rows import candidate_of
 from muniment.storage.sealing import SubjectKey, Vault
@@ -18,6 +17,7 @@ from muniment.storage.session import Named, Transaction
 
 # The rejections looked at per candidate: those that share most with it.
 LOOKED_AT = 20
+# Candidates thought about without a break: nobody else's call waits for more.
 SLICE = 25
 
 
@@ -55,30 +55,28 @@ async def found_for(
         if place % SLICE == 0:
             await checkpoint()
     name, given = asked(probes, wanted, pack, tx.now)
-    rejected: list[tuple[str, Candidate]] = []
+    ids: list[str] = []
+    rejected: list[Candidate] = []
     for row in await tx.rows(name, **given):
         try:
             key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
             content = key.open("candidates.content", row["candidate_id"], row["content"])
         except SealBroken:
             continue  # What nobody can read any more is forgotten.
-        rejected.append((row["proposal_id"], candidate_of(row, content)))
-    if not rejected:
-        return [()] * len(probes)
-    vectors = senses.embedder.embed([as_seen(candidate.text) for _, candidate in rejected])
-    said = [fingerprint(candidate) for _, candidate in rejected]
-    found: list[tuple[Rejected, ...]] = []
-    for probe in probes:
-        similar = (vectors @ probe.vector).tolist() if probe.vector is not None else [0.0] * len(rejected)
-        own = fingerprint(probe.candidate)
-        found.append(
-            tuple(
-                Rejected(proposal_id, candidate, similarity)
-                for (proposal_id, candidate), similarity, words in zip(rejected, similar, said, strict=True)
-                if similarity >= senses.by.thresholds.duplicate_similarity or words == own
-            )
-        )
-    return found
+        ids.append(row["proposal_id"])
+        rejected.append(candidate_of(row, content))
+    said = [fingerprint(candidate) for candidate in rejected]
+    before = list(zip(ids, senses.probes(rejected), said, strict=True))
+    return [tuple(_in_question(probe, before, senses)) for probe in probes]
+
+
+def _in_question(probe: Probe, before: Sequence[tuple[str, Probe, bytes]], senses: Senses) -> Iterator[Rejected]:
+    """Those near enough to say the same, and those that do to the letter."""
+    own, least = fingerprint(probe.candidate), senses.by.thresholds.duplicate_similarity
+    for proposal_id, other, said in before:
+        near = 0.0 if probe.vector is None or other.vector is None else float(probe.vector @ other.vector)
+        if near >= least or said == own:
+            yield Rejected(proposal_id, other.candidate, near)
 
 
 async def remember(tx: Transaction, vault: Vault, proposal_id: str, candidate: Candidate, senses: Senses) -> None:

@@ -12,6 +12,7 @@ from muniment.errors import AlreadyDecided, NotFound, SealBroken
 from muniment.governance import contradictions
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
+from muniment.model.context import Principal
 from muniment.model.contradiction import Outcome
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
@@ -32,6 +33,11 @@ _ENDS_CONTRADICTIONS: dict[Action, Outcome] = {
     "block": "blocked",
     "withdraw": "withdrawn",
 }
+
+
+def signature(principal: Principal | None) -> tuple[str, Source]:
+    """Who a verdict is by, and what kind that is: a person, or policy alone."""
+    return (principal.id, principal.kind) if principal is not None else ("auto", "system")
 
 
 @dataclass(frozen=True)
@@ -169,9 +175,11 @@ async def load_many(
     tx: Transaction, vault: Vault, proposal_ids: Sequence[str], *, skip_broken: bool = False
 ) -> list[Loaded]:
     """Those proposals, opened, in the order asked for; ids that are not there are left out, broken ones if told."""
-    rows = {row["proposal_id"]: row for row in await tx.rows("review.some", proposal_ids=list(proposal_ids))}
+    wanted = {"proposal_ids": list(proposal_ids)}
+    proposals, verdicts = await tx.gather(("review.some", wanted), ("review.verdicts", wanted))
+    rows = {row["proposal_id"]: row for row in proposals}
     verdict_rows: dict[str, list[Row]] = {}
-    for row in await tx.rows("review.verdicts", proposal_ids=list(rows)):
+    for row in verdicts:
         verdict_rows.setdefault(row["proposal_id"], []).append(row)
     keys = await vault.keys(tx, {row["holder"] for row in rows.values()}, skip_broken=skip_broken)
     loaded: list[Loaded] = []
@@ -227,20 +235,21 @@ async def decide(
     tx: Transaction,
     loaded: Loaded,
     action: Action,
-    *,
-    by: str,
-    by_kind: Source,
+    principal: Principal | None,
     pack: Pack,
+    *,
     reason: str | None = None,
     note: str | None = None,
     tier: Tier | None = None,
     priority: float | None = None,
     assignee: str | None = None,
 ) -> str:
-    """Write a verdict and give its id; raises `AlreadyDecided` when somebody else ended the proposal first.
+    """Write a verdict, of policy's where there is no principal, and give its id.
 
-    Reason and note are masked by the pack's rules, as the facts are (CAN-9).
+    Reason and note are masked by the pack's rules, as the facts are (CAN-9). Raises `AlreadyDecided` when somebody else
+    ended the proposal first.
     """
+    by, by_kind = signature(principal)
     tick = await tx.tick()
     verdict_id = make_id("rv", tick.at)
     redactor = redactor_of(pack)

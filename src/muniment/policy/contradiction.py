@@ -97,7 +97,7 @@ def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Compar
     if _about_others(candidate, memory.entity or memory.subject):
         return _DIFFERENT
     try:
-        return relate(as_seen(candidate.text), as_seen(memory.text), neighbour.similarity, by.thresholds, by.judge)
+        return relate(candidate.text, memory.text, neighbour.similarity, by.thresholds, by.judge)
     except Exception:
         # A rule that raises denies: somebody has to look before the two stand side by side.
         return Judgement("contradicts", (RULE_FAILED,))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from muniment.model.candidate import Candidate
 from muniment.policy.assertion.relation import relate
 from muniment.policy.contradiction import Comparison, normal
-from muniment.policy.instructions import as_seen
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,7 @@ def repeats(candidate: Candidate, rejected: Candidate, similarity: float, by: Co
             return False
     elif not _same_subject(candidate, rejected) or "evidence_link" in (candidate.write_class, rejected.write_class):
         return False
-    found = relate(as_seen(candidate.text), as_seen(rejected.text), similarity, by.thresholds, by.judge)
-    return found.verdict == "same"
+    return relate(candidate.text, rejected.text, similarity, by.thresholds, by.judge).verdict == "same"
 
 
 def _same_subject(one: Candidate, other: Candidate) -> bool:

@@ -5,11 +5,12 @@ with just the privileges it needs, and forced row-level security holds it to the
 """
 
 from asyncio import CancelledError
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, Literal, LiteralString, cast
 from weakref import WeakValueDictionary
 
@@ -46,10 +47,9 @@ class Tick:
 
 @dataclass
 class Transaction:
-    """An open transaction of one tenant, for one task, at one moment."""
+    """An open transaction of one tenant at one moment."""
 
     tenant_id: str
-    task: Task
     now: datetime
     _connection: AsyncConnection[Row]
     _events: list[tuple[EventType, str, dict[str, Any]]] = field(default_factory=list)
@@ -103,14 +103,7 @@ class Transaction:
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
     ) -> None:
         """Insert many rows, as `insert_many`, with the next statement somebody waits for."""
-        each = each or statement(name).each
-        shared |= self._always()
-        waiting = list(rows)
-        while waiting:
-            size = next(size for size in CHUNKS if size <= len(waiting))
-            insert = many(name, each, size)
-            self._pending.append((insert, _arguments(insert, shared, waiting[:size])))
-            del waiting[:size]
+        self._pending.extend(self._inserts(name, rows, each, shared))
 
     async def insert_many(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
@@ -119,22 +112,20 @@ class Transaction:
 
         The rows may be a generator: while the server inserts a chunk the next is being made.
         """
-        each = each or statement(name).each
-        shared |= self._always()
-        cursor = AsyncRawCursor(self._connection)
-        chunk: list[Sequence[Any]] = []
         self.round_trips += 1
         async with self._connection.pipeline():
             await self._send_pending()
-            for row in rows:
-                chunk.append(row)
-                if len(chunk) == CHUNKS[0]:
-                    await _insert(cursor, many(name, each, len(chunk)), shared, chunk)
-                    chunk.clear()
-            while chunk:
-                size = next(size for size in CHUNKS if size <= len(chunk))
-                await _insert(cursor, many(name, each, size), shared, chunk[:size])
-                del chunk[:size]
+            for insert in self._inserts(name, rows, each, shared):
+                await self._send(*insert)
+
+    def _inserts(
+        self, name: str, rows: Iterable[Sequence[Any]], each: tuple[str, ...] | None, shared: dict[str, Any]
+    ) -> Iterator[tuple[Statement, list[Any]]]:
+        each = each or statement(name).each
+        shared |= self._always()
+        for chunk in _chunks(rows):
+            insert = many(name, each, len(chunk))
+            yield insert, [*insert.arguments(shared), *chain.from_iterable(chunk)]
 
     async def finish(self, *statements: tuple[str, dict[str, Any]]) -> list[list[Row]]:
         """Run these last statements and the commit in one round trip, and give the rows of each."""
@@ -205,17 +196,15 @@ class Transaction:
         return {"tenant_id": self.tenant_id, "now": self.now, "txid": self._txid}
 
 
-async def _insert(
-    cursor: AsyncRawCursor[Row], insert: Statement, shared: dict[str, Any], rows: list[Sequence[Any]]
-) -> None:
-    await cursor.execute(cast("LiteralString", insert.sql), _arguments(insert, shared, rows), prepare=True)
-
-
-def _arguments(insert: Statement, shared: dict[str, Any], rows: Iterable[Sequence[Any]]) -> list[Any]:
-    arguments = insert.arguments(shared)
-    for row in rows:
-        arguments.extend(row)
-    return arguments
+def _chunks(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
+    """The rows in chunks of few sizes, the largest first, so that few shapes of the statement are planned."""
+    waiting = iter(rows)
+    while len(chunk := list(islice(waiting, CHUNKS[0]))) == CHUNKS[0]:
+        yield chunk
+    while chunk:
+        size = next(size for size in CHUNKS if size <= len(chunk))
+        yield chunk[:size]
+        del chunk[:size]
 
 
 class Storage:
@@ -245,7 +234,7 @@ class Storage:
                 pool = await self._pool(task)
                 connection = await self._begin(pool, tenant_id, task)
                 try:
-                    transaction = Transaction(tenant_id, task, now, connection)
+                    transaction = Transaction(tenant_id, now, connection)
                     yield transaction
                     await transaction.complete()
                 except Exception as error:

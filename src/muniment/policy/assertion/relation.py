@@ -6,13 +6,15 @@ from muniment.pack.memory_layer import Thresholds
 from muniment.policy.assertion.decision import judge as builtin_judge
 from muniment.policy.assertion.decision import plain
 from muniment.policy.assertion.judgement import Judge, Judgement, Relation
+from muniment.policy.instructions import as_seen
 
 
 def relate(a: str, b: str, similarity: float, thresholds: Thresholds, judge: Judge = builtin_judge) -> Judgement:
     """The judge's verdict where the texts are similar enough for it, else `different` with the judge's reasons.
 
-    The same words are the same whatever the embedder makes of them.
+    Both are read as they are seen. The same words are the same whatever the embedder makes of them.
     """
+    a, b = as_seen(a), as_seen(b)
     if plain(a) == plain(b):
         return Judgement("same", ("same_words",))
     if similarity < min(thresholds.similarity, thresholds.duplicate_similarity):

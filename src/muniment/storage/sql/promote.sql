@@ -35,9 +35,9 @@ INSERT INTO memory_scope (tenant_id, user_id, memory_id, born_seq, promoted_at, 
 VALUES (:tenant_id, :user_id, :memory_id, :seq, :at, coalesce(:expires_at::timestamptz, 'infinity'), :priority, :confidence, :tier, :class,
   :classification, :session_id, :workflow_id, :intent_id, :entity, :predicate, :consent_root, :qualifiers)
 
--- name: live
--- Whether a memory is there, and whether it stands.
-SELECT memory_id, dead_seq FROM memory_scope WHERE tenant_id = :tenant_id AND memory_id = :memory_id
+-- name: is_there
+-- Whether there is such a memory, standing or not.
+SELECT memory_id FROM memory_scope WHERE tenant_id = :tenant_id AND memory_id = :memory_id
 
 -- name: lock_live
 -- Of two who would retract it at once, the second waits here and then finds nothing.
