@@ -1,10 +1,7 @@
 """The pages of the doors name every command and every method, and the examples shown run."""
 
 import inspect
-import os
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +16,7 @@ from muniment.cli import app
 from muniment.sync import Consents, Contradictions, Packs, Queue
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.docs.running import printed_by
 from tests.pipeline.stories import proposed
 
 ROOT = Path(__file__).parents[2]
@@ -70,11 +68,11 @@ def test_the_example_of_two_truths_is_shown_as_it_is_and_prints_what_the_page_sa
     assert f"```python\n{EXAMPLE.read_text('utf-8')}```\n" in page
     printed = re.search(r"It prints:\n\n((?:    .*\n)+)", page)
     assert printed is not None
-    assert _run(home) == [line.strip() for line in printed[1].splitlines()]
+    assert printed_by(EXAMPLE, home) == [line.strip() for line in printed[1].splitlines()]
 
 
 def test_the_example_of_two_truths_finds_nothing_new_the_second_time(home: Path) -> None:
-    assert _run(home)[1:] == _run(home)
+    assert printed_by(EXAMPLE, home)[1:] == printed_by(EXAMPLE, home)
 
 
 @pytest.mark.rule("CTR-2")
@@ -89,18 +87,3 @@ def test_the_judge_that_is_shown_works(server: TestServer, database: str, clock:
         second = proposed(fabric, people.run(), text="The shop in Ulm is closed.", **fact).proposal_id
         (found,) = fabric.contradictions.list(people.reviewer, proposal_id=second)
         assert (found.existing, found.reason) == (memory_id, "opening")
-
-
-def _run(home: Path) -> list[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLE)],
-        cwd=home.parent,
-        env=environment | {"MUNIMENT_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()

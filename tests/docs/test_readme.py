@@ -1,14 +1,13 @@
 """The README's example is the file in examples/, and it runs."""
 
-import os
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.docs.running import printed_by
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "first_memory.py"
@@ -22,21 +21,6 @@ def home() -> Iterator[Path]:
         yield Path(folder) / "home"
 
 
-def _run(home: Path) -> list[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLE)],
-        cwd=home.parent,
-        env=environment | {"MUNIMENT_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
 def test_the_readme_shows_the_first_example_as_it_is_in_its_file() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
     assert EXAMPLE.read_text("utf-8") in blocks
@@ -44,7 +28,7 @@ def test_the_readme_shows_the_first_example_as_it_is_in_its_file() -> None:
 
 def test_the_first_example_runs_on_an_empty_folder_and_again_on_what_it_left(home: Path) -> None:
     for _ in range(2):
-        text, approval, papers = _run(home)
+        text, approval, papers = printed_by(EXAMPLE, home)
         assert text == TEXT
         assert approval == "approved by operator_b on ('operator:override:fb_2026_05_09_x9',)"
         assert papers.endswith("'memory.promoted'] True")

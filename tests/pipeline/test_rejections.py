@@ -9,7 +9,8 @@ from muniment import Fabric
 from muniment.errors import Conflict, RoleMissing
 from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People
-from tests.pipeline.stories import KEY, proposed, refused
+from tests.pipeline.conftest import Opener
+from tests.pipeline.stories import KEY, promoted, proposed, refused
 
 TEXT = "The customer wants deliveries before noon on weekdays."
 
@@ -86,7 +87,22 @@ def test_an_operator_lifts_it_once_by_name(fabric: Fabric, people: People) -> No
 
 
 @pytest.mark.rule("REV-6")
-def test_a_held_or_blocked_proposal_is_no_rejection(fabric: Fabric, people: People) -> None:
+def test_a_held_proposal_is_no_rejection_until_it_is_rejected(under: Opener, people: People, rows: Any) -> None:
+    with under("memory_layer: {contradiction: {unresolved: hold}}") as fabric:
+        promoted(fabric, people, "email")
+        held = proposed(fabric, people.run(), **KEY, value="phone").proposal_id
+        assert fabric.queue.approve(people.reviewer, held).status == "held"
+        assert rows("rejection_marks") == []
+        with pytest.raises(Conflict):
+            fabric.queue.lift(people.reviewer, held)
+        assert proposed(fabric, people.run(), **KEY, value="phone").status == "pending"
+        assert fabric.queue.get(people.reviewer, held).status == "held"
+        fabric.queue.reject(people.reviewer, held, reason="not so")
+        assert refused(fabric, people.run(), **KEY, value="phone").rejection == held
+
+
+@pytest.mark.rule("REV-6")
+def test_a_blocked_proposal_is_no_rejection(fabric: Fabric, people: People) -> None:
     item = proposed(fabric, people.run(), **KEY, value="email")
     fabric.queue.approve(people.reviewer, item.proposal_id)
     against = proposed(fabric, people.run(), **KEY, value="phone")

@@ -12,28 +12,14 @@ from muniment.model.context import Principal
 from muniment.pack import load_pack
 from muniment.policy.approval import is_strict, may_approve, reasons_for_a_person
 from muniment.policy.confidence import without_history
+from tests.policy.candidates import draft
 
 HEAD = 'pack_meta: {id: acme, version: "1.0.0"}\n'
 
 
 def candidate(**fields: Any) -> Candidate:
     """A preference of an agent that policy alone might promote."""
-    whole: dict[str, Any] = {
-        "candidate_id": "mc_1",
-        "tenant_id": "t",
-        "capture_id": "cap_1",
-        "author": "bot",
-        "source": "agent",
-        "write_class": "preference",
-        "text": "x",
-        "raw_confidence": 0.9,
-        "confidence": 0.9,
-        "classification": "INTERNAL",
-        "trust": 0.4,
-        "extractor": "direct@1",
-        **fields,
-    }
-    return Candidate(**whole)
+    return draft(**{"raw_confidence": 0.9, "confidence": 0.9, "trust": 0.4, **fields})
 
 
 @pytest.mark.rule("REV-3", "CAN-6")

@@ -106,21 +106,13 @@ def test_two_facts_that_differ_only_in_a_number_are_never_duplicates(
 
 
 @pytest.mark.rule("REV-7")
+@pytest.mark.parametrize("values", [NAMES, CODES], ids=["name", "code"])
 @settings(deadline=None, max_examples=300)
-@given(FRAMED, NAMES, NAMES)
-def test_two_facts_that_differ_only_in_a_name_are_never_duplicates(
-    framed: tuple[str, str], one: str, other: str
+@given(FRAMED, st.data())
+def test_two_facts_that_differ_only_in_a_name_or_a_code_are_never_duplicates(
+    values: st.SearchStrategy[str], framed: tuple[str, str], data: st.DataObject
 ) -> None:
-    assume(one.casefold() != other.casefold())
-    assert judge(said(framed, one), said(framed, other)).verdict != "same"
-
-
-@pytest.mark.rule("REV-7")
-@settings(deadline=None, max_examples=300)
-@given(FRAMED, CODES, CODES)
-def test_two_facts_that_differ_only_in_a_code_are_never_duplicates(
-    framed: tuple[str, str], one: str, other: str
-) -> None:
+    one, other = data.draw(values), data.draw(values)
     assume(one.casefold() != other.casefold())
     assert judge(said(framed, one), said(framed, other)).verdict != "same"
 

@@ -12,33 +12,10 @@ from muniment.model.consent import Consent
 from muniment.pack import Pack, builtin_pack
 from muniment.policy import gates
 from muniment.policy.gates import Circumstances, GateResult, pass_gates
+from tests.policy.candidates import draft
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 LABELS = ("PUBLIC", "INTERNAL", "CONFIDENTIAL", "PII", "RESTRICTED")
-
-
-def draft(**fields: Any) -> Candidate:
-    """A preference that passes every gate of the built-in pack."""
-    given: dict[str, Any] = {
-        "candidate_id": "mc_1",
-        "tenant_id": "t",
-        "capture_id": "cap_1",
-        "author": "bot",
-        "source": "agent",
-        "write_class": "preference",
-        "entity": "customer:c1",
-        "predicate": "prefers_channel",
-        "value": "email",
-        "text": "the channel is email",
-        "raw_confidence": 0.7,
-        "confidence": 0.7,
-        "classification": "INTERNAL",
-        "subject": "customer:c1",
-        "trust": 0.6,
-        "extractor": "direct@1",
-        **fields,
-    }
-    return Candidate(**given)
 
 
 def consent(**fields: Any) -> Consent:

@@ -232,7 +232,7 @@ def test_a_pack_cannot_be_changed_through_itself_or_its_document():
 
     pack.document()["memory_layer"]["trust"]["floor"] = 0.0
     with pytest.raises(ValidationError):
-        pack.memory_layer.trust.floor = 0.0  # pyright: ignore[reportAttributeAccessIssue]
+        pack.memory_layer.trust.floor = 0.0  # pyright: ignore[reportAttributeAccessIssue]  that is the point
     load_pack(HEAD).memory_layer.memory_policy.ttl["working"] = None
     assert pack.digest == load_pack(HEAD).digest == before
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -195,10 +196,13 @@ def test_json_loads_however_it_is_laid_out():
     document = builtin_pack().document()
     document["identity"]["classified_attributes"] = {"note": {"mask": "[😀]"}}
 
-    packs = {
-        load_pack(json.dumps(document, **layout)).digest  # pyright: ignore[reportArgumentType]
-        for layout in ({}, {"indent": "\t"}, {"indent": 2, "ensure_ascii": False}, {"separators": (",", ":")})
-    }
+    layouts: tuple[dict[str, Any], ...] = (
+        {},
+        {"indent": "\t"},
+        {"indent": 2, "ensure_ascii": False},
+        {"separators": (",", ":")},
+    )
+    packs = {load_pack(json.dumps(document, **layout)).digest for layout in layouts}
     assert len(packs) == 1
     assert problems_of('{"pack_meta":\n\t{"id": "a",\n\t "version": 1}}')[0][:2] == (3, "pack_meta.version")
 
@@ -264,7 +268,7 @@ def _damaged_builtin(draw: st.DrawFn) -> object:
     """The built-in document with values replaced, added or taken away at a few places."""
     document = builtin_pack().document()
     for _ in range(draw(st.integers(1, 4))):
-        holder: object = document
+        holder: Any = document
         while True:
             if isinstance(holder, dict):
                 keys = list(holder)
@@ -275,18 +279,18 @@ def _damaged_builtin(draw: st.DrawFn) -> object:
             if not keys:
                 break
             key = draw(st.sampled_from(keys))
-            if draw(st.integers(0, 3)) == 0 or not isinstance(holder[key], dict | list):  # pyright: ignore
+            if draw(st.integers(0, 3)) == 0 or not isinstance(holder[key], dict | list):
                 action = draw(st.sampled_from(["replace", "drop", "add"]))
                 if action == "drop":
-                    del holder[key]  # pyright: ignore
+                    del holder[key]
                 elif action == "replace":
-                    holder[key] = draw(_JSON)  # pyright: ignore
+                    holder[key] = draw(_JSON)
                 elif isinstance(holder, dict):
                     holder[draw(st.sampled_from(_WORDS))] = draw(_JSON)
                 else:
                     holder.append(draw(_JSON))
                 break
-            holder = holder[key]  # pyright: ignore
+            holder = holder[key]
     return document
 
 

@@ -4,7 +4,6 @@ import socket
 import subprocess
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ from muniment.errors import PackInvalid
 from muniment.pack import Pack, builtin_pack
 from muniment.policy.redaction import redactor_of
 
-INSTALLED = find_spec("presidio_analyzer") is not None and find_spec("spacy") is not None
-needs_extra = pytest.mark.skipif(not INSTALLED, reason="the extra presidio is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -43,7 +40,6 @@ def pipeline(tmp_path: Path) -> str:
 
 
 @pytest.mark.rule("RED-1")
-@needs_extra
 def test_persons_and_places_are_masked_where_a_rule_asks_and_the_network_is_never_asked(
     pipeline: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,7 +62,6 @@ def test_persons_and_places_are_masked_where_a_rule_asks_and_the_network_is_neve
     assert (again.content, again.counts) == (done.content, {})
 
 
-@needs_extra
 def test_a_pipeline_that_is_not_installed_is_told_and_not_fetched() -> None:
     with pytest.raises(PackInvalid) as refused:
         redactor_of(asking({"name": "person", "detector": "person", "model": "xx_no_such_pipeline"}))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from muniment.pack import Pack, builtin_pack
 from muniment.policy.redaction import redactor_of
-from tests.policy.test_redaction import draft
+from tests.policy.candidates import draft
 
 VALUES = (
     "4111 1111 1111 1111",

@@ -120,7 +120,7 @@ def _misused(error: typer.TyperException, as_json: bool) -> int:
 def _prepare() -> None:
     """Text that a stream cannot encode is spelled out, and libraries' warnings stay out of the terminal."""
     if sys.stderr is None:  # closed by whoever started us
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  open until the process ends
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -343,7 +343,7 @@ def verb(
             function(call, **given)
 
         parameters = [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *shared]
-        command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+        cast("Any", command).__signature__ = inspect.Signature(parameters)
         command.__annotations__ = {}
         command.__doc__ = function.__doc__
         app.command(name, epilog=f"Example:\n\n{example}", rich_help_panel=panel)(command)

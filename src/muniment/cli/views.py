@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import cast
 
 from muniment.cli.output import Facts, Screen, age, due, listed, moment, shortened
 from muniment.model.adoption import Adoption
@@ -367,7 +368,9 @@ def events(screen: Screen, found: Iterable[Event]) -> None:
 
 
 def _short(value: object) -> str:
-    return listed(str(one) for one in value) if isinstance(value, list | tuple) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, list | tuple):
+        return listed(str(one) for one in cast("Sequence[object]", value))
+    return str(value)
 
 
 def _title(screen: Screen, words: str) -> None:

@@ -43,7 +43,14 @@ class Principal(_MadeByCallers):
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, tenant_id: str, id: str, kind: Source, roles: Iterable[Role] = ()) -> None: ...  # noqa: A002
+        def __init__(
+            self,
+            *,
+            tenant_id: str,
+            id: str,  # noqa: A002  the field is called so
+            kind: Source,
+            roles: Iterable[Role] = (),
+        ) -> None: ...
 
 
 class RunContext(_MadeByCallers):

@@ -30,25 +30,48 @@ _STOP_SIGNALS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0))
 _ORPHAN_SECONDS = 5.0
 
 # Whoever reaches the socket, in a folder of mode 700, is trusted; there is no other way in.
-_INITDB = """
-    -U postgres --no-locale --encoding=UTF8 --auth-local=trust --auth-host=reject --no-instructions
-""".split()  # noqa: SIM905
+_INITDB = (
+    "-U",
+    "postgres",
+    "--no-locale",
+    "--encoding=UTF8",
+    "--auth-local=trust",
+    "--auth-host=reject",
+    "--no-instructions",
+)
 
 # Written once into postgresql.conf, where an operator may tune them.
-_TUNING = """
-    shared_buffers=128MB max_connections=200 jit=off
-    wal_level=minimal max_wal_senders=0 max_logical_replication_workers=0
-""".split()  # noqa: SIM905
+_TUNING = (
+    "shared_buffers=128MB",
+    "max_connections=200",
+    "jit=off",
+    "wal_level=minimal",
+    "max_wal_senders=0",
+    "max_logical_replication_workers=0",
+)
 
 # Given on the command line at every start, so that no configuration file overrides them.
 # INVARIANT: content never reaches the log: errors, details, statements and parameters quote it, and stay out.
-_FIXED = """
-    listen_addresses= port=5432 unix_socket_permissions=0700 fsync=on autovacuum=on wal_recycle=off
-    log_destination=stderr logging_collector=off log_min_messages=log log_error_verbosity=terse
-    log_statement=none log_min_error_statement=panic log_checkpoints=off
-    log_min_duration_statement=-1 log_min_duration_sample=-1 log_transaction_sample_rate=0
-    log_parameter_max_length=0 log_parameter_max_length_on_error=0
-""".split()  # noqa: SIM905
+_FIXED = (
+    "listen_addresses=",
+    "port=5432",
+    "unix_socket_permissions=0700",
+    "fsync=on",
+    "autovacuum=on",
+    "wal_recycle=off",
+    "log_destination=stderr",
+    "logging_collector=off",
+    "log_min_messages=log",
+    "log_error_verbosity=terse",
+    "log_statement=none",
+    "log_min_error_statement=panic",
+    "log_checkpoints=off",
+    "log_min_duration_statement=-1",
+    "log_min_duration_sample=-1",
+    "log_transaction_sample_rate=0",
+    "log_parameter_max_length=0",
+    "log_parameter_max_length_on_error=0",
+)
 
 _children: set[subprocess.Popen[bytes]] = set()
 

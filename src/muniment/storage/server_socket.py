@@ -53,7 +53,7 @@ def socket_dir_for(home: Path) -> Path:
     if _is_address(home):
         return home
     name = f"muniment-{os.geteuid()}-{hashlib.sha256(os.fsencode(home)).hexdigest()[:16]}"
-    for place in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108
+    for place in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108  used only if guarded
         folder = resolve(Path(place)) / name if place else home
         if _is_address(folder) and _is_guarded(folder.parent):
             return _private_socket_dir(folder)
