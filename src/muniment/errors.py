@@ -15,6 +15,7 @@
     │   ├── ConsentChanged   consent_changed          the consent was superseded or revoked already
     │   └── PackImmutable    pack_immutable           that version is registered with other content
     ├── NotPromotable        not_promotable           what the proposal rests on changed since its review
+    ├── HistoryCollected     history_collected        the moment lies beyond the replay horizon
     ├── EmbedderUnavailable  embedder_unavailable     the built-in embedder's files are missing or unreadable
     └── StorageError
         ├── StorageUnavailable storage_unavailable    no database, or it went away
@@ -158,6 +159,12 @@ class NotPromotable(MunimentError):
     """What the proposal rests on changed since its review."""
 
     code = "not_promotable"
+
+
+class HistoryCollected(MunimentError):
+    """The moment asked about lies beyond the replay horizon."""
+
+    code = "history_collected"
 
 
 class EmbedderUnavailable(MunimentError):

@@ -8,12 +8,13 @@ from typing import Any, ParamSpec, Self, TypeVar, Unpack
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from muniment.embedding import Embedder
 from muniment.errors import InvalidInput
 from muniment.fabric import AsyncFabric
 from muniment.fabric.contradictions import AsyncContradictions, Way
 from muniment.fabric.core import Progress
 from muniment.fabric.groups import AsyncConsents, AsyncPacks
-from muniment.fabric.inputs import CaptureFields, ConsentFields, CorrectFields, ProposeFields
+from muniment.fabric.inputs import CaptureFields, ConsentFields, CorrectFields, ProposeFields, RecallFields
 from muniment.fabric.queue import AsyncQueue, EditFields
 from muniment.fabric.settings import Clock
 from muniment.governance.packs import RegisteredPack
@@ -221,9 +222,20 @@ class Fabric(_Blocking):
         clock: Clock | None = None,
         master_keys: MasterKeys | None = None,
         judge: Judge = judge,
+        embedder: str | Embedder | None = None,
+        redis_url: str | None = None,
     ) -> Self:
         """See `AsyncFabric.open`."""
-        fabric = AsyncFabric.open(url, pack=pack, home=home, clock=clock, master_keys=master_keys, judge=judge)
+        fabric = AsyncFabric.open(
+            url,
+            pack=pack,
+            home=home,
+            clock=clock,
+            master_keys=master_keys,
+            judge=judge,
+            embedder=embedder,
+            redis_url=redis_url,
+        )
         running = start_blocking_portal()
         portal = running.__enter__()
         try:
@@ -307,17 +319,9 @@ class Fabric(_Blocking):
         """See `AsyncFabric.consolidate`."""
         return self._wait(self._fabric.consolidate, tenant_id, on_progress=on_progress)
 
-    def recall(
-        self,
-        run: RunContext,
-        *,
-        limit: int | None = None,
-        tiers: Sequence[Tier] | None = None,
-        classes: Sequence[WriteClass] | None = None,
-        entities: Sequence[str] | None = None,
-    ) -> Recall:
+    def recall(self, run: RunContext, query: str | None = None, **narrowed: Unpack[RecallFields]) -> Recall:
         """See `AsyncFabric.recall`."""
-        return self._wait(self._fabric.recall, run, limit=limit, tiers=tiers, classes=classes, entities=entities)
+        return self._wait(self._fabric.recall, run, query, **narrowed)
 
     def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
         """See `AsyncFabric.get`."""

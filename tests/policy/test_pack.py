@@ -37,7 +37,7 @@ def test_the_built_in_pack_writes_out_exactly_the_defaults_of_a_pack_that_says_n
 
     assert builtin_pack().document() == minimal.document()
     assert builtin_pack() == minimal
-    assert builtin_pack().ref == "muniment.builtin@1.0.0"
+    assert builtin_pack().ref == "muniment.builtin@1.1.0"
 
 
 @pytest.mark.rule("PAC-2")

@@ -92,6 +92,15 @@ class StaticEmbedder:
         lengths[lengths == 0] = 1
         return sums / lengths[:, np.newaxis]
 
+    def aim(self, words: Sequence[str], weights: Sequence[float]) -> Vectors:
+        """Where words point together, each with its weight: one row of unit length, or zeros."""
+        aimed = np.zeros((1, self.dimensions), dtype=np.float32)
+        for word, weight in zip(words, weights, strict=True):
+            for token in self._tokens(word):
+                aimed[0] += np.float32(weight) * self._table[min(token, len(self._table) - 1)].astype(np.float32)
+        length = float(np.sqrt(np.einsum("ij,ij->", aimed, aimed, dtype=np.float64)))
+        return aimed / np.float32(length or 1)
+
     def _add_up(self, texts: list[str], into: Vectors) -> None:
         found = [self._tokens(text) for text in texts]
         rows = [row for row, ids in enumerate(found) if ids]

@@ -49,7 +49,7 @@ class Decided:
         await candidates.store(tx, self.desk.vault, [draft for draft, _ in self.admitted])
         refusals = await candidates.refuse(tx, self.refused, keep=edit_of is None)
         entries = [
-            review.Entry(draft.candidate, draft.capture.observed_at, compared, draft.reopens)
+            review.Entry(draft.candidate, draft.capture.observed_at, compared, draft.reopens, draft.capture.run_id)
             for draft, compared in self.admitted
         ]
         return await review.enqueue(tx, entries, self.pack, edit_of=edit_of), refusals
@@ -66,13 +66,13 @@ class Admission:
     refused: tuple[Refused, ...]
 
     @classmethod
-    async def of(cls, desk: Desk, pack: Pack, drafts: Sequence[Draft]) -> "Admission":
+    async def of(cls, desk: Desk, tx: Transaction, pack: Pack, drafts: Sequence[Draft]) -> "Admission":
         """Screen them."""
-        senses, now = desk.senses(pack), desk.now()
+        senses, now = await desk.senses(tx, pack), desk.now()
         screened: list[Screened] = []
         refused: list[Refused] = []
         for first in range(0, len(drafts), SLICE):
-            passed, stopped = candidates.screen(drafts[first : first + SLICE], senses, pack, now)
+            passed, stopped = await candidates.screen(drafts[first : first + SLICE], senses, pack, now)
             screened += passed
             refused += stopped
             await checkpoint()
@@ -110,5 +110,5 @@ async def enter(
     desk: Desk, tx: Transaction, pack: Pack, drafts: Sequence[Draft], *, edit_of: str | None = None
 ) -> tuple[list[str], list[Refusal]]:
     """The whole way of drafts whose captures are written."""
-    admission = await Admission.of(desk, pack, drafts)
+    admission = await Admission.of(desk, tx, pack, drafts)
     return await (await admission.decided(tx)).enter(tx, edit_of=edit_of)

@@ -11,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from muniment.errors import StorageUnavailable
 from muniment.fabric.desk import Desk
 from muniment.fabric.settings import Settings
+from muniment.governance.embedders import Embedders
 from muniment.governance.packs import Packs
 from muniment.policy.redaction import redactor_of
 from muniment.storage import embedded
@@ -19,6 +20,7 @@ from muniment.storage.master import MasterKeys, find_master_keys
 from muniment.storage.migrate import migrate, require_ready, status
 from muniment.storage.sealing import Vault
 from muniment.storage.session import Storage
+from muniment.tiers.working import session_store
 
 DATABASE = "muniment"
 OWNER = "muniment_owner"
@@ -34,6 +36,7 @@ class Opened:
     async def close(self) -> None:
         """Close the connections, then give the server back."""
         await self.desk.storage.close()
+        await self.desk.sessions.close()
         if self.lease is not None:
             await anyio.to_thread.run_sync(self.lease.release)
 
@@ -99,4 +102,12 @@ async def _has_tenants(address: Address) -> bool:
 
 
 def _desk(settings: Settings, address: Address, keys: MasterKeys) -> Desk:
-    return Desk(Storage(address), Vault(keys), Packs(settings.pack), settings.clock, settings.judge)
+    return Desk(
+        Storage(address),
+        Vault(keys),
+        Packs(settings.pack),
+        settings.clock,
+        settings.judge,
+        Embedders(settings.embedder),
+        session_store(settings.redis_url),
+    )

@@ -9,8 +9,9 @@ from anyio import Semaphore
 from anyio.lowlevel import checkpoint
 from pydantic import model_validator
 
+from muniment.embedding import Embedder
 from muniment.errors import InvalidInput, NotFound, NotPromotable
-from muniment.fabric import checks, corrections
+from muniment.fabric import checks, corrections, recollection
 from muniment.fabric.admission import Admission, Decided
 from muniment.fabric.checks import page_size, whole_number
 from muniment.fabric.connect import Opened, connect
@@ -21,6 +22,7 @@ from muniment.fabric.inputs import (
     CaptureFields,
     CorrectFields,
     ProposeFields,
+    RecallFields,
     capture_input,
     capture_inputs,
     proposal_input,
@@ -38,7 +40,7 @@ from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import Capture
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.events import Event
-from muniment.model.fields import Artifact, Ceid, Name, Predicate, Tier, WriteClass, build, misses
+from muniment.model.fields import Artifact, Ceid, Name, Predicate, build, misses
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
@@ -46,11 +48,10 @@ from muniment.model.trail import Trail
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import capture as captures
-from muniment.pipeline import recall, review
+from muniment.pipeline import review
 from muniment.pipeline.candidate import Draft
 from muniment.pipeline.capture import Receipt
 from muniment.policy.assertion import Judge, judge
-from muniment.policy.visibility import view_of
 from muniment.storage.master import MasterKeys
 from muniment.storage.session import Transaction
 
@@ -59,12 +60,6 @@ SLICE = 200
 CONSOLIDATE_AT_ONCE = 500
 
 Progress = Callable[[Consolidation], None]
-
-
-class _Narrowing(Artifact):
-    tiers: frozenset[Tier] | None = None
-    classes: frozenset[WriteClass] | None = None
-    entities: frozenset[Ceid] | None = None
 
 
 class _Target(Artifact):
@@ -106,13 +101,20 @@ class AsyncFabric:
         clock: Clock | None = None,
         master_keys: MasterKeys | None = None,
         judge: Judge = judge,
+        embedder: str | Embedder | None = None,
+        redis_url: str | None = None,
     ) -> Self:
         """A fabric on that database, or on the embedded one in `home` (MUNIMENT_HOME, else ./.muniment).
 
         An embedded database is created and migrated as needed; another must have been, by `muniment db migrate`.
         `judge` says of two texts whether they assert the same or contradict each other; the built-in needs no model.
+        `embedder` (MUNIMENT_EMBEDDER) turns texts into vectors, `redis_url` (MUNIMENT_REDIS_URL) is where processes
+        share the working tier; both have a built-in in their place.
         """
-        return cls(Settings.gather(url, pack=pack, home=home, clock=clock, judge=judge), master_keys)
+        settings = Settings.gather(
+            url, pack=pack, home=home, clock=clock, judge=judge, embedder=embedder, redis_url=redis_url
+        )
+        return cls(settings, master_keys)
 
     def __await__(self) -> Generator[Any, None, Self]:
         return self._open().__await__()
@@ -272,7 +274,7 @@ class AsyncFabric:
                 by_pack.setdefault(capture.pack, []).append(Draft(draft, capture))
         decided: list[Decided] = []
         for ref, drafts in sorted(by_pack.items()):
-            decided.append(await (await Admission.of(self._desk, packs[ref], drafts)).decided(tx))
+            decided.append(await (await Admission.of(self._desk, tx, packs[ref], drafts)).decided(tx))
         ids: list[str] = []
         refusals: list[Refusal] = []
         for one in decided:
@@ -299,29 +301,14 @@ class AsyncFabric:
             pack = await self._desk.registered_pack(tenant_id, loaded.proposal.pack)
             return await promote_proposal(self._desk, tx, loaded, pack, None)
 
-    async def recall(
-        self,
-        run: RunContext,
-        *,
-        limit: int | None = None,
-        tiers: Sequence[Tier] | None = None,
-        classes: Sequence[WriteClass] | None = None,
-        entities: Sequence[str] | None = None,
-    ) -> Recall:
-        """What this run may know: promoted memory through every filter, the most important first.
+    async def recall(self, run: RunContext, query: str | None = None, **narrowed: Unpack[RecallFields]) -> Recall:
+        """What this run may know: promoted memory through every filter, what matters most to the query first.
 
-        The pack's `max_recalls` bounds `limit`; what was cut is counted in `omitted`.
+        Without a query the most important first. It can be narrowed to `tiers`, `classes` and `entities`, with those
+        one or two `hops` away in the entity graph; `as_of` asks about a past moment. The pack's `max_recalls` bounds
+        `limit`; what was cut is counted in `omitted`. Raises `HistoryCollected` for a moment beyond the replay horizon.
         """
-        _only_runs(run)
-        await self._desk.authorise(run, "recall")
-        narrowed = build(_Narrowing, {"tiers": tiers, "classes": classes, "entities": entities})
-        pack = await self._desk.pack_for(run)
-        most = pack.memory_layer.recall_policy.max_recalls
-        count = most if limit is None else min(whole_number(limit, "limit", least=1, most=BATCH_LIMIT), most)
-        request = recall.Request(count, sorted(narrowed.entities) if narrowed.entities is not None else None)
-        async with self._desk.transaction(run.tenant_id, "recall") as tx:
-            view = view_of(run, pack, tx.now, tiers=narrowed.tiers, classes=narrowed.classes)
-            return await recall.recall(tx, self._desk.vault, run, view, pack, request)
+        return await recollection.recall(self._desk, run, query, narrowed)
 
     async def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
         """One memory: a run gets what it could recall now, a reviewer or auditor any of the tenant's.
@@ -331,11 +318,7 @@ class AsyncFabric:
         checks.name(memory_id, "memory_id")
         if isinstance(asker, RunContext):
             await self._desk.authorise(asker, "recall")
-            pack = await self._desk.pack_for(asker)
-            async with self._desk.transaction(asker.tenant_id, "recall") as tx:
-                request = recall.Request(limit=1, only=[memory_id])
-                shown = await recall.recall(tx, self._desk.vault, asker, view_of(asker, pack, tx.now), pack, request)
-            if not any(record.id == memory_id for record in shown.all_records):
+            if not await recollection.sees(self._desk, asker, memory_id):
                 raise NotFound("no such memory", field="memory_id")
             async with self._desk.transaction(asker.tenant_id, "recall") as tx:
                 return await trail.memory(tx, self._desk.vault, memory_id)
@@ -391,11 +374,6 @@ class AsyncFabric:
         await self._desk.authorise(asker, "audit")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await trail.events_after(tx, start, count)
-
-
-def _only_runs(run: RunContext) -> None:
-    if not isinstance(run, RunContext):
-        raise InvalidInput("recall takes a RunContext", field="run")
 
 
 def _sum(one: Consolidation, other: Consolidation) -> Consolidation:

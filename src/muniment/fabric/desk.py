@@ -5,10 +5,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from muniment.embedding import builtin_embedder
 from muniment.errors import Denied, InvalidInput, PackImmutable, RoleMissing
 from muniment.fabric.settings import Clock
 from muniment.governance import packs
+from muniment.governance.embedders import Embedders
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.pack import Pack
 from muniment.pipeline.senses import Senses
@@ -17,6 +17,7 @@ from muniment.policy.contradiction import Comparison
 from muniment.policy.roles import Verb, may
 from muniment.storage.sealing import Vault
 from muniment.storage.session import Storage, Task, Transaction
+from muniment.tiers.working import SessionStore
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,14 @@ class Desk:
     packs: packs.Packs
     clock: Clock
     judge: Judge
+    embedders: Embedders
+    sessions: SessionStore
 
-    def senses(self, pack: Pack) -> Senses:
-        """What texts are compared with under this pack: the built-in embedder and its thresholds, and the judge."""
-        embedder = builtin_embedder()
-        thresholds = pack.memory_layer.contradiction.thresholds_for(embedder.name)
-        return Senses(embedder, Comparison(thresholds, self.judge))
+    async def senses(self, tx: Transaction, pack: Pack) -> Senses:
+        """What texts are compared with under this pack: the tenant's embedder with its thresholds, and the judge."""
+        known = await self.embedders.enter(tx)
+        thresholds = pack.memory_layer.contradiction.thresholds_for(known.in_use.name)
+        return Senses(known.in_use, Comparison(thresholds, self.judge), known.coming)
 
     def now(self) -> datetime:
         """The time, in UTC; a clock without a zone is a mistake that would move every expiry."""
@@ -115,10 +118,12 @@ class Desk:
                     if await self.vault.tenant(tx) is None:
                         await packs.open_tenant(tx, self.vault)
                     await packs.register(tx, default, "muniment")
+                    used = await self.embedders.enter(tx)
             except PackImmutable:
                 # Another process registered a pack of that version just now: the second look tells which.
                 if attempt == 2:
                     raise
             else:
                 self.packs.remember(tenant_id, default)
+                self.embedders.remember(tenant_id, used)
                 return

@@ -2,14 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Required, TypedDict
+from typing import Annotated, Any, Required, Self, TypedDict
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from muniment.errors import InvalidInput
 from muniment.model.capture import CaptureInput, TypedFact
 from muniment.model.context import Asker, RunContext
-from muniment.model.fields import CaptureKind, WriteClass, build, build_many
+from muniment.model.fields import (
+    Artifact,
+    CaptureKind,
+    Ceid,
+    Instant,
+    Query,
+    Tier,
+    WriteClass,
+    build,
+    build_many,
+    misses,
+)
 
 
 class _Circumstances(TypedDict, total=False):
@@ -78,6 +89,35 @@ class ConsentFields(TypedDict, total=False):
     valid_until: datetime | None
     evidence_refs: Sequence[str]
     supersedes: str | None
+
+
+class RecallFields(TypedDict, total=False):
+    """What a recall is narrowed by."""
+
+    limit: int | None
+    tiers: Sequence[Tier] | None
+    classes: Sequence[WriteClass] | None
+    entities: Sequence[str] | None
+    hops: int
+    as_of: datetime | None
+
+
+class RecallInput(Artifact):
+    """A recall as it was asked for."""
+
+    query: Query | None = None
+    limit: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = None
+    tiers: frozenset[Tier] | None = None
+    classes: frozenset[WriteClass] | None = None
+    entities: Annotated[frozenset[Ceid], Field(max_length=256)] | None = None
+    hops: Annotated[int, Field(strict=True, ge=0, le=2)] = 0
+    as_of: Instant | None = None
+
+    @model_validator(mode="after")
+    def _hops_begin_somewhere(self) -> Self:
+        if self.hops and not self.entities:
+            raise misses("hops", "give the entities that the steps begin at")
+        return self
 
 
 _FROM_RUN = ("user_id", "session_id", "run_id", "intent_id", "workflow_id", "decision_key", "qualifiers")

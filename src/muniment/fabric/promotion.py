@@ -27,7 +27,7 @@ async def promote_proposal(
     Gives the memory's id; None where it was found a duplicate, or held or blocked for what it contradicts. That it
     contradicts the memory `beside` which it is to stand, the caller settles.
     """
-    proposal, senses = loaded.proposal, desk.senses(pack)
+    proposal, senses = loaded.proposal, await desk.senses(tx, pack)
     by, by_kind = review.signature(principal)
     await promote.lock(tx, proposal.candidate)
     capture = await capture_of(desk, tx, loaded)
@@ -45,7 +45,7 @@ async def promote_proposal(
     tier, priority = proposal.tier_target, proposal.priority
     verdict_id = await review.decide(tx, loaded, "approve", principal, pack, note=note, tier=tier, priority=priority)
     said = promote.Approval(verdict_id, by, by_kind, loaded.editors)
-    return await promote.insert(tx, loaded.key, proposal, capture, ground, said, senses, pack)
+    return await promote.insert(tx, desk.vault, loaded.key, proposal, capture, ground, said, senses, pack)
 
 
 async def capture_of(desk: Desk, tx: Transaction, loaded: review.Loaded) -> Capture:

@@ -147,7 +147,8 @@ class AsyncQueue:
             raise InvalidInput("is required", field="reason")
         async with self._open(asker, proposal_id) as at:
             await at.decide("reject", reason=given.reason, note=given.note)
-            candidate, senses = at.loaded.proposal.candidate, self._desk.senses(at.pack)
+            candidate = at.loaded.proposal.candidate
+            senses = await self._desk.senses(at.tx, at.pack)
             await rejections.remember(at.tx, self._desk.vault, proposal_id, candidate, senses)
             return await self._read(at.tx, proposal_id)
 

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from muniment.embedding import Embedder, builtin_embedder
+from muniment.embedding.choose import find_embedder
 from muniment.errors import InvalidInput
 from muniment.pack import Pack, load_pack
 from muniment.policy.assertion import Judge, judge
@@ -22,6 +24,8 @@ class Settings:
     pack: Pack | None
     clock: Clock
     judge: Judge = judge
+    embedder: Embedder = field(default_factory=builtin_embedder)
+    redis_url: str | None = None
 
     @classmethod
     def gather(
@@ -32,6 +36,8 @@ class Settings:
         home: str | Path | None,
         clock: Clock | None,
         judge: Judge = judge,
+        embedder: str | Embedder | None = None,
+        redis_url: str | None = None,
     ) -> "Settings":
         """Raises `InvalidInput` or `PackInvalid`."""
         if url is not None and not url.strip():
@@ -41,7 +47,15 @@ class Settings:
         if url is None and home is None:
             url = os.environ.get("MUNIMENT_DATABASE_URL") or None
         folder = Path(home or os.environ.get("MUNIMENT_HOME") or ".muniment").expanduser()
-        return cls(url, folder.absolute(), _pack(pack), clock or _now, judge)
+        return cls(
+            url,
+            folder.absolute(),
+            _pack(pack),
+            clock or _now,
+            judge,
+            find_embedder(embedder or os.environ.get("MUNIMENT_EMBEDDER") or None),
+            redis_url or os.environ.get("MUNIMENT_REDIS_URL") or None,
+        )
 
 
 def _pack(given: str | Path | Pack | None) -> Pack | None:

@@ -31,7 +31,7 @@ async def submit(desk: Desk, author: Principal, pack: Pack, item: CaptureInput) 
         unwritten = _as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
         draft = candidates.extract(unwritten, pack, candidates.new_ids(tx, 1)[0])
         assert draft is not None, "what is proposed states a fact"
-        admission = await Admission.of(desk, pack, [Draft(draft, unwritten)])
+        admission = await Admission.of(desk, tx, pack, [Draft(draft, unwritten)])
         await admission.foresee(tx)
         decided = await admission.decided(tx)
         (receipt,) = await captures.write(tx, desk.vault, author, prepared, ids)

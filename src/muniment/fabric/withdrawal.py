@@ -48,6 +48,6 @@ async def _returning(desk: Desk, tx: Transaction, memory_id: str) -> list[Admiss
         ordinals[capture.capture_id] += 1
         by_pack.setdefault(pack.ref, []).append(Draft(again, capture, place, prior, one.proposal.proposal_id))
     return [
-        await Admission.of(desk, await desk.registered_pack(tx.tenant_id, ref), drafts)
+        await Admission.of(desk, tx, await desk.registered_pack(tx.tenant_id, ref), drafts)
         for ref, drafts in sorted(by_pack.items())
     ]

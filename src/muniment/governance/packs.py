@@ -53,6 +53,11 @@ class Packs:
         self.remember(tx.tenant_id, pack)
         return pack
 
+    async def read_at(self, tx: Transaction, seq: int) -> Pack | None:
+        """The pack that had been registered last when the tenant was at that number."""
+        row = await tx.row("tenant.pack_at", seq=seq)
+        return _registered(row).pack if row is not None else None
+
 
 async def open_tenant(tx: Transaction, vault: Vault) -> None:
     """Give a tenant its clock and its key, unless it has them."""

@@ -144,6 +144,7 @@ Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=6
 Predicate = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_.]{0,127}$")]
 Intent = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(_intent)]
 Text = Annotated[str, StringConstraints(strict=True, min_length=1), AfterValidator(clean_text)]
+Query = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=8192), AfterValidator(clean_text)]
 Note = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=4096), AfterValidator(clean_text)]
 Json = Annotated[Any, AfterValidator(clean_payload)]
 Probability = Annotated[float, Field(strict=True, ge=0.0, le=1.0, allow_inf_nan=False)]

@@ -63,7 +63,10 @@ class Recall(Artifact):
     recall_id: str
     at: datetime
     seq: int
+    as_of: datetime | None = Field(default=None, description="the moment that was asked about, if not now")
     pack: str
+    embedder: str | None = Field(default=None, description="whose vectors ranked it; none without a query")
+    approximate: bool = Field(default=False, description="the scope was too large to be ranked whole")
     records: tuple[Record, ...] = ()
     low_confidence: tuple[Record, ...] = ()
     conflicts: tuple[ConflictSet, ...] = ()

@@ -141,11 +141,11 @@ class RecallWeights(Section):
 
     vector: Weight = Field(default=1.0, description="Similarity of meaning to the query.")
     words: Weight = Field(default=1.0, description="Words shared with the query.")
-    priority: Weight = Field(default=0.3, description="The memory's priority.")
-    recency: Weight = Field(default=0.2, description="How new it is.")
-    confidence: Weight = Field(default=0.1, description="Its calibrated confidence.")
-    intent: Weight = Field(default=0.2, description="Nearness of its intent to the run's.")
-    entity: Weight = Field(default=0.3, description="Whether it is about an entity that was asked for.")
+    priority: Weight = Field(default=0.1, description="The memory's priority.")
+    recency: Weight = Field(default=0.05, description="How new it is.")
+    confidence: Weight = Field(default=0.05, description="Its calibrated confidence.")
+    intent: Weight = Field(default=0.05, description="Nearness of its intent to the run's.")
+    entity: Weight = Field(default=0.2, description="Whether it is about an entity that was asked for.")
 
 
 class RecallPolicy(Section):
@@ -158,6 +158,9 @@ class RecallPolicy(Section):
     )
     confidence: Share = Field(default=0.50, description="Below it a record is returned apart, as low_confidence.")
     weights: RecallWeights = Field(default_factory=RecallWeights, description="Weights of the score's parts.")
+    recency_half_life: Duration = Field(
+        default=timedelta(days=90), description="Age at which the recency part of a score has halved."
+    )
 
     @field_validator("freshness")
     @classmethod

@@ -150,7 +150,9 @@ def rendered(fact: TypedFact) -> str:
     return f"{fact.entity} {(fact.predicate or '').replace('_', ' ')}: {value}"
 
 
-def screen(drafts: Sequence[Draft], senses: Senses, pack: Pack, now: datetime) -> tuple[list[Screened], list[Refused]]:
+async def screen(
+    drafts: Sequence[Draft], senses: Senses, pack: Pack, now: datetime
+) -> tuple[list[Screened], list[Refused]]:
     """The gates that need the candidate and the pack alone; what passes is redacted from here on."""
     passed: list[Draft] = []
     refused: list[Refused] = []
@@ -161,7 +163,7 @@ def screen(drafts: Sequence[Draft], senses: Senses, pack: Pack, now: datetime) -
             passed.append(replace(draft, candidate=passage.candidate))
         else:
             refused.append((draft, *passage.refused_by))
-    probes = senses.probes([draft.candidate for draft in passed])
+    probes = await senses.probes([draft.candidate for draft in passed])
     return [Screened(draft, probe) for draft, probe in zip(passed, probes, strict=True)], refused
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from muniment.embedding import Vectors
+from muniment.embedding import BUILTIN_EMBEDDER, Vectors
 from muniment.errors import SealBroken
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
@@ -38,7 +38,7 @@ def asked(probe: Probe, senses: Senses, pack: Pack, count: int = NEAREST) -> lis
     if probe.vector is not None:
         found.append(
             (
-                "neighbours.near",
+                "neighbours.near" if senses.embedder.name == BUILTIN_EMBEDDER else "neighbours.near_exactly",
                 {
                     "vector": to_sql(probe.vector),
                     "embedder": senses.embedder.name,

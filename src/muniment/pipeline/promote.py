@@ -20,8 +20,9 @@ from muniment.model.ids import make_id
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Proposal
 from muniment.pack import Pack
+from muniment.pipeline import indexing
 from muniment.pipeline.neighbours import neighbours
-from muniment.pipeline.senses import Probe, Senses, to_sql
+from muniment.pipeline.senses import Probe, Senses
 from muniment.policy import consent as consent_policy
 from muniment.policy import resolution, routing
 from muniment.policy.contradiction import Compared, Contradicted, compare, repeated
@@ -95,7 +96,7 @@ async def examine(
     Raises `NotPromotable` when consent is gone or what it supersedes was retracted.
     """
     candidate, tier = proposal.candidate, proposal.tier_target
-    (probe,) = senses.probes([candidate])
+    (probe,) = await senses.probes([candidate])
     (around,) = await neighbours(tx, vault, [probe], senses, pack)
     compared = compare(candidate, tier, around, pack, senses.by)
     replaced = [
@@ -147,6 +148,7 @@ async def _named(tx: Transaction, candidate: Candidate, supersedes: str | None) 
 
 async def insert(
     tx: Transaction,
+    vault: Vault,
     key: SubjectKey,
     proposal: Proposal,
     capture: Capture,
@@ -211,13 +213,8 @@ async def insert(
         content=key.seal("memory_bodies.content", memory_id, content),
     )
     tx.later("promote.insert_scope", **common)
-    if ground.probe.vector is not None:
-        tx.later(
-            "promote.insert_vector",
-            memory_id=memory_id,
-            embedder=senses.embedder.name,
-            vector=to_sql(ground.probe.vector),
-        )
+    comparing = await vault.comparing(tx)
+    await indexing.index(tx, memory_id, candidate, capture.observed_at, ground.probe, senses, comparing)
     tx.emit(
         "memory.promoted",
         approval.by,

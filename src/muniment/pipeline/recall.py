@@ -1,109 +1,183 @@
-"""Stage 5, recall: promoted memory only, under the run's view, in two statements and a record of it."""
+"""Stage 5, recall: promoted memory only, under the run's view, and a record of it beside the answer."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
+from muniment.embedding import Embedder
 from muniment.errors import SealBroken
+from muniment.model.capture import TENANT_HOLDER, holder_of
 from muniment.model.context import RunContext
 from muniment.model.ids import make_id
 from muniment.model.recall import ConflictSet, Provenance, Recall, Record
 from muniment.pack import Pack
-from muniment.policy.visibility import View, sensitive_labels
+from muniment.pipeline.finding import LATEST, Found, Moment, Request, filters, listed, reach
+from muniment.pipeline.searching import Asked, Search
+from muniment.policy.visibility import View
 from muniment.storage.rows import scope_of
-from muniment.storage.sealing import TenantKeys, Vault
-from muniment.storage.session import Row, Transaction
+from muniment.storage.sealing import SubjectKey, Vault
+from muniment.storage.session import Named, Row, Transaction
+from muniment.tiers.working import SessionStore
 
 
 @dataclass(frozen=True)
-class Request:
-    """What is asked for beside the view."""
+class Means:
+    """What a recall works with: keys, the embedder in use (None: none that this process has), the session store."""
 
-    limit: int
-    entities: list[str] | None = None
-    only: list[str] | None = None
+    vault: Vault
+    embedder: Embedder | None
+    sessions: SessionStore
 
 
-async def recall(tx: Transaction, vault: Vault, run: RunContext, view: View, pack: Pack, request: Request) -> Recall:
+async def recall(
+    tx: Transaction,
+    means: Means,
+    run: RunContext,
+    view: View,
+    pack: Pack,
+    request: Request,
+    as_of: Moment | None = None,
+) -> Recall:
     """Find, order, cut, open and record: nothing is opened that is not returned."""
-    keys = await vault.tenant(tx)
-    found = await tx.rows("recall.visible", **filters(view, pack, request))
-    plain = [row["memory_id"] for row in found if row["part"] == 0]
-    low = [row["memory_id"] for row in found if row["part"] == 1]
-    sets = _sets([(row["contradiction_id"], row["memory_id"]) for row in found if row["part"] == 2])
-    kept_sets = sets[: request.limit]
-    totals = {row["part"]: row["total"] for row in found if row["part"] < 2}
-    omitted = totals.get(0, 0) - len(plain) + totals.get(1, 0) - len(low)
-    omitted += sum(len(members) for _, members in sets[request.limit :])
-    wanted = [*plain, *low, *(member for _, members in kept_sets for member in members)]
+    holder = holder_of(None, run.user_id)
+    await means.vault.tenant(tx)  # Known from here on: after the commit nothing can be asked any more.
+    if request.query is not None:
+        tx.expect("tenant.subject_keys", holders=sorted({holder, TENANT_HOLDER}))
+    found = await find(tx, means, view, pack, request, as_of)
     recall_id = make_id("rcl", tx.now)
-    # The record goes with the bodies and the commit: it adds no round trip, and does not wait for the disk.
-    bodies, recorded = await tx.finish(
-        ("recall.bodies", {"memory_ids": wanted}),
-        (
-            "recall.record",
-            {
-                "recall_id": recall_id,
-                "agent_id": run.agent_id,
-                "run_id": run.run_id,
-                "user_id": run.user_id,
-                "pack": pack.ref,
-                "request": Jsonb(_recorded(run, view, request)),
-                "result_ids": wanted,
-                "omitted": omitted,
-            },
-        ),
-    )
-    records = {row["memory_id"]: record for row in bodies if (record := _record(row, keys)) is not None}
+    record = {
+        "recall_id": recall_id,
+        "agent_id": run.agent_id,
+        "run_id": run.run_id,
+        "user_id": run.user_id,
+        "pack": pack.ref,
+        "embedder": found.embedder,
+        "request": Jsonb(_recorded(run, view, request)),
+        "result_ids": found.ids,
+        "omitted": found.omitted,
+        "as_of": as_of.at if as_of is not None else None,
+        "as_of_seq": as_of.seq if as_of is not None else None,
+        "degraded": list(found.degraded),
+        "candidates": found.candidates,
+        **await _sealed_query(tx, means.vault, recall_id, request.query, holder),
+    }
+    records, seq, degraded = await _opened(tx, means, run, found, ("recall.record", record))
     return Recall(
         recall_id=recall_id,
         at=tx.now,
-        seq=recorded[0]["seq"],
+        seq=seq,
+        as_of=as_of.at if as_of is not None else None,
         pack=pack.ref,
-        records=tuple(records[memory_id] for memory_id in plain if memory_id in records),
-        low_confidence=tuple(records[memory_id] for memory_id in low if memory_id in records),
+        embedder=found.embedder,
+        approximate=found.candidates is not None,
+        records=tuple(records[memory_id] for memory_id in found.plain if memory_id in records),
+        low_confidence=tuple(records[memory_id] for memory_id in found.low if memory_id in records),
         conflicts=tuple(
             ConflictSet(
                 contradiction_ids=tuple(ids), records=tuple(records[member] for member in members if member in records)
             )
-            for ids, members in kept_sets
+            for ids, members in found.sets
         ),
-        omitted=omitted,
-        degraded=() if len(records) == len(wanted) else ("seal_broken",),
+        omitted=found.omitted,
+        degraded=(*found.degraded, *degraded),
     )
 
 
-def filters(view: View, pack: Pack, request: Request) -> dict[str, Any]:
-    """The parameters of the one statement that decides what is visible."""
-    return {
-        "users": view.users,
-        "labels": view.labels,
-        "sensitive": sensitive_labels(pack),
-        "intents": view.intents,
-        "session_id": view.session_id,
-        "workflow_id": view.workflow_id,
-        "tiers": view.tiers,
-        "classes": view.classes,
-        "entities": request.entities,
-        "only": request.only,
-        "qualifiers": Jsonb(view.qualifiers),
-        "fresh_working": view.fresh_since["working"],
-        "fresh_episodic": view.fresh_since["episodic"],
-        "fresh_semantic": view.fresh_since["semantic"],
-        "fresh_durable": view.fresh_since["durable"],
-        "confidence": pack.memory_layer.recall_policy.confidence,
-        "count": request.limit,
-    }
+async def find(
+    tx: Transaction, means: Means, view: View, pack: Pack, request: Request, as_of: Moment | None = None
+) -> Found:
+    """What the run sees of what is asked for, in order; nothing is opened but links, nothing recorded."""
+    moment = as_of or Moment(LATEST, tx.now)
+    if request.entities is not None and request.hops:
+        given = filters(view, request, moment)
+        reached = await reach(tx, means.vault, sorted(request.entities), request.hops, given)
+        request = replace(request, entities=reached)
+    given = filters(view, request, moment)
+    if request.query is None:
+        return await listed(tx, request, given, pack)
+    asked = await Asked.of(tx, means.vault, request.query, means.embedder)
+    return await Search(tx, request, given, pack, asked, moment.at).found()
 
 
-def _record(row: Row, keys: TenantKeys | None) -> Record | None:
+async def _sealed_query(
+    tx: Transaction, vault: Vault, recall_id: str, query: str | None, holder: str
+) -> dict[str, str | bytes | None]:
+    """The query under the key of the run's user; under the tenant's while that user has none."""
+    if query is None or await vault.tenant(tx) is None:
+        return {"holder": None, "query": None}
+    keys = await vault.keys(tx, sorted({holder, TENANT_HOLDER}), skip_broken=True)
+    for name in (holder, TENANT_HOLDER):
+        if name in keys:
+            return {"holder": name, "query": keys[name].seal("recalls.query", recall_id, query.encode())}
+    return {"holder": None, "query": None}
+
+
+async def _opened(
+    tx: Transaction, means: Means, run: RunContext, found: Found, record: Named
+) -> tuple[dict[str, Record], int, tuple[str, ...]]:
+    """The records by id, the tenant's number, and what was missing on the way.
+
+    Where the session store holds nothing, the bodies, the record and the commit are one round trip.
+    """
+    ids = found.ids
+    degraded: list[str] = []
+    held: dict[str, bytes] = {}
+    if found.working and run.session_id is not None:
+        held = await means.sessions.held(tx.tenant_id, run.session_id, sorted(found.working), tx.now)
+        if means.sessions.away:
+            degraded.append("session_store")
+    rows: list[Row] = []
+    if held:
+        rows = await tx.rows("recall.bodies", memory_ids=ids, held=list(held))
+        # What the store gave and does not open was not ours: the database has the true one.
+        forged = [row["memory_id"] for row in rows if row["content"] is None and not await _opens(tx, means, row, held)]
+        if forged:
+            again = {row["memory_id"]: row for row in await tx.rows("recall.bodies", memory_ids=forged, held=[])}
+            rows = [again.get(row["memory_id"], row) for row in rows]
+        recorded = (await tx.finish(record))[0]
+    else:
+        rows, recorded = await tx.finish(("recall.bodies", {"memory_ids": ids, "held": []}), record)
+    records: dict[str, Record] = {}
+    for row in rows:
+        content = row["content"] if row["content"] is not None else held[row["memory_id"]]
+        if (one := await _record(tx, means.vault, row, content, found.scores)) is not None:
+            records[one.id] = one
+    if len(records) < len(ids):
+        degraded.append("seal_broken")
+    await _fill(means.sessions, tx, run, found, rows)
+    return records, recorded[0]["seq"], tuple(degraded)
+
+
+async def _opens(tx: Transaction, means: Means, row: Row, held: Mapping[str, bytes]) -> bool:
+    try:
+        key = await means.vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+        key.open("memory_bodies.content", row["memory_id"], held[row["memory_id"]])
+    except SealBroken:
+        return False
+    return True
+
+
+async def _fill(sessions: SessionStore, tx: Transaction, run: RunContext, found: Found, rows: list[Row]) -> None:
+    """Keep the working memories that the session store did not have."""
+    fresh = {row["memory_id"]: row for row in rows if row["memory_id"] in found.working and row["content"] is not None}
+    if not fresh or run.session_id is None or sessions.away:
+        return
+    ends = {name: row["ends_at"] or datetime.max.replace(tzinfo=tx.now.tzinfo) for name, row in fresh.items()}
+    bodies = {name: bytes(row["content"]) for name, row in fresh.items()}
+    await sessions.keep(tx.tenant_id, run.session_id, bodies, ends, tx.now)
+
+
+async def _record(
+    tx: Transaction, vault: Vault, row: Row, content: bytes, scores: Mapping[str, dict[str, float]]
+) -> Record | None:
     """The record, or None if its content does not open: one that was tampered with must not silence all others."""
     try:
-        assert keys is not None
-        key = keys.subject(row["holder"], row["wrapped_key"], row["key_version"])
-        fact = from_json(key.open("memory_bodies.content", row["memory_id"], row["content"]))
+        key: SubjectKey = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+        fact = from_json(key.open("memory_bodies.content", row["memory_id"], content))
     except SealBroken:
         return None
     return Record(
@@ -119,7 +193,7 @@ def _record(row: Row, keys: TenantKeys | None) -> Record | None:
         priority=row["priority"],
         confidence=row["confidence"],
         scope=scope_of(row),
-        score={"priority": row["priority"]},
+        score=scores.get(row["memory_id"]) or {"priority": row["priority"]},
         provenance=Provenance(
             capture_id=row["capture_id"],
             candidate_id=row["candidate_id"],
@@ -142,32 +216,23 @@ def _record(row: Row, keys: TenantKeys | None) -> Record | None:
     )
 
 
-def _sets(sides: list[tuple[str, str]]) -> list[tuple[list[str], list[str]]]:
-    """Contradictions that share a side make one set, so that a set is always whole (REC-4)."""
-    pairs: dict[str, list[str]] = {}
-    for contradiction_id, memory_id in sides:
-        pairs.setdefault(contradiction_id, []).append(memory_id)
-    sets: list[tuple[set[str], set[str]]] = []
-    for contradiction_id, members in sorted(pairs.items()):
-        touching = [one for one in sets if one[1] & set(members)]
-        ids = {contradiction_id}.union(*(one[0] for one in touching))
-        joined = set(members).union(*(one[1] for one in touching))
-        sets = [one for one in sets if one not in touching] + [(ids, joined)]
-    return sorted((sorted(ids), sorted(members)) for ids, members in sets)
-
-
 def _recorded(run: RunContext, view: View, request: Request) -> dict[str, Any]:
-    # Everything that decided the answer, as ids and labels; a replay needs no more, an erasure has nothing to reach.
+    # Everything that decided the answer but the query, as ids and labels: an erasure has nothing to reach.
     return {
         "role": run.role,
         "session_id": run.session_id,
         "workflow_id": run.workflow_id,
         "intent_id": run.intent_id,
+        "decision_key": run.decision_key,
         "classification_allowed": sorted(run.classification_allowed),
         "qualifiers": run.qualifiers,
         "tiers": view.tiers,
         "classes": view.classes,
-        "entities": request.entities,
+        "entities": sorted(request.entities) if request.entities is not None else None,
+        "hops": request.hops,
+        "only": request.only,
         "limit": request.limit,
+        "most_seen": request.most_seen,
+        "with_query": request.query is not None,
         "trace_id": run.trace_id,
     }

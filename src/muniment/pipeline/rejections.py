@@ -66,7 +66,7 @@ async def found_for(
         ids.append(row["proposal_id"])
         rejected.append(candidate_of(row, content))
     said = [fingerprint(candidate) for candidate in rejected]
-    before = list(zip(ids, senses.probes(rejected), said, strict=True))
+    before = list(zip(ids, await senses.probes(rejected), said, strict=True))
     return [tuple(_in_question(probe, before, senses)) for probe in probes]
 
 
@@ -81,6 +81,6 @@ def _in_question(probe: Probe, before: Sequence[tuple[str, Probe, bytes]], sense
 
 async def remember(tx: Transaction, vault: Vault, proposal_id: str, candidate: Candidate, senses: Senses) -> None:
     """Keep the marks of a candidate that was rejected."""
-    (probe,) = senses.probes([candidate])
+    (probe,) = await senses.probes([candidate])
     rows = [(mark,) for mark in sorted(set(marks(probe, senses, await vault.comparing(tx))))]
     tx.insert_later("candidate.remember", rows, proposal_id=proposal_id)

@@ -62,6 +62,7 @@ class Entry:
     observed_at: datetime
     compared: Compared
     reopens: str | None = None
+    run_id: str | None = None
 
 
 async def enqueue(tx: Transaction, entries: Sequence[Entry], pack: Pack, *, edit_of: str | None = None) -> list[str]:
@@ -102,6 +103,7 @@ async def enqueue(tx: Transaction, entries: Sequence[Entry], pack: Pack, *, edit
                 pack.ref,
                 edit_of,
                 entry.reopens,
+                entry.run_id,
             )
         )
         tx.emit(

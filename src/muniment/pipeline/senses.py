@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.embedding import Embedder
+from muniment.embedding import Embedder, embedded
 from muniment.model.candidate import Candidate
 from muniment.policy.contradiction import Comparison
 from muniment.policy.instructions import as_seen
@@ -24,14 +24,15 @@ class Probe:
 
 @dataclass(frozen=True)
 class Senses:
-    """An embedder, and the pack's measure for it."""
+    """An embedder, and the pack's measure for it; `coming` is the one that is to take its place (JOB-11)."""
 
     embedder: Embedder
     by: Comparison
+    coming: Embedder | None = None
 
-    def probes(self, candidates: Sequence[Candidate]) -> list[Probe]:
+    async def probes(self, candidates: Sequence[Candidate]) -> list[Probe]:
         """Where each candidate's text lies, as it is seen; an evidence link has none."""
-        vectors = self.embedder.embed([as_seen(candidate.text) for candidate in candidates])
+        vectors = await embedded(self.embedder, [as_seen(candidate.text) for candidate in candidates])
         return [
             Probe(one, vector if one.write_class != "evidence_link" and vector.any() else None)
             for one, vector in zip(candidates, vectors, strict=True)

@@ -1,5 +1,6 @@
 """What a run may see: its context and its pack as the values that recall filters by (REC-1)."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -33,6 +34,7 @@ class View:
     workflow_id: str
     intents: list[str]
     labels: list[str]
+    sensitive: list[str]
     tiers: list[str]
     classes: list[str]
     qualifiers: dict[str, str]
@@ -42,12 +44,16 @@ class View:
 def view_of(
     run: RunContext,
     pack: Pack,
-    now: datetime,
+    at: datetime,
     *,
-    tiers: frozenset[Tier] | None = None,
-    classes: frozenset[WriteClass] | None = None,
+    tiers: Collection[Tier] | None = None,
+    classes: Collection[WriteClass] | None = None,
+    now: Pack | None = None,
 ) -> View:
-    """The run's view; raises `InvalidInput` for a role or label that its pack does not declare."""
+    """The run's view at a moment; raises `InvalidInput` for a role or label that its pack does not declare.
+
+    For a moment of the past `now` is the pack of today: what it withholds is withheld for the past too (REC-7).
+    """
     if run.role not in pack.roles:
         raise InvalidInput(f"the pack {pack.ref} declares no such role", field="role")
     for label in sorted(run.classification_allowed):
@@ -59,9 +65,14 @@ def view_of(
         session_id=run.session_id or "",
         workflow_id=run.workflow_id or "",
         intents=intents_seen_by(run.intent_id),
-        labels=sorted(run.classification_allowed & set(pack.labels_for(run.role))),
+        labels=sorted(run.classification_allowed & _labels(run.role, pack) & _labels(run.role, now or pack)),
+        sensitive=sorted({*sensitive_labels(pack), *sensitive_labels(now or pack)}),
         tiers=[tier for tier in TIERS if tiers is None or tier in tiers],
         classes=[name for name in CLASSES if classes is None or name in classes],
         qualifiers=run.qualifiers,
-        fresh_since={tier: now - window if (window := windows.get(tier)) is not None else None for tier in TIERS},
+        fresh_since={tier: at - window if (window := windows.get(tier)) is not None else None for tier in TIERS},
     )
+
+
+def _labels(role: str, pack: Pack) -> set[str]:
+    return set(pack.labels_for(role)) if role in pack.roles else set()

@@ -146,6 +146,13 @@ class Vault:
                     raise
         return opened
 
+    async def known_comparing(self, tx: Transaction) -> SubjectKey | None:
+        """The same where there is one: who may only read cannot make it."""
+        known = self._comparing.get(tx.tenant_id)
+        if known is None and await self.tenant(tx) is not None:
+            known = (await self.keys(tx, [TENANT_HOLDER])).get(TENANT_HOLDER)
+        return known
+
     async def comparing(self, tx: Transaction) -> SubjectKey:
         """The tenant's own data key, for hashes that are compared across its subjects.
 

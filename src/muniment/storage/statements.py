@@ -5,6 +5,7 @@ A statement begins with `-- name: <name>` and is called `<stage>.<name>`. Parame
 One that says `-- each: a, b` inserts many rows: its VALUES group is repeated per row. The parameters listed may be
 given per row, all others are given once for the whole statement.
 One that says `-- plan: each time` is planned for the values it is given: one plan for all of them would be a bad one.
+One that says `-- results: binary` has its results sent so: long columns are read faster.
 """
 
 import re
@@ -16,6 +17,7 @@ from typing import Any
 _HEAD = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _EACH = re.compile(r"^-- each: (.+)$", re.MULTILINE)
 _EACH_TIME = "-- plan: each time\n"
+_BINARY = "-- results: binary\n"
 _COMMENT = re.compile(r"^--.*$", re.MULTILINE)
 _FRAGMENT = re.compile(r"\{(\w+) (\w+)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
@@ -34,20 +36,31 @@ class Statement:
     parameters: tuple[str, ...]
     each: tuple[str, ...] = ()
     planned_once: bool = True
+    binary: bool = False
 
     def arguments(self, given: dict[str, Any]) -> list[Any]:
         """The values in the order of the statement's parameters; raises KeyError for one not given."""
         return [given[name] for name in self.parameters]
 
 
+@dataclass(frozen=True)
+class _Written:
+    """A statement as its file has it."""
+
+    text: str
+    each: tuple[str, ...]
+    planned_once: bool
+    binary: bool
+
+
 @cache
 def statement(name: str) -> Statement:
     """The statement of that name; raises KeyError if there is none."""
     stage, _, short = name.partition(".")
-    text, each, planned_once = _stage(stage)[short]
-    order = _names(text)
-    numbered = _numbered(text, {n: f"${place}" for place, n in enumerate(order, 1)})
-    return Statement(name, numbered, order, each, planned_once)
+    found = _stage(stage)[short]
+    order = _names(found.text)
+    numbered = _numbered(found.text, {n: f"${place}" for place, n in enumerate(order, 1)})
+    return Statement(name, numbered, order, found.each, found.planned_once, found.binary)
 
 
 @lru_cache(maxsize=1024)
@@ -57,7 +70,7 @@ def many(name: str, each: tuple[str, ...], rows: int) -> Statement:
     Its arguments are the shared ones in the order of `parameters`, then row after row in the order of `each`.
     """
     stage, _, short = name.partition(".")
-    text, allowed, _ = _stage(stage)[short]
+    text, allowed = (written := _stage(stage)[short]).text, written.each
     assert set(each) <= set(allowed), f"{name} takes per row only {allowed}"
     shared = tuple(n for n in _names(text) if n not in each)
     found = _VALUES.search(text)
@@ -72,10 +85,10 @@ def many(name: str, each: tuple[str, ...], rows: int) -> Statement:
 
 
 @cache
-def _stage(stage: str) -> dict[str, tuple[str, tuple[str, ...], bool]]:
+def _stage(stage: str) -> dict[str, _Written]:
     text = (files("muniment.storage") / "sql" / f"{stage}.sql").read_text("utf-8")
     parts = _HEAD.split(text)
-    loaded: dict[str, tuple[str, tuple[str, ...], bool]] = {}
+    loaded: dict[str, _Written] = {}
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
         each = _EACH.search(body)
         names = tuple(n.strip() for n in each[1].split(",")) if each else ()
@@ -83,12 +96,12 @@ def _stage(stage: str) -> dict[str, tuple[str, tuple[str, ...], bool]]:
         text = _COMMENT.sub("", body)
         while stage != "fragments" and _FRAGMENT.search(text):
             text = _FRAGMENT.sub(_fragment, text)
-        loaded[name] = (text.strip().rstrip(";"), names, _EACH_TIME not in body)
+        loaded[name] = _Written(text.strip().rstrip(";"), names, _EACH_TIME not in body, _BINARY in body)
     return loaded
 
 
 def _fragment(found: re.Match[str]) -> str:
-    return re.sub(r"\balias\b", found[2], _stage("fragments")[found[1]][0])
+    return re.sub(r"\balias\b", found[2], _stage("fragments")[found[1]].text)
 
 
 def _names(text: str) -> tuple[str, ...]:

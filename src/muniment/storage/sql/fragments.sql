@@ -1,5 +1,55 @@
 -- What several statements share: {name alias} in a statement stands for it, with the table called by that alias.
 
+-- The filters of a recall (REC-1), each by its name, on `memory_scope`. They stand at the tenant's number :seq and the
+-- moment :at; consent, what is kept of it, and the labels count as of now, also for the past (REC-7).
+
+-- name: by_user
+-- The run's own and the tenant's own.
+alias.user_id = ANY (:users)
+
+-- name: by_session
+(alias.tier <> 'working' OR alias.session_id = :session_id)
+
+-- name: by_workflow
+(alias.tier <> 'episodic' OR alias.user_id <> '' OR alias.workflow_id = '' OR alias.workflow_id = :workflow_id)
+
+-- name: by_intent
+alias.intent_id = ANY (:intents)
+
+-- name: by_label
+alias.classification = ANY (:labels)
+
+-- name: by_qualifiers
+-- None that the run disagrees with, and all that a settled contradiction asks a run to say.
+((alias.qualifiers IS NULL OR (alias.qualifiers || :qualifiers::jsonb) @> alias.qualifiers)
+ AND NOT EXISTS (SELECT FROM qualifications q WHERE q.tenant_id = :tenant_id AND q.memory_id = alias.memory_id
+                 AND q.seq <= :seq AND NOT :qualifiers::jsonb @> q.qualifiers))
+
+-- name: is_promoted
+alias.born_seq <= :seq
+
+-- name: not_retracted
+(alias.dead_seq IS NULL OR alias.dead_seq > :seq)
+
+-- name: not_expired
+alias.expires_at > :at
+
+-- name: is_fresh
+alias.promoted_at >= CASE alias.tier WHEN 'working' THEN coalesce(:fresh_working::timestamptz, '-infinity')
+                                     WHEN 'episodic' THEN coalesce(:fresh_episodic::timestamptz, '-infinity')
+                                     WHEN 'semantic' THEN coalesce(:fresh_semantic::timestamptz, '-infinity')
+                                     ELSE coalesce(:fresh_durable::timestamptz, '-infinity') END
+
+-- name: has_content
+-- A tombstone hides it for the past too.
+alias.tomb_seq IS NULL
+
+-- name: visible
+-- All of them.
+alias.tenant_id = :tenant_id AND {by_user alias} AND {is_promoted alias} AND {not_retracted alias} AND {not_expired alias}
+  AND {by_label alias} AND {by_intent alias} AND {by_session alias} AND {by_workflow alias} AND {by_qualifiers alias}
+  AND {is_fresh alias} AND {has_content alias} AND {consent_allows alias}
+
 -- name: consent_allows
 -- What is sensitive to the deciding pack rests on a consent, but for bare evidence links. A consent holds until its
 -- renewal begins; a revocation ends the whole chain at once, whatever any clock says.
@@ -53,3 +103,27 @@ alias.tenant_id, alias.memory_id, alias.candidate_id, alias.proposal_id, alias.v
 alias.tenant_id, alias.candidate_id, alias.capture_id, alias.capture_seq, alias.author, alias.source, alias.class, alias.entity, alias.predicate, alias.classification,
   alias.holder, alias.subject, alias.user_id, alias.session_id, alias.workflow_id, alias.intent_id, alias.qualifiers, alias.raw_confidence, alias.confidence,
   alias.trust, alias.consent_id, alias.extractor, alias.ordinal, alias.corrects, alias.gates, alias.redactions, alias.edits, alias.editor, alias.prior_editors, alias.editors, alias.content
+
+-- name: wanted
+-- What a recall is narrowed to. It comes after the filters: it never takes one side out of a conflict.
+(alias.tier = ANY (:tiers) AND alias.class = ANY (:classes)
+  AND (:entities::text[] IS NULL OR coalesce(alias.entity = ANY (:entities), false))
+  AND (:only::text[] IS NULL OR alias.memory_id = ANY (:only)))
+
+-- name: still_open
+-- A contradiction that had not ended by then.
+NOT EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.contradiction_id = alias.contradiction_id AND r.seq <= :seq)
+
+-- name: packed
+-- Memories as columns: ids, and the numbers that ranking takes, each in its place.
+array_agg(alias.memory_id) AS memory_ids, string_agg(float8send(alias.priority), '') AS priority,
+  string_agg(float8send(alias.confidence), '') AS confidence, string_agg(int8send(alias.born_seq), '') AS born_seq,
+  string_agg(float8send(extract(epoch FROM alias.promoted_at)), '') AS promoted_at,
+  string_agg(int2send(coalesce(array_position(:intents, alias.intent_id), 0)::int2), '') AS intent,
+  string_agg(int2send(coalesce(array_position(:about::text[], alias.entity), 0)::int2), '') AS about,
+  string_agg(boolsend(alias.wanted), '') AS wanted, array_agg(alias.memory_id) FILTER (WHERE alias.tier = 'working') AS working
+
+-- name: keyed
+-- Those on the key of a correction.
+array_agg(alias.memory_id) AS keyed, array_agg(alias.entity) AS entities, array_agg(alias.predicate) AS predicates,
+  array_agg(alias.class = 'correction') AS corrections

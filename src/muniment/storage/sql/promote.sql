@@ -54,5 +54,3 @@ VALUES (:tenant_id, :memory_id, :seq, :at, :txid, :by, :reason, :superseded_by)
 -- name: mark_dead
 UPDATE memory_scope SET dead_seq = :seq WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND dead_seq IS NULL
 
--- name: insert_vector
-INSERT INTO memory_vectors (tenant_id, memory_id, embedder, vector) VALUES (:tenant_id, :memory_id, :embedder, :vector::halfvec)

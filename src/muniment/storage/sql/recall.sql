@@ -1,43 +1,24 @@
 -- Stage 5, recall: promoted memory only, through every filter, then in order, then the limit.
 
 -- name: visible
--- The ids to answer with: part 0 plain records, 1 those of low confidence, 2 the sides of open conflicts.
--- A correction takes the place of the best record on its key, ahead of it. Narrowing (`wanted`) comes after the filters:
--- it never takes one side out of a conflict.
+-- Without a query. The ids to answer with: part 0 plain records, 1 those of low confidence, 2 the sides of open conflicts.
+-- A correction takes the place of the best record on its key, ahead of it.
 WITH seen AS MATERIALIZED (
-  SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.class, s.entity, s.predicate,
-    s.tier = ANY (:tiers) AND s.class = ANY (:classes)
-      AND (:entities::text[] IS NULL OR coalesce(s.entity = ANY (:entities), false))
-      AND (:only::text[] IS NULL OR s.memory_id = ANY (:only)) AS wanted
+  SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.tier, s.class, s.entity, s.predicate, {wanted s} AS wanted
   FROM memory_scope s
-  WHERE s.tenant_id = :tenant_id
-    AND s.user_id = ANY (:users)
-    AND s.dead_seq IS NULL
-    AND s.expires_at > :now
-    AND s.classification = ANY (:labels)
-    AND s.intent_id = ANY (:intents)
-    AND (s.tier <> 'working' OR s.session_id = :session_id)
-    AND (s.tier <> 'episodic' OR s.user_id <> '' OR s.workflow_id = '' OR s.workflow_id = :workflow_id)
-    AND (s.qualifiers IS NULL OR (s.qualifiers || :qualifiers::jsonb) @> s.qualifiers)
-    AND NOT EXISTS (SELECT FROM qualifications q WHERE q.tenant_id = :tenant_id AND q.memory_id = s.memory_id
-                    AND NOT :qualifiers::jsonb @> q.qualifiers)
-    AND s.promoted_at >= CASE s.tier WHEN 'working' THEN coalesce(:fresh_working::timestamptz, '-infinity')
-                                     WHEN 'episodic' THEN coalesce(:fresh_episodic::timestamptz, '-infinity')
-                                     WHEN 'semantic' THEN coalesce(:fresh_semantic::timestamptz, '-infinity')
-                                     ELSE coalesce(:fresh_durable::timestamptz, '-infinity') END
-    AND {consent_allows s}
+  WHERE {visible s}
 ), conflicts AS MATERIALIZED (
   SELECT c.contradiction_id, c.existing, i.memory_id AS incoming
   FROM contradictions c
   JOIN memories i ON i.tenant_id = :tenant_id AND i.proposal_id = c.proposal_id
-  WHERE c.tenant_id = :tenant_id
+  WHERE c.tenant_id = :tenant_id AND c.seq <= :seq
     AND c.existing IN (SELECT memory_id FROM seen) AND i.memory_id IN (SELECT memory_id FROM seen)
-    AND NOT EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.contradiction_id = c.contradiction_id)
+    AND {still_open c}
 ), chosen AS (
   SELECT contradiction_id, existing, incoming FROM conflicts
   WHERE existing IN (SELECT memory_id FROM seen WHERE wanted) OR incoming IN (SELECT memory_id FROM seen WHERE wanted)
 ), placed AS (
-  SELECT s.memory_id, s.class = 'correction' AS correction, s.confidence < :confidence AS low,
+  SELECT s.memory_id, s.tier, s.class = 'correction' AS correction, s.confidence < :confidence AS low,
     coalesce(best.priority, s.priority) AS priority, coalesce(best.born_seq, s.born_seq) AS born_seq
   FROM seen s
   LEFT JOIN LATERAL (
@@ -46,22 +27,158 @@ WITH seen AS MATERIALIZED (
     ORDER BY o.priority DESC, o.born_seq DESC LIMIT 1) best ON s.class = 'correction'
   WHERE s.wanted AND s.memory_id NOT IN (SELECT existing FROM conflicts UNION ALL SELECT incoming FROM conflicts)
 )
-(SELECT 0 AS part, memory_id, NULL AS contradiction_id, count(*) OVER () AS total
+(SELECT 0 AS part, memory_id, tier, NULL AS contradiction_id, count(*) OVER () AS total
  FROM placed WHERE NOT low ORDER BY priority DESC, born_seq DESC, correction DESC, memory_id LIMIT :count)
 UNION ALL
-(SELECT 1, memory_id, NULL, count(*) OVER ()
+(SELECT 1, memory_id, tier, NULL, count(*) OVER ()
  FROM placed WHERE low ORDER BY priority DESC, born_seq DESC, correction DESC, memory_id LIMIT :count)
 UNION ALL
-(SELECT 2, side, contradiction_id, 0
- FROM chosen, LATERAL (VALUES (existing), (incoming)) AS sides (side) ORDER BY contradiction_id, side)
+(SELECT 2, s.memory_id, s.tier, contradiction_id, 0
+ FROM chosen JOIN seen s ON s.memory_id IN (existing, incoming) ORDER BY contradiction_id, s.memory_id)
+
+-- name: seen
+-- results: binary
+-- For a query: all that is visible, as columns, ranked outside; nothing where that is more than is searched exactly
+-- (`size`). The numbers come packed: so many rows are not worth an object each.
+WITH size AS MATERIALIZED (
+  SELECT count(*) AS size FROM (
+    SELECT FROM memory_scope s WHERE s.tenant_id = :tenant_id AND {by_user s} LIMIT :most + 1) counted
+), seen AS MATERIALIZED (
+  SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.promoted_at, s.tier, s.class, s.entity, s.predicate, s.intent_id,
+    {wanted s} AS wanted
+  FROM memory_scope s
+  WHERE (SELECT size FROM size) <= :most AND {visible s}
+)
+SELECT (SELECT size FROM size) AS size, seen_columns.*, keyed.*
+FROM (
+  SELECT {packed seen} FROM seen) seen_columns, (
+  SELECT {keyed seen}
+  FROM seen
+  WHERE (seen.entity, seen.predicate) IN (SELECT c.entity, c.predicate FROM seen c WHERE c.class = 'correction')) keyed
+
+-- name: some
+-- results: binary
+-- plan: each time
+-- The same of those memories, which are visible or left out.
+WITH seen AS MATERIALIZED (
+  SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.promoted_at, s.tier, s.class, s.entity, s.predicate, s.intent_id,
+    {wanted s} AS wanted
+  FROM memory_scope s
+  WHERE s.memory_id = ANY (:memory_ids) AND {visible s}
+)
+SELECT seen_columns.*, keyed.*
+FROM (
+  SELECT {packed seen} FROM seen) seen_columns, (
+  SELECT {keyed seen}
+  FROM seen
+  WHERE (seen.entity, seen.predicate) IN (SELECT c.entity, c.predicate FROM seen c WHERE c.class = 'correction')) keyed
+
+-- name: postings
+-- results: binary
+-- Where the words of the query stand, in all that those users see or once saw.
+SELECT array_agg(t.term) AS terms, array_agg(t.memory_id) AS memory_ids, string_agg(int2send(t.tf), '') AS tf,
+  string_agg(int2send(t.words), '') AS words
+FROM memory_terms t
+WHERE t.tenant_id = :tenant_id AND t.term = ANY (:terms) AND t.user_id = ANY (:users)
+
+-- name: rare
+-- results: binary
+-- plan: each time
+-- In a scope too large to be read: the newest visible memories with each word of the query, up to a number of each.
+SELECT array_agg(found.term) AS terms, array_agg(found.memory_id) AS memory_ids, string_agg(int2send(found.tf), '') AS tf,
+  string_agg(int2send(found.words), '') AS words
+FROM unnest(:terms::bigint[]) AS asked (term), LATERAL (
+  SELECT t.term, t.memory_id, t.tf, t.words
+  FROM memory_terms t
+  JOIN memory_scope s ON s.tenant_id = t.tenant_id AND s.memory_id = t.memory_id
+  WHERE t.tenant_id = :tenant_id AND t.term = asked.term AND t.user_id = ANY (:users) AND {visible s} AND {wanted s}
+  ORDER BY t.memory_id DESC LIMIT :count) found
+
+-- name: postings_of
+-- results: binary
+-- The words of the query in those memories.
+SELECT array_agg(t.term) AS terms, array_agg(t.memory_id) AS memory_ids, string_agg(int2send(t.tf), '') AS tf,
+  string_agg(int2send(t.words), '') AS words
+FROM memory_terms t
+WHERE t.tenant_id = :tenant_id AND t.term = ANY (:terms) AND t.memory_id = ANY (:memory_ids)
+
+-- name: similar
+-- results: binary
+-- How near each of those lies to where the query aims.
+SELECT array_agg(v.memory_id) AS memory_ids, string_agg(float8send(1 - (v.vector <=> :aim::halfvec)), '') AS similarity
+FROM memory_vectors v
+WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY (:memory_ids)
+
+-- name: near
+-- plan: each time
+-- In a scope too large to be read: the nearest visible memories, by the vector index of the built-in embedder.
+SELECT v.memory_id
+FROM memory_vectors v
+JOIN memory_scope s ON s.tenant_id = v.tenant_id AND s.memory_id = v.memory_id
+WHERE v.tenant_id = :tenant_id AND v.embedder = 'wordllama-256@1' AND {visible s} AND {wanted s}
+ORDER BY v.vector::halfvec(256) <=> :aim::halfvec(256) LIMIT :count
+
+-- name: near_exactly
+-- plan: each time
+-- The same of any other embedder, by looking at all of them.
+SELECT v.memory_id
+FROM memory_vectors v
+JOIN memory_scope s ON s.tenant_id = v.tenant_id AND s.memory_id = v.memory_id
+WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND {visible s} AND {wanted s}
+ORDER BY v.vector <=> :aim::halfvec, v.memory_id LIMIT :count
+
+-- name: conflicts
+-- The open conflicts that one of those memories is a side of, where the run sees both sides.
+SELECT c.contradiction_id, c.existing, i.memory_id AS incoming
+FROM contradictions c
+JOIN memories i ON i.tenant_id = :tenant_id AND i.proposal_id = c.proposal_id
+JOIN memory_scope a ON a.tenant_id = :tenant_id AND a.memory_id = c.existing
+JOIN memory_scope b ON b.tenant_id = :tenant_id AND b.memory_id = i.memory_id
+WHERE c.tenant_id = :tenant_id AND c.seq <= :seq AND {still_open c}
+  AND (c.existing = ANY (:memory_ids) OR i.memory_id = ANY (:memory_ids))
+  AND {visible a} AND {visible b}
+
+-- name: links
+-- The visible facts that tie those entities to others, in either direction, the most important first.
+SELECT s.memory_id, s.entity, m.holder, b.content, k.wrapped_key, k.key_version
+FROM memory_links l
+JOIN memory_scope s ON s.tenant_id = l.tenant_id AND s.memory_id = l.memory_id
+JOIN memories m ON m.tenant_id = l.tenant_id AND m.memory_id = l.memory_id
+JOIN memory_bodies b ON b.tenant_id = l.tenant_id AND b.memory_id = l.memory_id
+JOIN subjects k ON k.tenant_id = l.tenant_id AND k.holder = m.holder
+WHERE l.tenant_id = :tenant_id AND (l.entity = ANY (:around) OR l.links_to = ANY (:around)) AND {visible s}
+ORDER BY s.priority DESC, s.born_seq DESC, s.memory_id LIMIT :count
+
+-- name: of_decision
+-- The memories that belong to the run's own decision.
+SELECT memory_id FROM memories WHERE tenant_id = :tenant_id AND decision_key = :decision_key
+
+-- name: moment
+-- The tenant's number at a moment: of the last transaction that was committed by then. None: nothing was.
+SELECT max(seq) AS seq FROM ticks WHERE tenant_id = :tenant_id AND at <= :at
+
+-- name: filters
+-- Every filter of one memory, by its name.
+SELECT {by_user s} AS by_user, {is_promoted s} AS is_promoted, {not_retracted s} AS not_retracted, {not_expired s} AS not_expired,
+  {by_label s} AS by_label, {by_intent s} AS by_intent, {by_session s} AS by_session, {by_workflow s} AS by_workflow,
+  {by_qualifiers s} AS by_qualifiers, {is_fresh s} AS is_fresh, {has_content s} AS has_content, {consent_allows s} AS consent_allows,
+  {wanted s} AS wanted,
+  s.user_id, s.born_seq, s.dead_seq, s.tomb_seq, s.promoted_at, nullif(s.expires_at, 'infinity') AS ends_at, s.tier, s.class, s.classification, s.session_id,
+  s.workflow_id, s.intent_id, s.entity, s.predicate, s.qualifiers, s.consent_root, s.confidence, {required s},
+  r.retracted_at, r.retracted_by, r.reason, r.superseded_by, t.tombstoned_at
+FROM memory_scope s
+LEFT JOIN retractions r ON r.tenant_id = s.tenant_id AND r.memory_id = s.memory_id
+LEFT JOIN tombstones t ON t.tenant_id = s.tenant_id AND t.memory_id = s.memory_id
+WHERE s.tenant_id = :tenant_id AND s.memory_id = ANY (:memory_ids)
+ORDER BY s.memory_id
 
 -- name: bodies
--- The papers and the sealed content of the few that are returned.
+-- The papers and the sealed content of the few that are returned; not of those that the session store holds.
 SELECT m.memory_id, m.candidate_id, m.proposal_id, m.verdict_id, m.capture_id, m.promoted_at,
   nullif(m.expires_at, 'infinity') AS ends_at, m.class, m.entity, m.predicate, m.classification, m.tier, m.priority,
   m.confidence, m.holder, m.subject, m.user_id, m.session_id, m.workflow_id, m.intent_id, m.qualifiers,
   m.consent_id, m.pack, m.kind, m.origin, m.source, m.author, m.approver, m.captured_at, m.observed_at,
-  b.content, s.wrapped_key, s.key_version, {required m}
+  CASE WHEN m.memory_id = ANY (:held) THEN NULL ELSE b.content END AS content, s.wrapped_key, s.key_version, {required m}
 FROM memories m
 JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
@@ -69,7 +186,32 @@ WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (:memory_ids)
 
 -- name: record
 -- Beside the answer, without waiting for the disk (the recall login commits asynchronously).
-INSERT INTO recalls (tenant_id, recall_id, at, seq, agent_id, run_id, user_id, pack, request, result_ids, omitted)
+INSERT INTO recalls (tenant_id, recall_id, at, seq, agent_id, run_id, user_id, pack, embedder, request, result_ids, omitted,
+  holder, query, as_of, as_of_seq, degraded, candidates)
 VALUES (:tenant_id, :recall_id, :now, coalesce((SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id), 0),
-  :agent_id, :run_id, :user_id, :pack, :request, :result_ids, :omitted)
+  :agent_id, :run_id, :user_id, :pack, :embedder, :request, :result_ids, :omitted,
+  :holder, :query, :as_of, :as_of_seq, :degraded, :candidates)
 RETURNING seq
+
+-- name: recorded
+-- One recall as it was recorded, with the key its query is sealed under.
+SELECT r.*, s.wrapped_key, s.key_version
+FROM recalls r
+LEFT JOIN subjects s ON s.tenant_id = r.tenant_id AND s.holder = r.holder
+WHERE r.tenant_id = :tenant_id AND r.recall_id = :recall_id
+
+-- name: compiled
+INSERT INTO compiles (tenant_id, compile_id, recall_id, at, seq, agent_id, run_id, token_budget, tokens, format, tokenizer, blocks,
+  memory_ids, left_out, digest)
+VALUES (:tenant_id, :compile_id, :recall_id, :now, coalesce((SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id), 0),
+  :agent_id, :run_id, :token_budget, :tokens, :format, :tokenizer, :blocks, :memory_ids, :left_out, :digest)
+
+-- name: own_proposals
+-- A run's own proposals since its last compile, as they stand.
+SELECT p.proposal_id, p.class, ARRAY(SELECT v.action FROM verdicts v
+  WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id ORDER BY v.seq, v.verdict_id) AS actions
+FROM proposals p
+JOIN candidates c ON c.tenant_id = p.tenant_id AND c.candidate_id = p.candidate_id
+WHERE p.tenant_id = :tenant_id AND p.run_id = :run_id AND c.author = :agent_id AND p.seq > coalesce((
+  SELECT max(k.seq) FROM compiles k WHERE k.tenant_id = :tenant_id AND k.run_id = :run_id AND k.agent_id = :agent_id), 0)
+ORDER BY p.seq, p.proposal_id LIMIT :count

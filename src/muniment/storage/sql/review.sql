@@ -1,11 +1,11 @@
 -- Stage 3, review: the queue and the verdicts.
 
 -- name: enqueue
--- each: proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens
+-- each: proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens, run_id
 INSERT INTO proposals (tenant_id, seq, enqueued_at,
-  proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens)
+  proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens, run_id)
 VALUES (:tenant_id, :seq, :at,
-  :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :edit_of, :reopens)
+  :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :edit_of, :reopens, :run_id)
 
 -- name: lock
 -- Two people on one proposal pass one after the other.

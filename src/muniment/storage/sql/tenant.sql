@@ -42,6 +42,13 @@ VALUES (:tenant_id, :seq, :at, nullif(:seq::bigint - 1, 0), :prev_at, :txid)
 INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body, txid)
 VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body, :txid)
 
+-- name: pack_at
+-- The pack that was registered last by then.
+SELECT * FROM packs WHERE tenant_id = :tenant_id AND seq <= :seq ORDER BY seq DESC, pack LIMIT 1
+
+-- name: pack_registered_at
+SELECT seq FROM packs WHERE tenant_id = :tenant_id AND pack = :pack
+
 -- name: pack
 SELECT pack, digest, document, registered_at, registered_by FROM packs WHERE tenant_id = :tenant_id AND pack = :pack
 

@@ -1,0 +1,94 @@
+"""Recollecting: a recall from the caller's words to the answer, now or as of a past moment."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from muniment.errors import HistoryCollected, InvalidInput
+from muniment.fabric.desk import Desk
+from muniment.fabric.inputs import RecallInput
+from muniment.governance.packs import Packs
+from muniment.model.context import RunContext
+from muniment.model.fields import build
+from muniment.model.recall import Recall
+from muniment.pack import Pack
+from muniment.pipeline.finding import Moment, Request
+from muniment.pipeline.recall import Means
+from muniment.pipeline.recall import recall as recall_
+from muniment.policy.visibility import View, view_of
+from muniment.storage.session import Transaction
+
+
+async def asked(desk: Desk, run: RunContext, query: str | None, narrowed: Mapping[str, Any]) -> RecallInput:
+    """What a run asks for, checked; raises `InvalidInput`, `Denied`."""
+    if not isinstance(run, RunContext):
+        raise InvalidInput("recall takes a RunContext", field="run")
+    given = build(RecallInput, {"query": query, **narrowed})
+    await desk.authorise(run, "recall")
+    return given
+
+
+async def recall(desk: Desk, run: RunContext, query: str | None, narrowed: Mapping[str, Any]) -> Recall:
+    """The answer, recorded; raises `HistoryCollected` beyond the replay horizon."""
+    given = await asked(desk, run, query, narrowed)
+    pack = await desk.pack_for(run)
+    async with desk.transaction(run.tenant_id, "recall") as tx:
+        return await recall_(tx, await means(desk, tx), run, *await prepared(desk, tx, run, pack, given))
+
+
+async def prepared(
+    desk: Desk, tx: Transaction, run: RunContext, pack: Pack, given: RecallInput
+) -> tuple[View, Pack, Request, Moment | None]:
+    """What the recall stage takes: the view, the pack that decides, the request, and the moment if it is not now."""
+    moment = None
+    decides = pack
+    if given.as_of is not None:
+        moment = await moment_of(tx, given, pack)
+        decides = await _pack_then(desk.packs, tx, run, pack, moment)
+    at = moment.at if moment is not None else tx.now
+    view = view_of(run, decides, at, tiers=given.tiers, classes=given.classes, now=pack)
+    most = decides.memory_layer.recall_policy.max_recalls
+    request = Request(
+        limit=most if given.limit is None else min(given.limit, most),
+        query=given.query,
+        entities=dict.fromkeys(sorted(given.entities), 0) if given.entities is not None else None,
+        hops=given.hops,
+        decision_key=run.decision_key,
+    )
+    return view, decides, request, moment
+
+
+async def moment_of(tx: Transaction, given: RecallInput, pack: Pack) -> Moment:
+    """The tenant's number then; raises `InvalidInput` for the future, `HistoryCollected` beyond the replay horizon."""
+    assert given.as_of is not None
+    if given.as_of > tx.now:
+        raise InvalidInput("lies in the future", field="as_of")
+    horizon = pack.memory_layer.retention.replay_horizon
+    if given.as_of < tx.now - horizon:
+        raise HistoryCollected(f"lies beyond the replay horizon of {horizon.days} days", field="as_of")
+    row = await tx.row("recall.moment", at=given.as_of)
+    return Moment(row["seq"] or 0 if row is not None else 0, given.as_of)
+
+
+async def _pack_then(packs: Packs, tx: Transaction, run: RunContext, pack: Pack, moment: Moment) -> Pack:
+    """The pack that decided then: the one the run pins, else today's if it was registered, else the last that was."""
+    if run.pack is not None:
+        return pack
+    today = await tx.row("tenant.pack_registered_at", pack=pack.ref)
+    if today is not None and today["seq"] <= moment.seq:
+        return pack
+    return await packs.read_at(tx, moment.seq) or pack
+
+
+async def means(desk: Desk, tx: Transaction) -> Means:
+    """What a recall in that tenant works with."""
+    used = await desk.embedders.look(tx)
+    return Means(desk.vault, used.in_use if used.complete else None, desk.sessions)
+
+
+async def sees(desk: Desk, run: RunContext, memory_id: str) -> bool:
+    """Whether a run can recall a memory now; recorded as the recall that it is."""
+    pack = await desk.pack_for(run)
+    async with desk.transaction(run.tenant_id, "recall") as tx:
+        request = Request(limit=1, only=[memory_id])
+        shown = await recall_(tx, await means(desk, tx), run, view_of(run, pack, tx.now), pack, request)
+    return any(record.id == memory_id for record in shown.all_records)

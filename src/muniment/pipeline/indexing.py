@@ -1,0 +1,55 @@
+"""Indexing: what a promoted memory is found by. All of it can be made again from its body."""
+
+from datetime import datetime
+
+from muniment.embedding import embedded
+from muniment.model.candidate import Candidate
+from muniment.model.promoted import PromotedMemory
+from muniment.pipeline.senses import Probe, Senses, Vector, to_sql
+from muniment.policy.instructions import as_seen
+from muniment.policy.links import link_of
+from muniment.policy.words import index_of
+from muniment.storage.sealing import SubjectKey
+from muniment.storage.session import Transaction
+
+
+def mark(key: SubjectKey, term: str) -> int:
+    """A word as it is kept: a hash under the tenant's own key."""
+    return int.from_bytes(key.digest(b"term\0" + term.encode())[:8], "big", signed=True)
+
+
+def end(key: SubjectKey, entity: str) -> int:
+    """An end of a link as it is kept, likewise."""
+    return int.from_bytes(key.digest(b"link\0" + entity.encode())[:8], "big", signed=True)
+
+
+async def index(
+    tx: Transaction,
+    memory_id: str,
+    fact: Candidate | PromotedMemory,
+    observed_at: datetime,
+    probe: Probe,
+    senses: Senses,
+    key: SubjectKey,
+) -> None:
+    """Write its words, its link, and its vectors: of the embedder in use, and of one that is coming."""
+    if fact.write_class == "evidence_link":
+        return
+    words = index_of(fact.text, observed_at)
+    rows = sorted((mark(key, term), times) for term, times in words.terms.items())
+    user_id = fact.scope.user_id or ""
+    tx.insert_later("indexing.add_terms", rows, memory_id=memory_id, user_id=user_id, words=words.words)
+    if (links_to := link_of(fact.entity, fact.value)) is not None:
+        assert fact.entity is not None
+        ends = {"entity": end(key, fact.entity), "links_to": end(key, links_to)}
+        tx.later("indexing.add_link", memory_id=memory_id, **ends)
+    if probe.vector is not None:
+        _add_vector(tx, memory_id, senses.embedder.name, probe.vector)
+    if senses.coming is not None:
+        (vector,) = await embedded(senses.coming, [as_seen(fact.text)])
+        if vector.any():
+            _add_vector(tx, memory_id, senses.coming.name, vector)
+
+
+def _add_vector(tx: Transaction, memory_id: str, embedder: str, vector: Vector) -> None:
+    tx.later("indexing.add_vector", memory_id=memory_id, embedder=embedder, vector=to_sql(vector))

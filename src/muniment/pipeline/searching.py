@@ -1,0 +1,216 @@
+"""Searching: what a run sees, ranked by a query (REC-2, REC-9).
+
+A scope of up to `MOST_SEEN` memories is read whole and ranked exactly. Of a larger one, those nearest by the vector
+index and the newest with each word of the query are, and the record keeps which they were.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from muniment.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder, embedded
+from muniment.errors import EmbedderUnavailable
+from muniment.pack import Pack
+from muniment.pipeline import indexing
+from muniment.pipeline.finding import Found, Request, conflict_sets
+from muniment.pipeline.senses import Vector, to_sql
+from muniment.policy import ranking
+from muniment.policy.instructions import as_seen
+from muniment.policy.links import closeness
+from muniment.policy.ranking import MOST_COMMON, MOST_SEEN, Numbers, Postings, Ranking, Seen
+from muniment.policy.words import Word, query_words
+from muniment.storage.sealing import Vault
+from muniment.storage.session import Named, Row, Transaction
+
+# Of a scope too large to be read, the nearest that are ranked.
+NEAREST = 200
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query, taken apart: its words, as they are kept, and the embedder that knows what they mean."""
+
+    query: str
+    words: list[Word]
+    terms: list[int]
+    embedder: Embedder | None
+
+    @classmethod
+    async def of(cls, tx: Transaction, vault: Vault, query: str, embedder: Embedder | None) -> "Asked":
+        """The words of a query under the tenant's key."""
+        words, key = query_words(query), await vault.known_comparing(tx)
+        return cls(query, words, [indexing.mark(key, word.term) for word in words] if key is not None else [], embedder)
+
+    async def aim(self, rarities: Mapping[int, float]) -> Vector | None:
+        """Where it points, its rarer words more than its common ones; None if nowhere, or if the embedder is away.
+
+        Only the built-in embedder can weigh words.
+        """
+        if self.embedder is None:
+            return None
+        try:
+            if isinstance(self.embedder, StaticEmbedder) and self.terms:
+                aimed = self.embedder.aim([word.written for word in self.words], [rarities[one] for one in self.terms])
+            else:
+                aimed = await embedded(self.embedder, [as_seen(self.query)])
+        except EmbedderUnavailable:
+            return None
+        return aimed[0] if aimed[0].any() else None
+
+
+@dataclass(frozen=True)
+class Search:
+    """One query over what a run sees; `given` are the filters, `at` the moment that ages are counted from."""
+
+    tx: Transaction
+    request: Request
+    given: dict[str, Any]
+    pack: Pack
+    asked: Asked
+    at: datetime
+
+    async def found(self) -> Found:
+        """The answer, the best first."""
+        if self.request.candidates is not None:
+            return await self._among(self.request.candidates, await self._rarities(await self._rare()))
+        scope, postings = await self.tx.gather(
+            ("recall.seen", self._given() | {"most": self.request.most_seen}),
+            ("recall.postings", {"terms": self.asked.terms, "users": self.given["users"]}),
+        )
+        if scope[0]["size"] > self.request.most_seen:
+            return await self._approximately()
+        seen, stands = _seen(scope[0]), _postings(postings[0])
+        return await self._ranked(seen, stands, ranking.rarities(self.asked.terms, stands, seen.places))
+
+    async def _approximately(self) -> Found:
+        rare = await self._rare()
+        rarities = await self._rarities(rare)
+        chosen = set(rare.ids)
+        aim, embedder = await self.asked.aim(rarities), self.asked.embedder
+        if aim is not None and embedder is not None:
+            by_index = embedder.name == BUILTIN_EMBEDDER
+            near = self.given | {"aim": to_sql(aim), "count": NEAREST}
+            rows = await self.tx.rows(
+                "recall.near" if by_index else "recall.near_exactly",
+                **(near if by_index else near | {"embedder": embedder.name}),
+            )
+            chosen |= {row["memory_id"] for row in rows}
+        return await self._among(sorted(chosen), rarities)
+
+    async def _rare(self) -> Postings:
+        """The newest memories with each word of the query."""
+        given = self.given | {"terms": self.asked.terms, "count": MOST_COMMON}
+        return _postings((await self.tx.rows("recall.rare", **given))[0])
+
+    async def _rarities(self, rare: Postings) -> dict[int, float]:
+        count = Counter(rare.terms)
+        return {term: ranking.rarity(MOST_SEEN, count[term]) for term in self.asked.terms}
+
+    async def _among(self, candidates: list[str], rarities: dict[int, float]) -> Found:
+        """Rank these, as far as they are visible."""
+        some, postings = await self.tx.gather(
+            ("recall.some", self._given() | {"memory_ids": candidates}),
+            ("recall.postings_of", {"terms": self.asked.terms, "memory_ids": candidates}),
+        )
+        found = await self._ranked(_seen(some[0]), _postings(postings[0]), rarities)
+        return replace(found, candidates=candidates)
+
+    async def _ranked(self, seen: Seen, postings: Postings, rarities: dict[int, float]) -> Found:
+        aim, embedder = await self.asked.aim(rarities), self.asked.embedder
+        questions: dict[str, Named] = {"conflicts": ("recall.conflicts", self.given | {"memory_ids": seen.ids})}
+        if aim is not None and embedder is not None:
+            near = {"aim": to_sql(aim), "embedder": embedder.name, "memory_ids": seen.ids}
+            questions["near"] = ("recall.similar", near)
+        if self.request.decision_key is not None:
+            questions["decision"] = ("recall.of_decision", {"decision_key": self.request.decision_key})
+        rows = dict(zip(questions, await self.tx.gather(*questions.values()), strict=True)) if seen.ids else {}
+        ranked = ranking.rank(
+            seen,
+            vector=_similarities(seen, rows.get("near", [])),
+            words=ranking.words_shared(postings, seen.places, rarities),
+            entity=self._entity(seen, rows.get("decision", [])),
+            policy=self.pack.memory_layer.recall_policy,
+            at=self.at,
+        )
+        # A query that says nothing points nowhere: that is no fault of the embedder's.
+        away = aim is None and (embedder is None or bool(self.asked.words))
+        return replace(
+            _answer(self.request.limit, self.pack, seen, ranked, rows.get("conflicts", [])),
+            embedder=embedder.name if aim is not None and embedder is not None else None,
+            degraded=("embedder",) if away else (),
+        )
+
+    def _given(self) -> dict[str, Any]:
+        return self.given | {"about": [entity for entity, _ in self._asked_for()]}
+
+    def _asked_for(self) -> list[tuple[str, float]]:
+        return closeness(self.request.entities, self.asked.query)
+
+    def _entity(self, seen: Seen, of_decision: list[Row]) -> Numbers:
+        """How near each is to what was asked about: its entity, or the run's own decision."""
+        near = np.array([0.0, *(closeness for _, closeness in self._asked_for())])[seen.about]
+        for row in of_decision:
+            if (place := seen.places.get(row["memory_id"])) is not None:
+                near[place] = 1.0
+        return near
+
+
+def _answer(limit: int, pack: Pack, seen: Seen, ranked: Ranking, conflicts: list[Row]) -> Found:
+    """Conflict sets apart and whole, by their best side; plain records, those of low confidence; then the limit."""
+    sides = [(row["contradiction_id"], row[side]) for row in conflicts for side in ("existing", "incoming")]
+    in_conflict = {memory_id for _, memory_id in sides}
+    wanted = {seen.ids[place] for place in ranked.order}
+    sets = [one for one in conflict_sets(sides) if wanted & set(one[1])]
+    sets.sort(key=lambda one: (-max(ranked.total_of(seen, member) for member in one[1]), one))
+    least = pack.memory_layer.recall_policy.confidence
+    plain: list[str] = []
+    low: list[str] = []
+    for place in ranked.order:
+        if seen.ids[place] not in in_conflict:
+            (low if seen.confidence[place] < least else plain).append(seen.ids[place])
+    omitted = max(len(plain) - limit, 0) + max(len(low) - limit, 0) + sum(len(one[1]) for one in sets[limit:])
+    found = Found(plain[:limit], low[:limit], sets[:limit], omitted)
+    scores = {one: ranked.score(seen.places[one]) for one in found.ids if one in seen.places}
+    return replace(found, scores=scores, working=seen.working.intersection(found.ids))
+
+
+def _similarities(seen: Seen, rows: list[Row]) -> Numbers:
+    vector = np.zeros(len(seen.ids))
+    for row in rows:
+        near = _numbers(row["similarity"], ">f8")
+        for memory_id, similarity in zip(row["memory_ids"] or (), near.tolist(), strict=True):
+            vector[seen.places[memory_id]] = similarity
+    return vector
+
+
+def _seen(row: Row) -> Seen:
+    keyed: dict[tuple[str, str], list[tuple[str, bool]]] = {}
+    columns = [row[name] or () for name in ("keyed", "entities", "predicates", "corrections")]
+    for memory_id, entity, predicate, correction in zip(*columns, strict=True):
+        keyed.setdefault((entity, predicate), []).append((memory_id, correction))
+    return Seen(
+        ids=row["memory_ids"] or [],
+        priority=_numbers(row["priority"], ">f8"),
+        confidence=_numbers(row["confidence"], ">f8"),
+        born_seq=_numbers(row["born_seq"], ">i8"),
+        promoted_at=_numbers(row["promoted_at"], ">f8"),
+        intent=_numbers(row["intent"], ">i2"),
+        about=_numbers(row["about"], ">i2"),
+        wanted=_numbers(row["wanted"], "?"),
+        working=frozenset(row["working"] or ()),
+        keyed=keyed,
+    )
+
+
+def _postings(row: Row) -> Postings:
+    times, words = _numbers(row["tf"], ">i2"), _numbers(row["words"], ">i2")
+    return Postings(row["terms"] or (), row["memory_ids"] or (), times, words)
+
+
+def _numbers(packed: bytes | None, kind: str) -> Any:
+    """A column of numbers as the database packs it, in this machine's order."""
+    return np.frombuffer(packed or b"", dtype=kind).astype(np.dtype(kind).newbyteorder("="))

@@ -1,0 +1,39 @@
+-- What promoted memories are found by: words, vectors, links. All of it can be made again from their bodies.
+
+-- name: add_vector
+INSERT INTO memory_vectors (tenant_id, memory_id, embedder, vector) VALUES (:tenant_id, :memory_id, :embedder, :vector::halfvec)
+ON CONFLICT DO NOTHING
+
+-- name: add_terms
+-- each: term, tf
+INSERT INTO memory_terms (tenant_id, user_id, memory_id, words, term, tf) VALUES (:tenant_id, :user_id, :memory_id, :words, :term, :tf)
+ON CONFLICT DO NOTHING
+
+-- name: add_link
+INSERT INTO memory_links (tenant_id, memory_id, entity, links_to) VALUES (:tenant_id, :memory_id, :entity, :links_to)
+ON CONFLICT DO NOTHING
+
+-- name: embedders
+-- Those that made vectors here, the latest first.
+SELECT embedder, dimensions, since, completed_at FROM embedders WHERE tenant_id = :tenant_id ORDER BY since DESC, embedder
+
+-- name: add_embedder
+-- The first in a tenant has nothing to catch up with.
+INSERT INTO embedders (tenant_id, embedder, dimensions, since, completed_at)
+SELECT :tenant_id, :embedder, :dimensions, :now,
+  CASE WHEN NOT EXISTS (SELECT FROM embedders e WHERE e.tenant_id = :tenant_id) THEN :now::timestamptz END
+ON CONFLICT DO NOTHING
+
+-- name: complete_embedder
+UPDATE embedders SET completed_at = :now WHERE tenant_id = :tenant_id AND embedder = :embedder AND completed_at IS NULL
+
+-- name: unindexed
+-- Memories with a body that lack words, or a vector of that embedder, after an id; evidence links have neither.
+SELECT {memory m}
+FROM memories m
+JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+WHERE m.tenant_id = :tenant_id AND m.memory_id > :after AND m.class <> 'evidence_link'
+  AND (NOT EXISTS (SELECT FROM memory_terms t WHERE t.tenant_id = m.tenant_id AND t.memory_id = m.memory_id)
+    OR NOT EXISTS (SELECT FROM memory_vectors v WHERE v.tenant_id = m.tenant_id AND v.memory_id = m.memory_id AND v.embedder = :embedder))
+ORDER BY m.memory_id LIMIT :count
