@@ -26,7 +26,7 @@ from muniment.model.contradiction import Contradiction, Side
 from muniment.model.events import Event
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
-from muniment.model.proposal import Proposal, Submission
+from muniment.model.proposal import Outcome, Proposal, Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
 from muniment.pack import Pack
@@ -76,6 +76,10 @@ class Queue(_Blocking):
     ) -> Proposal:
         """See `AsyncQueue.approve`."""
         return self._wait(self._queue.approve, asker, proposal_id, note=note, supersedes=supersedes)
+
+    def approve_many(self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None) -> Sequence[Outcome]:
+        """See `AsyncQueue.approve_many`."""
+        return self._wait(self._queue.approve_many, asker, proposal_ids, note=note)
 
     def edit(
         self, asker: Asker, proposal_id: str, *, note: str | None = None, **changes: Unpack[EditFields]

@@ -268,8 +268,8 @@ def test_a_closed_store_holds_nothing_and_may_be_closed_again(make: Make, sessio
         await store.close()
         await store.close()
         await keep(store, "acme", session, {"pm_2": b"2"})
-        await store.forget("acme", session, ["pm_1"])
         assert await store.held("acme", session, ["pm_1", "pm_2"], NOW) == {}
+        await store.forget("acme", session, ["pm_1"])
 
     play(make(), story)
     asyncio.run(make().close())  # never used
@@ -326,6 +326,10 @@ def test_in_process_memory_is_bounded_whatever_comes() -> None:
         await keep(store, "acme", "large", {"pm_new": bytes(9600)})
         assert await store.held("acme", "large", ["pm_new", "pm_299"], NOW) == {"pm_new": bytes(9600)}
         await store.forget("acme", "large", ["pm_new"])
+        assert store.size == 0
+        for size in (10, 500, 20):
+            await keep(store, "acme", "again", {"pm_1": bytes(size)})
+        await store.forget("acme", "again", ["pm_1"])
         assert store.size == 0
 
     play(InProcess(max_bytes=10_000), story)
@@ -676,7 +680,7 @@ def test_a_server_that_answers_nonsense_is_away_and_nothing_raises(nonsense: byt
 
     async def story() -> None:
         ticks = Ticks()
-        async with impostor(answer) as url, opened(RedisStore(url, monotonic=ticks)) as store:
+        async with impostor(answer) as url, opened(RedisStore(url, timeout=0.1, monotonic=ticks)) as store:
             assert await store.held("acme", "s", ["pm_1", "pm_2"], NOW) == {}
             assert store.away
             ticks.now += 5

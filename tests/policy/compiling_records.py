@@ -64,3 +64,11 @@ def compiled(*records: Record, **given: Any) -> Compiled:
         given.pop("conflicts", ()),
         **{"token_budget": ROOM, "tokens": CharacterTokenizer(), "format": "markdown", **given},
     )
+
+
+def shown(output: Compiled) -> list[tuple[str, list[str], bool]]:
+    """Of each block its kind, its memories, and whether it was shortened."""
+    return [
+        (entry.kind, [cited.memory_id for cited in entry.citations], entry.truncated)
+        for entry in output.manifest.entries
+    ]

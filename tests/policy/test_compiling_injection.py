@@ -30,9 +30,7 @@ def attacked(form: Format, text: str, **names: str) -> tuple[Compiled, list[Reco
     """The attack between moderate memories, of low confidence, and in a conflict; and all in the order of the prompt."""
     first, third, sixth = (record(memory_id, MODERATE) for memory_id in ("mem_1", "mem_3", "mem_6"))
     second, fourth, fifth = (record(memory_id, text, **names) for memory_id in ("mem_2", "mem_4", "mem_5"))
-    output = compiled(
-        first, second, third, low_confidence=(fourth,), conflicts=(conflict(fifth, sixth),), format=form
-    )
+    output = compiled(first, second, third, low_confidence=(fourth,), conflicts=(conflict(fifth, sixth),), format=form)
     return output, [fifth, sixth, first, second, third, fourth]
 
 
@@ -80,12 +78,13 @@ def check_markdown(output: Compiled, expected: list[Record]) -> None:
         depth = "####" if number <= 2 else "###"
         mark = ", low confidence" if number == len(expected) else ""
         assert rest.pop(0) == f"{depth} [{label}]{mark}"
-        assert PAPERS.fullmatch(said := rest.pop(0)), said
-        assert smuggled(said) is None
+        said = rest.pop(0)
+        assert PAPERS.fullmatch(said)
+        assert smuggled(said) == []
         assert rest.pop(0) == ""
         quoted = [rest.pop(0) for _ in visible(one.text).split("\n")]
         assert all(line == ">" or line.startswith("> ") for line in quoted), quoted
-        assert [found for line in quoted if (found := smuggled(line[2:]))] == []
+        assert smuggled(*(line[2:] for line in quoted)) == []
         if rest:
             assert rest.pop(0) == ""
     assert rest == []
@@ -150,8 +149,8 @@ def check_elements(document: str, expected: list[Record], *, noted: bool) -> Non
     # every line that is not the frame's belongs to a text
     texts = re.findall(r"<fact [^<>]*>([^<>]*)</fact>", document)
     assert len(texts) == len(expected)
-    assert [found for text in texts for line in text.split("\n") if (found := smuggled(line))] == []
-    assert [found for value in re.findall(r'="([^"]*)"', document) if (found := smuggled(value))] == []
+    assert smuggled(*(line for text in texts for line in text.split("\n"))) == []
+    assert smuggled(*re.findall(r'="([^"]*)"', document)) == []
 
 
 def check_json(output: Compiled, expected: list[Record]) -> None:
@@ -168,7 +167,7 @@ def check_json(output: Compiled, expected: list[Record]) -> None:
     assert (head[-10:], tail, len(blocks)) == ('"memory":[', "]}", len(expected) - 1)
     assert all(block.startswith(('{"conflict":"', '{"cite":"')) for block in blocks)
     strings = [found[1:-1] for block in blocks for found in re.findall(r'"(?:[^"\\]|\\.)*"', block)]
-    assert [found for string in strings for line in string.split("\\n") if (found := smuggled(line))] == []
+    assert smuggled(*(line for string in strings for line in string.split("\\n"))) == []
 
 
 def check_messages(output: Compiled, expected: list[Record]) -> None:
@@ -180,7 +179,7 @@ def check_messages(output: Compiled, expected: list[Record]) -> None:
     assert output.text == "\n\n".join(message.content for message in output.messages)
 
 
-CITATION = re.compile(r"[\[［][^\w\n\"]*[mｍм][^\w\n]?\d+[^\[\]［］\n\"]*[\]］]", re.IGNORECASE)
+CITATION = re.compile(r"[\[\uff3b][^\w\n\"]*[m\uff4dм][^\w\n]?\d+[^a-z\[\]\uff3b\uff3d\n\"]*[\]\uff3d]", re.IGNORECASE)
 CHECKS = {"markdown": check_markdown, "xml": check_xml, "json": check_json, "messages": check_messages}
 
 

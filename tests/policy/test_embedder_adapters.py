@@ -1,5 +1,6 @@
 """Embedders from outside: their answers are checked, their failures told apart, and nothing secret is told."""
 
+import gzip
 import json
 import logging
 import os
@@ -115,6 +116,7 @@ def test_what_a_function_does_with_its_answer_later_does_not_change_the_vectors(
         ([[1, 2, 3], [1]], "rows of numbers"),
         ([["1", "2", "3"]], "rows of numbers"),
         ([[1, None, 3]], "rows of numbers"),
+        ([[True, False, True]], "rows of numbers"),
         ([[1, 2j, 3]], "rows of numbers"),
         (None, "rows of numbers"),
         (iter([[1, 2, 3]]), "rows of numbers"),
@@ -314,7 +316,7 @@ def test_another_model_in_the_same_folder_has_another_name(model: Path, change: 
 def test_a_large_vocabulary_that_differs_in_one_letter_has_another_name(model: Path) -> None:
     (model / "tokenizer.json").write_bytes(b"a" * (8 << 20))
     before = SentenceTransformerEmbedder(model).name
-    _write("tokenizer.json", (4 << 20) + 12345, b"b")(model)
+    _write("tokenizer.json", (4 << 20) + 50_000, b"b")(model)
     assert SentenceTransformerEmbedder(model).name != before
 
 
@@ -555,7 +557,9 @@ def test_a_huge_answer_is_not_read_to_its_end(remote: Remote) -> None:
 
 
 def test_a_packed_answer_is_not_unpacked(remote: Remote) -> None:
-    remote.answer = lambda asked: asked.give(b"\x1f\x8b\x08\x00", Content_Encoding="gzip")
+    remote.answer = lambda asked: asked.give(
+        gzip.compress(json.dumps({"data": asked.data()}).encode()), Content_Encoding="gzip"
+    )
     assert "JSON" in _refused(remote)
     assert remote.asked[0].headers["Accept-Encoding"] == "identity"
 
@@ -624,13 +628,17 @@ def test_a_connection_that_breaks_is_tried_again(remote: Remote) -> None:
 
 
 @pytest.mark.rule("ERR-4")
-def test_a_server_that_is_not_there_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_not_there_is_tried_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[Any] = []
+    connect = socket.create_connection
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(socket, "create_connection", lambda *a, **b: (tries.append(a), connect(*a, **b))[1])
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and not listened on
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(EmbedderUnavailable, match="cannot be reached: ConnectError"):
             HttpEmbedder(url, model="m", dimensions=3).embed([SECRET_TEXT])
+    assert len(tries) == 3
 
 
 def test_a_server_that_is_too_slow_is_not_asked_again(remote: Remote) -> None:
@@ -651,6 +659,24 @@ def test_a_server_that_sends_a_byte_now_and_then_has_until_the_deadline(remote: 
 
     remote.answer = drip
     assert "before the deadline" in _refused(remote, timeout=10, deadline=0.3)
+
+
+def test_after_the_deadline_the_connection_is_given_up(remote: Remote) -> None:
+    given_up = Event()
+
+    def drip(asked: Asked) -> None:
+        asked.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        try:
+            while not remote.over.wait(0.02):
+                asked.wfile.write(b" ")
+        except OSError:
+            given_up.set()
+
+    remote.answer = drip
+    embedder = _at(remote, timeout=10, deadline=0.2)
+    with pytest.raises(EmbedderUnavailable):
+        embedder.embed(["a"])
+    assert given_up.wait(10)
 
 
 def test_the_deadline_is_for_all_batches_together(remote: Remote) -> None:
@@ -791,7 +817,8 @@ def test_an_object_or_what_makes_one_is_named_by_its_place_in_python() -> None:
     one = find_embedder("python:acme_embedders:one")
     assert one.name == "acme/one@7"
     assert find_embedder("python:acme_embedders:make") is one
-    assert find_embedder("python:acme_embedders:Own").dimensions == 2
+    made = find_embedder("python:acme_embedders:Own")
+    assert (type(made).__name__, made.dimensions) == ("Own", 2)
 
 
 class Odd:

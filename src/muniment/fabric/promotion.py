@@ -1,6 +1,8 @@
 """Promoting a proposal: the one path to promoted memory, for a person's approval and for policy's alike."""
 
-from muniment.errors import NotFound, SelfApproval
+from collections.abc import Sequence
+
+from muniment.errors import NotFound, NotPromotable, SelfApproval
 from muniment.fabric.desk import Desk
 from muniment.governance import contradictions, trail
 from muniment.model.capture import Capture
@@ -29,7 +31,7 @@ async def promote_proposal(
     """
     proposal, senses = loaded.proposal, await desk.senses(tx, pack)
     by, by_kind = review.signature(principal)
-    await promote.lock(tx, proposal.candidate)
+    await promote.lock(tx, [proposal.candidate])
     capture = await capture_of(desk, tx, loaded)
     ground = await promote.examine(tx, desk.vault, proposal, senses, pack, capture.observed_at, supersedes)
     if ground.duplicate_of is not None:
@@ -46,6 +48,38 @@ async def promote_proposal(
     verdict_id = await review.decide(tx, loaded, "approve", principal, pack, note=note, tier=tier, priority=priority)
     said = promote.Approval(verdict_id, by, by_kind, loaded.editors)
     return await promote.insert(tx, desk.vault, loaded.key, proposal, capture, ground, said, senses, pack)
+
+
+async def promote_many(
+    desk: Desk, tx: Transaction, loaded: Sequence[review.Loaded], pack: Pack, principal: Principal, note: str | None
+) -> dict[str, NotPromotable]:
+    """Promote many in one go, each as it would be alone; gives those that could not be, with the reason.
+
+    What has nothing around it goes together; whoever meets a memory, or another of them, is examined alone after.
+    """
+    senses, by = await desk.senses(tx, pack), review.signature(principal)
+    await promote.lock(tx, [one.proposal.candidate for one in loaded])
+    captures = await trail.captures(tx, desk.vault, sorted({one.proposal.candidate.capture_id for one in loaded}))
+    grounds = await promote.undisputed(tx, desk.vault, [one.proposal for one in loaded], senses, pack)
+    alone: list[review.Loaded] = []
+    for one, ground in zip(loaded, grounds, strict=True):
+        capture = captures.get(one.proposal.candidate.capture_id)
+        if ground is None or capture is None:
+            alone.append(one)
+            continue
+        tier, priority = one.proposal.tier_target, one.proposal.priority
+        verdict_id = await review.decide(
+            tx, one, "approve", principal, pack, note=note, tier=tier, priority=priority, held=True
+        )
+        said = promote.Approval(verdict_id, *by, one.editors)
+        await promote.insert(tx, desk.vault, one.key, one.proposal, capture, ground, said, senses, pack)
+    failed: dict[str, NotPromotable] = {}
+    for one in alone:
+        try:
+            await promote_proposal(desk, tx, one, pack, principal, note=note)
+        except NotPromotable as error:
+            failed[one.proposal.proposal_id] = error
+    return failed
 
 
 async def capture_of(desk: Desk, tx: Transaction, loaded: review.Loaded) -> Capture:

@@ -1,16 +1,18 @@
 """The review queue as a reviewer works it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import Annotated, Any, TypedDict, Unpack
 
-from muniment.errors import Conflict, InvalidInput, NotFound
+from pydantic import Field
+
+from muniment.errors import Conflict, Denied, InvalidInput, MunimentError, NotFound
 from muniment.fabric import checks
 from muniment.fabric.admission import enter
 from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
-from muniment.fabric.promotion import capture_of, four_eyes, promote_proposal
+from muniment.fabric.promotion import capture_of, four_eyes, promote_many, promote_proposal
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.context import Asker, Principal
@@ -25,7 +27,7 @@ from muniment.model.fields import (
     WriteClass,
     build,
 )
-from muniment.model.proposal import Action, Proposal
+from muniment.model.proposal import Action, Outcome, Proposal
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import rejections, review
@@ -34,6 +36,8 @@ from muniment.storage.session import Transaction
 
 # As the table of candidates has it.
 EDITS_LIMIT = 8
+# Approved in one transaction: others of the tenant wait no longer than that.
+AT_ONCE = 200
 
 
 class _Remark(Artifact):
@@ -50,6 +54,11 @@ class _Edit(Artifact):
     value: Any = None
     classification: Label | None = None
     evidence_refs: EvidenceRefs | None = None
+
+
+class _Many(Artifact):
+    proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000)]
+    note: Note | None = None
 
 
 class EditFields(TypedDict, total=False):
@@ -113,6 +122,51 @@ class AsyncQueue:
                 self._desk, at.tx, at.loaded, at.pack, at.principal, note=given.note, supersedes=given.supersedes
             )
             return await self._read(at.tx, proposal_id)
+
+    async def approve_many(
+        self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None
+    ) -> Sequence[Outcome]:
+        """Approve many, each as `approve` would; what becomes of each comes back in the order asked for.
+
+        One that cannot be approved (`error`: what `approve` would raise) stops no other.
+        """
+        given = build(_Many, {"proposal_ids": proposal_ids, "note": note})
+        principal = await self._desk.authorise(asker, "review")
+        outcomes: dict[str, Outcome] = {}
+        wanted = list(dict.fromkeys(given.proposal_ids))
+        for first in range(0, len(wanted), AT_ONCE):
+            for one in await self._approve_some(principal, wanted[first : first + AT_ONCE], given.note):
+                outcomes[one.proposal_id] = one
+        return [outcomes[proposal_id] for proposal_id in wanted]
+
+    async def _approve_some(
+        self, principal: Principal, proposal_ids: Sequence[str], note: str | None
+    ) -> Sequence[Outcome]:
+        errors: dict[str, MunimentError] = {}
+        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+            await tx.rows("review.lock_many", proposal_ids=sorted(proposal_ids))
+            loaded = await review.load_many(tx, self._desk.vault, proposal_ids)
+            by_pack: dict[str, Sequence[review.Loaded]] = {}
+            for one in loaded:
+                pack = await self._desk.registered_pack(principal.tenant_id, one.proposal.pack)
+                try:
+                    review.undecided(one)
+                    four_eyes(principal, one, pack)
+                except MunimentError as error:
+                    errors[one.proposal.proposal_id] = error
+                else:
+                    by_pack[pack.ref] = [*by_pack.get(pack.ref, ()), one]
+            for ref, some in sorted(by_pack.items()):
+                pack = await self._desk.registered_pack(principal.tenant_id, ref)
+                errors |= await promote_many(self._desk, tx, some, pack, principal, note)
+            found = {
+                one.proposal.proposal_id: one.proposal
+                for one in await review.load_many(tx, self._desk.vault, proposal_ids)
+            }
+        for proposal_id, error in errors.items():
+            if isinstance(error, Denied):
+                await self._desk.report(principal, "review", error, proposal_id)
+        return [_outcome(proposal_id, found.get(proposal_id), errors.get(proposal_id)) for proposal_id in proposal_ids]
 
     async def edit(
         self, asker: Asker, proposal_id: str, *, note: str | None = None, **changes: Unpack[EditFields]
@@ -252,3 +306,16 @@ def _edited(at: _Open, changes: EditFields, given: _Edit, capture: Capture, cand
         "editor": at.principal.id,
     }
     return candidates.afresh(old, candidate_id, capture, pack, **changed)
+
+
+def _outcome(proposal_id: str, proposal: Proposal | None, error: MunimentError | None) -> Outcome:
+    """The outcome of one; of one that is not there, as of another tenant's."""
+    if proposal is None:
+        error = error or NotFound("no such proposal", field="proposal_id")
+    return Outcome(
+        proposal_id=proposal_id,
+        status=proposal.status if proposal is not None else None,
+        memory_id=proposal.memory_id if proposal is not None else None,
+        error=error.code if error is not None else None,
+        message=str(error) if error is not None else None,
+    )

@@ -194,3 +194,13 @@ def status_of(actions: tuple[Action, ...]) -> Status:
     for action in actions:
         status = STATUS_AFTER.get(action, status)
     return status
+
+
+class Outcome(Artifact):
+    """What became of one of many: its status, the memory it is now, or the code of what stopped it."""
+
+    proposal_id: str
+    status: Status | None = None
+    memory_id: str | None = None
+    error: str | None = None
+    message: str | None = None

@@ -327,6 +327,9 @@ class MemoryLayer(Section):
     write_classes_allowed: Unique[WriteClass] = Field(
         default=WRITE_CLASSES, description="Write classes that pass the allow-list."
     )
+    statements_from: Unique[CaptureKind] = Field(
+        default=("statement",), description="Kinds of capture whose plain text is taken as a statement."
+    )
     memory_policy: MemoryPolicy = Field(default_factory=MemoryPolicy, description="Tiers, lifetimes, priority.")
     promotion_thresholds: PromotionThresholds = Field(
         default_factory=PromotionThresholds, description="Confidence on the way to promotion."

@@ -96,7 +96,7 @@ def extract(capture: Capture, pack: Pack, candidate_id: str) -> Candidate | None
     assert content is not None
     if content.fact is not None:
         fact, extractor = content.fact, DIRECT
-    elif capture.kind == "statement" and content.text is not None:
+    elif capture.kind in pack.memory_layer.statements_from and content.text is not None:
         raw = confidence.of_statement(capture.source, pack)
         fact, extractor = TypedFact(write_class="statement", text=content.text, confidence=raw), STATEMENT
     else:

@@ -4,9 +4,11 @@ The order holds every race: lock the subject (against revocation and erasure) an
 promotion), only then look, in a new statement, at what is live; last the tenant's clock.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
 from psycopg.types.json import Jsonb
 
 from muniment.errors import Conflict, NotFound, NotPromotable
@@ -29,7 +31,7 @@ from muniment.policy.contradiction import Compared, Contradicted, compare, repea
 from muniment.policy.scope import covers
 from muniment.storage.rows import consent_of, fact_content, memory_of
 from muniment.storage.sealing import SubjectKey, Vault
-from muniment.storage.session import Transaction
+from muniment.storage.session import Named, Transaction
 
 # The lock of what is for all users; a user's own follows it.
 _SCOPE = "scope @"
@@ -67,19 +69,19 @@ class Approval:
     editors: tuple[str, ...]
 
 
-async def lock(tx: Transaction, candidate: Candidate) -> None:
-    """Hold the subject and the scope until the commit.
+async def lock(tx: Transaction, candidates: Sequence[Candidate]) -> None:
+    """Hold their subjects and scopes until the commit.
 
     Two promotions that some run could see side by side never pass at once: what is for all users waits for every
-    other, what is for one user waits for that user's and for what is for all.
+    other, what is for one user waits for that user's and for what is for all. All take them in one order.
     """
-    user = candidate.scope.user_id
-    scopes = [("promote.take_lock", {"key": _SCOPE})]
-    if user is not None:
-        scopes = [("promote.share_lock", {"key": _SCOPE}), ("promote.take_lock", {"key": _SCOPE + user})]
+    users = {one.scope.user_id for one in candidates}
+    scopes: list[Named] = [("promote.take_lock" if None in users else "promote.share_lock", {"key": _SCOPE})]
+    scopes += [("promote.take_lock", {"key": _SCOPE + user}) for user in sorted(user for user in users if user)]
     tx.insert_later("promote.make_locks", [(given["key"],) for _, given in scopes])
-    subject = ("promote.lock_subject", {"holder": holder_of(candidate.subject, user)})
-    await tx.gather(subject, *scopes)
+    holders = {holder_of(one.subject, one.scope.user_id) for one in candidates}
+    subjects: list[Named] = [("promote.lock_subject", {"holder": holder}) for holder in sorted(holders)]
+    await tx.gather(*subjects, *scopes)
 
 
 async def examine(
@@ -119,6 +121,42 @@ async def examine(
         duplicate_of=next((memory_id for memory_id in same if memory_id not in gone), None),
         probe=probe,
     )
+
+
+async def undisputed(
+    tx: Transaction, vault: Vault, proposals: Sequence[Proposal], senses: Senses, pack: Pack
+) -> list[Ground | None]:
+    """Of many at once, the ground of each that has nothing around it: neither a memory nor an earlier one of them.
+
+    None for whoever has to be examined alone: it meets something, corrects something, or rests on consent.
+    """
+    probes = await senses.probes([proposal.candidate for proposal in proposals])
+    around = await neighbours(tx, vault, probes, senses, pack)
+    meets = _meets_earlier(probes, senses)
+    grounds: list[Ground | None] = []
+    for proposal, probe, near, met in zip(proposals, probes, around, meets, strict=True):
+        candidate = proposal.candidate
+        alone = near or met or candidate.write_class == "correction" or candidate.corrects is not None
+        if alone or pack.is_sensitive(candidate.classification):
+            grounds.append(None)
+        else:
+            grounds.append(Ground(None, (), (), None, probe))
+    return grounds
+
+
+def _meets_earlier(probes: Sequence[Probe], senses: Senses) -> list[bool]:
+    """Whether each is on the key of an earlier one, or as near to it as neighbours are."""
+    nowhere = np.zeros(senses.embedder.dimensions, dtype=np.float32)
+    vectors = np.stack([probe.vector if probe.vector is not None else nowhere for probe in probes])
+    close = np.tril(vectors @ vectors.T >= senses.by.thresholds.similarity, k=-1)
+    near: list[bool] = [bool(row.any()) for row in close]
+    keys: set[tuple[str | None, str | None]] = set()
+    met: list[bool] = []
+    for place, probe in enumerate(probes):
+        key = (probe.candidate.entity, probe.candidate.predicate)
+        met.append(near[place] or (probe.candidate.on_key and key in keys))
+        keys.add(key)
+    return met
 
 
 def _to_replace(

@@ -164,13 +164,18 @@ async def load(
     if not found:
         raise NotFound("no such proposal", field="proposal_id")
     if to_decide:
-        ended = next((v for v in found[0].proposal.verdicts if v.action in FINAL), None)
-        if ended is not None:
-            raise AlreadyDecided(
-                f"{ended.by} decided this proposal at {ended.at:%Y-%m-%d %H:%M:%S} UTC: {found[0].proposal.status}",
-                field="proposal_id",
-            )
+        undecided(found[0])
     return found[0]
+
+
+def undecided(loaded: Loaded) -> None:
+    """Raises `AlreadyDecided` for a proposal that has its final verdict."""
+    ended = next((v for v in loaded.proposal.verdicts if v.action in FINAL), None)
+    if ended is not None:
+        raise AlreadyDecided(
+            f"{ended.by} decided this proposal at {ended.at:%Y-%m-%d %H:%M:%S} UTC: {loaded.proposal.status}",
+            field="proposal_id",
+        )
 
 
 async def load_many(
@@ -245,11 +250,12 @@ async def decide(
     tier: Tier | None = None,
     priority: float | None = None,
     assignee: str | None = None,
+    held: bool = False,
 ) -> str:
     """Write a verdict, of policy's where there is no principal, and give its id.
 
     Reason and note are masked by the pack's rules, as the facts are (CAN-9). Raises `AlreadyDecided` when somebody else
-    ended the proposal first.
+    ended the proposal first; of one that is `held` (locked, and then seen undecided) nobody can have.
     """
     by, by_kind = signature(principal)
     tick = await tx.tick()
@@ -259,24 +265,27 @@ async def decide(
         name: redactor.text(said).content for name, said in (("reason", reason), ("note", note)) if said is not None
     }
     sealed = loaded.key.seal("verdicts.remark", verdict_id, to_json(remark)) if remark else None
+    given = {
+        "verdict_id": verdict_id,
+        "proposal_id": loaded.proposal.proposal_id,
+        "seq": tick.seq,
+        "action": action,
+        "by": by,
+        "by_kind": by_kind,
+        "at": tick.at,
+        "pack": pack.ref,
+        "tier": tier,
+        "priority": priority,
+        "assignee": assignee,
+        "memory_id": None,
+        "holder": loaded.row["holder"],
+        "remark": sealed,
+    }
     try:
-        await tx.do(
-            "review.decide",
-            verdict_id=verdict_id,
-            proposal_id=loaded.proposal.proposal_id,
-            seq=tick.seq,
-            action=action,
-            by=by,
-            by_kind=by_kind,
-            at=tick.at,
-            pack=pack.ref,
-            tier=tier,
-            priority=priority,
-            assignee=assignee,
-            memory_id=None,
-            holder=loaded.row["holder"],
-            remark=sealed,
-        )
+        if held:
+            tx.later("review.decide", **given)
+        else:
+            await tx.do("review.decide", **given)
     except psycopg.errors.UniqueViolation as error:
         if error.diag.constraint_name == "verdicts_one_final":
             raise AlreadyDecided("somebody else decided this proposal first", field="proposal_id") from error

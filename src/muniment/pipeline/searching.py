@@ -5,19 +5,19 @@ index and the newest with each word of the query are, and the record keeps which
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from muniment.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder, embedded
+from muniment.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder, Vectors, embedded
 from muniment.errors import EmbedderUnavailable
 from muniment.pack import Pack
 from muniment.pipeline import indexing
 from muniment.pipeline.finding import Found, Request, conflict_sets
-from muniment.pipeline.senses import Vector, to_sql
+from muniment.pipeline.senses import Vector, to_sql, unpacked
 from muniment.policy import ranking
 from muniment.policy.instructions import as_seen
 from muniment.policy.links import closeness
@@ -26,6 +26,8 @@ from muniment.policy.words import Word, query_words
 from muniment.storage.sealing import Vault
 from muniment.storage.session import Named, Row, Transaction
 
+# Up to so many memories their vectors come along with them; of more the database is asked how near they are.
+FEW = 2_000
 # Of a scope too large to be read, the nearest that are ranked.
 NEAREST = 200
 
@@ -76,19 +78,20 @@ class Search:
     async def found(self) -> Found:
         """The answer, the best first."""
         if self.request.candidates is not None:
-            return await self._among(self.request.candidates, await self._rarities(await self._rare()))
+            return await self._among(self.request.candidates, self._rarities(await self._rare()))
+        embedder = self.asked.embedder.name if self.asked.embedder is not None else None
         scope, postings = await self.tx.gather(
-            ("recall.seen", self._given() | {"most": self.request.most_seen}),
+            ("recall.seen", self._given() | {"most": self.request.most_seen, "few": FEW, "embedder": embedder}),
             ("recall.postings", {"terms": self.asked.terms, "users": self.given["users"]}),
         )
         if scope[0]["size"] > self.request.most_seen:
             return await self._approximately()
-        seen, stands = _seen(scope[0]), _postings(postings[0])
-        return await self._ranked(seen, stands, ranking.rarities(self.asked.terms, stands, seen.places))
+        read = _Read.whole(scope[0], postings[0])
+        return await self._ranked(read, ranking.rarities(self.asked.terms, read.postings, read.seen.places))
 
     async def _approximately(self) -> Found:
         rare = await self._rare()
-        rarities = await self._rarities(rare)
+        rarities = self._rarities(rare)
         chosen = set(rare.ids)
         aim, embedder = await self.asked.aim(rarities), self.asked.embedder
         if aim is not None and embedder is not None:
@@ -106,32 +109,33 @@ class Search:
         given = self.given | {"terms": self.asked.terms, "count": MOST_COMMON}
         return _postings((await self.tx.rows("recall.rare", **given))[0])
 
-    async def _rarities(self, rare: Postings) -> dict[int, float]:
+    def _rarities(self, rare: Postings) -> dict[int, float]:
         count = Counter(rare.terms)
         return {term: ranking.rarity(MOST_SEEN, count[term]) for term in self.asked.terms}
 
     async def _among(self, candidates: list[str], rarities: dict[int, float]) -> Found:
         """Rank these, as far as they are visible."""
-        some, postings = await self.tx.gather(
+        some, postings, conflicts = await self.tx.gather(
             ("recall.some", self._given() | {"memory_ids": candidates}),
             ("recall.postings_of", {"terms": self.asked.terms, "memory_ids": candidates}),
+            ("recall.conflicts", self.given | {"memory_ids": candidates}),
         )
-        found = await self._ranked(_seen(some[0]), _postings(postings[0]), rarities)
+        found = await self._ranked(_Read.of_some(some[0], postings[0], conflicts), rarities)
         return replace(found, candidates=candidates)
 
-    async def _ranked(self, seen: Seen, postings: Postings, rarities: dict[int, float]) -> Found:
-        aim, embedder = await self.asked.aim(rarities), self.asked.embedder
-        questions: dict[str, Named] = {"conflicts": ("recall.conflicts", self.given | {"memory_ids": seen.ids})}
-        if aim is not None and embedder is not None:
+    async def _ranked(self, read: "_Read", rarities: dict[int, float]) -> Found:
+        aim, embedder, seen = await self.asked.aim(rarities), self.asked.embedder, read.seen
+        questions: dict[str, Named] = {}
+        if aim is not None and embedder is not None and read.vectors is None and seen.ids:
             near = {"aim": to_sql(aim), "embedder": embedder.name, "memory_ids": seen.ids}
             questions["near"] = ("recall.similar", near)
         if self.request.decision_key is not None:
             questions["decision"] = ("recall.of_decision", {"decision_key": self.request.decision_key})
-        rows = dict(zip(questions, await self.tx.gather(*questions.values()), strict=True)) if seen.ids else {}
+        rows = dict(zip(questions, await self.tx.gather(*questions.values()), strict=True))
         ranked = ranking.rank(
             seen,
-            vector=_similarities(seen, rows.get("near", [])),
-            words=ranking.words_shared(postings, seen.places, rarities),
+            vector=read.nearness(aim) if read.vectors is not None else _similarities(seen, rows.get("near", [])),
+            words=ranking.words_shared(read.postings, seen.places, rarities),
             entity=self._entity(seen, rows.get("decision", [])),
             policy=self.pack.memory_layer.recall_policy,
             at=self.at,
@@ -139,7 +143,7 @@ class Search:
         # A query that says nothing points nowhere: that is no fault of the embedder's.
         away = aim is None and (embedder is None or bool(self.asked.words))
         return replace(
-            _answer(self.request.limit, self.pack, seen, ranked, rows.get("conflicts", [])),
+            _answer(self.request.limit, self.pack, seen, ranked, read.conflicts),
             embedder=embedder.name if aim is not None and embedder is not None else None,
             degraded=("embedder",) if away else (),
         )
@@ -159,9 +163,43 @@ class Search:
         return near
 
 
-def _answer(limit: int, pack: Pack, seen: Seen, ranked: Ranking, conflicts: list[Row]) -> Found:
+@dataclass(frozen=True)
+class _Read:
+    """What was read to rank: the memories, where the query's words stand, the sides of open conflicts, and vectors."""
+
+    seen: Seen
+    postings: Postings
+    conflicts: list[tuple[str, str]]
+    vectors: Vectors | None = None
+    placed: Sequence[str] = ()
+
+    @classmethod
+    def whole(cls, scope: Row, postings: Row) -> "_Read":
+        """A whole scope; its vectors where they came along."""
+        contradictions: list[str] = scope["contradictions"] or []
+        sides: list[str] = [*(scope["existing"] or ()), *(scope["incoming"] or ())]
+        conflicts = list(zip(contradictions * 2, sides, strict=True))
+        vectors = unpacked(scope["vectors"] or b"", len(scope["placed"] or ())) if scope["size"] <= FEW else None
+        return cls(_seen(scope), _postings(postings), conflicts, vectors, scope["placed"] or ())
+
+    @classmethod
+    def of_some(cls, some: Row, postings: Row, conflicts: list[Row]) -> "_Read":
+        """Some memories of a scope."""
+        sides = [(row["contradiction_id"], row[side]) for row in conflicts for side in ("existing", "incoming")]
+        return cls(_seen(some), _postings(postings), sides)
+
+    def nearness(self, aim: Vector | None) -> Numbers:
+        """How near each lies to where the query aims; 0 of one without a vector."""
+        near = np.zeros(len(self.seen.ids))
+        if aim is not None and self.vectors is not None and len(self.placed):
+            lengths = np.linalg.norm(self.vectors, axis=1)
+            places = [self.seen.places[memory_id] for memory_id in self.placed]
+            near[places] = self.vectors @ aim / np.where(lengths > 0, lengths, 1)
+        return near
+
+
+def _answer(limit: int, pack: Pack, seen: Seen, ranked: Ranking, sides: list[tuple[str, str]]) -> Found:
     """Conflict sets apart and whole, by their best side; plain records, those of low confidence; then the limit."""
-    sides = [(row["contradiction_id"], row[side]) for row in conflicts for side in ("existing", "incoming")]
     in_conflict = {memory_id for _, memory_id in sides}
     wanted = {seen.ids[place] for place in ranked.order}
     sets = [one for one in conflict_sets(sides) if wanted & set(one[1])]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.embedding import Embedder, embedded
+from muniment.embedding import Embedder, Vectors, embedded
 from muniment.model.candidate import Candidate
 from muniment.policy.contradiction import Comparison
 from muniment.policy.instructions import as_seen
@@ -47,3 +47,10 @@ def to_sql(vector: Vector) -> str:
 def from_sql(sent: bytes) -> Vector:
     """A half-precision vector as the database sends it: its length, two bytes of nothing, the numbers."""
     return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)
+
+
+def unpacked(sent: bytes, count: int) -> Vectors:
+    """Many of them, sent one after the other."""
+    if not count:
+        return np.zeros((0, 0), dtype=np.float32)
+    return np.frombuffer(sent, dtype=">f2").reshape(count, -1)[:, 2:].astype(np.float32)

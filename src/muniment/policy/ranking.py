@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import log
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +144,7 @@ def rank(
 
 def _rounded(numbers: Numbers) -> Numbers:
     """So that the last bits of a sum, which differ between machines, decide nothing."""
-    return cast("Numbers", np.round(numbers, _DIGITS))
+    return np.round(numbers, _DIGITS)
 
 
 def _recency(promoted_at: Numbers, at: datetime, half_life: timedelta) -> Numbers:

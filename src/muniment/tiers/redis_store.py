@@ -109,8 +109,7 @@ class RedisStore:
         if not kept:
             return
         lasts = min(max(ends_at for _, _, ends_at in kept) - now, _LONGEST_KEPT)
-        # never zero, which would remove the session on the spot
-        milliseconds = max(1, lasts // timedelta(milliseconds=1))
+        milliseconds = lasts // timedelta(milliseconds=1)
         pairs = [part for memory_id, body, _ in kept for part in (_bytes(memory_id), bytes(body))]
         key = session_key(tenant_id, session_id)
         await self._ask([("EVAL", _KEEP, 1, key, milliseconds, MOST_BODIES, LARGEST_SESSION, *pairs)], _number)
@@ -223,7 +222,7 @@ def _bodies(memory_ids: Sequence[str], answers: list[object]) -> dict[str, bytes
     if _is_of_another_type(kind, values):
         return {}
     found = _list(values)
-    if len(found) != len(memory_ids) or not all(value is None or isinstance(value, bytes) for value in found):
+    if not all(value is None or isinstance(value, bytes) for value in found):
         raise ValueError("not the fields of a hash")
     return {memory_id: value for memory_id, value in zip(memory_ids, found, strict=True) if isinstance(value, bytes)}
 

@@ -21,8 +21,8 @@ _SETTLE = "these contradict each other; settle which holds, or ask, before you u
 
 # Nothing in such a value ends it or begins markup, so that Markdown shows it without quotation marks.
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:@/+-]*[A-Za-z0-9])?")
-# A backslash in front of these would leave the tag, the token or the link behind it whole, to whoever looks for one with
-# less care than a parser.
+# A backslash in front of these would leave the tag, the token or the link whole to whoever looks for one with less care
+# than a parser.
 _ENTITIES = {"<": "&lt;", "&": "&amp;", '"': "&quot;", "[": "&#91;", "]": "&#93;"}
 
 

@@ -113,8 +113,9 @@ _MARKDOWN = re.compile(
             # "~50" is a number, "~~" is not
             r"(?<=\S)~|~(?![\w/])",
             r"&(?=\#\d{1,8};|\#[xX][0-9a-fA-F]{1,8};|\w+;)",
-            # no link, image, footnote or definition is without one of these
-            r"\](?=[(\[:])",
+            # no link and no image is without one of these; and what a definition would make one, needs the definition
+            r"\](?=[(\[])",
+            r"^\[(?=(?:[^\]\\]|\\.){0,1000}\]:)",
             rf"\\(?=[!-/:-@\[-`{{-~{_COLONS}]|$)",
         )
     ),

@@ -127,3 +127,6 @@ array_agg(alias.memory_id) AS memory_ids, string_agg(float8send(alias.priority),
 -- Those on the key of a correction.
 array_agg(alias.memory_id) AS keyed, array_agg(alias.entity) AS entities, array_agg(alias.predicate) AS predicates,
   array_agg(alias.class = 'correction') AS corrections
+FROM alias
+WHERE alias.entity || ' ' || alias.predicate = ANY (
+  ARRAY(SELECT c.entity || ' ' || c.predicate FROM alias c WHERE c.class = 'correction'))

@@ -39,22 +39,33 @@ UNION ALL
 -- name: seen
 -- results: binary
 -- For a query: all that is visible, as columns, ranked outside; nothing where that is more than is searched exactly
--- (`size`). The numbers come packed: so many rows are not worth an object each.
+-- (`size`). The numbers come packed: so many rows are not worth an object each. Vectors come along while they are few.
+-- What is looked up per row is a subquery on a whole key: right also on a table that was never analysed.
 WITH size AS MATERIALIZED (
   SELECT count(*) AS size FROM (
-    SELECT FROM memory_scope s WHERE s.tenant_id = :tenant_id AND {by_user s} LIMIT :most + 1) counted
+    SELECT FROM memory_scope s WHERE s.tenant_id = :tenant_id AND {by_user s} AND {is_promoted s} LIMIT :most + 1) counted
 ), seen AS MATERIALIZED (
   SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.promoted_at, s.tier, s.class, s.entity, s.predicate, s.intent_id,
-    {wanted s} AS wanted
+    {wanted s} AS wanted, CASE WHEN (SELECT size FROM size) <= :few THEN (
+      SELECT halfvec_send(v.vector) FROM memory_vectors v
+      WHERE v.tenant_id = :tenant_id AND v.memory_id = s.memory_id AND v.embedder = :embedder) END AS vector
   FROM memory_scope s
   WHERE (SELECT size FROM size) <= :most AND {visible s}
+), open AS (
+  SELECT c.contradiction_id, c.existing, (
+    SELECT i.memory_id FROM memories i WHERE i.tenant_id = :tenant_id AND i.proposal_id = c.proposal_id) AS incoming
+  FROM contradictions c
+  WHERE c.tenant_id = :tenant_id AND c.seq <= :seq AND {still_open c}
 )
-SELECT (SELECT size FROM size) AS size, seen_columns.*, keyed.*
+SELECT (SELECT size FROM size) AS size, seen_columns.*, keyed.*, conflicts.*
 FROM (
-  SELECT {packed seen} FROM seen) seen_columns, (
-  SELECT {keyed seen}
-  FROM seen
-  WHERE (seen.entity, seen.predicate) IN (SELECT c.entity, c.predicate FROM seen c WHERE c.class = 'correction')) keyed
+  SELECT {packed seen}, array_agg(seen.memory_id) FILTER (WHERE seen.vector IS NOT NULL) AS placed,
+    string_agg(seen.vector, '') AS vectors
+  FROM seen) seen_columns, (
+  SELECT {keyed seen}) keyed, (
+  SELECT array_agg(open.contradiction_id) AS contradictions, array_agg(open.existing) AS existing, array_agg(open.incoming) AS incoming
+  FROM open
+  WHERE open.existing = ANY (ARRAY(SELECT memory_id FROM seen)) AND open.incoming = ANY (ARRAY(SELECT memory_id FROM seen))) conflicts
 
 -- name: some
 -- results: binary
@@ -67,11 +78,7 @@ WITH seen AS MATERIALIZED (
   WHERE s.memory_id = ANY (:memory_ids) AND {visible s}
 )
 SELECT seen_columns.*, keyed.*
-FROM (
-  SELECT {packed seen} FROM seen) seen_columns, (
-  SELECT {keyed seen}
-  FROM seen
-  WHERE (seen.entity, seen.predicate) IN (SELECT c.entity, c.predicate FROM seen c WHERE c.class = 'correction')) keyed
+FROM (SELECT {packed seen} FROM seen) seen_columns, (SELECT {keyed seen}) keyed
 
 -- name: postings
 -- results: binary

@@ -11,6 +11,10 @@ VALUES (:tenant_id, :seq, :at,
 -- Two people on one proposal pass one after the other.
 SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = :proposal_id FOR UPDATE
 
+-- name: lock_many
+-- The same for many, in one order for all.
+SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY proposal_id FOR UPDATE
+
 -- name: some
 -- Proposals with their candidates, by id.
 SELECT p.proposal_id, p.seq AS proposal_seq, p.tier_derived, p.priority, p.risk, p.sensitive, p.consent_check,
