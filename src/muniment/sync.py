@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar, Unpack
@@ -14,17 +15,26 @@ from muniment.fabric import AsyncFabric
 from muniment.fabric.contradictions import AsyncContradictions, Way
 from muniment.fabric.core import Progress
 from muniment.fabric.groups import AsyncConsents, AsyncPacks
-from muniment.fabric.inputs import CaptureFields, ConsentFields, CorrectFields, ProposeFields, RecallFields
+from muniment.fabric.inputs import (
+    CaptureFields,
+    CompileFields,
+    ConsentFields,
+    CorrectFields,
+    ProposeFields,
+    RecallFields,
+)
 from muniment.fabric.queue import AsyncQueue, EditFields
 from muniment.fabric.settings import Clock
 from muniment.governance.packs import RegisteredPack
 from muniment.model.adoption import Adoption
 from muniment.model.candidate import Consolidation, Refusal
+from muniment.model.compiled import CompiledMemory
 from muniment.model.consent import Consent, Sweep
 from muniment.model.context import Asker, RunContext
 from muniment.model.contradiction import Contradiction, Side
 from muniment.model.events import Event
 from muniment.model.fields import Tier, WriteClass
+from muniment.model.inquiry import Explanation, Replay
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Outcome, Proposal, Submission
 from muniment.model.recall import Recall
@@ -326,6 +336,26 @@ class Fabric(_Blocking):
     def recall(self, run: RunContext, query: str | None = None, **narrowed: Unpack[RecallFields]) -> Recall:
         """See `AsyncFabric.recall`."""
         return self._wait(self._fabric.recall, run, query, **narrowed)
+
+    def compile(self, run: RunContext, query: str | None = None, **asked: Unpack[CompileFields]) -> CompiledMemory:
+        """See `AsyncFabric.compile`."""
+        return self._wait(self._fabric.compile, run, query, **asked)
+
+    def explain(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str,
+        recall_id: str | None = None,
+        as_of: datetime | None = None,
+        run: RunContext | None = None,
+    ) -> Explanation:
+        """See `AsyncFabric.explain`."""
+        return self._wait(self._fabric.explain, asker, memory_id=memory_id, recall_id=recall_id, as_of=as_of, run=run)
+
+    def replay(self, asker: Asker, recall_id: str) -> Replay:
+        """See `AsyncFabric.replay`."""
+        return self._wait(self._fabric.replay, asker, recall_id)
 
     def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
         """See `AsyncFabric.get`."""

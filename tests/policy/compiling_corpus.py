@@ -103,6 +103,7 @@ ATTACKS = (
     "[m1][m2] [M3] [ m4 ] [m1, m2] [m1-3] [m1; 2]",
     "\uff3bm2\uff3d [\uff4d2] [m\u200b2] [м2] [m٢] [m2\u200b]",
     "[[m2]] [[[m1]]] [m[m2]1]",
+    "[m2\n](x) [m\n2] [\u2028m2]",
     # characters
     "a\x00b\x01c\x07d\x08e\x1bf\x7fg\x80h\x9fi",
     "\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\x1b\\link\x1b]8;;\x1b\\ \x9b2J",

@@ -46,6 +46,13 @@ def test_looking_twice_shows_the_same(text: str) -> None:
     assert "\n" not in visible_name(text)
 
 
+@pytest.mark.rule("REC-11")
+def test_a_name_is_one_line_in_which_no_line_end_parts_a_citation() -> None:
+    assert visible_name("a\n\nb \u2028 c") == "a b c"
+    long = "[m1" + "," * 28 + "\n\n2]"
+    assert visible_name(long) == "(m1" + "," * 28 + " 2)"
+
+
 def letters(text: str) -> str:
     """Letters, digits and marks alone, without those that show nothing."""
     shown = re.sub(
@@ -106,7 +113,12 @@ def test_what_hides_is_gone_and_what_controls_is_marked(text: str, shown: str) -
         ("[m1, m2; 3]", "(m1, m2; 3)"),
         ("\uff3bm2\uff3d [\uff4d\uff12] [м2] [m\u200b2]", "(m2) (\uff4d\uff12) (м2) (m2)"),
         ("[[m2]]", "((m2))"),
-        ("[EMAIL] [m] [2] [m2x] [sum1]", "[EMAIL] [m] [2] [m2x] [sum1]"),
+        ("[m2\n] [m\n3]", "(m2\n) (m\n3)"),
+        (
+            "[m2 and a text of more than thirty-two characters] [m3",
+            "(m2 and a text of more than thirty-two characters] (m3",
+        ),
+        ("[EMAIL] [m] [2] [sum1] [a m2]", "[EMAIL] [m] [2] [sum1] [a m2]"),
     ],
 )
 def test_what_looks_like_a_citation_gets_other_brackets(text: str, shown: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -11,7 +12,7 @@ from pydantic import model_validator
 
 from muniment.embedding import Embedder
 from muniment.errors import InvalidInput, NotFound, NotPromotable
-from muniment.fabric import checks, corrections, recollection
+from muniment.fabric import checks, compilation, corrections, inquiry, recollection
 from muniment.fabric.admission import Admission, Decided
 from muniment.fabric.checks import page_size, whole_number
 from muniment.fabric.connect import Opened, connect
@@ -20,7 +21,10 @@ from muniment.fabric.desk import Desk
 from muniment.fabric.groups import AsyncConsents, AsyncPacks
 from muniment.fabric.inputs import (
     CaptureFields,
+    CompileFields,
+    CompileInput,
     CorrectFields,
+    ExplainInput,
     ProposeFields,
     RecallFields,
     capture_input,
@@ -38,9 +42,11 @@ from muniment.governance import consent as ledger
 from muniment.model.adoption import Adoption
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import Capture
+from muniment.model.compiled import CompiledMemory
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.events import Event
 from muniment.model.fields import Artifact, Ceid, Name, Predicate, build, misses
+from muniment.model.inquiry import Explanation, Replay
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
@@ -310,6 +316,40 @@ class AsyncFabric:
         """
         return await recollection.recall(self._desk, run, query, narrowed)
 
+    async def compile(
+        self, run: RunContext, query: str | None = None, **asked: Unpack[CompileFields]
+    ) -> CompiledMemory:
+        """What this run may know, as the memory section of a prompt within `token_budget` tokens.
+
+        `format` is `markdown`, `xml`, `json` or `messages`; `tokenizer` counts the tokens (`wordllama`,
+        `tiktoken:<name>`, `file:<path>`, `characters`). Memory is data there: it cannot leave its block. Narrowed like
+        a recall, and recorded with what went in.
+        """
+        given: dict[str, Any] = {**asked}
+        how = {name: given.pop(name) for name in CompileInput.model_fields if name in given}
+        return await compilation.compile_prompt(self._desk, run, query, how, given)
+
+    async def explain(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str,
+        recall_id: str | None = None,
+        as_of: datetime | None = None,
+        run: RunContext | None = None,
+    ) -> Explanation:
+        """Why a memory was visible, or which filters hid it: in a recorded recall, at a past moment, or now.
+
+        A run asks about what it sees itself and about its own recalls; a reviewer or auditor about any recall, or any
+        `run`. Raises `NotFound` for what the caller may not know of, exactly as for what is not there.
+        """
+        given = {"memory_id": memory_id, "recall_id": recall_id, "as_of": as_of, "run": run}
+        return await inquiry.explain(self._desk, asker, build(ExplainInput, given))
+
+    async def replay(self, asker: Asker, recall_id: str) -> Replay:
+        """Run a recorded recall again as of then, and say whether it is the same, and where not, why."""
+        return await inquiry.replay(self._desk, asker, checks.name(recall_id, "recall_id"))
+
     async def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
         """One memory: a run gets what it could recall now, a reviewer or auditor any of the tenant's.
 
@@ -359,6 +399,7 @@ class AsyncFabric:
                 consent=consent,
                 contradictions=tuple(await contradictions.listed(tx, memory_id=memory_id)),
                 recalls=await trail.recalls_with(tx, memory_id),
+                prompts=await trail.prompts_with(tx, memory_id),
                 events=await trail.events_at(tx, seqs),
             )
 

@@ -4,16 +4,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Required, Self, TypedDict
 
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
 from muniment.errors import InvalidInput
 from muniment.model.capture import CaptureInput, TypedFact
+from muniment.model.compiled import Format
 from muniment.model.context import Asker, RunContext
 from muniment.model.fields import (
     Artifact,
     CaptureKind,
     Ceid,
     Instant,
+    Name,
     Query,
     Tier,
     WriteClass,
@@ -100,6 +102,37 @@ class RecallFields(TypedDict, total=False):
     entities: Sequence[str] | None
     hops: int
     as_of: datetime | None
+
+
+class ExplainInput(Artifact):
+    """What `explain` is asked about."""
+
+    memory_id: Name
+    recall_id: Name | None = None
+    as_of: Instant | None = None
+    run: RunContext | None = None
+
+    @model_validator(mode="after")
+    def _one_moment(self) -> Self:
+        if self.recall_id is not None and (self.as_of is not None or self.run is not None):
+            raise misses("recall_id", "a recall has its own moment and its own run; give it alone")
+        return self
+
+
+class CompileFields(RecallFields, total=False):
+    """How a recall is compiled, beside what it is narrowed by."""
+
+    token_budget: int
+    format: Format
+    tokenizer: str | None
+
+
+class CompileInput(Artifact):
+    """A compile as it was asked for."""
+
+    token_budget: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 1024
+    format: Format = "markdown"
+    tokenizer: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=4096)] | None = None
 
 
 class RecallInput(Artifact):

@@ -1,6 +1,7 @@
 """Recollecting: a recall from the caller's words to the answer, now or as of a past moment."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from muniment.errors import HistoryCollected, InvalidInput
@@ -42,8 +43,8 @@ async def prepared(
     moment = None
     decides = pack
     if given.as_of is not None:
-        moment = await moment_of(tx, given, pack)
-        decides = await _pack_then(desk.packs, tx, run, pack, moment)
+        moment = await moment_of(tx, given.as_of, pack)
+        decides = await pack_then(desk.packs, tx, run, pack, moment)
     at = moment.at if moment is not None else tx.now
     view = view_of(run, decides, at, tiers=given.tiers, classes=given.classes, now=pack)
     most = decides.memory_layer.recall_policy.max_recalls
@@ -57,19 +58,18 @@ async def prepared(
     return view, decides, request, moment
 
 
-async def moment_of(tx: Transaction, given: RecallInput, pack: Pack) -> Moment:
+async def moment_of(tx: Transaction, as_of: datetime, pack: Pack) -> Moment:
     """The tenant's number then; raises `InvalidInput` for the future, `HistoryCollected` beyond the replay horizon."""
-    assert given.as_of is not None
-    if given.as_of > tx.now:
+    if as_of > tx.now:
         raise InvalidInput("lies in the future", field="as_of")
     horizon = pack.memory_layer.retention.replay_horizon
-    if given.as_of < tx.now - horizon:
+    if as_of < tx.now - horizon:
         raise HistoryCollected(f"lies beyond the replay horizon of {horizon.days} days", field="as_of")
-    row = await tx.row("recall.moment", at=given.as_of)
-    return Moment(row["seq"] or 0 if row is not None else 0, given.as_of)
+    row = await tx.row("recall.moment", at=as_of)
+    return Moment(row["seq"] or 0 if row is not None else 0, as_of)
 
 
-async def _pack_then(packs: Packs, tx: Transaction, run: RunContext, pack: Pack, moment: Moment) -> Pack:
+async def pack_then(packs: Packs, tx: Transaction, run: RunContext, pack: Pack, moment: Moment) -> Pack:
     """The pack that decided then: the one the run pins, else today's if it was registered, else the last that was."""
     if run.pack is not None:
         return pack

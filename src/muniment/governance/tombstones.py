@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from muniment.governance import contradictions
+from muniment.governance import contradictions, trail
 from muniment.model.capture import holder_of
 from muniment.storage.session import Transaction
 
@@ -42,6 +42,7 @@ async def take_away(tx: Transaction, chain: Chain) -> int:
     live = [row["memory_id"] for row in await tx.rows("tombstone.lock_live", memory_ids=ids)]
     by = chain.revoked_by or "auto"
     digests = await tx.rows("tombstone.digests", memory_ids=ids)
+    used = await trail.used_lately(tx, live)
     tick = await tx.tick()
     at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
     retraction: dict[str, Any] = {"by": by, "reason": "consent_revoked", "superseded_by": None}
@@ -51,7 +52,8 @@ async def take_away(tx: Transaction, chain: Chain) -> int:
     tx.later("tombstone.entomb", seq=tick.seq, memory_ids=ids)
     tx.later("tombstone.delete_bodies", memory_ids=ids)
     for memory_id in live:
-        tx.emit("memory.retracted", by, memory_id=memory_id, reason="consent_revoked", superseded_by=None)
+        said = {"reason": "consent_revoked", "superseded_by": None, **used[memory_id]}
+        tx.emit("memory.retracted", by, memory_id=memory_id, **said)
     await contradictions.end(tx, by, "consent_revoked", memory_ids=live)
     return len(ids)
 

@@ -1,15 +1,20 @@
 """The trail: from a promoted memory back to everything it rests on, and forward to the recalls that used it."""
 
+from datetime import timedelta
+
 from muniment.errors import NotFound
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
 from muniment.model.events import Event
+from muniment.model.ids import first_id
 from muniment.model.promoted import PromotedMemory
 from muniment.storage.rows import candidate_of, capture_of, event_of, memory_of
 from muniment.storage.sealing import Vault
 from muniment.storage.session import Transaction
 
 RECALLS_SHOWN = 100
+# Of each kind, in the event of one retraction.
+USES_NAMED = 100
 
 
 async def memory(tx: Transaction, vault: Vault, memory_id: str) -> PromotedMemory:
@@ -59,6 +64,23 @@ async def recalls_with(tx: Transaction, memory_id: str) -> tuple[str, ...]:
     """The recalls that returned it, the latest first."""
     rows = await tx.rows("audit.recalls_with", memory_id=memory_id, count=RECALLS_SHOWN)
     return tuple(row["recall_id"] for row in rows)
+
+
+async def prompts_with(tx: Transaction, memory_id: str) -> tuple[str, ...]:
+    """The compiled prompts that it went into, the latest first."""
+    rows = await tx.rows("audit.prompts_with", memory_id=memory_id, count=RECALLS_SHOWN)
+    return tuple(row["compile_id"] for row in rows)
+
+
+async def used_lately(tx: Transaction, memory_ids: list[str]) -> dict[str, dict[str, list[str]]]:
+    """The recalls and prompts of the last day that used each: whoever acted on them should hear of it (TIR-5)."""
+    since = tx.now - timedelta(days=1)
+    first = {"first_recall": first_id("rcl", since), "first_prompt": first_id("cmp", since)}
+    used: dict[str, dict[str, list[str]]] = {one: {"recalls": [], "prompts": []} for one in memory_ids}
+    for row in await tx.rows("audit.used_since", memory_ids=memory_ids, **first):
+        if len(named := used[row["memory_id"]][row["kind"]]) < USES_NAMED:
+            named.append(row["id"])
+    return used
 
 
 async def events_at(tx: Transaction, seqs: set[int]) -> tuple[Event, ...]:

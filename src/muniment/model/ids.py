@@ -5,7 +5,7 @@ import re
 from datetime import datetime
 from typing import Literal
 
-Prefix = Literal["cap", "mc", "mwp", "rv", "pm", "ctr", "cns", "rcl", "evt"]
+Prefix = Literal["cap", "mc", "mwp", "rv", "pm", "ctr", "cns", "rcl", "cmp", "evt"]
 
 CEID_PATTERN = r"^[a-z][a-z0-9_]*:[A-Za-z0-9._-]{1,128}$"
 # On its own, not within a longer word: one UUID in some hundred would be taken for a card otherwise.
@@ -24,6 +24,11 @@ def make_ids(prefix: Prefix, count: int, now: datetime) -> list[str]:
 def make_id(prefix: Prefix, now: datetime) -> str:
     """One id."""
     return make_ids(prefix, 1, now)[0]
+
+
+def first_id(prefix: Prefix, at: datetime) -> str:
+    """What no id made at that time or later comes before."""
+    return f"{prefix}_{int(at.timestamp() * 1000):012x}"
 
 
 def holds_card_number(text: str) -> bool:

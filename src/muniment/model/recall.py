@@ -1,7 +1,7 @@
-"""What a recall gives back, and what a compile makes of it."""
+"""What a recall gives back."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
@@ -78,36 +78,3 @@ class Recall(Artifact):
         """Whatever it shows, plain, of low confidence, or in a conflict."""
         in_conflict = tuple(record for conflict in self.conflicts for record in conflict.records)
         return self.records + self.low_confidence + in_conflict
-
-
-class Block(Artifact):
-    """One piece of a compiled prompt."""
-
-    id: str
-    bucket: Literal["memory"] = "memory"
-    content: str
-    priority: int
-    provenance_refs: tuple[str, ...] = ()
-    truncated: bool = False
-
-
-class WriteNotice(Artifact):
-    """One of the run's own proposals since its last compile: no content (REC-12)."""
-
-    proposal_id: str
-    write_class: WriteClass
-    status: str
-
-
-class CompiledMemory(Artifact):
-    """A prompt's memory section: blocks within a token budget, and how they came to be there (REC-11)."""
-
-    compile_id: str
-    recall_id: str
-    at: datetime
-    blocks: tuple[Block, ...] = ()
-    token_budget: int
-    tokens_used: int
-    left_out: tuple[str, ...] = ()
-    write_notices: tuple[WriteNotice, ...] = ()
-    digest: str

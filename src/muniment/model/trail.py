@@ -11,7 +11,7 @@ from muniment.model.proposal import Proposal
 
 
 class Trail(Artifact):
-    """Everything a promoted memory rests on, and the recalls that used it, the latest first."""
+    """Everything a promoted memory rests on, and the recalls and prompts that used it, the latest first."""
 
     memory: PromotedMemory
     proposals: tuple[Proposal, ...]
@@ -20,4 +20,5 @@ class Trail(Artifact):
     consent: Consent | None = None
     contradictions: tuple[Contradiction, ...] = ()
     recalls: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()

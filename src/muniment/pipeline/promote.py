@@ -12,7 +12,7 @@ import numpy as np
 from psycopg.types.json import Jsonb
 
 from muniment.errors import Conflict, NotFound, NotPromotable
-from muniment.governance import contradictions
+from muniment.governance import contradictions, trail
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, holder_of
 from muniment.model.consent import Consent
@@ -286,6 +286,7 @@ async def supersede(
     tx: Transaction, memory_id: str, *, by: str, reason: RetractionReason, superseded_by: str | None = None
 ) -> Retraction:
     """Write the retraction of a memory that is held (`lock_live`), with what takes its place, and end its disputes."""
+    used = await trail.used_lately(tx, [memory_id])
     tick = await tx.tick()
     tx.later(
         "promote.retract",
@@ -297,7 +298,7 @@ async def supersede(
         superseded_by=superseded_by,
     )
     tx.later("promote.mark_dead", memory_ids=[memory_id], seq=tick.seq)
-    tx.emit("memory.retracted", by, memory_id=memory_id, reason=reason, superseded_by=superseded_by)
+    tx.emit("memory.retracted", by, memory_id=memory_id, reason=reason, superseded_by=superseded_by, **used[memory_id])
     await contradictions.end(tx, by, _OUTCOMES.get(reason, "retracted"), memory_ids=[memory_id])
     return Retraction(
         memory_id=memory_id,

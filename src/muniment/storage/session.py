@@ -94,7 +94,7 @@ class Transaction:
         return found[len(expected) :]
 
     def expect(self, name: str, **parameters: Any) -> None:
-        """Ask along with the next statement that somebody waits for: a later `rows` with the same words has it there."""
+        """Ask along with the next statement somebody waits for: a later `rows` with the same words has it there."""
         self._expected.append((name, parameters))
 
     async def foresee(self, *statements: Named) -> None:

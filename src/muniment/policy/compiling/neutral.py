@@ -34,29 +34,33 @@ _RUN_OF_SPACES = re.compile(" {2,}")
 _SPACE_AT_LINE_END = re.compile(" *\n *")
 _RUN_OF_LINES = re.compile("\n{3,}")
 
-_IN_BRACKETS = re.compile("[\\[\uff3b]([^\\[\\]\uff3b\uff3d\n]{1,32})[\\]\uff3d]")
+_IN_BRACKETS = re.compile("[\\[\uff3b]([^\\[\\]\uff3b\uff3d]{1,32})([\\]\uff3d]?)")
 # The second letter is Cyrillic; beside a number alone nothing tells that it is not meant to be Latin.
-_LABELS = re.compile("\\W*[m\u043c]\\W?\\d+(?:\\W+[m\u043c]?\\W?\\d+)*\\W*", re.IGNORECASE)
+_LIKE_A_LABEL = re.compile("[\\W_]*[m\u043c][\\W_]?\\d", re.IGNORECASE)
 
 
 def visible(text: str) -> str:
     """The text as it can be seen, which is all that a prompt may get of it; the words are the same.
 
     Characters that show nothing are gone, controls and half surrogates show as U+FFFD, every kind of space and line end
-    as a plain one, runs of them as one, of lines as two. What looks like one of our citations, `[m2]`, is put in round
+    as a plain one, runs of them as one, of lines as two. What begins like one of our citations, `[m2]`, is put in round
     brackets.
     """
+    return _without_citations(_seen(text))
+
+
+def visible_name(name: str) -> str:
+    """The same for what stands within a line: an id, a name, an origin."""
+    return _without_citations(" ".join(_seen(name).split()))
+
+
+def _seen(text: str) -> str:
     if not text.isascii():
         # halves of a pair, as escapes leave them, are put together
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = text.replace("\r\n", "\n").translate(_SHOWN_AS)
     text = _SPACE_AT_LINE_END.sub("\n", _RUN_OF_SPACES.sub(" ", text))
-    return _without_citations(_RUN_OF_LINES.sub("\n\n", text).strip(" \n"))
-
-
-def visible_name(name: str) -> str:
-    """The same for what stands within a line: an id, a name, an origin."""
-    return visible(name).replace("\n\n", " ").replace("\n", " ")
+    return _RUN_OF_LINES.sub("\n\n", text).strip(" \n")
 
 
 def _without_citations(text: str) -> str:
@@ -67,8 +71,8 @@ def _without_citations(text: str) -> str:
 
 
 def _no_citation(bracketed: re.Match[str]) -> str:
-    inside = bracketed[1]
-    return f"({inside})" if _LABELS.fullmatch(as_seen(inside)) else bracketed[0]
+    inside, closed = bracketed.groups()
+    return f"({inside}{closed and ')'}" if _LIKE_A_LABEL.match(as_seen(inside)) else bracketed[0]
 
 
 # ---- what must not stand as it is ----
@@ -115,7 +119,7 @@ _MARKDOWN = re.compile(
             r"&(?=\#\d{1,8};|\#[xX][0-9a-fA-F]{1,8};|\w+;)",
             # no link and no image is without one of these; and what a definition would make one, needs the definition
             r"\](?=[(\[])",
-            r"^\[(?=(?:[^\]\\]|\\.){0,1000}\]:)",
+            r"^\[(?=(?:[^\[\]\\]|\\.){0,1000}\]:)",
             rf"\\(?=[!-/:-@\[-`{{-~{_COLONS}]|$)",
         )
     ),

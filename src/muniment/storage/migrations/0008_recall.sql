@@ -88,9 +88,7 @@ ALTER TABLE recalls
   ADD CHECK ((query IS NULL) OR (holder IS NOT NULL)),
   ADD CHECK ((as_of IS NULL) = (as_of_seq IS NULL));
 ALTER TABLE recalls ALTER COLUMN query SET STATISTICS 0;
-GRANT SELECT (tenant_id, recall_id, at, result_ids) ON recalls TO muniment_writer;
-GRANT SELECT (recall_id, at, agent_id, run_id, user_id, pack, embedder, request, result_ids, omitted, holder, query, as_of_seq, as_of,
-  degraded, candidates) ON recalls TO muniment_recall;
+GRANT SELECT (tenant_id, recall_id, result_ids) ON recalls TO muniment_writer, muniment_jobs;
 
 -- Every compiled prompt: which memories went in, in which blocks; the text itself is kept nowhere.
 CREATE TABLE compiles (
@@ -112,11 +110,12 @@ CREATE TABLE compiles (
   PRIMARY KEY (tenant_id, compile_id)
 );
 CREATE INDEX compiles_by_run ON compiles (tenant_id, run_id, seq);
+CREATE INDEX compiles_by_recall ON compiles (tenant_id, recall_id);
 ALTER TABLE compiles ENABLE ROW LEVEL SECURITY;
 ALTER TABLE compiles FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON compiles USING (tenant_id = current_setting('muniment.tenant', true));
 GRANT INSERT ON compiles TO muniment_recall;
-GRANT SELECT ON compiles TO muniment_writer, muniment_auditor;
+GRANT SELECT ON compiles TO muniment_writer, muniment_auditor, muniment_jobs;
 
 -- The run a proposal came out of: a compile tells a run of its own (REC-12).
 ALTER TABLE proposals ADD COLUMN run_id text COLLATE "C";

@@ -27,6 +27,25 @@ SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND candidate_id 
 -- The recalls that returned a memory, the latest first.
 SELECT recall_id FROM recalls WHERE tenant_id = :tenant_id AND :memory_id = ANY (result_ids) ORDER BY at DESC LIMIT :count
 
+-- name: prompts_of
+-- What was compiled from a recall.
+SELECT compile_id, memory_ids FROM compiles WHERE tenant_id = :tenant_id AND recall_id = :recall_id ORDER BY at, compile_id
+
+-- name: prompts_with
+-- The compiled prompts that a memory went into, the latest first.
+SELECT compile_id FROM compiles WHERE tenant_id = :tenant_id AND :memory_id = ANY (memory_ids) ORDER BY at DESC LIMIT :count
+
+-- name: used_since
+-- The recalls and prompts that used memories since then; their ids begin with the time.
+SELECT used.memory_id, 'recalls' AS kind, r.recall_id AS id
+FROM recalls r, unnest(r.result_ids) AS used (memory_id)
+WHERE r.tenant_id = :tenant_id AND r.recall_id >= :first_recall AND used.memory_id = ANY (:memory_ids)
+UNION ALL
+SELECT used.memory_id, 'prompts', c.compile_id
+FROM compiles c, unnest(c.memory_ids) AS used (memory_id)
+WHERE c.tenant_id = :tenant_id AND c.compile_id >= :first_prompt AND used.memory_id = ANY (:memory_ids)
+ORDER BY 1, 2, 3 DESC
+
 -- name: events_of
 -- The events of those transactions.
 SELECT * FROM events WHERE tenant_id = :tenant_id AND seq = ANY (:seqs) ORDER BY seq, n

@@ -170,7 +170,7 @@ SELECT {by_user s} AS by_user, {is_promoted s} AS is_promoted, {not_retracted s}
   {by_label s} AS by_label, {by_intent s} AS by_intent, {by_session s} AS by_session, {by_workflow s} AS by_workflow,
   {by_qualifiers s} AS by_qualifiers, {is_fresh s} AS is_fresh, {has_content s} AS has_content, {consent_allows s} AS consent_allows,
   {wanted s} AS wanted,
-  s.user_id, s.born_seq, s.dead_seq, s.tomb_seq, s.promoted_at, nullif(s.expires_at, 'infinity') AS ends_at, s.tier, s.class, s.classification, s.session_id,
+  s.memory_id, s.user_id, s.born_seq, s.dead_seq, s.tomb_seq, s.promoted_at, nullif(s.expires_at, 'infinity') AS ends_at, s.tier, s.class, s.classification, s.session_id,
   s.workflow_id, s.intent_id, s.entity, s.predicate, s.qualifiers, s.consent_root, s.confidence, {required s},
   r.retracted_at, r.retracted_by, r.reason, r.superseded_by, t.tombstoned_at
 FROM memory_scope s

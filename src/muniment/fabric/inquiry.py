@@ -1,0 +1,183 @@
+"""Inquiries into what a run saw: why a memory was visible or hidden, and whether a recall replays."""
+
+from datetime import datetime
+from typing import Any
+
+from muniment.embedding import BUILTIN_EMBEDDER, Embedder, builtin_embedder
+from muniment.errors import InvalidInput, NotFound
+from muniment.fabric import recollection
+from muniment.fabric.desk import Desk
+from muniment.fabric.inputs import ExplainInput
+from muniment.model.context import Asker, RunContext
+from muniment.model.inquiry import Difference, Explanation, Replay, Why
+from muniment.pack import Pack
+from muniment.pipeline.finding import LATEST, Moment, Request, filters
+from muniment.pipeline.recall import Means, find
+from muniment.pipeline.replay import Recorded, recorded
+from muniment.policy import explanation
+from muniment.policy.visibility import View, view_of
+from muniment.storage.session import Row, Transaction
+
+
+async def explain(desk: Desk, asker: Asker, given: ExplainInput) -> Explanation:
+    """Why a memory was visible to a run, or what hid it: in a recorded recall, at a moment, or now.
+
+    Raises `NotFound` for what the caller may not know of, exactly as for what is not there.
+    """
+    if isinstance(asker, RunContext):
+        await desk.authorise(asker, "recall")
+        if given.run is not None:
+            raise InvalidInput("a run explains what it sees itself", field="run")
+    else:
+        await desk.authorise(asker, "read_memory")
+        if given.run is not None and given.run.tenant_id != asker.tenant_id:
+            raise NotFound("no such memory", field="memory_id")
+    async with desk.transaction(asker.tenant_id, "auditor") as tx:
+        return await _explained(desk, tx, asker, given)
+
+
+async def _explained(desk: Desk, tx: Transaction, asker: Asker, given: ExplainInput) -> Explanation:
+    then = await _own(desk, tx, asker, given.recall_id) if given.recall_id is not None else None
+    run = then.run if then is not None else asker if isinstance(asker, RunContext) else given.run
+    moment = then.moment if then is not None else await _moment(desk, tx, asker, given.as_of)
+    at = moment or Moment(LATEST, tx.now)
+    view, pack = await _view(desk, tx, asker, run, then, at) if run is not None else (None, None)
+    request = then.request if then is not None else Request(limit=1)
+    row = await _filters(tx, view, request, at, given.memory_id)
+    if row is None:
+        raise NotFound("no such memory", field="memory_id")
+    found = explanation.verdicts(row, view, at.at)
+    if isinstance(asker, RunContext) and not explanation.may_be_told(found):
+        raise NotFound("no such memory", field="memory_id")
+    returned = given.memory_id in then.result_ids if then is not None else None
+    visibility = explanation.visibility(found)
+    prompts = await tx.rows("audit.prompts_of", recall_id=given.recall_id) if returned else []
+    return Explanation(
+        memory_id=given.memory_id,
+        visibility=visibility,
+        at=at.at,
+        seq=moment.seq if moment is not None else None,
+        recall_id=given.recall_id,
+        returned=returned,
+        missed=None if returned is not False or visibility != "visible" else "cut" if row["wanted"] else "narrowed",
+        prompts=tuple(one["compile_id"] for one in prompts if given.memory_id in one["memory_ids"]),
+        pack=pack.ref if pack is not None else None,
+        filters=found,
+        promoted_at=row["promoted_at"],
+        expires_at=row["ends_at"],
+        retracted_at=row["retracted_at"],
+        retracted_by=row["retracted_by"],
+        retraction_reason=row["reason"],
+        superseded_by=row["superseded_by"],
+        tombstoned_at=row["tombstoned_at"],
+    )
+
+
+async def _own(desk: Desk, tx: Transaction, asker: Asker, recall_id: str) -> Recorded:
+    """A recorded recall; to a run only its own, as if there were no others."""
+    then = await recorded(tx, desk.vault, recall_id)
+    if isinstance(asker, RunContext) and (then.run.agent_id, then.run.user_id) != (asker.agent_id, asker.user_id):
+        raise NotFound("no such recall", field="recall_id")
+    return then
+
+
+async def _moment(desk: Desk, tx: Transaction, asker: Asker, as_of: datetime | None) -> Moment | None:
+    if as_of is None:
+        return None
+    return await recollection.moment_of(tx, as_of, await desk.pack_for(asker))
+
+
+async def _view(
+    desk: Desk, tx: Transaction, asker: Asker, run: RunContext, then: Recorded | None, at: Moment
+) -> tuple[View, Pack]:
+    """What the run saw then, less what it, or who asks in its place, may not see today."""
+    pack = await desk.registered_pack(tx.tenant_id, run.pack) if run.pack is not None else await desk.pack_for(run)
+    if then is None and at.seq != LATEST:
+        pack = await recollection.pack_then(desk.packs, tx, run, pack, at)
+    if isinstance(asker, RunContext):
+        run = run.model_copy(
+            update={"classification_allowed": run.classification_allowed & asker.classification_allowed}
+        )
+    today = await desk.registered_pack(tx.tenant_id, None)
+    tiers, classes = (then.tiers, then.classes) if then is not None else (None, None)
+    return view_of(run, pack, at.at, tiers=tiers, classes=classes, now=today), pack
+
+
+async def _filters(tx: Transaction, view: View | None, request: Request, at: Moment, memory_id: str) -> Row | None:
+    asked = view or _NOBODY
+    return await tx.row("recall.filters", **filters(asked, request, at), memory_ids=[memory_id])
+
+
+async def replay(desk: Desk, asker: Asker, recall_id: str) -> Replay:
+    """Run a recorded recall again as of then; raises `NotFound`."""
+    await desk.authorise(asker, "audit")
+    async with desk.transaction(asker.tenant_id, "auditor") as tx:
+        then = await recorded(tx, desk.vault, recall_id)
+        view, pack = await _view(desk, tx, asker, then.run, then, then.moment)
+        embedder, reasons = _embedder(desk, then)
+        found: list[str] = []
+        if not then.query_gone:
+            means = Means(desk.vault, embedder, desk.sessions)
+            found = (await find(tx, means, view, pack, then.request, then.moment)).ids
+        differences = await _differences(tx, view, then, found) if found != then.result_ids else ()
+        return Replay(
+            recall_id=recall_id,
+            at=then.moment.at,
+            seq=then.moment.seq,
+            pack=pack.ref,
+            same=found == then.result_ids and not then.query_gone,
+            then=tuple(then.result_ids),
+            now=tuple(found),
+            differences=differences,
+            reasons=reasons,
+        )
+
+
+def _embedder(desk: Desk, then: Recorded) -> tuple[Embedder | None, tuple[Why, ...]]:
+    """The embedder that ranked it, where this process has it; and what cannot be as it was."""
+    gone: tuple[Why, ...] = ("query_erased",) if then.query_gone else ()
+    name = then.row["embedder"]
+    if name is None:
+        # It was away, or there was no query.
+        return None, gone
+    for known in (desk.embedders.own, builtin_embedder() if name == BUILTIN_EMBEDDER else None):
+        if known is not None and known.name == name:
+            return known, gone
+    return None, (*gone, "embedder")
+
+
+async def _differences(tx: Transaction, view: View, then: Recorded, found: list[str]) -> tuple[Difference, ...]:
+    """Where each memory stood and stands, and what moved it."""
+    was = {memory_id: place for place, memory_id in enumerate(then.result_ids)}
+    now = {memory_id: place for place, memory_id in enumerate(found)}
+    ids = [one for one in [*was, *(one for one in now if one not in was)] if was.get(one) != now.get(one)]
+    given = filters(view, then.request, then.moment)
+    rows = {row["memory_id"]: row for row in await tx.rows("recall.filters", **given, memory_ids=ids)}
+    return tuple(
+        Difference(memory_id=one, then=was.get(one), now=now.get(one), why=_why(rows.get(one), then)) for one in ids
+    )
+
+
+def _why(row: dict[str, Any] | None, then: Recorded) -> Why:
+    if then.query_gone:
+        return "query_erased"
+    if row is None or not row["has_content"]:
+        return "erased"
+    if not row["consent_allows"]:
+        return "consent"
+    return "moved" if row["by_label"] else "clearance"
+
+
+# A view for asking the filters that ask nothing of a run.
+_NOBODY = View(
+    users=[],
+    session_id="",
+    workflow_id="",
+    intents=[],
+    labels=[],
+    sensitive=[],
+    tiers=[],
+    classes=[],
+    qualifiers={},
+    fresh_since={"working": None, "episodic": None, "semantic": None, "durable": None},
+)

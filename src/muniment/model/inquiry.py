@@ -1,0 +1,91 @@
+"""Answers to "why": what each filter said of a memory, and whether a recall replays."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from muniment.model.fields import Artifact
+from muniment.model.promoted import RetractionReason
+
+FilterName = Literal[
+    "user",
+    "session",
+    "workflow",
+    "intent",
+    "classification",
+    "qualifiers",
+    "consent",
+    "content",
+    "promoted",
+    "retracted",
+    "expired",
+    "freshness",
+]
+Visibility = Literal["visible", "hidden", "not_yet_promoted", "expired", "retracted", "tombstoned"]
+Missed = Literal["narrowed", "cut"]
+Why = Literal["consent", "erased", "clearance", "moved", "query_erased", "embedder"]
+
+
+class FilterVerdict(Artifact):
+    """What one filter said: what the memory has, what the run or the moment asks for."""
+
+    name: FilterName
+    passed: bool
+    memory: dict[str, Any] = Field(default_factory=dict)
+    asked: dict[str, Any] = Field(default_factory=dict)
+
+
+class Explanation(Artifact):
+    """Why a memory was visible, or which filters hid it (REC-10). It holds no content."""
+
+    memory_id: str
+    visibility: Visibility
+    at: datetime = Field(description="the moment it is about")
+    seq: int | None = Field(default=None, description="the tenant's number at that moment; none for now")
+    recall_id: str | None = None
+    returned: bool | None = Field(default=None, description="whether that recall returned it")
+    missed: Missed | None = Field(default=None, description="why a visible one was not returned")
+    prompts: tuple[str, ...] = Field(default=(), description="the compiled prompts of that recall that it was in")
+    pack: str | None = None
+    filters: tuple[FilterVerdict, ...] = ()
+    promoted_at: datetime
+    expires_at: datetime | None = None
+    retracted_at: datetime | None = None
+    retracted_by: str | None = None
+    retraction_reason: RetractionReason | None = None
+    superseded_by: str | None = None
+    tombstoned_at: datetime | None = None
+
+    @property
+    def visible(self) -> bool:
+        """Whether every filter let it through."""
+        return self.visibility == "visible"
+
+    @property
+    def hidden_by(self) -> tuple[FilterName, ...]:
+        """All the filters that did not let it through, not the first alone."""
+        return tuple(one.name for one in self.filters if not one.passed)
+
+
+class Difference(Artifact):
+    """One memory that a replay places elsewhere: its place then and now, counted from 0, and why."""
+
+    memory_id: str
+    then: int | None
+    now: int | None
+    why: Why
+
+
+class Replay(Artifact):
+    """A recorded recall run again as of then (REC-9)."""
+
+    recall_id: str
+    at: datetime
+    seq: int
+    pack: str
+    same: bool
+    then: tuple[str, ...]
+    now: tuple[str, ...]
+    differences: tuple[Difference, ...] = ()
+    reasons: tuple[Why, ...] = Field(default=(), description="why it could not be run as it was")
