@@ -11,7 +11,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from muniment.embedding import Embedder
 from muniment.errors import InvalidInput
-from muniment.fabric import AsyncFabric
+from muniment.fabric import AsyncFabric, upkeep
 from muniment.fabric.contradictions import AsyncContradictions, Way
 from muniment.fabric.core import Progress
 from muniment.fabric.groups import AsyncConsents, AsyncPacks
@@ -324,6 +324,10 @@ class Fabric(_Blocking):
         return self._wait(
             self._fabric.correct, asker, memory_id=memory_id, entity=entity, predicate=predicate, **fields
         )
+
+    def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
+        """See `AsyncFabric.reindex`."""
+        return self._wait(self._fabric.reindex, tenant_id, on_progress=on_progress)
 
     def adoption(self, asker: Asker) -> Adoption:
         """See `AsyncFabric.adoption`."""

@@ -37,7 +37,9 @@ def furnished(fabric: Fabric, people: People) -> dict[str, Any]:
     rejected = proposed(fabric, people.run(), entity="customer:cust_1", predicate="hobby", value="falconry")
     fabric.queue.reject(people.reviewer, rejected.proposal_id, reason="hearsay")
     (unsettled,) = fabric.contradictions.list(people.reviewer)
+    promoted(fabric, people, "company:acme", predicate="employer")
     fabric.recall(people.run())
+    fabric.compile(people.run(), "Where does she work?")
     return {
         "consent": consent,
         "memories": [first, second, sensitive],

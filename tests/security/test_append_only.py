@@ -23,6 +23,7 @@ CHANGEABLE = {
     ("promotion_locks", "lock"),
     ("memory_scope", "dead_seq"),
     ("memory_scope", "tomb_seq"),
+    ("embedders", "completed_at"),
 }
 # Who retracts, with a reason that the login may give; who takes numbers.
 RETRACTING = [("writer", "wrong"), ("jobs", "consent_revoked")]

@@ -173,7 +173,7 @@ def test_a_candidate_cannot_name_another_author_than_its_capture(
     proposal = proposed(fabric, people.author, entity="customer:c", predicate="p", value="v", write_class="correction")
     columns = (
         "tenant_id, capture_id, live_capture_id, capture_seq, source, class, classification, holder,"
-        " raw_confidence, confidence, trust, extractor, content, seq"
+        " raw_confidence, confidence, trust, extractor, content, seq, gates"
     )
     forge = (
         f"INSERT INTO candidates ({columns}, candidate_id, author, ordinal)"
@@ -192,7 +192,7 @@ def test_an_edit_cannot_leave_out_an_editor_before_it(fabric: Fabric, people: Pe
     edited = fabric.queue.edit(people.reviewer, proposal.proposal_id, value="w")
     columns = (
         "tenant_id, capture_id, live_capture_id, capture_seq, author, source, class, classification, holder,"
-        " raw_confidence, confidence, trust, extractor, content, seq"
+        " raw_confidence, confidence, trust, extractor, content, seq, gates"
     )
     forge = (
         f"INSERT INTO candidates ({columns}, candidate_id, ordinal, edits, editor, prior_editors, editors)"

@@ -154,7 +154,7 @@ def test_partitions_cannot_be_reached_around_their_table(
 ) -> None:
     with server.connect(database) as owner:
         parts = sorted(set(tables(owner, partitions=True)) - set(tables(owner)))
-    assert len(parts) == 5 * 8
+    assert len(parts) == 6 * 8
     for part in parts:
         for task in TASKS:
             for statement in (f"SELECT count(*) FROM {part}", f"DELETE FROM {part}"):
@@ -187,7 +187,7 @@ def test_the_recall_login_cannot_read_captures_candidates_or_proposals(as_role: 
         "idempotency_keys",
         "events",
         "rejection_marks",
-        "memory_vectors",
+        "compiles",
         "consent_sweeps",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):

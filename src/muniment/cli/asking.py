@@ -13,7 +13,9 @@ import typer
 from typer.core import TyperGroup
 
 from muniment.cli.output import document, note
+from muniment.embedding import builtin_embedder
 from muniment.errors import InvalidInput
+from muniment.fabric.inputs import RecallFields
 from muniment.fabric.settings import Settings
 from muniment.model.context import Principal, Role, RunContext
 from muniment.model.fields import Source
@@ -191,6 +193,15 @@ CORRECTION: Options = tuple(
     for one in CIRCUMSTANCES
     if one.name in ("user", "intent", "qualifier", "origin", "subject", "evidence", "observed_at", "idempotency_key")
 )
+# What a recall is narrowed to; the fabric says which names it knows.
+NARROWING: Options = (
+    _option("entity", list[str] | None, "--entity", metavar="CEID", help="Only about this entity; several for several."),
+    _option("hops", int, "--hops", default=0, help="Also about entities so many steps from those: 1 or 2."),
+    _option("tier", list[str] | None, "--tier", metavar="TIER", help="Only of this tier; several for several."),
+    _option("write_class", list[str] | None, "--class", metavar="CLASS", help="Only of this class, likewise."),
+    _option("limit", int | None, "--limit", help="At most so many; the pack bounds it."),
+    _option("as_of", str | None, "--as-of", metavar="TIME", help="What it would have been told then, in ISO 8601."),
+)
 _FIELD_OF = {
     "user": "user_id",
     "session": "session_id",
@@ -257,11 +268,14 @@ class Call:
         return Fabric.open(self.given["url"], pack=self.given.get("pack_file"), home=self.given["home"])
 
     def settings(self) -> Settings:
-        """Where the database is; the pack is left alone."""
+        """Where the database is."""
         if self.given["url"] == "":
             # libpq would take it for whatever server is near.
             raise InvalidInput("expected an address such as postgresql://owner@host/database", field="url")
-        return Settings.gather(self.given["url"], pack=builtin_pack(), home=self.given["home"], clock=None)
+        # Pack and embedder are left alone: neither is needed to find a database, and a model takes its time to load.
+        return Settings.gather(
+            self.given["url"], pack=builtin_pack(), home=self.given["home"], clock=None, embedder=builtin_embedder()
+        )
 
     def principal(self, role: Role, *, of_agents: Role | None = None) -> Principal:
         """Who acts. On a laptop the one at the keyboard is trusted: with no role said, it is the one it takes."""
@@ -304,6 +318,19 @@ class Call:
         if self.given.get("kind", os.environ.get("MUNIMENT_KIND")) == "agent":
             return self.given.get("as_") or os.environ.get("MUNIMENT_PRINCIPAL") or "cli"
         return "cli"
+
+    def narrowed(self) -> RecallFields:
+        """What was said of what a recall is narrowed to."""
+        said = self.given
+        as_of = said["as_of"]
+        return {
+            "limit": said["limit"],
+            "tiers": said["tier"] or None,
+            "classes": said["write_class"] or None,
+            "entities": said["entity"] or None,
+            "hops": said["hops"],
+            "as_of": instant(as_of, "as_of") if as_of is not None else None,
+        }
 
     def circumstances(self) -> dict[str, Any]:
         """What was said of the circumstances of a capture, by the fields' own names."""

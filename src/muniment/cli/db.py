@@ -12,9 +12,10 @@ import anyio.to_thread
 import typer
 
 from muniment.cli.asking import PLACE, Call, verb
-from muniment.cli.output import Screen, listed
+from muniment.cli.output import Screen, listed, progress
 from muniment.errors import InvalidInput, StorageError, StorageUnavailable
-from muniment.fabric.connect import embedded_address, prepared
+from muniment.fabric import upkeep
+from muniment.fabric.connect import Opened, connect, embedded_address, prepared
 from muniment.fabric.settings import Settings
 from muniment.storage import embedded
 from muniment.storage.address import Address
@@ -89,6 +90,87 @@ def show_status(call: Call) -> None:
         call.note(f"applied from other files than this program's: {listed(state.schema.changed)}")
     if state.refusal is not None:
         raise state.refusal
+
+
+Tenants = Annotated[
+    list[str] | None, typer.Option("--tenant", metavar="ID", help="Only this tenant; all of them where none is given.")
+]
+
+
+@verb(app, "rebuild-durable", options=PLACE, example="muniment db rebuild-durable --tenant tenant_acme_prod")
+def rebuild_durable(call: Call, tenant: Tenants = None) -> None:
+    """Make what the durable tier is found by again from its log, and say whether it equals what it replaces.
+
+    Readers go on meanwhile; writers wait for one tenant at a time.
+    """
+    found = _wait(_for_tenants, call, tenant, "rebuilding", _rebuilt)
+    call.show({"tenants": found}, lambda: _draw_rebuilt(found))
+
+
+@verb(app, "reindex", options=PLACE, example="MUNIMENT_EMBEDDER=... muniment db reindex")
+def reindex(call: Call, tenant: Tenants = None) -> None:
+    """Give memories the words and vectors that they lack: after an upgrade, or a change of embedder.
+
+    Recall goes on with the vectors of before until a tenant is done. Safe to interrupt and to run again.
+    """
+    found = _wait(_for_tenants, call, tenant, "reindexing", _reindexed)
+    call.show({"tenants": found}, lambda: _draw_reindexed(found))
+
+
+_Done = dict[str, Any]
+
+
+async def _for_tenants(
+    call: Call,
+    named: list[str] | None,
+    what: str,
+    work: Callable[[Opened, str], Coroutine[Any, Any, _Done]],
+) -> list[_Done]:
+    """The same work for each tenant, one after the other, on the open database."""
+    opened = await connect(call.settings(), None)
+    try:
+        known = await upkeep.tenants(opened.desk)
+        if unknown := [one for one in named or () if one not in known]:
+            raise InvalidInput(f"there is no tenant {unknown[0]}", field="tenant")
+        wanted = named or known
+        found: list[_Done] = []
+        with progress(what, len(wanted), as_json=call.as_json) as steps:
+            for place, tenant_id in enumerate(wanted):
+                steps.at(f"{what} {tenant_id}", place)
+                found.append({"tenant_id": tenant_id} | await work(opened, tenant_id))
+            steps.at(f"{len(wanted)} of {len(wanted)}", len(wanted))
+        return found
+    finally:
+        await opened.close()
+
+
+async def _rebuilt(opened: Opened, tenant_id: str) -> _Done:
+    done = await upkeep.rebuilt(opened.desk, opened.address, tenant_id)
+    return {"memories": done.memories, "equal": not done.repaired, "repaired": list(done.repaired)}
+
+
+async def _reindexed(opened: Opened, tenant_id: str) -> _Done:
+    done = await upkeep.reindexed(opened.desk, tenant_id)
+    return {"memories": done.memories, "embedder": done.embedder}
+
+
+def _draw_rebuilt(found: list[_Done]) -> None:
+    screen = Screen()
+    for one in found:
+        said = "equal to what was there" if one["equal"] else f"{len(one['repaired'])} repaired"
+        screen.line(f"{one['tenant_id']}  {one['memories']} durable memories, {said}")
+        for memory_id in one["repaired"]:
+            screen.line(memory_id, indent=4)
+    if not found:
+        screen.line("there is no tenant yet")
+
+
+def _draw_reindexed(found: list[_Done]) -> None:
+    screen = Screen()
+    for one in found:
+        screen.line(f"{one['tenant_id']}  {one['memories']} memories indexed, by {one['embedder']}")
+    if not found:
+        screen.line("there is no tenant yet")
 
 
 @dataclass(frozen=True)

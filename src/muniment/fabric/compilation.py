@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from psycopg.types.json import Jsonb
-
 from muniment.embedding.tokenizers import Tokenizer, builtin_tokenizer, tokenizer
 from muniment.fabric.desk import Desk
 from muniment.fabric.inputs import CompileInput
@@ -12,8 +10,8 @@ from muniment.fabric.recollection import recall
 from muniment.model.compiled import CompiledMemory, WriteNotice
 from muniment.model.context import RunContext
 from muniment.model.fields import build
-from muniment.model.ids import make_id
 from muniment.model.proposal import status_of
+from muniment.pipeline.recall import record_compiled
 from muniment.policy.compiling import compile_memory
 
 MOST_NOTICES = 100
@@ -36,23 +34,7 @@ async def compile_prompt(
         notices=await _own_writes(desk, run),
     )
     async with desk.transaction(run.tenant_id, "recall") as tx:
-        compile_id = make_id("cmp", tx.now)
-        tx.later(
-            "recall.compiled",
-            compile_id=compile_id,
-            recall_id=answer.recall_id,
-            agent_id=run.agent_id,
-            run_id=run.run_id,
-            token_budget=asked.token_budget,
-            tokens=compiled.budget.used,
-            format=asked.format,
-            tokenizer=compiled.tokenizer,
-            blocks=Jsonb([entry.model_dump(mode="json") for entry in compiled.manifest.entries]),
-            memory_ids=list(compiled.memory_ids),
-            left_out=[memory_id for left in compiled.budget.left_out for memory_id in left.memory_ids],
-            digest=compiled.digest,
-        )
-        return CompiledMemory(**dict(compiled), compile_id=compile_id, recall_id=answer.recall_id, at=tx.now)
+        return record_compiled(tx, run, answer.recall_id, compiled)
 
 
 async def _own_writes(desk: Desk, run: RunContext) -> tuple[WriteNotice, ...]:

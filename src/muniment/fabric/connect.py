@@ -31,6 +31,7 @@ class Opened:
     """An open fabric's parts, and the embedded server's lease where there is one."""
 
     desk: Desk
+    address: Address
     lease: embedded.Lease | None
 
     async def close(self) -> None:
@@ -49,7 +50,7 @@ async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
         keys = master_keys or find_master_keys(None)
         address = Address.parse(settings.url, keys.login_secret())
         await require_ready(address)
-        return Opened(_desk(settings, address, keys), None)
+        return Opened(_desk(settings, address, keys), address, None)
     lease = await anyio.to_thread.run_sync(embedded.acquire, settings.home)
     try:
         address = await prepared(lease)
@@ -57,7 +58,7 @@ async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
     except BaseException:
         await anyio.to_thread.run_sync(lease.release)
         raise
-    return Opened(_desk(settings, address, keys), lease)
+    return Opened(_desk(settings, address, keys), address, lease)
 
 
 async def prepared(lease: embedded.Lease) -> Address:

@@ -12,7 +12,7 @@ from pydantic import model_validator
 
 from muniment.embedding import Embedder
 from muniment.errors import InvalidInput, NotFound, NotPromotable
-from muniment.fabric import checks, compilation, corrections, inquiry, recollection
+from muniment.fabric import checks, compilation, corrections, inquiry, recollection, upkeep
 from muniment.fabric.admission import Admission, Decided
 from muniment.fabric.checks import page_size, whole_number
 from muniment.fabric.connect import Opened, connect
@@ -402,6 +402,14 @@ class AsyncFabric:
                 prompts=await trail.prompts_with(tx, memory_id),
                 events=await trail.events_at(tx, seqs),
             )
+
+    async def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
+        """Give a tenant's memories the words and vectors that they lack, as after a change of embedder.
+
+        Until it is done recall goes on with the vectors of before. Safe to run twice, at once, or to be killed.
+        """
+        checks.tenant(tenant_id, "tenant_id")
+        return await upkeep.reindexed(self._desk, tenant_id, on_progress)
 
     async def adoption(self, asker: Asker) -> Adoption:
         """After how many corrections a decision that got the correction differs from the last one before it."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from muniment.embedding import embedded
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
-from muniment.pipeline.senses import Probe, Senses, Vector, to_sql
+from muniment.pipeline.senses import Senses, Vector, to_sql
 from muniment.policy.instructions import as_seen
 from muniment.policy.links import link_of
 from muniment.policy.words import index_of
@@ -28,7 +28,7 @@ async def index(
     memory_id: str,
     fact: Candidate | PromotedMemory,
     observed_at: datetime,
-    probe: Probe,
+    vector: Vector | None,
     senses: Senses,
     key: SubjectKey,
 ) -> None:
@@ -43,12 +43,12 @@ async def index(
         assert fact.entity is not None
         ends = {"entity": end(key, fact.entity), "links_to": end(key, links_to)}
         tx.later("indexing.add_link", memory_id=memory_id, **ends)
-    if probe.vector is not None:
-        _add_vector(tx, memory_id, senses.embedder.name, probe.vector)
+    if vector is not None and vector.any():
+        _add_vector(tx, memory_id, senses.embedder.name, vector)
     if senses.coming is not None:
-        (vector,) = await embedded(senses.coming, [as_seen(fact.text)])
-        if vector.any():
-            _add_vector(tx, memory_id, senses.coming.name, vector)
+        (other,) = await embedded(senses.coming, [as_seen(fact.text)])
+        if other.any():
+            _add_vector(tx, memory_id, senses.coming.name, other)
 
 
 def _add_vector(tx: Transaction, memory_id: str, embedder: str, vector: Vector) -> None:

@@ -252,7 +252,7 @@ async def insert(
     )
     tx.later("promote.insert_scope", **common)
     comparing = await vault.comparing(tx)
-    await indexing.index(tx, memory_id, candidate, capture.observed_at, ground.probe, senses, comparing)
+    await indexing.index(tx, memory_id, candidate, capture.observed_at, ground.probe.vector, senses, comparing)
     tx.emit(
         "memory.promoted",
         approval.by,

@@ -11,6 +11,7 @@ from pydantic_core import from_json
 from muniment.embedding import Embedder
 from muniment.errors import SealBroken
 from muniment.model.capture import TENANT_HOLDER, holder_of
+from muniment.model.compiled import Compiled, CompiledMemory
 from muniment.model.context import RunContext
 from muniment.model.ids import make_id
 from muniment.model.recall import ConflictSet, Provenance, Recall, Record
@@ -101,6 +102,27 @@ async def find(
         return await listed(tx, request, given, pack)
     asked = await Asked.of(tx, means.vault, request.query, means.embedder)
     return await Search(tx, request, given, pack, asked, moment.at).found()
+
+
+def record_compiled(tx: Transaction, run: RunContext, recall_id: str, compiled: Compiled) -> CompiledMemory:
+    """Write down, with the commit, which memories of a recall went into a prompt, in which blocks (REC-8)."""
+    compile_id = make_id("cmp", tx.now)
+    tx.later(
+        "recall.compiled",
+        compile_id=compile_id,
+        recall_id=recall_id,
+        agent_id=run.agent_id,
+        run_id=run.run_id,
+        token_budget=compiled.budget.token_budget,
+        tokens=compiled.budget.used,
+        format=compiled.format,
+        tokenizer=compiled.tokenizer,
+        blocks=Jsonb([entry.model_dump(mode="json") for entry in compiled.manifest.entries]),
+        memory_ids=list(compiled.memory_ids),
+        left_out=[memory_id for left in compiled.budget.left_out for memory_id in left.memory_ids],
+        digest=compiled.digest,
+    )
+    return CompiledMemory(**dict(compiled), compile_id=compile_id, recall_id=recall_id, at=tx.now)
 
 
 async def _sealed_query(

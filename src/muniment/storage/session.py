@@ -310,6 +310,18 @@ class Storage:
         return pool
 
 
+@asynccontextmanager
+async def as_owner(address: Address, tenant_id: str, now: datetime) -> AsyncGenerator[Transaction]:
+    """A transaction of that tenant as the owner of the tables: for upkeep, never for work."""
+    with _translated():
+        connection = await AsyncConnection[Row].connect(address.for_owner(), autocommit=True, row_factory=dict_row)
+        async with connection:
+            await connection.execute(cast("LiteralString", _opening(tenant_id, False)))
+            transaction = Transaction(tenant_id, now, connection)
+            yield transaction
+            await transaction.complete()
+
+
 async def _configure(connection: AsyncConnection[Row]) -> None:
     connection.prepared_max = 200
 

@@ -46,6 +46,10 @@ CREATE POLICY tenant ON memory_links USING (tenant_id = current_setting('munimen
 GRANT SELECT, INSERT ON memory_links TO muniment_writer;
 GRANT SELECT ON memory_links TO muniment_recall, muniment_auditor;
 
+-- The owner may make the durable tier's projection again, from rows that nobody can change (TIR-4).
+CREATE POLICY rebuild ON memory_scope TO CURRENT_USER
+  USING (tenant_id = current_setting('muniment.tenant', true) AND tier = 'durable');
+
 -- Found by the decision they belong to, too.
 CREATE INDEX memories_by_decision ON memories (tenant_id, decision_key) WHERE decision_key IS NOT NULL;
 

@@ -42,6 +42,10 @@ VALUES (:tenant_id, :seq, :at, nullif(:seq::bigint - 1, 0), :prev_at, :txid)
 INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body, txid)
 VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body, :txid)
 
+-- name: every
+-- Every tenant, for upkeep.
+SELECT tenant_id FROM tenants ORDER BY tenant_id
+
 -- name: pack_at
 -- The pack that was registered last by then.
 SELECT * FROM packs WHERE tenant_id = :tenant_id AND seq <= :seq ORDER BY seq DESC, pack LIMIT 1
