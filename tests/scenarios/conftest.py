@@ -67,7 +67,7 @@ class Story(Watching):
     @property
     def outcomes(self) -> list[str | None]:
         """Of all contradictions, in their order."""
-        return list(self.oracle[0].disputes.values())
+        return [dispute.outcome for dispute in self.oracle[0].disputes.values()]
 
     @property
     def ends(self) -> list[str | None]:

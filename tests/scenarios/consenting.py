@@ -124,6 +124,10 @@ class Consenting(Settling):
             assert (swept.consents, swept.memories) == oracle.sweep(self.clock.now)
             assert self.fabric.consent.sweep(people.tenant_id).consents == 0
 
-    @rule(by=st.sampled_from((*[{"minutes": 61}] * 2, *[{"days": 1}] * 4, {"days": 31}, {"days": 180}, {"days": 366})))
+    @rule(
+        by=st.sampled_from(
+            (*[{"minutes": 61}] * 2, *[{"days": 1}] * 3, {"days": 21}, {"days": 31}, {"days": 180}, {"days": 366})
+        )
+    )
     def wait(self, by: dict[str, float]) -> None:
         self.until(self.clock.now + timedelta(**by))

@@ -1,12 +1,23 @@
 """Facts as the oracle knows them: what is left of them at the gates, how two of them relate, and what became of them."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from tests.scenarios.world import ABOUT, LABELS, MARGIN, MASKED, SETTLES_ITSELF, Place, Seat, seats
+from tests.scenarios.world import (
+    ABOUT,
+    FRESH,
+    LABELS,
+    LIVES,
+    MARGIN,
+    MASKED,
+    SETTLES_ITSELF,
+    Place,
+    Seat,
+    let_in,
+    seats,
+)
 
-LIVES = {"working": timedelta(hours=1), "episodic": timedelta(days=30), "semantic": timedelta(days=365)}
 SENSITIVE = LABELS[3:]
 
 
@@ -58,6 +69,11 @@ class Fact:
         )
 
     @property
+    def words(self) -> str:
+        """It as text."""
+        return self.text if self.text is not None else f"{self.entity} {self.predicate}: {self.value}"
+
+    @property
     def tier(self) -> str:
         """Where it would go if nobody said otherwise."""
         if self.by_operator or self.correction:
@@ -95,9 +111,16 @@ def _of_one(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
 
 
+class Moment(NamedTuple):
+    """A point in a tenant's history: all that was done up to a step, and the time."""
+
+    step: int
+    at: datetime
+
+
 @dataclass
 class Memory:
-    """A promoted fact, and how it ended if it did."""
+    """A promoted fact, and how it ended if it did; each with the step it happened in."""
 
     memory_id: str
     proposal_id: str
@@ -107,8 +130,12 @@ class Memory:
     editors: tuple[str, ...]
     promoted_at: datetime
     root: str | None
+    born: int
     required: str | None = None
+    required_since: int | None = None
     ended: str | None = None
+    ended_in: int | None = None
+    ended_at: datetime | None = None
     superseded_by: str | None = None
     tombstoned: bool = False
 
@@ -124,10 +151,34 @@ class Memory:
     def low(self) -> bool:
         return self.fact.confidence < 0.5
 
+    @property
+    def expires_at(self) -> datetime | None:
+        life = LIVES.get(self.tier)
+        return self.promoted_at + life if life is not None else None
+
     def stands(self, now: datetime) -> bool:
         """Neither withdrawn nor expired, consent or not."""
-        life = LIVES.get(self.tier)
-        return self.ended is None and (life is None or now < self.promoted_at + life)
+        return self.ended is None and not self._expired(now)
+
+    def _expired(self, at: datetime) -> bool:
+        return self.expires_at is not None and at >= self.expires_at
+
+    def _fresh(self, at: datetime) -> bool:
+        return self.tier not in FRESH or self.promoted_at >= at - FRESH[self.tier]
+
+    def required_in(self, step: int) -> str | None:
+        """The region that a run had to name by then."""
+        return self.required if self.required_since is not None and self.required_since <= step else None
+
+    def verdicts(self, seat: Seat, labels: frozenset[str], then: Moment) -> dict[str, bool]:
+        """What each filter says of it to a run there, at that moment; all but the two that count as of now."""
+        return let_in(seat, self.fact.place, self.tier, self.required_in(then.step)) | {
+            "classification": self.fact.label in labels,
+            "promoted": self.born <= then.step,
+            "retracted": self.ended_in is None or then.step < self.ended_in,
+            "expired": not self._expired(then.at),
+            "freshness": self._fresh(then.at),
+        }
 
 
 def covers(fact: Fact, tier: str, old: Memory) -> bool:

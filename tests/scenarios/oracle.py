@@ -1,13 +1,14 @@
 """A slow, obvious model of one tenant: what the fabric must say to each step, and what is true after it.
 
 All is kept in the order it came: a story that is told again must find everything in the same place, whatever its ids.
+Nothing is forgotten: every change has the step it happened in, and so what was true in any of them can be asked.
 """
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from muniment.errors import NotPromotable, SelfApproval
-from tests.scenarios.facts import Fact, Memory, covers, rank, relation, repeats_rejected, stands_for, takes_over
+from tests.scenarios.facts import Fact, Memory, Moment, covers, rank, relation, repeats_rejected, stands_for, takes_over
 from tests.scenarios.ledger import Agreed, Ledger
 from tests.scenarios.world import Seat, seats
 
@@ -15,6 +16,8 @@ REMEMBERED = timedelta(days=180)
 # How a contradiction ends when a side of it is withdrawn.
 ENDS = {"wrong": "retracted", "deprecated": "retracted"}
 BRINGS_BACK = ("wrong", "deprecated")
+# What time alone changes: whom all else lets through may be told of the rest.
+OF_TIME = ("promoted", "retracted", "expired", "freshness")
 
 
 @dataclass
@@ -91,14 +94,35 @@ class Promoted:
 
 
 @dataclass
+class Dispute:
+    """A contradiction: the step it was opened in, and how and in which it ended."""
+
+    opened: int
+    outcome: str | None = None
+    ended: int | None = None
+
+
+@dataclass
 class Tenant:
-    """All that was done in one tenant."""
+    """All that was done in one tenant; `steps` are the times of its changes."""
 
     unresolved: str
     memories: dict[str, Memory] = field(default_factory=dict)
     proposals: dict[str, Proposal] = field(default_factory=dict)
-    disputes: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    disputes: dict[tuple[str, str], Dispute] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
+    steps: list[datetime] = field(default_factory=list)
+
+    # When
+
+    def moment(self, at: datetime) -> Moment:
+        """All that was done by that time."""
+        return Moment(sum(step <= at for step in self.steps), at)
+
+    def _step(self, now: datetime) -> int:
+        """One more change."""
+        self.steps.append(now)
+        return len(self.steps)
 
     # What is there
 
@@ -116,12 +140,22 @@ class Tenant:
     def _may_return(self, memory: Memory, now: datetime) -> bool:
         return memory.root is None or self.ledger.may_return(memory.root, now)
 
-    def visible(self, seat: Seat, labels: frozenset[str], now: datetime) -> dict[str, Memory]:
-        """What a run there may see now."""
+    def verdicts(
+        self, memory: Memory, seat: Seat, labels: frozenset[str], then: Moment, now: datetime
+    ) -> dict[str, bool]:
+        """What each filter says of a memory to a run there: what was, at that moment; consent and content, as of now."""
+        rights = {"consent": self._allowed(memory, now), "content": not memory.tombstoned}
+        return memory.verdicts(seat, labels, then) | rights
+
+    def visible(
+        self, seat: Seat, labels: frozenset[str], now: datetime, then: Moment | None = None
+    ) -> dict[str, Memory]:
+        """What a run there may see now, of what there was at a moment."""
+        then = then or self.moment(now)
         return {
             memory.memory_id: memory
-            for memory in self.believed(now)
-            if seat in memory.seats and memory.fact.label in labels
+            for memory in self.memories.values()
+            if all(self.verdicts(memory, seat, labels, then, now).values())
         }
 
     def waiting(self) -> list[Proposal]:
@@ -136,14 +170,15 @@ class Tenant:
 
     def is_open(self, dispute: tuple[str, str], now: datetime) -> bool:
         """Whether it waits to be settled: neither ended nor has a side expired."""
-        return self.disputes[dispute] is None and all(side is None or side.stands(now) for side in self.sides(dispute))
+        return self.disputes[dispute].outcome is None and all(side is None or side.stands(now) for side in self.sides(dispute))
 
-    def conflicts(self, shown: dict[str, Memory]) -> set[frozenset[str]]:
-        """The conflict sets of a run that sees those: whoever is in dispute, directly or through others."""
+    def conflicts(self, shown: dict[str, Memory], then: Moment) -> set[frozenset[str]]:
+        """The conflict sets of a run that sees those: whoever was in dispute then, directly or through others."""
         sets: list[set[str]] = []
-        for dispute, outcome in self.disputes.items():
-            members = {side.memory_id for side in self.sides(dispute) if side is not None}
-            if outcome is None and len(members) == 2 and members <= shown.keys():
+        for sides, dispute in self.disputes.items():
+            members = {side.memory_id for side in self.sides(sides) if side is not None}
+            was_open = dispute.opened <= then.step and (dispute.ended is None or then.step < dispute.ended)
+            if was_open and len(members) == 2 and members <= shown.keys():
                 touching = [one for one in sets if one & members]
                 sets = [one for one in sets if not one & members] + [members.union(*touching)]
         return {frozenset(one) for one in sets}
@@ -214,30 +249,32 @@ class Tenant:
 
     # What is then true
 
-    def enter(self, proposal_id: str, fact: Fact, found: Repeats | Waits, editors: tuple[str, ...] = ()) -> None:
+    def enter(
+        self, proposal_id: str, fact: Fact, found: Repeats | Waits, now: datetime, editors: tuple[str, ...] = ()
+    ) -> None:
         """It is in the queue, or set aside as a duplicate."""
         proposal = self.proposals[proposal_id] = Proposal(proposal_id, fact, fact.tier, editors)
         if isinstance(found, Repeats):
             proposal.status, proposal.repeats = "duplicate", found.memory_id
         else:
-            self._dispute(proposal_id, found.against)
+            self._dispute(proposal_id, found.against, self._step(now))
 
-    def _dispute(self, proposal_id: str, against: tuple[str, ...]) -> None:
+    def _dispute(self, proposal_id: str, against: tuple[str, ...], step: int) -> None:
         for memory_id in against:
-            self.disputes.setdefault((memory_id, proposal_id), None)
+            self.disputes.setdefault((memory_id, proposal_id), Dispute(step))
 
-    def _end(self, outcome: str, *, memory_id: str | None = None, proposal_id: str | None = None) -> None:
-        for dispute, ended in self.disputes.items():
-            became = self.became(dispute[1])
-            touched = memory_id is not None and memory_id in (dispute[0], became.memory_id if became else None)
-            if ended is None and (touched or dispute[1] == proposal_id):
-                self.disputes[dispute] = outcome
+    def _end(self, outcome: str, step: int, *, memory_id: str | None = None, proposal_id: str | None = None) -> None:
+        for sides, dispute in self.disputes.items():
+            became = self.became(sides[1])
+            touched = memory_id is not None and memory_id in (sides[0], became.memory_id if became else None)
+            if dispute.outcome is None and (touched or sides[1] == proposal_id):
+                dispute.outcome, dispute.ended = outcome, step
 
     def decide(self, proposal: Proposal, status: str, now: datetime) -> None:
         """It ends without becoming a memory: rejected, edited or blocked."""
         proposal.status = status
         proposal.rejected_at = now if status == "rejected" else None
-        self._end(status, proposal_id=proposal.proposal_id)
+        self._end(status, self._step(now), proposal_id=proposal.proposal_id)
 
     def apply(
         self,
@@ -248,11 +285,12 @@ class Tenant:
         memory_id: str | None,
     ) -> None:
         """What an approval came to."""
+        step = self._step(now)
         if isinstance(found, Repeats):
             proposal.status, proposal.repeats = "duplicate", found.memory_id
-            self._end("duplicate", proposal_id=proposal.proposal_id)
+            self._end("duplicate", step, proposal_id=proposal.proposal_id)
             return
-        self._dispute(proposal.proposal_id, found.against)
+        self._dispute(proposal.proposal_id, found.against, step)
         if isinstance(found, Stopped):
             if found.status == "blocked":
                 self.decide(proposal, "blocked", now)
@@ -262,15 +300,28 @@ class Tenant:
         root = found.consent.root if found.consent is not None else None
         proposal.status = "promoted"
         self.memories[memory_id] = Memory(
-            memory_id, proposal.proposal_id, proposal.fact, proposal.tier, who, proposal.editors, now, root
+            memory_id, proposal.proposal_id, proposal.fact, proposal.tier, who, proposal.editors, now, root, step
         )
         for old in found.replaced:
-            self.withdraw(old, "corrected" if proposal.fact.correction else "superseded", memory_id)
+            self._withdraw(old, "corrected" if proposal.fact.correction else "superseded", step, memory_id)
 
-    def withdraw(self, memory: Memory, reason: str, superseded_by: str | None = None) -> None:
+    def withdraw(self, memory: Memory, reason: str, now: datetime, superseded_by: str | None = None) -> None:
         """It stands no longer, and with it ends what it was a side of."""
-        memory.ended, memory.superseded_by = reason, superseded_by
-        self._end(ENDS.get(reason, reason), memory_id=memory.memory_id)
+        self._withdraw(memory, reason, self._step(now), superseded_by)
+
+    def _withdraw(self, memory: Memory, reason: str, step: int, superseded_by: str | None = None) -> None:
+        memory.ended, memory.ended_in, memory.ended_at = reason, step, self.steps[step - 1]
+        memory.superseded_by = superseded_by
+        self._end(ENDS.get(reason, reason), step, memory_id=memory.memory_id)
+
+    def coexist(self, sides: tuple[str, str], regions: tuple[str, str], now: datetime) -> None:
+        """Both stand from now on, each for the runs that name its region."""
+        step = self._step(now)
+        self.disputes[sides].outcome, self.disputes[sides].ended = "coexist", step
+        for memory, region in zip(self.sides(sides), regions, strict=True):
+            assert memory is not None
+            if memory.required is None:
+                memory.required, memory.required_since = region, step
 
     def set_aside_for(self, memory: Memory) -> list[Proposal]:
         """The duplicates that come back with it, those that were not refused then."""
@@ -281,8 +332,9 @@ class Tenant:
         roots = self.ledger.ended(now)
         self.ledger.swept |= roots
         resting = [memory for memory in self.memories.values() if memory.root in roots]
+        step = self._step(now)
         for memory in resting:
             if memory.ended is None:
-                self.withdraw(memory, "consent_revoked")
+                self._withdraw(memory, "consent_revoked", step)
             memory.tombstoned = True
         return len(roots), len(resting)

@@ -37,7 +37,7 @@ class Settling(Reviewing):
             self._approve(tenant, dispute, who, settle)
         else:
             self._withdraw(tenant, dispute, way, keep, settle)
-        if self.oracle[tenant].disputes[dispute] is not None:
+        if self.oracle[tenant].disputes[dispute].outcome is not None:
             with pytest.raises(Conflict):
                 settle()
 
@@ -89,7 +89,7 @@ class Settling(Reviewing):
             seen = kept in oracle.believed(self.clock.now)
             assert error is (None if seen and _may_replace(kept, gone) else Conflict), (error, kept, gone)
             if error is None:
-                oracle.withdraw(gone, "superseded", kept.memory_id)
+                oracle.withdraw(gone, "superseded", self.clock.now, kept.memory_id)
 
     def _coexist(self, tenant: int, dispute: tuple[str, str], who: str, settle: Any, regions: dict[str, str]) -> None:
         """Both stand from now on, each for the runs that name its region."""
@@ -123,8 +123,7 @@ class Settling(Reviewing):
         assert error is None, error
         if expected is not None:
             oracle.apply(proposal, expected, who, now, settled.incoming)
-        oracle.disputes[dispute] = "coexist"
-        existing.required, oracle.memories[settled.incoming].required = regions["existing"], regions["incoming"]
+        oracle.coexist(dispute, (regions["existing"], regions["incoming"]), now)
 
 
 def _may_replace(kept: Memory, gone: Memory) -> bool:

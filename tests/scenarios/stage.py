@@ -38,6 +38,7 @@ class Stage(RuleBasedStateMachine):
     def open(self, unresolved: str) -> None:
         """Raise the curtain, under the pack that says so of what nobody resolved."""
         self.clock = FakeClock()
+        self.began = self.clock.now
         self.fabric = type(self).make(unresolved, self.clock)
         self.people = [People(f"machine_{next(_numbers)}_{n}") for n in range(2)]
         self.oracle = [Tenant(unresolved), Tenant(unresolved)]
@@ -88,13 +89,13 @@ class Stage(RuleBasedStateMachine):
         else:
             assert outcome.status == "pending", outcome
             assert outcome.contradiction_check.contradicted == expected.against
-        oracle.enter(outcome.proposal_id, fact, expected, editors)
+        oracle.enter(outcome.proposal_id, fact, expected, self.clock.now, editors)
         return outcome
 
     def withdrawn(self, tenant: int, memory: Memory, reason: str) -> None:
         """Note that a memory was found wanting, and look for the duplicates that come back for it."""
         people, oracle = self.on(tenant)
-        oracle.withdraw(memory, reason)
+        oracle.withdraw(memory, reason, self.clock.now)
         if reason not in BRINGS_BACK or not (aside := oracle.set_aside_for(memory)):
             return
         queue = self.fabric.queue.list(people.reviewer, closed=True, limit=1000)

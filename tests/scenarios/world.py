@@ -1,6 +1,7 @@
 """The small world the machine plays in: who and where, what can be said there, and how sayings relate, by table."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -35,12 +36,16 @@ MARGIN = 0.15
 # Classes that settle contradictions by themselves, and whether the evidence must be fresher for it.
 SETTLES_ITSELF = {"decision_outcome": True, "statement": False}
 UNRESOLVED = ("mark_both", "hold", "block")
+LIVES = {"working": timedelta(hours=1), "episodic": timedelta(days=30), "semantic": timedelta(days=365)}
+# What is older is not recalled any more, though it still stands.
+FRESH = {"episodic": timedelta(days=20)}
+HORIZON = timedelta(days=90)
 PACKS = {
     unresolved: load_pack(f"""
 pack_meta: {{id: state.{unresolved.replace("_", ".")}, version: 1.0.0}}
 ontology: {{predicates: {{tag: {{cardinality: many}}}}}}
 memory_layer:
-  recall_policy: {{max_recalls: 1000}}
+  recall_policy: {{max_recalls: 1000, freshness: {{episodic: {FRESH["episodic"].days}d}}}}
   contradiction: {{unresolved: {unresolved}}}
   classes:
     decision_outcome: {{auto_resolve: {{margin: {MARGIN}, fresher_evidence: true}}}}
@@ -112,17 +117,20 @@ def seats(place: Place, tier: str, required: str | None) -> frozenset[Seat]:
 
 
 def _sees(seat: Seat, place: Place, tier: str, required: str | None) -> bool:
-    if place.user is not None and place.user != seat.user:
-        return False
-    if tier == "working" and place.session != seat.session:
-        return False
-    if tier == "episodic" and place.user is None and place.workflow is not None and place.workflow != seat.workflow:
-        return False
-    if required is not None and required != seat.region:
-        return False
-    if None not in (place.region, seat.region) and place.region != seat.region:
-        return False
-    return place.intent is None or _under(seat.intent, place.intent)
+    return all(let_in(seat, place, tier, required).values())
+
+
+def let_in(seat: Seat, place: Place, tier: str, required: str | None) -> dict[str, bool]:
+    """What each filter that asks who looks, and from where, says of something said there."""
+    own_workflow = place.user is not None or place.workflow in (None, seat.workflow)
+    disagrees = None not in (place.region, seat.region) and place.region != seat.region
+    return {
+        "user": place.user in (None, seat.user),
+        "session": tier != "working" or place.session == seat.session,
+        "workflow": tier != "episodic" or own_workflow,
+        "intent": place.intent is None or _under(seat.intent, place.intent),
+        "qualifiers": not disagrees and required in (None, seat.region),
+    }
 
 
 def _under(intent: str | None, scope: str) -> bool:

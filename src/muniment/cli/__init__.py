@@ -1,7 +1,7 @@
 """The command line, `muniment`: readable for people, `--json` for programs, exit code 0 only when it worked.
 
 0    it worked
-1    one of our errors, on stderr with its stable code
+1    one of our errors, on stderr with its stable code; or a replay that differs
 2    the command was written wrong
 3    policy refused: nothing is broken
 70   an error of the program itself
@@ -29,9 +29,11 @@ from muniment.cli import (
     demo,
     evaluate,
     importing,
+    inquiring,
     key,
     pack,
     reading,
+    recalling,
     review,
     writing,
 )
@@ -48,7 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for _part in (demo, writing, importing, review, contradictions, reading, evaluate):
+for _part in (demo, writing, importing, review, contradictions, recalling, inquiring, reading, evaluate):
     app.add_typer(_part.app)
 app.add_typer(
     consent.app, name="consent", rich_help_panel="Govern", help="The consent ledger: lists it, grants, revokes, sweeps."

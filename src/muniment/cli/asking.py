@@ -13,7 +13,6 @@ import typer
 from typer.core import TyperGroup
 
 from muniment.cli.output import document, note
-from muniment.embedding import builtin_embedder
 from muniment.errors import InvalidInput
 from muniment.fabric.inputs import RecallFields
 from muniment.fabric.settings import Settings
@@ -195,7 +194,9 @@ CORRECTION: Options = tuple(
 )
 # What a recall is narrowed to; the fabric says which names it knows.
 NARROWING: Options = (
-    _option("entity", list[str] | None, "--entity", metavar="CEID", help="Only about this entity; several for several."),
+    _option(
+        "entity", list[str] | None, "--entity", metavar="CEID", help="Only about this entity; several for several."
+    ),
     _option("hops", int, "--hops", default=0, help="Also about entities so many steps from those: 1 or 2."),
     _option("tier", list[str] | None, "--tier", metavar="TIER", help="Only of this tier; several for several."),
     _option("write_class", list[str] | None, "--class", metavar="CLASS", help="Only of this class, likewise."),
@@ -265,17 +266,15 @@ class Call:
         settings = self.settings()
         if settings.url is None and not settings.home.exists():
             self.note(f"making a database in {settings.home}")
-        return Fabric.open(self.given["url"], pack=self.given.get("pack_file"), home=self.given["home"])
+        pack, embedder = self.given.get("pack_file"), settings.embedder  # A model is not to be loaded twice.
+        return Fabric.open(self.given["url"], pack=pack, home=self.given["home"], embedder=embedder)
 
     def settings(self) -> Settings:
-        """Where the database is."""
+        """Where the database is, and what else the environment says; the pack is left alone."""
         if self.given["url"] == "":
             # libpq would take it for whatever server is near.
             raise InvalidInput("expected an address such as postgresql://owner@host/database", field="url")
-        # Pack and embedder are left alone: neither is needed to find a database, and a model takes its time to load.
-        return Settings.gather(
-            self.given["url"], pack=builtin_pack(), home=self.given["home"], clock=None, embedder=builtin_embedder()
-        )
+        return Settings.gather(self.given["url"], pack=builtin_pack(), home=self.given["home"], clock=None)
 
     def principal(self, role: Role, *, of_agents: Role | None = None) -> Principal:
         """Who acts. On a laptop the one at the keyboard is trusted: with no role said, it is the one it takes."""
@@ -286,10 +285,14 @@ class Call:
         name = self.given["as_"] if self.given["as_"] is not None else _user_name()
         return Principal(tenant_id=self.tenant, id=name, kind=kind, roles=frozenset(roles))
 
+    def is_agent(self) -> bool:
+        """Whether who acts is an agent."""
+        return self.given["kind"] == "agent"
+
     def is_run(self) -> bool:
         """Whether a run asks, rather than a person."""
         # An option that is empty was given all the same: `--user "$UNSET"` must not make an auditor of a run.
-        return self.given["kind"] == "agent" or any(self.given[name] not in (None, []) for name in _ONLY_OF_RUNS)
+        return self.is_agent() or any(self.given[name] not in (None, []) for name in _ONLY_OF_RUNS)
 
     def run(self) -> RunContext:
         """The run that asks."""

@@ -1,48 +1,18 @@
-"""Reading: recall, get, trail, events, adoption; and retract."""
+"""Reading: get, trail, events, adoption; and retract."""
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
 from muniment.cli import views
-from muniment.cli.asking import RUN, RUN_OR_PERSON, WHERE, WHO, Call, verb
+from muniment.cli.asking import RUN_OR_PERSON, WHERE, WHO, Call, verb
 from muniment.cli.output import Screen
 from muniment.model.promoted import RetractionReason
-
-if TYPE_CHECKING:
-    from muniment.model.fields import Tier, WriteClass
 
 app = typer.Typer()
 _PANEL = "Read"
 
 MemoryId = Annotated[str, typer.Argument(metavar="MEMORY", help="The id of a memory, pm_...")]
-
-
-@verb(
-    app,
-    "recall",
-    panel=_PANEL,
-    options=(*RUN, *WHERE),
-    example="muniment recall --user cust_8861 --intent support.refund.execute --allow PII --allow INTERNAL",
-)
-def recall(
-    call: Call,
-    limit: Annotated[int | None, typer.Option("--limit", help="At most so many; the pack bounds it.")] = None,
-    tier: Annotated[list[str] | None, typer.Option("--tier", metavar="TIER", help="Only of this tier.")] = None,
-    write_class: Annotated[
-        list[str] | None, typer.Option("--class", metavar="CLASS", help="Only of this class.")
-    ] = None,
-    entity: Annotated[
-        list[str] | None, typer.Option("--entity", metavar="CEID", help="Only about this entity.")
-    ] = None,
-) -> None:
-    """Show what a run may know now: promoted memory through every filter, with its papers."""
-    run = call.run()
-    # The fabric says which names it knows.
-    tiers, classes = cast("list[Tier]", tier), cast("list[WriteClass]", write_class)
-    with call.open() as fabric:
-        answer = fabric.recall(run, limit=limit, tiers=tiers or None, classes=classes or None, entities=entity or None)
-    call.show(answer, lambda: views.recall(Screen(), answer))
 
 
 @verb(
@@ -71,7 +41,10 @@ def get(call: Call, memory_id: MemoryId) -> None:
     example="muniment trail pm_01a1de60ebfc2d3c4b5a69788796",
 )
 def trail(call: Call, memory_id: MemoryId) -> None:
-    """Show a memory's papers: back to its capture, with every verdict, and forward to the recalls that used it."""
+    """Show a memory's papers: back to its capture, with every verdict, and forward to the recalls and prompts.
+
+    Those are the ones that used it, the latest first.
+    """
     with call.open() as fabric:
         papers = fabric.trail(call.principal("auditor"), memory_id)
     call.show(papers, lambda: views.trail(Screen(), papers))

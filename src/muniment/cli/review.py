@@ -8,11 +8,14 @@ import typer
 from muniment.cli import views
 from muniment.cli.asking import REFUSED, WHERE, WHO, Call, ListsByDefault, verb
 from muniment.cli.inputs import json_value
-from muniment.cli.output import Screen, failure
+from muniment.cli.output import Screen, failure, progress
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
+from muniment.fabric.queue import AT_ONCE
 from muniment.model.candidate import Refusal
+from muniment.model.context import Principal
 from muniment.model.fields import Tier, WriteClass
-from muniment.model.proposal import Proposal
+from muniment.model.proposal import Outcome, Proposal
+from muniment.sync import Fabric
 
 if TYPE_CHECKING:
     from muniment.fabric.queue import EditFields
@@ -67,7 +70,7 @@ def show(call: Call, proposal_id: ProposalId) -> None:
     "approve",
     panel=_PANEL,
     options=_OPTIONS,
-    example="muniment approve mwp_01a1de60ebe944d4dad32871beef --note 'seen in the call log'",
+    example="muniment approve mwp_01a1de60ebe944d4dad32871beef mwp_01a1de60ec0155e0a3c9471d02fa --note 'in the log'",
 )
 def approve(
     call: Call,
@@ -77,23 +80,66 @@ def approve(
         str | None, typer.Option("--supersedes", metavar="MEMORY", help="The memory it takes the place of.")
     ] = None,
 ) -> None:
-    """Approve proposals, each in a transaction of its own, and promote them.
+    """Approve proposals and promote them; one that cannot be approved stops no other.
 
-    What was durable or sensitive needs another person than its author. Ends with 3 if one was not promoted
-    after all, because it repeats or contradicts a memory.
+    What is durable or sensitive needs another person than its author. Ends with 1 if one could not be approved, with 3
+    if one was not promoted after all, because it repeats or contradicts a memory.
     """
-    if supersedes is not None and len(proposal_ids) > 1:
+    # Twice the same id would be told as somebody else's doing.
+    ids = list(dict.fromkeys(proposal_ids))
+    if supersedes is not None and len(ids) > 1:
         raise InvalidInput("takes one proposal at a time", field="supersedes")
     reviewer = call.principal("reviewer")
     with call.open() as fabric:
-        done, failed = _each(
-            call, proposal_ids, lambda one: fabric.queue.approve(reviewer, one, note=note, supersedes=supersedes)
-        )
-    call.show(done, lambda: views.all_decided(Screen(), done))
-    if failed:
+        if len(ids) > 1:
+            done, broken = _approve_many(call, fabric, reviewer, ids, note)
+            call.show(done, lambda: views.outcomes(Screen(), done))
+        else:
+            one, proposal = _approve_one(fabric, reviewer, ids[0], note, supersedes)
+            done, broken = [one], None
+            call.show(done, lambda: views.decided(Screen(), proposal) if proposal is not None else None)
+    for one in done:
+        if one.error is not None:
+            told = {"code": one.error, "message": _message(one), "field": "proposal_id", "place": one.proposal_id}
+            failure(told, as_json=call.as_json)
+    if broken is not None:
+        raise broken
+    if any(one.error is not None for one in done):
         raise typer.Exit(1)
     if any(one.status != "promoted" for one in done):
         raise typer.Exit(REFUSED)
+
+
+def _approve_one(
+    fabric: Fabric, reviewer: Principal, proposal_id: str, note: str | None, supersedes: str | None
+) -> tuple[Outcome, Proposal | None]:
+    try:
+        proposal = fabric.queue.approve(reviewer, proposal_id, note=note, supersedes=supersedes)
+    except _OF_ONE as error:
+        return Outcome(proposal_id=proposal_id, error=error.code, message=error.message), None
+    return Outcome(proposal_id=proposal_id, status=proposal.status, memory_id=proposal.memory_id), proposal
+
+
+def _approve_many(
+    call: Call, fabric: Fabric, reviewer: Principal, ids: list[str], note: str | None
+) -> tuple[list[Outcome], MunimentError | None]:
+    """What became of each, and what broke off the rest: the portions before it are committed."""
+    done: list[Outcome] = []
+    with progress("approving", len(ids), as_json=call.as_json) as steps:
+        for first in range(0, len(ids), AT_ONCE):
+            try:
+                done += fabric.queue.approve_many(reviewer, ids[first : first + AT_ONCE], note=note)
+            except MunimentError as error:
+                if not done:
+                    raise
+                return done, error
+            steps.at(f"{len(done)} of {len(ids)}", len(done))
+    return done, None
+
+
+def _message(one: Outcome) -> str:
+    # Of which proposal, the place says.
+    return (one.message or "").removeprefix("proposal_id: ")
 
 
 @verb(

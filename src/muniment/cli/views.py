@@ -1,5 +1,6 @@
 """How proposals, memories and their papers are drawn for people."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import cast
@@ -12,12 +13,12 @@ from muniment.model.consent import Consent, Sweep
 from muniment.model.contradiction import Contradiction
 from muniment.model.events import Event
 from muniment.model.promoted import PromotedMemory
-from muniment.model.proposal import Proposal
-from muniment.model.recall import Recall, Record
+from muniment.model.proposal import Outcome, Proposal
+from muniment.model.recall import Record
 from muniment.model.trail import Trail
 
 _REFUSALS_SHOWN = 20
-_RECALLS_SHOWN = 5
+_USES_SHOWN = 5
 _STYLES = {"promoted": "green", "rejected": "red", "blocked": "red", "held": "yellow", "duplicate": "yellow"}
 
 
@@ -54,14 +55,14 @@ def proposal(screen: Screen, shown: Proposal, against: Iterable[Contradiction] =
     screen.facts(
         [
             ("text", candidate.text),
-            *_key(candidate),
+            *key_of(candidate),
             ("class", f"{shown.write_class}, risk {shown.risk}"),
             ("tier", f"{shown.tier_target}{overridden}"),
             ("priority", shown.priority),
             ("label", f"{candidate.classification}{', sensitive' if shown.sensitive else ''}"),
             ("confidence", f"{shown.confidence:.2f} (raw {candidate.raw_confidence:.2f}), trust {shown.trust:.2f}"),
             ("about", candidate.subject),
-            ("scope", _scope(candidate.scope)),
+            ("scope", scope_of(candidate.scope)),
             ("author", f"{candidate.source} {candidate.author}"),
             ("edited by", candidate.editor),
             ("evidence", listed(candidate.evidence_refs)),
@@ -94,6 +95,20 @@ def all_decided(screen: Screen, proposals: Iterable[Proposal]) -> None:
     """What verdicts made of several proposals."""
     for one in proposals:
         decided(screen, one)
+
+
+def outcomes(screen: Screen, found: Sequence[Outcome]) -> None:
+    """What became of each of many, and how many of each."""
+    for one in found:
+        if one.error is None:
+            status = one.status or ""
+            screen.line(
+                (one.proposal_id, "bold cyan"), "  ", (status, _STYLES.get(status, "bold")), f"  {one.memory_id or ''}"
+            )
+        else:
+            screen.line((one.proposal_id, "bold cyan"), "  ", (one.error, "red"))
+    counted = Counter(one.error or one.status for one in found)
+    screen.line(listed(f"{number} {what}" for what, number in counted.most_common()))
 
 
 def decided(screen: Screen, shown: Proposal) -> None:
@@ -131,7 +146,7 @@ def refusal(screen: Screen, shown: Refusal) -> None:
 def consolidation(screen: Screen, shown: Consolidation) -> None:
     """What a pass over the captures brought."""
     screen.line(
-        f"{_count(shown.captures, 'capture')}: {_count(len(shown.proposals), 'proposal')}, "
+        f"{count(shown.captures, 'capture')}: {count(len(shown.proposals), 'proposal')}, "
         f"{len(shown.refusals)} refused, {len(shown.promoted)} promoted by policy"
     )
     _refusals(screen, shown.refusals, {})
@@ -154,48 +169,6 @@ def _refusals(screen: Screen, refusals: Sequence[Refusal], lines: Mapping[str, i
         screen.line(f"and {more} more; --json names them all", indent=2)
 
 
-def recall(screen: Screen, shown: Recall) -> None:
-    """What a run may know, with its papers."""
-    screen.line(
-        (_count(len(shown.records), "record"), "bold"), f"  recall {shown.recall_id}  {moment(shown.at)}  {shown.pack}"
-    )
-    _records(screen, shown.records)
-    if shown.low_confidence:
-        screen.line()
-        screen.line((f"Low confidence: {_count(len(shown.low_confidence), 'record')}", "bold yellow"))
-        _records(screen, shown.low_confidence)
-    for number, one in enumerate(shown.conflicts, 1):
-        screen.line()
-        screen.line((f"Conflict {number}: these cannot all hold", "bold red"), f"  {listed(one.contradiction_ids)}")
-        _records(screen, one.records)
-    if shown.omitted:
-        screen.line()
-        screen.line(f"{shown.omitted} more left out by the limit")
-    if shown.degraded:
-        screen.line(f"degraded: {listed(shown.degraded)}")
-
-
-def _records(screen: Screen, records: Iterable[Record]) -> None:
-    for number, record in enumerate(records, 1):
-        papers = record.provenance
-        parts = listed(f"{name} {value:.2f}" for name, value in record.score.items())
-        screen.line()
-        screen.item(f"{number:>2}.", record.text)
-        screen.facts(
-            [
-                *_key(record),
-                ("memory", f"{record.id}  {record.write_class}, {record.tier}, {record.classification}"),
-                ("approved", f"by {papers.approver} at {moment(papers.promoted_at)}"),
-                ("evidence", listed(papers.evidence_refs)),
-                ("why", f"{parts}; confidence {record.confidence:.2f}; for {_scope(record.scope) or 'any run'}"),
-                ("source", f"{papers.source} {papers.author}, {papers.kind} {papers.capture_id}"),
-                ("origin", papers.origin),
-                ("consent", papers.consent_id),
-                ("expires", papers.expires_at),
-            ]
-        )
-
-
 def memory(screen: Screen, shown: PromotedMemory) -> None:
     """One promoted memory."""
     screen.line((shown.memory_id, "bold cyan"), "  ", _state(shown))
@@ -215,11 +188,11 @@ def _memory_facts(shown: PromotedMemory) -> Facts:
     gone = shown.retracted_at
     return [
         ("text", shown.text),
-        *_key(shown),
+        *key_of(shown),
         ("class", f"{shown.write_class}, {shown.tier}, {shown.classification}"),
         ("priority", f"{shown.priority:.2f}, confidence {shown.confidence:.2f}, trust {shown.trust:.2f}"),
         ("about", shown.subject),
-        ("scope", _scope(shown.scope)),
+        ("scope", scope_of(shown.scope)),
         ("approved", f"by {shown.approver} at {moment(shown.promoted_at)}"),
         ("evidence", listed(shown.evidence_refs)),
         ("source", f"{shown.source} {shown.author}, {shown.kind} {shown.capture_id}"),
@@ -235,7 +208,7 @@ def _memory_facts(shown: PromotedMemory) -> Facts:
 
 
 def trail(screen: Screen, shown: Trail) -> None:
-    """A memory's papers, from the memory back to its capture, and forward to its recalls."""
+    """A memory's papers, from the memory back to its capture, and forward to its recalls and prompts."""
     screen.line(("Memory", "bold underline"))
     memory(screen, shown.memory)
     for one in reversed(shown.proposals):
@@ -255,13 +228,18 @@ def trail(screen: Screen, shown: Trail) -> None:
     if shown.contradictions:
         _title(screen, "Contradictions")
         contradictions(screen, shown.contradictions)
-    _title(screen, f"Recalled {_count(len(shown.recalls), 'time')}")
-    for recall_id in shown.recalls[:_RECALLS_SHOWN]:
-        screen.line(recall_id, indent=4)
-    if (more := len(shown.recalls) - _RECALLS_SHOWN) > 0:
-        screen.line(f"and {more} before", indent=4)
+    _uses(screen, f"Recalled {count(len(shown.recalls), 'time')}", shown.recalls)
+    _uses(screen, f"In {count(len(shown.prompts), 'prompt')}", shown.prompts)
     _title(screen, "Events")
     events(screen, shown.events)
+
+
+def _uses(screen: Screen, title: str, ids: Sequence[str]) -> None:
+    _title(screen, title)
+    for one in ids[:_USES_SHOWN]:
+        screen.line(one, indent=4)
+    if (more := len(ids) - _USES_SHOWN) > 0:
+        screen.line(f"and {more} before", indent=4)
 
 
 def _candidate(screen: Screen, shown: Candidate) -> None:
@@ -269,7 +247,7 @@ def _candidate(screen: Screen, shown: Candidate) -> None:
     screen.facts(
         [
             ("text", shown.text),
-            *_key(shown),
+            *key_of(shown),
             ("extractor", shown.extractor),
             ("masked", _masked(shown)),
             ("corrects", shown.corrects),
@@ -348,13 +326,13 @@ def _side(named: str, said: str | None) -> str:
 def adoption(screen: Screen, shown: Adoption) -> None:
     """Whether corrections change decisions."""
     share = f": {shown.share:.0%}" if shown.share is not None else ""
-    screen.line(f"{_count(shown.corrections, 'correction')}, {shown.measured} measured, {shown.adopted} adopted{share}")
+    screen.line(f"{count(shown.corrections, 'correction')}, {shown.measured} measured, {shown.adopted} adopted{share}")
 
 
 def sweep(screen: Screen, shown: Sweep) -> None:
     """What a pass over ended consents took away."""
     memories = "1 memory is" if shown.memories == 1 else f"{shown.memories} memories is"
-    screen.line(f"{_count(shown.consents, 'ended consent')}: the content of {memories} gone")
+    screen.line(f"{count(shown.consents, 'ended consent')}: the content of {memories} gone")
 
 
 def events(screen: Screen, found: Iterable[Event]) -> None:
@@ -378,13 +356,15 @@ def _title(screen: Screen, words: str) -> None:
     screen.line((words, "bold underline"))
 
 
-def _key(shown: Candidate | Record | PromotedMemory) -> Facts:
+def key_of(shown: Candidate | Record | PromotedMemory) -> Facts:
+    """What a typed fact is about, and its value."""
     if shown.entity is None and shown.predicate is None:
         return []
     return [("fact", f"{shown.entity or ''} {shown.predicate or ''}".strip()), ("value", shown.value)]
 
 
-def _scope(scope: Scope) -> str:
+def scope_of(scope: Scope) -> str:
+    """The runs that something is for."""
     parts = (
         ("user", scope.user_id),
         ("session", scope.session_id),
@@ -416,5 +396,6 @@ def _verdicts(shown: Proposal) -> Facts:
     ]
 
 
-def _count(number: int, thing: str) -> str:
+def count(number: int, thing: str) -> str:
+    """So many of them."""
     return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -21,11 +21,12 @@ _CANNOT_BE_ANSWERED = "_abs"
 
 @dataclass(frozen=True)
 class Turn:
-    """What somebody said, and when."""
+    """What somebody said, and when; `cut` where it was longer than a text may be."""
 
     id: str
     text: str
     date: datetime
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,7 @@ class Question:
 class Conversation:
     """One talk: its turns in their order, the questions that can be scored, and how many cannot.
 
-    `unanswerable` questions are meant to have no answer; `without_evidence` name no turn that is there. `cut` turns
-    were longer than a text may be.
+    `unanswerable` questions are meant to have no answer; `without_evidence` name no turn that is there.
     """
 
     id: str
@@ -50,11 +50,6 @@ class Conversation:
     questions: tuple[Question, ...]
     unanswerable: int = 0
     without_evidence: int = 0
-
-    @property
-    def cut(self) -> int:
-        """How many turns are not there to their end."""
-        return sum(turn.text.endswith(CUT) and len(turn.text.encode()) > TEXT_LIMIT - 4 for turn in self.turns)
 
 
 def conversations(records: Iterable[Mapping[str, Any]]) -> list[Conversation]:
@@ -104,7 +99,7 @@ def _locomo(record: Mapping[str, Any]) -> Conversation:
 def _said(turn: Mapping[str, Any], date: datetime) -> Turn:
     image = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
     text = f"{taken(turn, 'speaker', str)}: {taken(turn, 'text', str)}{image}"
-    return Turn(taken(turn, "dia_id", str), _fitting(text), date)
+    return _turn(taken(turn, "dia_id", str), text, date)
 
 
 # ---- LongMemEval: a question, with the chats it is about ----
@@ -122,7 +117,7 @@ def _longmemeval(record: Mapping[str, Any]) -> Conversation:
         place = f"haystack_sessions.{chat - 1}"
         for number, message in enumerate(_listed(record, messages, place), 1):
             text = f"{taken(message, 'role', str)}: {taken(message, 'content', str)}"
-            turns.append(Turn(f"S{chat}:{number}", _fitting(text), date))
+            turns.append(_turn(f"S{chat}:{number}", text, date))
             if message.get("has_answer") is True:
                 evidence.append(turns[-1].id)
     name, question = taken(record, "question_id", str), _question(record)
@@ -180,10 +175,10 @@ def _date(record: Mapping[str, Any], said: Any, form: str, field: str) -> dateti
         raise wrong(record, field, f"expected a date such as {example}") from None
 
 
-def _fitting(text: str) -> str:
-    """The text as a capture takes it: no control characters, and cut where it is too long."""
+def _turn(name: str, text: str, date: datetime) -> Turn:
+    """A turn as a capture takes it: no control characters, and cut where it is too long."""
     text = _CONTROL.sub(" ", text)
     encoded = text.encode()
     if len(encoded) <= TEXT_LIMIT:
-        return text
-    return encoded[: TEXT_LIMIT - len(CUT)].decode(errors="ignore") + CUT
+        return Turn(name, text, date)
+    return Turn(name, encoded[: TEXT_LIMIT - len(CUT)].decode(errors="ignore") + CUT, date, cut=True)

@@ -24,6 +24,7 @@ async def compile_prompt(
     asked = build(CompileInput, given)
     counted: Tokenizer = tokenizer(asked.tokenizer) if asked.tokenizer is not None else builtin_tokenizer()
     answer = await recall(desk, run, query, narrowed)
+    notices, told_seq = await _own_writes(desk, run)
     compiled = compile_memory(
         answer.records,
         answer.low_confidence,
@@ -31,17 +32,21 @@ async def compile_prompt(
         token_budget=asked.token_budget,
         tokens=counted,
         format=asked.format,
-        notices=await _own_writes(desk, run),
+        notices=notices,
     )
     async with desk.transaction(run.tenant_id, "recall") as tx:
-        return record_compiled(tx, run, answer.recall_id, compiled)
+        return record_compiled(tx, run, answer.recall_id, compiled, told_seq)
 
 
-async def _own_writes(desk: Desk, run: RunContext) -> tuple[WriteNotice, ...]:
-    """What the run itself proposed since its last compile: id, class, status, no content (REC-12)."""
+async def _own_writes(desk: Desk, run: RunContext) -> tuple[tuple[WriteNotice, ...], int]:
+    """What the run itself proposed since it was last told: id, class, status, no content (REC-12); and up to where.
+
+    More than fit come with the next compile.
+    """
     async with desk.transaction(run.tenant_id, "auditor") as tx:
         rows = await tx.rows("recall.own_proposals", run_id=run.run_id, agent_id=run.agent_id, count=MOST_NOTICES)
-    return tuple(
+    notices = tuple(
         WriteNotice(proposal_id=row["proposal_id"], write_class=row["class"], status=status_of(tuple(row["actions"])))
         for row in rows
     )
+    return notices, max((row["seq"] for row in rows), default=0)

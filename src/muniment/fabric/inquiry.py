@@ -1,5 +1,6 @@
 """Inquiries into what a run saw: why a memory was visible or hidden, and whether a recall replays."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -49,6 +50,7 @@ async def _explained(desk: Desk, tx: Transaction, asker: Asker, given: ExplainIn
     found = explanation.verdicts(row, view, at.at)
     if isinstance(asker, RunContext) and not explanation.may_be_told(found):
         raise NotFound("no such memory", field="memory_id")
+    told = await _may_tell(tx, asker, view, request, at, row["superseded_by"])
     returned = given.memory_id in then.result_ids if then is not None else None
     visibility = explanation.visibility(found)
     prompts = await tx.rows("audit.prompts_of", recall_id=given.recall_id) if returned else []
@@ -66,9 +68,9 @@ async def _explained(desk: Desk, tx: Transaction, asker: Asker, given: ExplainIn
         promoted_at=row["promoted_at"],
         expires_at=row["ends_at"],
         retracted_at=row["retracted_at"],
-        retracted_by=row["retracted_by"],
+        retracted_by=None if isinstance(asker, RunContext) else row["retracted_by"],
         retraction_reason=row["reason"],
-        superseded_by=row["superseded_by"],
+        superseded_by=row["superseded_by"] if told else None,
         tombstoned_at=row["tombstoned_at"],
     )
 
@@ -91,21 +93,33 @@ async def _view(
     desk: Desk, tx: Transaction, asker: Asker, run: RunContext, then: Recorded | None, at: Moment
 ) -> tuple[View, Pack]:
     """What the run saw then, less what it, or who asks in its place, may not see today."""
-    pack = await desk.registered_pack(tx.tenant_id, run.pack) if run.pack is not None else await desk.pack_for(run)
+    # A pack that was never registered can only be the fabric's own.
+    ref = None if run.pack == desk.packs.default.ref else run.pack
+    pack = await desk.registered_pack(tx.tenant_id, ref)
+    today = pack if then is None or then.pinned else await desk.registered_pack(tx.tenant_id, None)
     if then is None and at.seq != LATEST:
         pack = await recollection.pack_then(desk.packs, tx, run, pack, at)
-    if isinstance(asker, RunContext):
-        run = run.model_copy(
-            update={"classification_allowed": run.classification_allowed & asker.classification_allowed}
-        )
-    today = await desk.registered_pack(tx.tenant_id, None)
     tiers, classes = (then.tiers, then.classes) if then is not None else (None, None)
-    return view_of(run, pack, at.at, tiers=tiers, classes=classes, now=today), pack
+    view = view_of(run, pack, at.at, tiers=tiers, classes=classes, now=today)
+    if isinstance(asker, RunContext):
+        mine = view_of(asker, await desk.pack_for(asker), tx.now).labels
+        view = replace(view, labels=[label for label in view.labels if label in mine])
+    return view, pack
 
 
 async def _filters(tx: Transaction, view: View | None, request: Request, at: Moment, memory_id: str) -> Row | None:
     asked = view or _NOBODY
     return await tx.row("recall.filters", **filters(asked, request, at), memory_ids=[memory_id])
+
+
+async def _may_tell(
+    tx: Transaction, asker: Asker, view: View | None, request: Request, at: Moment, memory_id: str | None
+) -> bool:
+    """Whether the caller may know of the memory that came in its place."""
+    if memory_id is None or not isinstance(asker, RunContext):
+        return True
+    row = await _filters(tx, view, request, at, memory_id)
+    return row is not None and explanation.may_be_told(explanation.verdicts(row, view, at.at))
 
 
 async def replay(desk: Desk, asker: Asker, recall_id: str) -> Replay:
@@ -154,16 +168,17 @@ async def _differences(tx: Transaction, view: View, then: Recorded, found: list[
     given = filters(view, then.request, then.moment)
     rows = {row["memory_id"]: row for row in await tx.rows("recall.filters", **given, memory_ids=ids)}
     return tuple(
-        Difference(memory_id=one, then=was.get(one), now=now.get(one), why=_why(rows.get(one), then)) for one in ids
+        Difference(memory_id=one, then=was.get(one), now=now.get(one), why=_why(rows.get(one), then, one in was))
+        for one in ids
     )
 
 
-def _why(row: dict[str, Any] | None, then: Recorded) -> Why:
+def _why(row: dict[str, Any] | None, then: Recorded, was_there: bool) -> Why:
     if then.query_gone:
         return "query_erased"
     if row is None or not row["has_content"]:
         return "erased"
-    if not row["consent_allows"]:
+    if not row["consent_allows"] or (not was_there and row["consent_root"] is not None):
         return "consent"
     return "moved" if row["by_label"] else "clearance"
 

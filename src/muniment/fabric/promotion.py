@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from muniment.errors import NotFound, NotPromotable, SelfApproval
+from muniment.errors import NotFound, SelfApproval
 from muniment.fabric.desk import Desk
 from muniment.governance import contradictions, trail
 from muniment.model.capture import Capture
@@ -50,22 +50,21 @@ async def promote_proposal(
     return await promote.insert(tx, desk.vault, loaded.key, proposal, capture, ground, said, senses, pack)
 
 
-async def promote_many(
+async def promote_undisputed(
     desk: Desk, tx: Transaction, loaded: Sequence[review.Loaded], pack: Pack, principal: Principal, note: str | None
-) -> dict[str, NotPromotable]:
-    """Promote many in one go, each as it would be alone; gives those that could not be, with the reason.
+) -> set[str]:
+    """Promote together those that have nothing around them; gives their proposals' ids.
 
-    What has nothing around it goes together; whoever meets a memory, or another of them, is examined alone after.
+    INVARIANT: the proposals are locked and undecided, and the tenant's clock was not taken yet.
     """
     senses, by = await desk.senses(tx, pack), review.signature(principal)
     await promote.lock(tx, [one.proposal.candidate for one in loaded])
     captures = await trail.captures(tx, desk.vault, sorted({one.proposal.candidate.capture_id for one in loaded}))
     grounds = await promote.undisputed(tx, desk.vault, [one.proposal for one in loaded], senses, pack)
-    alone: list[review.Loaded] = []
+    done: set[str] = set()
     for one, ground in zip(loaded, grounds, strict=True):
         capture = captures.get(one.proposal.candidate.capture_id)
         if ground is None or capture is None:
-            alone.append(one)
             continue
         tier, priority = one.proposal.tier_target, one.proposal.priority
         verdict_id = await review.decide(
@@ -73,13 +72,8 @@ async def promote_many(
         )
         said = promote.Approval(verdict_id, *by, one.editors)
         await promote.insert(tx, desk.vault, one.key, one.proposal, capture, ground, said, senses, pack)
-    failed: dict[str, NotPromotable] = {}
-    for one in alone:
-        try:
-            await promote_proposal(desk, tx, one, pack, principal, note=note)
-        except NotPromotable as error:
-            failed[one.proposal.proposal_id] = error
-    return failed
+        done.add(one.proposal.proposal_id)
+    return done
 
 
 async def capture_of(desk: Desk, tx: Transaction, loaded: review.Loaded) -> Capture:

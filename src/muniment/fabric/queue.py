@@ -7,12 +7,12 @@ from typing import Annotated, Any, TypedDict, Unpack
 
 from pydantic import Field
 
-from muniment.errors import Conflict, Denied, InvalidInput, MunimentError, NotFound
+from muniment.errors import Conflict, Denied, InvalidInput, MunimentError, NotFound, SealBroken
 from muniment.fabric import checks
 from muniment.fabric.admission import enter
 from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
-from muniment.fabric.promotion import capture_of, four_eyes, promote_many, promote_proposal
+from muniment.fabric.promotion import capture_of, four_eyes, promote_proposal, promote_undisputed
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.context import Asker, Principal
@@ -123,6 +123,7 @@ class AsyncQueue:
             )
             return await self._read(at.tx, proposal_id)
 
+    # Sequence, not list: `list` is a verb of this class.
     async def approve_many(
         self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None
     ) -> Sequence[Outcome]:
@@ -142,11 +143,19 @@ class AsyncQueue:
     async def _approve_some(
         self, principal: Principal, proposal_ids: Sequence[str], note: str | None
     ) -> Sequence[Outcome]:
+        """What has nothing around it together, in one transaction; then each of the others alone, in their order."""
         errors: dict[str, MunimentError] = {}
+        alone: Sequence[str] = []
         async with self._desk.transaction(principal.tenant_id, "writer") as tx:
-            await tx.rows("review.lock_many", proposal_ids=sorted(proposal_ids))
-            loaded = await review.load_many(tx, self._desk.vault, proposal_ids)
-            by_pack: dict[str, Sequence[review.Loaded]] = {}
+            there = await tx.rows("review.lock_many", proposal_ids=sorted(proposal_ids))
+            loaded = await review.load_many(tx, self._desk.vault, proposal_ids, skip_broken=True)
+            found = {one.proposal.proposal_id: one for one in loaded}
+            for row in there:
+                if row["proposal_id"] not in found:
+                    errors[row["proposal_id"]] = SealBroken(
+                        "its content does not open: it was changed, moved or erased"
+                    )
+            together: list[review.Loaded] = []
             for one in loaded:
                 pack = await self._desk.registered_pack(principal.tenant_id, one.proposal.pack)
                 try:
@@ -155,18 +164,25 @@ class AsyncQueue:
                 except MunimentError as error:
                     errors[one.proposal.proposal_id] = error
                 else:
-                    by_pack[pack.ref] = [*by_pack.get(pack.ref, ()), one]
-            for ref, some in sorted(by_pack.items()):
-                pack = await self._desk.registered_pack(principal.tenant_id, ref)
-                errors |= await promote_many(self._desk, tx, some, pack, principal, note)
-            found = {
-                one.proposal.proposal_id: one.proposal
-                for one in await review.load_many(tx, self._desk.vault, proposal_ids)
-            }
+                    together.append(one)
+            # Of one pack in one transaction: all locks come before the tenant's clock.
+            ref = together[0].proposal.pack if together else None
+            pack = await self._desk.registered_pack(principal.tenant_id, ref)
+            same = [one for one in together if one.proposal.pack == ref]
+            done = await promote_undisputed(self._desk, tx, same, pack, principal, note) if same else set[str]()
+            alone = [one.proposal.proposal_id for one in together if one.proposal.proposal_id not in done]
+        for proposal_id in alone:
+            try:
+                await self.approve(principal, proposal_id, note=note)
+            except MunimentError as error:
+                errors[proposal_id] = error
         for proposal_id, error in errors.items():
-            if isinstance(error, Denied):
+            if isinstance(error, Denied) and proposal_id not in alone:
                 await self._desk.report(principal, "review", error, proposal_id)
-        return [_outcome(proposal_id, found.get(proposal_id), errors.get(proposal_id)) for proposal_id in proposal_ids]
+        async with self._desk.transaction(principal.tenant_id, "auditor") as tx:
+            after = await review.load_many(tx, self._desk.vault, proposal_ids, skip_broken=True)
+        now = {one.proposal.proposal_id: one.proposal for one in after}
+        return [_outcome(proposal_id, now.get(proposal_id), errors.get(proposal_id)) for proposal_id in proposal_ids]
 
     async def edit(
         self, asker: Asker, proposal_id: str, *, note: str | None = None, **changes: Unpack[EditFields]

@@ -104,8 +104,13 @@ async def find(
     return await Search(tx, request, given, pack, asked, moment.at).found()
 
 
-def record_compiled(tx: Transaction, run: RunContext, recall_id: str, compiled: Compiled) -> CompiledMemory:
-    """Write down, with the commit, which memories of a recall went into a prompt, in which blocks (REC-8)."""
+def record_compiled(
+    tx: Transaction, run: RunContext, recall_id: str, compiled: Compiled, told_seq: int
+) -> CompiledMemory:
+    """Write down, with the commit, which memories of a recall went into a prompt, in which blocks (REC-8).
+
+    Up to the number `told_seq` the run has now been told of its own proposals.
+    """
     compile_id = make_id("cmp", tx.now)
     tx.later(
         "recall.compiled",
@@ -120,6 +125,7 @@ def record_compiled(tx: Transaction, run: RunContext, recall_id: str, compiled: 
         blocks=Jsonb([entry.model_dump(mode="json") for entry in compiled.manifest.entries]),
         memory_ids=list(compiled.memory_ids),
         left_out=[memory_id for left in compiled.budget.left_out for memory_id in left.memory_ids],
+        told_seq=told_seq,
         digest=compiled.digest,
     )
     return CompiledMemory(**dict(compiled), compile_id=compile_id, recall_id=recall_id, at=tx.now)
@@ -252,6 +258,7 @@ def _recorded(run: RunContext, view: View, request: Request) -> dict[str, Any]:
         "classes": view.classes,
         "entities": sorted(request.entities) if request.entities is not None else None,
         "hops": request.hops,
+        "pinned": run.pack is not None,
         "only": request.only,
         "limit": request.limit,
         "most_seen": request.most_seen,

@@ -26,6 +26,11 @@ class Recorded:
         return self.row["result_ids"]
 
     @property
+    def pinned(self) -> bool:
+        """Whether the run named its pack itself."""
+        return bool(self.row["request"].get("pinned"))
+
+    @property
     def tiers(self) -> Any:
         """The tiers and classes it was narrowed to."""
         return self.row["request"]["tiers"]

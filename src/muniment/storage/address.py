@@ -12,11 +12,13 @@ from muniment.errors import InvalidInput
 
 # Temporary tables last: they must not be taken for ours.
 _SETTINGS = "-c search_path=muniment,public,pg_temp"
+# A search of the vector index goes on until it has as many as asked for, whatever the filters leave out.
+_SEARCHING = " -c hnsw.iterative_scan=strict_order -c hnsw.ef_search=200 -c hnsw.max_scan_tuples=100000"
 _OF_TASK = {
     # The durability of recall records is bounded by the WAL writer's delay; no other task gives anything up.
-    "recall": " -c synchronous_commit=off",
-    # A search of the vector index goes on until it has as many as asked for, whatever the filters leave out.
-    "writer": " -c hnsw.iterative_scan=strict_order -c hnsw.ef_search=200 -c hnsw.max_scan_tuples=100000",
+    "recall": " -c synchronous_commit=off" + _SEARCHING,
+    "writer": _SEARCHING,
+    "auditor": _SEARCHING,
 }
 
 

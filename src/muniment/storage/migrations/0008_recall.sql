@@ -110,10 +110,11 @@ CREATE TABLE compiles (
   blocks       jsonb NOT NULL,
   memory_ids   text[] COLLATE "C" NOT NULL,
   left_out     text[] COLLATE "C" NOT NULL,
+  told_seq     bigint NOT NULL,
   digest       text NOT NULL,
   PRIMARY KEY (tenant_id, compile_id)
 );
-CREATE INDEX compiles_by_run ON compiles (tenant_id, run_id, seq);
+CREATE INDEX compiles_by_run ON compiles (tenant_id, run_id, told_seq);
 CREATE INDEX compiles_by_recall ON compiles (tenant_id, recall_id);
 ALTER TABLE compiles ENABLE ROW LEVEL SECURITY;
 ALTER TABLE compiles FORCE ROW LEVEL SECURITY;

@@ -209,16 +209,16 @@ WHERE r.tenant_id = :tenant_id AND r.recall_id = :recall_id
 
 -- name: compiled
 INSERT INTO compiles (tenant_id, compile_id, recall_id, at, seq, agent_id, run_id, token_budget, tokens, format, tokenizer, blocks,
-  memory_ids, left_out, digest)
+  memory_ids, left_out, told_seq, digest)
 VALUES (:tenant_id, :compile_id, :recall_id, :now, coalesce((SELECT seq FROM tenant_clock WHERE tenant_id = :tenant_id), 0),
-  :agent_id, :run_id, :token_budget, :tokens, :format, :tokenizer, :blocks, :memory_ids, :left_out, :digest)
+  :agent_id, :run_id, :token_budget, :tokens, :format, :tokenizer, :blocks, :memory_ids, :left_out, :told_seq, :digest)
 
 -- name: own_proposals
--- A run's own proposals since its last compile, as they stand.
-SELECT p.proposal_id, p.class, ARRAY(SELECT v.action FROM verdicts v
-  WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id ORDER BY v.seq, v.verdict_id) AS actions
+-- A run's own proposals since it was last told of some, as people left them: what the checks found is for reviewers.
+SELECT p.proposal_id, p.seq, p.class, ARRAY(SELECT v.action FROM verdicts v
+  WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id AND v.by_kind = 'operator' ORDER BY v.seq, v.verdict_id) AS actions
 FROM proposals p
 JOIN candidates c ON c.tenant_id = p.tenant_id AND c.candidate_id = p.candidate_id
 WHERE p.tenant_id = :tenant_id AND p.run_id = :run_id AND c.author = :agent_id AND p.seq > coalesce((
-  SELECT max(k.seq) FROM compiles k WHERE k.tenant_id = :tenant_id AND k.run_id = :run_id AND k.agent_id = :agent_id), 0)
-ORDER BY p.seq, p.proposal_id LIMIT :count
+  SELECT max(k.told_seq) FROM compiles k WHERE k.tenant_id = :tenant_id AND k.run_id = :run_id AND k.agent_id = :agent_id), 0)
+ORDER BY p.seq FETCH FIRST :count ROWS WITH TIES

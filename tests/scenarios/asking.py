@@ -1,0 +1,243 @@
+"""Everybody who asks what was: recalls by a query and as of the past, explanations, replays."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from muniment import Recall, RunContext
+from muniment.errors import HistoryCollected, NotFound
+from muniment.model.inquiry import Explanation
+from muniment.testing import People
+from tests.scenarios.consenting import Consenting
+from tests.scenarios.facts import Memory, Moment
+from tests.scenarios.oracle import OF_TIME, Tenant
+from tests.scenarios.scoring import POLICY, in_order, priority, scores
+from tests.scenarios.stage import pick
+from tests.scenarios.world import FRESH, HORIZON, Seat
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+def run_at(people: People, seat: Seat, labels: frozenset[str]) -> RunContext:
+    return people.run(
+        seat.user, session_id=seat.session, workflow_id=seat.workflow, intent_id=seat.intent,
+        qualifiers={"region": seat.region} if seat.region is not None else {}, classification_allowed=labels,
+    )  # fmt: skip
+
+
+def ids_of(answer: Recall) -> tuple[str, ...]:
+    return tuple(record.id for record in answer.all_records)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A recall that was made: who looked, at which moment, what was shown, and whether a limit cut it."""
+
+    tenant: int
+    recall_id: str
+    seat: Seat
+    labels: frozenset[str]
+    then: Moment
+    shown: tuple[str, ...]
+    cut: bool
+
+
+class Asking(Consenting):
+    """Questions, each with the answer that the oracle gives."""
+
+    looked: list[Looked]
+
+    def open(self, unresolved: str) -> None:
+        super().open(unresolved)
+        self.looked = []
+
+    # Recalls
+
+    def shows(
+        self, tenant: int, seat: Seat, labels: frozenset[str], as_of: datetime | None = None, query: str | None = None
+    ) -> Recall:
+        """A recall gives what the oracle shows: plain, of low confidence, in conflict, in order, all of it, nothing else."""
+        oracle, then = self.oracle[tenant], self.oracle[tenant].moment(as_of or self.clock.now)
+        shown = oracle.visible(seat, labels, self.clock.now, then)
+        answer = self.fabric.recall(run_at(self.people[tenant], seat, labels), query, as_of=as_of)
+        self._remember(tenant, seat, labels, then, answer)
+        conflicts = oracle.conflicts(shown, then)
+        apart = {memory_id for conflict in conflicts for memory_id in conflict}
+        assert {frozenset(record.id for record in conflict.records) for conflict in answer.conflicts} == conflicts
+        plain = {memory_id for memory_id, memory in shown.items() if memory_id not in apart and not memory.low}
+        assert {record.id for record in answer.records} == plain
+        assert {record.id for record in answer.low_confidence} == shown.keys() - apart - plain
+        assert len(answer.all_records) == len(shown)
+        assert (answer.omitted, answer.degraded, answer.as_of) == (0, (), as_of)
+        for record in answer.all_records:
+            memory = shown[record.id]
+            assert (record.value, record.classification) == (memory.fact.value, memory.fact.label)
+            assert record.text == memory.fact.words
+            assert record.provenance.approver == memory.approver
+            assert not (memory.strict and memory.approver in (memory.fact.author, *memory.editors))
+        self._in_order(answer, shown, seat, then, query)
+        return answer
+
+    def _remember(self, tenant: int, seat: Seat, labels: frozenset[str], then: Moment, answer: Recall) -> None:
+        self.looked.append(Looked(tenant, answer.recall_id, seat, labels, then, ids_of(answer), answer.omitted > 0))
+
+    def _in_order(self, answer: Recall, shown: dict[str, Memory], seat: Seat, then: Moment, query: str | None) -> None:
+        if query is None:
+            order = in_order(shown.values(), priority)
+        else:
+            total = {record.id: record.score["total"] for record in answer.all_records}
+            order = in_order(shown.values(), lambda memory: total[memory.memory_id])
+            expected = scores(query, seat, list(shown.values()), then)
+            for record in answer.all_records:
+                given = dict(record.score)
+                assert given.pop("total") == pytest.approx(sum(given.values()), abs=1e-6)
+                assert 0 <= given.pop("vector") <= POLICY.weights.vector
+                assert given == pytest.approx(expected[record.id], abs=2e-6), (query, record.text)
+            best = [max(total[record.id] for record in conflict.records) for conflict in answer.conflicts]
+            assert best == sorted(best, reverse=True)
+        for records in (answer.records, answer.low_confidence):
+            given = [record.id for record in records]
+            assert given == [memory_id for memory_id in order if memory_id in given]
+
+    def finds(self, tenant: int, seat: Seat, labels: frozenset[str], query: str, as_of: datetime | None) -> None:
+        """By a query the same is found as without; asked again, with a limit, the same comes first, and the rest is counted."""
+        answer = self.shows(tenant, seat, labels, as_of, query)
+        run = run_at(self.people[tenant], seat, labels)
+        again = self.fabric.recall(run, query, as_of=as_of, limit=2)
+        self._remember(tenant, seat, labels, self.oracle[tenant].moment(as_of or self.clock.now), again)
+        assert again.records == answer.records[:2]
+        assert (again.low_confidence, again.conflicts) == (answer.low_confidence[:2], answer.conflicts[:2])
+        assert again.omitted == len(answer.all_records) - len(again.all_records)
+
+    def shows_past(self, tenant: int, seat: Seat, labels: frozenset[str], as_of: datetime) -> None:
+        """A recall as of then gives what the oracle shows of then; beyond the horizon there is nothing to ask."""
+        if as_of >= self.clock.now - HORIZON:
+            self.shows(tenant, seat, labels, as_of)
+            return
+        with pytest.raises(HistoryCollected):
+            self.fabric.recall(run_at(self.people[tenant], seat, labels), as_of=as_of)
+
+    def moments(self, tenant: int) -> list[datetime]:
+        """The times by which something had changed, or just not yet; whatever of them is past, the latest first."""
+        oracle = self.oracle[tenant]
+        turns = {self.began, *oracle.steps}
+        for memory in oracle.memories.values():
+            turns |= {memory.expires_at} if memory.expires_at is not None else set()
+            turns |= {memory.promoted_at + FRESH[memory.tier] + MICROSECOND} if memory.tier in FRESH else set()
+        around = {moment for turn in turns for moment in (turn, turn - MICROSECOND)}
+        return sorted((moment for moment in around if moment <= self.clock.now), reverse=True)
+
+    # Explanations
+
+    def explains(
+        self, tenant: int, memory: Memory, seat: Seat, labels: frozenset[str], as_of: datetime | None, by_run: bool
+    ) -> None:
+        """Why a memory is visible to a run or hidden from it: all of it to an auditor, to the run what it may know."""
+        people, oracle = self.people[tenant], self.oracle[tenant]
+        then = oracle.moment(as_of or self.clock.now)
+        verdicts = oracle.verdicts(memory, seat, labels, then, self.clock.now)
+        run = run_at(people, seat, labels)
+
+        def asked() -> Explanation:
+            if by_run:
+                return self.fabric.explain(run, memory_id=memory.memory_id, as_of=as_of)
+            by = people.auditor if self.looks % 2 else people.reviewer
+            return self.fabric.explain(by, memory_id=memory.memory_id, as_of=as_of, run=run)
+
+        if then.at < self.clock.now - HORIZON:
+            with pytest.raises(HistoryCollected):
+                asked()
+            return
+        if (found := self._told(asked, verdicts, by_run)) is None:
+            return
+        _agrees(found, verdicts, memory)
+        assert (found.at, found.recall_id, found.returned) == (then.at, None, None)
+        told = not by_run or self._may_know(oracle, memory.superseded_by, seat, labels, then)
+        assert found.superseded_by == (memory.superseded_by if told else None)
+
+    def explains_a_recall(self, memory: Memory, looked: Looked, by_run: bool) -> None:
+        """The same of a recall that was made; and whether it showed the memory."""
+        people, oracle = self.people[looked.tenant], self.oracle[looked.tenant]
+        verdicts = oracle.verdicts(memory, looked.seat, looked.labels, looked.then, self.clock.now)
+        by = run_at(people, looked.seat, looked.labels) if by_run else people.auditor
+
+        def asked() -> Explanation:
+            return self.fabric.explain(by, memory_id=memory.memory_id, recall_id=looked.recall_id)
+
+        if (found := self._told(asked, verdicts, by_run)) is None:
+            return
+        _agrees(found, verdicts, memory)
+        assert (found.at, found.recall_id) == (looked.then.at, looked.recall_id)
+        assert found.returned is (memory.memory_id in looked.shown)
+        assert found.missed == ("cut" if looked.cut and found.visible and not found.returned else None)
+        for stranger in (people.run("u9"), self.people[1 - looked.tenant].auditor):
+            with pytest.raises(NotFound):
+                self.fabric.explain(stranger, memory_id=memory.memory_id, recall_id=looked.recall_id)
+
+    def _told(
+        self, asked: Callable[[], Explanation], verdicts: dict[str, bool], by_run: bool
+    ) -> Explanation | None:
+        """The explanation; None for a run from which more than time hides the memory, as if there were none."""
+        if by_run and not all(passed for name, passed in verdicts.items() if name not in OF_TIME):
+            with pytest.raises(NotFound):
+                asked()
+            return None
+        return asked()
+
+    def _may_know(
+        self, oracle: Tenant, memory_id: str | None, seat: Seat, labels: frozenset[str], then: Moment
+    ) -> bool:
+        if memory_id is None:
+            return True
+        verdicts = oracle.verdicts(oracle.memories[memory_id], seat, labels, then, self.clock.now)
+        return all(passed for name, passed in verdicts.items() if name not in OF_TIME)
+
+    # Replays
+
+    def replays(self, looked: Looked) -> None:
+        """A recall run again as of then is the same, but for what consent or erasure took from the past too."""
+        oracle, people = self.oracle[looked.tenant], self.people[looked.tenant]
+        if looked.then.at < self.clock.now - HORIZON:
+            return
+        now = oracle.visible(looked.seat, looked.labels, self.clock.now, looked.then).keys()
+        again = self.fabric.replay(people.auditor, looked.recall_id)
+        assert (again.then, again.at, again.reasons) == (looked.shown, looked.then.at, ())
+        gone, back = set(looked.shown) - now, set[str]() if looked.cut else now - set(looked.shown)
+        if not gone and not back and (not looked.cut or again.same):
+            assert again.same and again.now == again.then and again.differences == ()
+            return
+        assert not again.same
+        why = {one.memory_id: one.why for one in again.differences}
+        assert {memory_id: why[memory_id] for memory_id in gone} == {
+            memory_id: "erased" if oracle.memories[memory_id].tombstoned else "consent" for memory_id in gone
+        }
+        if not looked.cut:
+            assert set(again.now) == now
+            assert all(why[memory_id] == "consent" for memory_id in back)
+
+    def some_looked(self, tenant: int, which: int) -> Looked | None:
+        """A recall that was made in that tenant."""
+        made = [looked for looked in self.looked if looked.tenant == tenant]
+        return pick(made, which) if made else None
+
+
+def _agrees(found: Explanation, verdicts: dict[str, bool], memory: Memory) -> None:
+    """The same filters failed, and what became of the memory is told as it was."""
+    assert set(found.hidden_by) == {name for name, passed in verdicts.items() if not passed}
+    assert {one.name for one in found.filters} == verdicts.keys()
+    assert found.visibility == _in_a_word(verdicts)
+    assert (found.promoted_at, found.expires_at) == (memory.promoted_at, memory.expires_at)
+    assert (found.retracted_at, found.retraction_reason) == (memory.ended_at, memory.ended)
+    assert (found.tombstoned_at is not None) is memory.tombstoned
+
+
+def _in_a_word(verdicts: dict[str, bool]) -> Any:
+    if all(verdicts.values()):
+        return "visible"
+    words = {
+        "content": "tombstoned", "promoted": "not_yet_promoted", "retracted": "retracted", "expired": "expired",
+    }  # fmt: skip
+    return next((word for name, word in words.items() if not verdicts[name]), "hidden")
