@@ -6,16 +6,24 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import capture, first_start, gate, neighbours, recall
+from bench import beside, capture, first_start, gate, growth, neighbours, picture, recall
 from bench.measure import Figure
 from muniment.testing import TestServer
 
 REPORT = Path(__file__).parent / "RESULTS.md"
+PICTURE = Path(__file__).parent / "beside.svg"
+
+BESIDE = (
+    "The same embedder, the same turns and questions for all; peers with their own defaults. Ours: every turn through"
+    " capture, gates, review and promotion, every recall through all filters and recorded. A put of the others is one write."
+)
 
 
 def main() -> int:
-    names = set(sys.argv[1:]) or {"first_start", "capture", "gate", "recall", "neighbours"}
+    names = set(sys.argv[1:]) or {"first_start", "capture", "gate", "recall", "neighbours", "beside", "growth"}
     figures: list[Figure] = []
+    rows: list[picture.Row] = []
+    grown: list[picture.Growth] = []
     if "first_start" in names:
         figures += asyncio.run(first_start.run())
     with tempfile.TemporaryDirectory(prefix="mb") as folder, TestServer(Path(folder) / "home", durable=True) as server:
@@ -27,14 +35,22 @@ def main() -> int:
             figures += asyncio.run(recall.run(server))
         if "neighbours" in names:
             figures += asyncio.run(neighbours.run(server))
-    table = report(figures)
+        if "beside" in names:
+            rows, more = beside.beside(server)
+            figures += more
+        if "growth" in names:
+            grown, more = asyncio.run(growth.run(server))
+            figures += more
+    table = report(figures, rows, grown)
     print(table)
     if not sys.argv[1:]:
         REPORT.write_text(table + "\n")
+        if rows:
+            PICTURE.write_text(picture.draw(rows, grown))
     return 0 if all(figure.reached for figure in figures) else 1
 
 
-def report(figures: list[Figure]) -> str:
+def report(figures: list[Figure], rows: list[picture.Row], grown: list[picture.Growth]) -> str:
     lines = [
         "# What `make bench` last gave",
         "",
@@ -46,6 +62,10 @@ def report(figures: list[Figure]) -> str:
     for figure in figures:
         mark = "" if figure.reached else " (missed)"
         lines.append(f"| {figure.what} | {figure.value:.2f} {figure.unit}{mark} | {figure.bar} | {figure.detail} |")
+    if rows:
+        lines += ["", "## Beside peers, on LoCoMo", "", BESIDE, "", picture.table(rows)]
+    if grown:
+        lines += ["", "## Growth", "", picture.growth_table(grown)]
     return "\n".join(lines)
 
 

@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 
 from muniment import AsyncFabric
-from muniment.embedding import Vectors
+from muniment.embedding import Vectors, builtin_embedder
 from muniment.model.capture import holder_of
 from muniment.pack import builtin_pack
+from muniment.pipeline.indexing import mark
 from muniment.pipeline.senses import to_sql
+from muniment.policy.words import index_of
 from muniment.storage.rows import fact_content
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -38,15 +40,28 @@ _SCOPE = (
 
 
 async def furnish(
-    server: TestServer, database: str, *, tenants: int, per_tenant: int, users: int, vectors: bool = False
+    server: TestServer,
+    database: str,
+    *,
+    tenants: int,
+    per_tenant: int,
+    users: int,
+    vectors: bool = False,
+    terms: bool = False,
+    words: int = 14,
+    index: bool = True,
 ) -> None:
-    """As many semantic memories as asked, a tenth of each tenant's its own, the rest spread over its users."""
+    """As many semantic memories as asked, a tenth of each tenant's its own, the rest spread over its users.
+
+    With `vectors` and `terms` they can be found by a query; the vector index is left out unless it is asked for.
+    """
     chance, pack = random.Random(11), builtin_pack().ref
     now = datetime.now(UTC)
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
         desk = fabric._desk
         with server.connect(database) as owner:
             owner.execute("SET session_replication_role = replica")
+            near = _dropped_index(owner) if vectors else None
             for number in range(tenants):
                 people = People(f"tenant_{number}")
                 names = ["", *(f"user_{n}" for n in range(users))]
@@ -59,8 +74,9 @@ async def furnish(
                 )
                 async with desk.transaction(people.tenant_id, "writer") as tx:
                     keys = await desk.vault.keys(tx, [holder_of(None, name or None) for name in names])
-                embedder = desk.senses(builtin_pack()).embedder
+                embedder = builtin_embedder()
                 said: list[tuple[str, str]] = []
+                postings: list[tuple[object, ...]] = []
                 memories: list[tuple[object, ...]] = []
                 bodies: list[tuple[object, ...]] = []
                 scopes: list[tuple[object, ...]] = []
@@ -69,7 +85,7 @@ async def furnish(
                     holder = holder_of(None, user or None)
                     memory_id = f"pm_{n:012x}{number:04x}"
                     at = now - timedelta(minutes=chance.randrange(100_000))
-                    text = " ".join(chance.choices(WORDS, k=14))
+                    text = " ".join(chance.choices(WORDS, k=words))
                     priority = round(chance.uniform(0.5, 0.8), 2)
                     confidence = round(chance.uniform(0.45, 0.8), 2)
                     entity, predicate = f"customer:c{n % 50}", f"p{n}"
@@ -84,12 +100,19 @@ async def furnish(
                                      "", "", intent, pack, "1", "statement", "agent", "bot", [], "boris", "operator", at, at))  # fmt: skip
                     bodies.append((people.tenant_id, memory_id, sealed))
                     said.append((memory_id, text))
+                    if terms:
+                        found = index_of(text, at)
+                        postings += [
+                            (people.tenant_id, mark(keys["*"], term), user, memory_id, times, found.words)
+                            for term, times in found.terms.items()
+                        ]
                     scopes.append((people.tenant_id, user, memory_id, n + 1, at, expires, priority, confidence, "semantic",
                                    "preference", "INTERNAL", "", "", intent, entity, predicate))  # fmt: skip
                 for table, columns, rows in (
                     ("memories", _MEMORIES, memories),
                     ("memory_bodies", "tenant_id, memory_id, content", bodies),
                     ("memory_scope", _SCOPE, scopes),
+                    ("memory_terms", "tenant_id, term, user_id, memory_id, tf, words", sorted(postings)),
                 ):
                     with owner.cursor().copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
                         for row in rows:
@@ -97,6 +120,9 @@ async def furnish(
                 if vectors:
                     places = embedder.embed([text for _, text in said])
                     _place(owner, people.tenant_id, embedder.name, [one for one, _ in said], places)
+            if near is not None and index:
+                owner.execute("SET maintenance_work_mem = '512MB'")
+                owner.execute(near)
             owner.execute("RESET session_replication_role")
             owner.execute("VACUUM ANALYZE")
 
@@ -104,13 +130,15 @@ async def furnish(
 def _place(
     owner: "psycopg.Connection[tuple[object, ...]]", tenant_id: str, embedder: str, ids: list[str], places: Vectors
 ) -> None:
-    """Write the vectors, and the index anew once they are there: that takes a fifth of the time."""
-    found = owner.execute("SELECT pg_get_indexdef('memory_vectors_near'::regclass)").fetchone()
-    assert found is not None
-    owner.execute("DROP INDEX memory_vectors_near")
     columns = "tenant_id, memory_id, embedder, vector"
     with owner.cursor().copy(f"COPY memory_vectors ({columns}) FROM STDIN") as copy:
         for memory_id, place in zip(ids, places, strict=True):
             copy.write_row((tenant_id, memory_id, embedder, to_sql(place)))
-    owner.execute("SET maintenance_work_mem = '512MB'")
-    owner.execute(str(found[0]).replace(" ONLY ", " "))
+
+
+def _dropped_index(owner: "psycopg.Connection[tuple[object, ...]]") -> str:
+    """Take the vector index away, and give what makes it anew: once the vectors are there that takes a fifth of the time."""
+    found = owner.execute("SELECT pg_get_indexdef('memory_vectors_near'::regclass)").fetchone()
+    assert found is not None
+    owner.execute("DROP INDEX memory_vectors_near")
+    return str(found[0]).replace(" ONLY ", " ")

@@ -16,10 +16,12 @@ from psycopg.sql import quote
 from bench.furnish import WORDS, furnish
 from bench.measure import Figure, in_turns, median_ms
 from muniment import AsyncFabric
+from muniment.fabric.desk import Desk
 from muniment.model.candidate import Candidate, Scope
 from muniment.model.ids import make_id
-from muniment.pack import builtin_pack
+from muniment.pack import Pack, builtin_pack
 from muniment.pipeline.neighbours import neighbours
+from muniment.pipeline.senses import Senses
 from muniment.policy import gates
 from muniment.storage.address import Address
 from muniment.storage.session import Transaction
@@ -190,11 +192,11 @@ async def _batches(fabric: AsyncFabric) -> list[Figure]:
 async def _search(fabric: AsyncFabric) -> float:
     """The neighbours of one candidate that everybody would see, in milliseconds."""
     desk, pack, text = fabric._desk, builtin_pack(), _texts(9)
-    senses = desk.senses(pack)
+    senses = await _senses(desk, pack)
 
     async def search(_: int) -> object:
         async with desk.transaction("tenant_0", "writer") as tx:
-            return await neighbours(tx, desk.vault, senses.probes([_candidate(text())]), senses, pack)
+            return await neighbours(tx, desk.vault, await senses.probes([_candidate(text())]), senses, pack)
 
     return median_ms((await in_turns(200, 40, search=search))["search"])
 
@@ -202,10 +204,10 @@ async def _search(fabric: AsyncFabric) -> float:
 async def _found(fabric: AsyncFabric) -> float:
     """The share of the neighbours at or above the threshold that the vector index finds."""
     desk, pack, text = fabric._desk, builtin_pack(), _texts(13)
-    senses = desk.senses(pack)
+    senses = await _senses(desk, pack)
     found = there = 0
     for _ in range(40):
-        probes = senses.probes([_candidate(text())])
+        probes = await senses.probes([_candidate(text())])
         async with desk.transaction("tenant_0", "writer") as tx:
             (by_index,) = await neighbours(tx, desk.vault, probes, senses, pack)
             await tx._connection.execute("SET LOCAL enable_indexscan = off")
@@ -214,6 +216,11 @@ async def _found(fabric: AsyncFabric) -> float:
         there += len(exact)
     print(f"{found} of {there} neighbours found", file=sys.stderr)
     return found / there
+
+
+async def _senses(desk: Desk, pack: Pack) -> Senses:
+    async with desk.transaction("tenant_0", "writer") as tx:
+        return await desk.senses(tx, pack)
 
 
 def _candidate(text: str) -> Candidate:

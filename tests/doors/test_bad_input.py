@@ -22,7 +22,7 @@ from tests.pipeline.stories import CONSENT, promoted, proposed
 
 FACT: dict[str, Any] = {"entity": SUBJECT, "predicate": "eats", "value": "cake"}
 # They take the tenant alone, or nobody in particular.
-ASKED_BY_NOBODY = {"open", "close", "consolidate", "consent.sweep"}
+ASKED_BY_NOBODY = {"open", "close", "consolidate", "consent.sweep", "reindex"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,10 @@ class Door:
         self.ids["proposal"] = proposed(self.fabric, self.people.run(), **FACT).proposal_id
 
     def _meant(self, value: Any) -> Any:
-        return self.ids[value[1:-1]] if isinstance(value, str) and value[:1] == "{" else value
+        named = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if not isinstance(named, str) or named[:1] != "{":
+            return value
+        return self.ids[named[1:-1]] if named is value else [self.ids[named[1:-1]]]
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +72,8 @@ def door(server: TestServer, database: str) -> Iterator[Door]:
             "contradiction": contradiction(fabric, people),
             "their_contradiction": contradiction(fabric, others),
             "rejected": rejected(fabric, people),
+            "recall": fabric.recall(people.run(), "bread").recall_id,
+            "their_recall": fabric.recall(others.run(), "bread").recall_id,
             "an hour ahead": clock.now + timedelta(hours=1),
             "an hour ago": clock.now - timedelta(hours=1),
         }
@@ -200,6 +205,7 @@ def test_an_unknown_field_is_named(door: Door, name: str, unknown: str) -> None:
 def test_work_on_a_whole_tenant_takes_its_name(door: Door, tenant: Any) -> None:
     assert complaint(lambda: door.fabric.consolidate(tenant), "tenant_id") is None
     assert complaint(lambda: door.fabric.consent.sweep(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.reindex(tenant), "tenant_id") is None
 
 
 @pytest.mark.rule("ERR-1", "COR-1")
@@ -307,6 +313,8 @@ def test_a_run_that_names_what_its_pack_does_not_have_recalls_nothing(
 ) -> None:
     run = door.people.run(**fields)
     assert complaint(lambda: door.fabric.recall(run), names) is None
+    assert complaint(lambda: door.fabric.compile(run, "bread"), names) is None
+    assert complaint(lambda: door.fabric.explain(run, memory_id=door.ids["memory"]), names) is None
     assert complaint(lambda: door.fabric.get(run, door.ids["memory"]), names) is None
 
 
@@ -360,9 +368,12 @@ def test_a_tenant_that_does_not_exist_answers_like_an_empty_one(door: Door) -> N
     nobody = People(f"tenant_{uuid4().hex[:12]}")
     fabric = door.fabric
     assert (fabric.queue.list(nobody.reviewer), fabric.events(nobody.auditor)) == ([], [])
-    assert fabric.recall(nobody.run()).records == ()
+    assert fabric.recall(nobody.run()).records == fabric.recall(nobody.run(), "bread").records == ()
+    assert fabric.compile(nobody.run(), "bread").text == ""
     for call in (
         lambda: fabric.get(nobody.auditor, door.ids["memory"]),
+        lambda: fabric.explain(nobody.auditor, memory_id=door.ids["memory"]),
+        lambda: fabric.replay(nobody.auditor, door.ids["recall"]),
         lambda: fabric.queue.approve(nobody.reviewer, door.ids["proposal"]),
         lambda: fabric.consent.revoke(nobody.officer, door.ids["consent"]),
         lambda: fabric.retract(nobody.reviewer, door.ids["memory"], reason="wrong"),

@@ -43,12 +43,12 @@ def test_every_command_has_help_with_an_example_and_an_option_for_json(path: tup
 
 def test_all_verbs_that_exist_are_there() -> None:
     top = """demo capture propose correct import consolidate queue approve edit reject lift override assign release
-        contradictions resolve recall get trail adoption retract consent events pack db key eval"""
+        contradictions resolve recall compile explain replay get trail adoption retract consent events pack db key eval"""
     groups = {
         "queue": "list show",
         "consent": "grant revoke list sweep",
         "pack": "schema validate register show list",
-        "db": "url migrate status start stop",
+        "db": "url migrate status start stop reindex rebuild-durable",
         "key": "new",
     }
     found = {path for path, _ in _commands()}
@@ -177,13 +177,14 @@ def test_of_several_proposals_one_that_fails_does_not_hold_up_the_others(desk: D
     first, second = desk.proposed("tea", "--predicate", "drinks"), desk.proposed("bread", "--predicate", "eats")
     ran = desk("approve", first, "mwp_none", second, "--as", "bob", "--json")
     assert ran.code == 1
-    assert [(one["proposal_id"], one["status"]) for one in ran.json] == [(first, "promoted"), (second, "promoted")]
+    outcomes = [(one["proposal_id"], one["status"], one["error"]) for one in ran.json]
+    assert outcomes == [(first, "promoted", None), ("mwp_none", None, "not_found"), (second, "promoted", None)]
     assert (ran.error["code"], ran.error["place"]) == ("not_found", "mwp_none")
 
 
 def test_who_may_not_approve_at_all_is_told_once(desk: Desk) -> None:
     ran = desk("approve", desk.proposed(), "mwp_2", "mwp_3", "--role", "auditor", "--json")
-    assert (ran.code, ran.json) == (1, [])
+    assert (ran.code, ran.out) == (1, "")
     assert ran.error["code"] == "role_missing"
 
 

@@ -113,6 +113,15 @@ CIRCUMSTANCES: dict[str, list[Any]] = {
     "observed_at": [*TIMES, "{an hour ahead}"],
     "idempotency_key": NAMES,
 }
+QUERIES: list[Any] = [*NOT_TEXT, *DIRTY, "", "x" * 8193]
+NARROWING: dict[str, list[Any]] = {
+    "limit": COUNTS,
+    "tiers": ["semantic", 5, [5], ["eternal"], [NUL], {"a": 1}],
+    "classes": ["preference", 5, [5], ["rumour"], [SURROGATE]],
+    "entities": ["customer:x", 5, [5], ["nocolon"], [NUL], [""], [f"customer:{n}" for n in range(257)]],
+    "hops": [*COUNTS[1:], 1, 3, None],  # one step from nowhere leads nowhere
+    "as_of": [*TIMES, "{an hour ahead}"],
+}
 PROPOSAL: dict[str, list[Any]] = {"proposal_id": [*IDS, "{their_proposal}", "mwp_0"]}
 CONTRADICTION: dict[str, list[Any]] = {"contradiction_id": [*IDS, "{their_contradiction}", "ctr_0"]}
 # What a correction takes over from what it is written on cannot be told again.
@@ -254,17 +263,38 @@ CALLS: dict[str, Call] = {
     ),
     "queue.assign": Call("reviewer", {"proposal_id": "{proposal}"}, {**PROPOSAL, "to": NAMES}),
     "queue.release": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
-    "recall": Call(
-        "run",
-        {},
+    "queue.approve_many": Call(
+        "reviewer",
+        {"proposal_ids": ["{proposal}"]},
         {
-            "limit": COUNTS,
-            "tiers": ["semantic", 5, [5], ["eternal"], [NUL], {"a": 1}],
-            "classes": ["preference", 5, [5], ["rumour"], [SURROGATE]],
-            "entities": ["customer:x", 5, [5], ["nocolon"], [NUL], [""]],
+            "proposal_ids": [None, 5, MARK, b"bytes", {}, [], [5], [""], [NUL], [None], ["x" * 257], ["x"] * 10_001],
+            "note": NOTES,
+        },
+    ),
+    "recall": Call("run", {"query": "bread"}, {"query": QUERIES, **NARROWING}, first="run"),
+    "compile": Call(
+        "run",
+        {"query": "bread"},
+        {
+            "query": QUERIES,
+            **NARROWING,
+            "token_budget": [*COUNTS, 1_000_001, None],
+            "format": [*CHOICES, None],
+            "tokenizer": [*NAMES, "llama", "tiktoken:", "file:", "file:no/such.json", f"file:{MARK}"],
         },
         first="run",
     ),
+    "explain": Call(
+        "auditor",
+        {"memory_id": "{memory}"},
+        {
+            **MEMORY,
+            "recall_id": [*NAMES, "{their_recall}", "rcl_0"],
+            "as_of": [*TIMES, "{an hour ahead}"],
+            "run": [5, "run", [], True],
+        },
+    ),
+    "replay": Call("auditor", {"recall_id": "{recall}"}, {"recall_id": [*IDS, "{their_recall}", "rcl_0"]}),
     "get": Call("auditor", {"memory_id": "{memory}"}, MEMORY),
     "trail": Call("auditor", {"memory_id": "{memory}"}, MEMORY),
     "retract": Call("reviewer", {"memory_id": "{memory}", "reason": "wrong"}, {**MEMORY, "reason": [*CHOICES, None]}),

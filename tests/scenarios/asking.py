@@ -16,9 +16,14 @@ from tests.scenarios.facts import Memory, Moment
 from tests.scenarios.oracle import OF_TIME, Tenant
 from tests.scenarios.scoring import POLICY, in_order, priority, scores
 from tests.scenarios.stage import pick
-from tests.scenarios.world import FRESH, HORIZON, Seat
+from tests.scenarios.world import ENTITIES, FRESH, HORIZON, Seat
 
 MICROSECOND = timedelta(microseconds=1)
+NARROWINGS: tuple[tuple[dict[str, Any], Callable[[Memory], bool]], ...] = (
+    ({"tiers": ["semantic"]}, lambda memory: memory.tier == "semantic"),
+    ({"classes": ["preference", "correction"]}, lambda memory: memory.fact.write_class in ("preference", "correction")),
+    ({"entities": [ENTITIES[0]]}, lambda memory: memory.fact.entity == ENTITIES[0]),
+)
 
 
 def run_at(people: People, seat: Seat, labels: frozenset[str]) -> RunContext:
@@ -76,6 +81,7 @@ class Asking(Consenting):
             memory = shown[record.id]
             assert (record.value, record.classification) == (memory.fact.value, memory.fact.label)
             assert record.text == memory.fact.words
+            assert as_of is not None or record.scope.required == ({"region": memory.required} if memory.required else {})
             assert record.provenance.approver == memory.approver
             assert not (memory.strict and memory.approver in (memory.fact.author, *memory.editors))
         self._in_order(answer, shown, seat, then, query)
@@ -102,20 +108,45 @@ class Asking(Consenting):
             given = [record.id for record in records]
             assert given == [memory_id for memory_id in order if memory_id in given]
 
-    def finds(self, tenant: int, seat: Seat, labels: frozenset[str], query: str, as_of: datetime | None) -> None:
-        """By a query the same is found as without; asked again, with a limit, the same comes first, and the rest is counted."""
-        answer = self.shows(tenant, seat, labels, as_of, query)
+    def finds(self, tenant: int, seat: Seat, labels: frozenset[str], query: str) -> None:
+        """By a query the same is found as without; asked for less, less of the same."""
+        answer = self.shows(tenant, seat, labels, query=query)
         run = run_at(self.people[tenant], seat, labels)
-        again = self.fabric.recall(run, query, as_of=as_of, limit=2)
-        self._remember(tenant, seat, labels, self.oracle[tenant].moment(as_of or self.clock.now), again)
+        if self.looks % 4 == 3:
+            compiled = self.fabric.compile(run, query, token_budget=100_000)
+            assert sorted(compiled.memory_ids) == sorted(ids_of(answer))
+        elif self.looks % 2:
+            self._narrowed(tenant, run, query, answer)
+        else:
+            self._limited(tenant, run, query, answer)
+
+    def _limited(self, tenant: int, run: RunContext, query: str, answer: Recall) -> None:
+        """The same comes first, and the rest is counted."""
+        again = self.fabric.recall(run, query, limit=2)
+        then = self.oracle[tenant].moment(self.clock.now)
+        self._remember(tenant, Seat.of(run), run.classification_allowed, then, again)
         assert again.records == answer.records[:2]
         assert (again.low_confidence, again.conflicts) == (answer.low_confidence[:2], answer.conflicts[:2])
         assert again.omitted == len(answer.all_records) - len(again.all_records)
 
-    def shows_past(self, tenant: int, seat: Seat, labels: frozenset[str], as_of: datetime) -> None:
+    def _narrowed(self, tenant: int, run: RunContext, query: str, answer: Recall) -> None:
+        """Of the plain ones those that fit, of the conflicts those where a side does."""
+        narrowing, fits = pick(NARROWINGS, self.looks // 4)
+        less = self.fabric.recall(run, query, **narrowing)
+        wanted = {memory.memory_id for memory in self.oracle[tenant].memories.values() if fits(memory)}
+        for part in ("records", "low_confidence"):
+            fitting = {record.id for record in getattr(answer, part)} & wanted
+            assert {record.id for record in getattr(less, part)} == fitting
+        sides = [{record.id for record in conflict.records} for conflict in answer.conflicts]
+        found = [{record.id for record in conflict.records} for conflict in less.conflicts]
+        assert sorted(map(sorted, found)) == sorted(sorted(members) for members in sides if members & wanted)
+
+    def shows_past(
+        self, tenant: int, seat: Seat, labels: frozenset[str], as_of: datetime, query: str | None = None
+    ) -> None:
         """A recall as of then gives what the oracle shows of then; beyond the horizon there is nothing to ask."""
         if as_of >= self.clock.now - HORIZON:
-            self.shows(tenant, seat, labels, as_of)
+            self.shows(tenant, seat, labels, as_of, query)
             return
         with pytest.raises(HistoryCollected):
             self.fabric.recall(run_at(self.people[tenant], seat, labels), as_of=as_of)
@@ -173,9 +204,9 @@ class Asking(Consenting):
         assert (found.at, found.recall_id) == (looked.then.at, looked.recall_id)
         assert found.returned is (memory.memory_id in looked.shown)
         assert found.missed == ("cut" if looked.cut and found.visible and not found.returned else None)
-        for stranger in (people.run("u9"), self.people[1 - looked.tenant].auditor):
-            with pytest.raises(NotFound):
-                self.fabric.explain(stranger, memory_id=memory.memory_id, recall_id=looked.recall_id)
+        stranger = pick((people.run("u9"), self.people[1 - looked.tenant].auditor), self.looks)
+        with pytest.raises(NotFound):
+            self.fabric.explain(stranger, memory_id=memory.memory_id, recall_id=looked.recall_id)
 
     def _told(
         self, asked: Callable[[], Explanation], verdicts: dict[str, bool], by_run: bool

@@ -227,7 +227,7 @@ class Tenant:
         replaced = [memory for memory in against if takes_over(fact, tier, memory)]
         repeated = [m for m in same if (m.fact.correction or not fact.correction) and stands_for(m, fact, tier)]
         if fact.correction:
-            replaced += [m for m in same if m not in repeated and covers(fact, tier, m)]
+            replaced += [m for m in same if not m.fact.correction and covers(fact, tier, m)]
         target = self.memories.get(fact.corrects or "")
         for named in (supersedes, target if target is not None and target.stands(now) else None):
             if named is not None and named not in replaced:

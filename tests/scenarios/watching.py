@@ -36,10 +36,14 @@ class Watching(Asking):
         for tenant in sorted(self.touched):
             self.looks += 1
             anywhere = SEATS[self.looks * 101 % len(SEATS)], pick(CLEARANCES, self.looks)
-            for seat, labels in (*WATCHED, anywhere):
-                self.shows(tenant, seat, labels)
+            watched = (*WATCHED, anywhere)
+            for place, (seat, labels) in enumerate(watched):
+                if place == self.looks % len(watched):
+                    self.finds(tenant, seat, labels, pick(QUERIES, self.looks))
+                else:
+                    self.shows(tenant, seat, labels)
                 self._nothing_plain_contradicts_anything_plain(tenant, seat, labels)
-            self._what_was_is_known(tenant, pick((*WATCHED, anywhere), self.looks), anywhere)
+            self._what_was_is_known(tenant, pick(WATCHED, self.looks), anywhere)
             self._what_is_open_and_how_it_ended_is_known(tenant)
         self.touched.clear()
         assert broken(self.superuser, [people.tenant_id for people in self.people]) == []
@@ -48,19 +52,17 @@ class Watching(Asking):
     def _what_was_is_known(
         self, tenant: int, watched: tuple[Seat, frozenset[str]], anywhere: tuple[Seat, frozenset[str]]
     ) -> None:
-        """Each time some of the past is asked for, and some of the seats ask."""
+        """Each time some of the past is asked for, by some."""
         n, moments, memories = self.looks, self.moments(tenant), list(self.oracle[tenant].memories.values())
         lately, once = pick(moments[:8], n * 5), pick(moments, n * 7)
-        for who, when in ((watched, lately), (watched, once), (anywhere, once)):
-            self.shows_past(tenant, *who, when)
-        self.finds(tenant, *pick((watched, anywhere), n), pick(QUERIES, n), as_of=None)
+        self.shows_past(tenant, *watched, lately, pick((None, *QUERIES), n))
+        self.shows_past(tenant, *pick((watched, anywhere), n), once)
         for memory in memories:
             self.explains(tenant, memory, *pick((watched, anywhere), n // 2), pick((None, lately, once), n), n % 4 < 2)
-        for which in (n * 3, n * 11):
-            if (looked := self.some_looked(tenant, which)) is not None:
-                self.replays(looked)
-                if memories:
-                    self.explains_a_recall(pick(memories, which), looked, by_run=which % 2 == 0)
+        if (looked := self.some_looked(tenant, n * 11)) is not None:
+            self.replays(looked)
+            if memories:
+                self.explains_a_recall(pick(memories, n), looked, by_run=n % 3 > 0)
 
     def _nothing_plain_contradicts_anything_plain(self, tenant: int, seat: Seat, labels: frozenset[str]) -> None:
         oracle, now = self.oracle[tenant], self.clock.now

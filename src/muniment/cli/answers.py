@@ -10,6 +10,7 @@ from muniment.model.compiled import CompiledMemory
 from muniment.model.inquiry import Explanation, Replay, Visibility, Why
 from muniment.model.recall import Recall, Record
 
+_NONE = "-"
 _MISSING = {
     "embedder": "ranked without vectors",
     "session_store": "the session store is away, the database answered",
@@ -139,7 +140,7 @@ def explanation(screen: Screen, shown: Explanation) -> None:
 
 def _circumstances(shown: Explanation) -> Facts:
     number = f", number {shown.seq}" if shown.seq is not None else ", now"
-    gone = shown.retracted_at
+    gone, by = shown.retracted_at, f"by {shown.retracted_by} " if shown.retracted_by else ""
     return [
         ("hidden by", listed(shown.hidden_by)),
         ("at", f"{moment(shown.at)}{number}"),
@@ -149,7 +150,7 @@ def _circumstances(shown: Explanation) -> Facts:
         ("pack", shown.pack),
         ("promoted", shown.promoted_at),
         ("expires", shown.expires_at),
-        ("retracted", f"by {shown.retracted_by} at {moment(gone)}: {shown.retraction_reason}" if gone else None),
+        ("retracted", f"{by}at {moment(gone)}: {shown.retraction_reason}" if gone else None),
         ("superseded by", shown.superseded_by),
         ("tombstoned", shown.tombstoned_at),
     ]
@@ -165,19 +166,21 @@ def _returned(shown: Explanation) -> str | None:
 
 
 def _inputs(given: Mapping[str, Any]) -> str:
-    return listed(f"{name} {_value(value)}" for name, value in given.items())
+    said = {name: _value(value) for name, value in given.items()}
+    return listed(f"{name} {value}" for name, value in said.items()) if {*said.values()} - {_NONE} else _NONE
 
 
 def _value(value: Any) -> str:
     match value:
-        case None | [] | {}:
-            return "-"
+        case None:
+            return _NONE
         case datetime():
             return moment(value)
         case list():
-            return " | ".join(_value(one) for one in cast("list[object]", value))
+            return " | ".join(_value(one) for one in cast("list[object]", value)) or _NONE
         case dict():
-            return " & ".join(f"{name}={_value(one)}" for name, one in cast("dict[str, object]", value).items())
+            named = cast("dict[str, object]", value)
+            return " & ".join(f"{name}={_value(one)}" for name, one in named.items()) or _NONE
         case _:
             return str(value)
 
@@ -203,4 +206,4 @@ def replay(screen: Screen, shown: Replay) -> None:
 
 
 def _place(counted_from_0: int | None) -> str:
-    return "-" if counted_from_0 is None else f"{counted_from_0 + 1}."
+    return _NONE if counted_from_0 is None else f"{counted_from_0 + 1}."

@@ -195,10 +195,14 @@ CORRECTION: Options = tuple(
 # What a recall is narrowed to; the fabric says which names it knows.
 NARROWING: Options = (
     _option(
-        "entity", list[str] | None, "--entity", metavar="CEID", help="Only about this entity; several for several."
+        "entity",
+        list[str] | None,
+        "--entity",
+        metavar="CEID",
+        help="Only about this entity; several times for several.",
     ),
     _option("hops", int, "--hops", default=0, help="Also about entities so many steps from those: 1 or 2."),
-    _option("tier", list[str] | None, "--tier", metavar="TIER", help="Only of this tier; several for several."),
+    _option("tier", list[str] | None, "--tier", metavar="TIER", help="Only of this tier, likewise."),
     _option("write_class", list[str] | None, "--class", metavar="CLASS", help="Only of this class, likewise."),
     _option("limit", int | None, "--limit", help="At most so many; the pack bounds it."),
     _option("as_of", str | None, "--as-of", metavar="TIME", help="What it would have been told then, in ISO 8601."),

@@ -34,9 +34,10 @@ def explain(
 ) -> None:
     """Show why a memory is visible to a run, or all the filters that hide it.
 
-    With --role (auditor or reviewer) a person asks, about the run that the options of a run describe. Without it a run
-    asks, about what it sees itself or saw in a recall of its own, if --kind is agent or any option of a run is given.
-    Where there is no run at all, only the filters are asked that ask nothing of one.
+    With --role (auditor or reviewer) a person asks, about the run that the options of a run describe.
+
+    Without it, if --kind is agent or any option of a run is given, that run asks: about what it sees itself, or saw in
+    a recall of its own. Where there is no run at all, only the filters are asked that ask nothing of one.
     """
     run = call.run() if call.is_run() else None
     person = call.principal("auditor") if run is None or (call.given["role"] and not call.is_agent()) else None

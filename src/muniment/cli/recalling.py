@@ -14,9 +14,7 @@ app = typer.Typer()
 _PANEL = "Read"
 _OPTIONS = (*NARROWING, *RUN, *WHERE)
 
-Query = Annotated[
-    str | None, typer.Argument(metavar="[QUERY]", help="What it is about; the most important if not said.")
-]
+Query = Annotated[str | None, typer.Argument(metavar="QUERY", help="What it is about; the most important if not said.")]
 
 
 @verb(

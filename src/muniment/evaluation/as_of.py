@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from statistics import fmean, median
 from time import perf_counter
 from typing import Any, cast
 
-from muniment.errors import InvalidInput, NotPromotable
+from muniment.errors import NotPromotable
 from muniment.evaluation.reading import taken, wrong
 from muniment.evaluation.throwaway import OnStep, Stage, evaluation_pack, nobody_watches, throwaway
 from muniment.model.candidate import Refusal
@@ -120,9 +121,7 @@ def _promoted(stage: Stage, questions: Sequence[Dated], on_step: OnStep) -> int:
         if isinstance(proposed, Refusal):
             continue
         try:
-            done_with = stage.fabric.queue.approve(
-                stage.reviewer, proposed.proposal_id, supersedes=live.get(number)
-            )
+            done_with = stage.fabric.queue.approve(stage.reviewer, proposed.proposal_id, supersedes=live.get(number))
         except NotPromotable:
             continue
         if done_with.memory_id is not None:
@@ -194,7 +193,7 @@ def _dated(record: Mapping[str, Any]) -> Dated:
     timeline = tuple(_fact(record, one) for one in _objects(record, "timeline"))
     if not timeline:
         raise wrong(record, "timeline", "expected at least one answer")
-    if any(later.since <= earlier.since for earlier, later in zip(timeline, timeline[1:], strict=False)):
+    if any(later.since <= earlier.since for earlier, later in pairwise(timeline)):
         raise wrong(record, "timeline", "expected the oldest first, each from a later date")
     dates: list[datetime] = []
     asked = Dated(question, timeline, (), record.get("agree") is not False)
@@ -216,7 +215,7 @@ def _fact(record: Mapping[str, Any], said: Mapping[str, Any]) -> Fact:
 
 
 def _objects(record: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
-    found: list[Any] = taken(record, field, list)
+    found = cast("list[Any]", taken(record, field, list))
     if not all(isinstance(one, dict) for one in found):
         raise wrong(record, field, "expected a list of objects")
     return found

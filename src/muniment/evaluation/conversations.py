@@ -72,7 +72,7 @@ def _conversation(record: Mapping[str, Any]) -> Conversation:
 
 
 def _locomo(record: Mapping[str, Any]) -> Conversation:
-    talk = _within(record, taken(record, "conversation", dict), "conversation")
+    talk = _within(record, cast("dict[str, Any]", taken(record, "conversation", dict)), "conversation")
     parts = sorted((int(found[1]), name) for name in talk if (found := _PART.fullmatch(name)))
     if not parts:
         raise wrong(record, "conversation", "expected parts called session_1, session_2 and so on")
@@ -87,7 +87,7 @@ def _locomo(record: Mapping[str, Any]) -> Conversation:
     without = 0
     for asked in _objects(record, "qa"):
         # Some are written "D8:6; D9:17", some name a turn that is not there.
-        said: list[Any] = taken(asked, "evidence", list) if "evidence" in asked else []
+        said = cast("list[Any]", taken(asked, "evidence", list)) if "evidence" in asked else []
         named = dict.fromkeys(one for entry in said for one in _TURN_ID.findall(str(entry)))
         evidence = tuple(one for one in named if one in there)
         if evidence:
@@ -106,8 +106,8 @@ def _said(turn: Mapping[str, Any], date: datetime) -> Turn:
 
 
 def _longmemeval(record: Mapping[str, Any]) -> Conversation:
-    chats: list[Any] = taken(record, "haystack_sessions", list)
-    dates: list[Any] = taken(record, "haystack_dates", list)
+    chats = cast("list[Any]", taken(record, "haystack_sessions", list))
+    dates = cast("list[Any]", taken(record, "haystack_dates", list))
     if len(dates) != len(chats):
         raise wrong(record, "haystack_dates", f"expected as many as haystack_sessions: {len(chats)}")
     turns: list[Turn] = []

@@ -44,7 +44,7 @@ def evaluation_pack(most: int) -> Pack:
     layer["recall_policy"]["max_recalls"] = most
     layer["memory_policy"]["ttl"]["semantic"] = None
     layer["retention"]["replay_horizon"] = "36500d"
-    layer["contradiction"] |= {**_NEVER, "embedders": {name: _NEVER for name in layer["contradiction"]["embedders"]}}
+    layer["contradiction"] |= {**_NEVER, "embedders": dict.fromkeys(layer["contradiction"]["embedders"], _NEVER)}
     return Pack.model_validate(document)
 
 
@@ -97,9 +97,7 @@ def throwaway(pack: Pack, now: datetime = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
     clock = SetClock(now)
     try:
         # What is thrown away needs no key that outlives it.
-        with Fabric.open(
-            home=folder, pack=pack, clock=clock, master_keys=LocalMasterKeys(os.urandom(32))
-        ) as fabric:
+        with Fabric.open(home=folder, pack=pack, clock=clock, master_keys=LocalMasterKeys(os.urandom(32))) as fabric:
             author = Principal(tenant_id=TENANT, id="importer", kind="system", roles={"agent"})
             reviewer = Principal(tenant_id=TENANT, id="reviewer", kind="operator", roles={"reviewer"})
             yield Stage(fabric, clock, author, reviewer)

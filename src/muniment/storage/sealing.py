@@ -151,6 +151,8 @@ class Vault:
         known = self._comparing.get(tx.tenant_id)
         if known is None and await self.tenant(tx) is not None:
             known = (await self.keys(tx, [TENANT_HOLDER])).get(TENANT_HOLDER)
+            if known is not None:
+                self._keep_comparing(tx.tenant_id, known)
         return known
 
     async def comparing(self, tx: Transaction) -> SubjectKey:
@@ -160,10 +162,14 @@ class Vault:
         """
         known = self._comparing.get(tx.tenant_id)
         if known is None:
-            known = self._comparing[tx.tenant_id] = (await self.keys(tx, [TENANT_HOLDER], make=True))[TENANT_HOLDER]
-            if len(self._comparing) > _TENANTS_CACHED:
-                self._comparing.popitem(last=False)
+            known = (await self.keys(tx, [TENANT_HOLDER], make=True))[TENANT_HOLDER]
+            self._keep_comparing(tx.tenant_id, known)
         return known
+
+    def _keep_comparing(self, tenant_id: str, key: SubjectKey) -> None:
+        self._comparing[tenant_id] = key
+        if len(self._comparing) > _TENANTS_CACHED:
+            self._comparing.popitem(last=False)
 
     async def open_key(self, tx: Transaction, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
         """Open a wrapped data key that a statement brought along."""
