@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import beside, capture, first_start, gate, growth, neighbours, picture, recall
+from bench import beside, capture, first_start, gate, growth, neighbours, picture, recall, replaying
 from bench.measure import Figure
 from muniment.testing import TestServer
 
@@ -20,7 +20,16 @@ BESIDE = (
 
 
 def main() -> int:
-    names = set(sys.argv[1:]) or {"first_start", "capture", "gate", "recall", "neighbours", "beside", "growth"}
+    names = set(sys.argv[1:]) or {
+        "first_start",
+        "capture",
+        "gate",
+        "recall",
+        "neighbours",
+        "replaying",
+        "beside",
+        "growth",
+    }
     figures: list[Figure] = []
     rows: list[picture.Row] = []
     grown: list[picture.Growth] = []
@@ -35,6 +44,8 @@ def main() -> int:
             figures += asyncio.run(recall.run(server))
         if "neighbours" in names:
             figures += asyncio.run(neighbours.run(server))
+        if "replaying" in names:
+            figures += asyncio.run(replaying.run(server))
         if "beside" in names:
             rows, more = beside.beside(server)
             figures += more

@@ -16,7 +16,7 @@
     │   └── PackImmutable    pack_immutable           that version is registered with other content
     ├── NotPromotable        not_promotable           what the proposal rests on changed since its review
     ├── HistoryCollected     history_collected        the moment lies beyond the replay horizon
-    ├── EmbedderUnavailable  embedder_unavailable     the built-in embedder's files are missing or unreadable
+    ├── EmbedderUnavailable  embedder_unavailable     the embedder is missing, away, or answers wrongly
     └── StorageError
         ├── StorageUnavailable storage_unavailable    no database, or it went away
         ├── SchemaMissing    schema_missing           the database was never migrated, or not far enough
@@ -168,7 +168,7 @@ class HistoryCollected(MunimentError):
 
 
 class EmbedderUnavailable(MunimentError):
-    """The built-in embedder's files are missing or unreadable."""
+    """The embedder is missing, away, or answers wrongly."""
 
     code = "embedder_unavailable"
 

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 EXAMPLE = ROOT / "examples" / "two_truths.py"
 PAGE = ROOT / "docs" / "how-to" / "settle-a-contradiction.md"
+ASKING = ROOT / "examples" / "ask_and_compile.py"
+COMPILING = ROOT / "docs" / "how-to" / "compile-a-prompt.md"
 GATES = ROOT / "docs" / "explanation" / "gates.md"
 
 
@@ -36,7 +38,7 @@ def _commands(group: Any, path: str) -> Iterator[str]:
 
 def test_every_command_is_documented_and_no_other() -> None:
     page = (REFERENCE / "cli.md").read_text("utf-8")
-    documented = re.findall(r"^\| `(muniment(?: [a-z]+)+)", page, re.MULTILINE)
+    documented = re.findall(r"^\| `(muniment(?: [a-z][a-z-]*)+)", page, re.MULTILINE)
     assert sorted(documented) == sorted(_commands(typer.main.get_command(app), "muniment"))
 
 
@@ -73,6 +75,15 @@ def test_the_example_of_two_truths_is_shown_as_it_is_and_prints_what_the_page_sa
 
 def test_the_example_of_two_truths_finds_nothing_new_the_second_time(home: Path) -> None:
     assert printed_by(EXAMPLE, home)[1:] == printed_by(EXAMPLE, home)
+
+
+@pytest.mark.rule("REC-7", "REC-9", "REC-11")
+def test_the_example_that_asks_and_compiles_is_shown_as_it_is_and_prints_what_the_page_says(home: Path) -> None:
+    page = COMPILING.read_text("utf-8")
+    assert f"```python\n{ASKING.read_text('utf-8')}```\n" in page
+    printed = page.split("It prints:\n\n", 1)[1].split("\n## What is in it", 1)[0]
+    for _ in range(2):
+        assert printed_by(ASKING, home) == [line.removeprefix("    ") for line in printed.rstrip("\n").splitlines()]
 
 
 @pytest.mark.rule("CTR-2")

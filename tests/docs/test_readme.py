@@ -4,6 +4,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.docs.running import printed_by
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "first_memory.py"
+FURTHER = ROOT / "examples" / "ask_and_compile.py"
 TEXT = "Customer cust_8861 has a verbal NDA limiting card number exposure to the last four digits."
 
 
@@ -24,6 +26,15 @@ def home() -> Iterator[Path]:
 def test_the_readme_shows_the_first_example_as_it_is_in_its_file() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
     assert EXAMPLE.read_text("utf-8") in blocks
+
+
+def test_the_readme_shows_a_part_of_the_second_example_and_what_it_prints_last(home: Path) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    shown = readme.split("## Ask, compile, look back", 1)[1].split("\n## ", 1)[0]
+    (block,) = re.findall(r"^```python\n(.*?)^```$", shown, re.DOTALL | re.MULTILINE)
+    assert FURTHER.read_text("utf-8").endswith(indent(block, "    "))
+    printed = [line.removeprefix("    ") for line in shown.splitlines() if line.startswith("    ")]
+    assert printed_by(FURTHER, home)[-len(printed) :] == printed[-4:] == printed
 
 
 def test_the_first_example_runs_on_an_empty_folder_and_again_on_what_it_left(home: Path) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from muniment import errors
+from muniment.model.compiled import Format
 from muniment.model.events import EventType
-from muniment.pack import pack_schema
+from muniment.model.inquiry import FilterName, Visibility, Why
+from muniment.pack import builtin_pack, pack_schema
 from muniment.policy.roles import ALLOWED, PERSONS_ONLY, Verb
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +82,25 @@ def test_every_setting_the_code_reads_is_documented_and_no_other() -> None:
     assert _first_words("reference/settings.md") == used
     readme = (ROOT / "README.md").read_text("utf-8")
     assert set(re.findall(r"\bMUNIMENT_[A-Z_]+\b", readme)) <= used
+
+
+def _column(page: str, heading: str) -> dict[str, str]:
+    """The first column of the table under that heading, each name with the cell beside it."""
+    table = (DOCS / page).read_text("utf-8").split(heading, 1)[1].split("\n\n", 1)[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line[:1] == "|"]
+    names = [(name, row[1]) for row in rows for name in row[0].replace("`", "").split(", ")]
+    return {name: beside for name, beside in names if not name.startswith("---")}
+
+
+def test_every_filter_every_part_of_a_score_and_every_reason_is_explained_and_no_other() -> None:
+    recall, why = "explanation/recall.md", "how-to/find-out-why.md"
+    assert _column(recall, "| filter | lets through |\n").keys() == set(get_args(FilterName))
+    assert _column(recall, "| `why` | |\n").keys() == set(get_args(Why))
+    assert _column(why, "| `visibility` | |\n").keys() == set(get_args(Visibility))
+    assert _column("how-to/compile-a-prompt.md", "| `format` |").keys() == set(get_args(Format))
+    weights: dict[str, float] = builtin_pack().memory_layer.recall_policy.weights.model_dump()
+    shown = _column(recall, "| part | weight | what it is before it is weighted |\n")
+    assert {name: float(weight) for name, weight in shown.items()} == weights
 
 
 def test_the_table_of_roles_is_the_one_the_code_decides_by() -> None:

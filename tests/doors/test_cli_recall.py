@@ -324,7 +324,7 @@ def test_a_replay_that_differs_says_why_and_ends_with_1(desk: Desk) -> None:
     assert (shown.code, shown.err) == (1, "")
     rows = [line.split(maxsplit=3) for line in shown.out.splitlines() if line.startswith("pm_")]
     assert rows == [
-        [private, "1.", "-", "its consent ended since"],
+        [private, "1.", "-", "its consent changed since"],
         [public, "2.", "1.", "others before it are gone, or it is ranked otherwise"],
     ]
 

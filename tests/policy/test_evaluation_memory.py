@@ -372,7 +372,7 @@ def test_a_history_reads_back_as_it_was_written(tmp_path: Path) -> None:
 def test_a_history_that_is_none_is_told_with_its_line(text: str, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "some.jsonl"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(InvalidInput, match="some.jsonl") as error:
+    with pytest.raises(InvalidInput, match=r"some\.jsonl") as error:
         read_history(path)
     assert expected in error.value.message
     with pytest.raises(InvalidInput, match="cannot write"):

@@ -1,7 +1,7 @@
 """The machine, by hand: a story told step by step, with everything looked at after each."""
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -50,9 +50,15 @@ class Story(Watching):
         """Approve the first that waits."""
         self.then(self.approve, which=which, who=who, victim=victim, tier=tier)
 
-    def shown(self, **seat: Any) -> list[Any]:
+    def pause(self) -> datetime:
+        """The time; a minute later it goes on."""
+        moment = self.clock.now
+        self.clock.advance(minutes=1)
+        return moment
+
+    def shown(self, as_of: datetime | None = None, **seat: Any) -> list[Any]:
         """What a run recalls, in conflict or not, by value or text."""
-        answer = self.fabric.recall(self.people[0].run(seat.pop("user", None), **seat))
+        answer = self.fabric.recall(self.people[0].run(seat.pop("user", None), **seat), as_of=as_of)
         return sorted(record.text if record.value is None else record.value for record in answer.all_records)
 
     @property

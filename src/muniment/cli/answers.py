@@ -25,7 +25,7 @@ _SEEN: dict[Visibility, str] = {
     "tombstoned": "tombstoned: its content is gone",
 }
 _WHY: dict[Why, str] = {
-    "consent": "its consent ended since",
+    "consent": "its consent changed since",
     "erased": "its content was taken away since",
     "clearance": "its label is withheld by now",
     "moved": "others before it are gone, or it is ranked otherwise",

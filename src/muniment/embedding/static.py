@@ -16,6 +16,7 @@ from muniment.errors import EmbedderUnavailable
 Vectors = NDArray[np.float32]
 
 NAME = "wordllama-256@1"
+DIMENSIONS = 256
 WHEEL = "wordllama"
 WEIGHTS = "weights/l2_supercat_256.safetensors"
 TABLE = "embedding.weight"
@@ -120,10 +121,29 @@ class StaticEmbedder:
         return self._tokenizer.encode(clean, add_special_tokens=False).ids
 
 
+class _Builtin(StaticEmbedder):
+    """The one inside the wheel; its files are read when it first embeds, for most calls need only its name."""
+
+    def __init__(self) -> None:
+        self._name = NAME
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return DIMENSIONS
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("_table", "_tokenizer"):
+            raise AttributeError(name)
+        loaded = StaticEmbedder.load()
+        self._table, self._tokenizer = loaded._table, loaded._tokenizer
+        return getattr(self, name)
+
+
 @cache
 def builtin_embedder() -> StaticEmbedder:
-    """The built-in embedder, loaded when it is first asked for and then kept."""
-    return StaticEmbedder.load()
+    """The built-in embedder; raises EmbedderUnavailable at its first use when its files are missing."""
+    return _Builtin()
 
 
 def _portions(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:

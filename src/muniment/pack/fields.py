@@ -233,7 +233,7 @@ PredicateOrPath = Annotated[
     _schema(rf"{_PREDICATE}|{_PATH}"),
 ]
 
-EmbedderName = Annotated[_Text, StringConstraints(min_length=1, max_length=128), AfterValidator(clean_name)]
+EmbedderName = Annotated[_Text, StringConstraints(min_length=1, max_length=141), AfterValidator(clean_name)]
 ToolName = Annotated[_Text, StringConstraints(min_length=1, max_length=128), AfterValidator(clean_name)]
 Mask = Annotated[_Text, StringConstraints(min_length=1, max_length=64), AfterValidator(clean_name)]
 Pattern = Annotated[

@@ -53,7 +53,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Found:
-    """What to answer with, in order: plain, of low confidence, and conflict sets with their contradictions."""
+    """What to answer with, in order: plain, of low confidence, and conflict sets with their contradictions.
+
+    `holder_key` is the wrapped key of whose query it was, where that came along.
+    """
 
     plain: list[str]
     low: list[str]
@@ -63,6 +66,7 @@ class Found:
     embedder: str | None = None
     candidates: list[str] | None = None
     degraded: tuple[str, ...] = ()
+    holder_key: tuple[bytes | None, int | None] | None = None
     working: frozenset[str] = frozenset()
 
     @property

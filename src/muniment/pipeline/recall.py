@@ -1,6 +1,7 @@
 """Stage 5, recall: promoted memory only, under the run's view, and a record of it beside the answer."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -46,9 +47,7 @@ async def recall(
     """Find, order, cut, open and record: nothing is opened that is not returned."""
     holder = holder_of(None, run.user_id)
     await means.vault.tenant(tx)  # Known from here on: after the commit nothing can be asked any more.
-    if request.query is not None:
-        tx.expect("tenant.subject_keys", holders=[holder])
-    found = await find(tx, means, view, pack, request, as_of)
+    found = await find(tx, means, view, pack, request, as_of, holder)
     recall_id = make_id("rcl", tx.now)
     record = {
         "recall_id": recall_id,
@@ -64,7 +63,7 @@ async def recall(
         "as_of_seq": as_of.seq if as_of is not None else None,
         "degraded": list(found.degraded),
         "candidates": found.candidates,
-        **await _sealed_query(tx, means.vault, recall_id, request.query, holder),
+        **await _sealed_query(tx, means.vault, recall_id, request.query, holder, found),
     }
     records, seq, degraded = await _opened(tx, means, run, found, ("recall.record", record))
     return Recall(
@@ -89,7 +88,13 @@ async def recall(
 
 
 async def find(
-    tx: Transaction, means: Means, view: View, pack: Pack, request: Request, as_of: Moment | None = None
+    tx: Transaction,
+    means: Means,
+    view: View,
+    pack: Pack,
+    request: Request,
+    as_of: Moment | None = None,
+    holder: str = TENANT_HOLDER,
 ) -> Found:
     """What the run sees of what is asked for, in order; nothing is opened but links, nothing recorded."""
     moment = as_of or Moment(LATEST, tx.now)
@@ -100,7 +105,7 @@ async def find(
     given = filters(view, request, moment)
     if request.query is None:
         return await listed(tx, request, given, pack)
-    asked = await Asked.of(tx, means.vault, request.query, means.embedder)
+    asked = await Asked.of(tx, means.vault, request.query, means.embedder, holder)
     return await Search(tx, request, given, pack, asked, moment.at).found()
 
 
@@ -132,12 +137,17 @@ def record_compiled(
 
 
 async def _sealed_query(
-    tx: Transaction, vault: Vault, recall_id: str, query: str | None, holder: str
+    tx: Transaction, vault: Vault, recall_id: str, query: str | None, holder: str, found: Found
 ) -> dict[str, str | bytes | None]:
     """The query under the key of the run's user; under the tenant's while that user has none."""
     if query is None or await vault.tenant(tx) is None:
         return {"holder": None, "query": None}
-    key = (await vault.keys(tx, [holder], skip_broken=True)).get(holder)
+    key: SubjectKey | None = None
+    if found.holder_key is None:
+        key = (await vault.keys(tx, [holder], skip_broken=True)).get(holder)
+    elif found.holder_key[1] is not None:
+        with suppress(SealBroken):
+            key = await vault.open_key(tx, holder, found.holder_key[0], found.holder_key[1])
     if key is None:
         holder, key = TENANT_HOLDER, await vault.known_comparing(tx)
     if key is None:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from anyio import fail_after
 
 from muniment.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder, Vectors, embedded
 from muniment.errors import EmbedderUnavailable
@@ -28,6 +29,8 @@ from muniment.storage.session import Named, Row, Transaction
 
 # Up to so many memories their vectors come along with them; of more the database is asked how near they are.
 FEW = 2_000
+# A recall waits no longer for an embedder: words and priority rank without it.
+PATIENCE_SECONDS = 5.0
 # Of a scope too large to be read, the nearest that are ranked.
 NEAREST = 200
 
@@ -40,12 +43,14 @@ class Asked:
     words: list[Word]
     terms: list[int]
     embedder: Embedder | None
+    holder: str
 
     @classmethod
-    async def of(cls, tx: Transaction, vault: Vault, query: str, embedder: Embedder | None) -> "Asked":
-        """The words of a query under the tenant's key."""
+    async def of(cls, tx: Transaction, vault: Vault, query: str, embedder: Embedder | None, holder: str) -> "Asked":
+        """The words of a query under the tenant's key; `holder` is whose content the query is."""
         words, key = query_words(query), await vault.known_comparing(tx)
-        return cls(query, words, [indexing.mark(key, word.term) for word in words] if key is not None else [], embedder)
+        terms = [indexing.mark(key, word.term) for word in words] if key is not None else []
+        return cls(query, words, terms, embedder, holder)
 
     async def aim(self, rarities: Mapping[int, float]) -> Vector | None:
         """Where it points, its rarer words more than its common ones; None if nowhere, or if the embedder is away.
@@ -58,8 +63,9 @@ class Asked:
             if isinstance(self.embedder, StaticEmbedder) and self.terms:
                 aimed = self.embedder.aim([word.written for word in self.words], [rarities[one] for one in self.terms])
             else:
-                aimed = await embedded(self.embedder, [as_seen(self.query)])
-        except EmbedderUnavailable:
+                with fail_after(PATIENCE_SECONDS):
+                    aimed = await embedded(self.embedder, [as_seen(self.query)])
+        except (EmbedderUnavailable, TimeoutError):
             return None
         return aimed[0] if aimed[0].any() else None
 
@@ -80,14 +86,20 @@ class Search:
         if self.request.candidates is not None:
             return await self._among(self.request.candidates, self._rarities(await self._rare()))
         embedder = self.asked.embedder.name if self.asked.embedder is not None else None
-        scope, postings = await self.tx.gather(
-            ("recall.seen", self._given() | {"most": self.request.most_seen, "few": FEW, "embedder": embedder}),
-            ("recall.postings", {"terms": self.asked.terms, "users": self.given["users"]}),
+        limits = {"most": self.request.most_seen, "few": FEW}
+        (scope,) = await self.tx.rows(
+            "recall.seen",
+            **self._given(),
+            **limits,
+            embedder=embedder,
+            terms=self.asked.terms,
+            holder=self.asked.holder,
         )
-        if scope[0]["size"] > self.request.most_seen:
+        if scope["size"] > self.request.most_seen:
             return await self._approximately()
-        read = _Read.whole(scope[0], postings[0])
-        return await self._ranked(read, ranking.rarities(self.asked.terms, read.postings, read.seen.places))
+        read = _Read.whole(scope)
+        found = await self._ranked(read, ranking.rarities(self.asked.terms, read.postings, read.seen.places))
+        return replace(found, holder_key=(scope["wrapped_key"], scope["key_version"]))
 
     async def _approximately(self) -> Found:
         rare = await self._rare()
@@ -174,13 +186,13 @@ class _Read:
     placed: Sequence[str] = ()
 
     @classmethod
-    def whole(cls, scope: Row, postings: Row) -> "_Read":
+    def whole(cls, scope: Row) -> "_Read":
         """A whole scope; its vectors where they came along."""
         contradictions: list[str] = scope["contradictions"] or []
         sides: list[str] = [*(scope["existing"] or ()), *(scope["incoming"] or ())]
         conflicts = list(zip(contradictions * 2, sides, strict=True))
         vectors = unpacked(scope["vectors"] or b"", len(scope["placed"] or ())) if scope["size"] <= FEW else None
-        return cls(_seen(scope), _postings(postings), conflicts, vectors, scope["placed"] or ())
+        return cls(_seen(scope), _postings(scope), conflicts, vectors, scope["placed"] or ())
 
     @classmethod
     def of_some(cls, some: Row, postings: Row, conflicts: list[Row]) -> "_Read":
@@ -246,7 +258,7 @@ def _seen(row: Row) -> Seen:
 
 def _postings(row: Row) -> Postings:
     times, words = _numbers(row["tf"], ">i2"), _numbers(row["words"], ">i2")
-    return Postings(row["terms"] or (), row["memory_ids"] or (), times, words)
+    return Postings(row["terms"] or (), row["stand_in"] or (), times, words)
 
 
 def _numbers(packed: bytes | None, kind: str) -> Any:

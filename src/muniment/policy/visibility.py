@@ -52,21 +52,23 @@ def view_of(
 ) -> View:
     """The run's view at a moment; raises `InvalidInput` for a role or label that its pack does not declare.
 
-    For a moment of the past `now` is the pack of today: what it withholds is withheld for the past too (REC-7).
+    For a moment of the past `now` is the pack of today: what it withholds is withheld for the past too (REC-7), and what
+    it declares may be asked for, although the pack of then knew nothing of it.
     """
-    if run.role not in pack.roles:
-        raise InvalidInput(f"the pack {pack.ref} declares no such role", field="role")
+    today = now or pack
+    if run.role not in today.roles:
+        raise InvalidInput(f"the pack {today.ref} declares no such role", field="role")
     for label in sorted(run.classification_allowed):
-        if not pack.has_label(label):
-            raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="classification_allowed")
+        if not today.has_label(label):
+            raise UnknownLabel(f"the pack {today.ref} declares no label {label}", field="classification_allowed")
     windows = pack.memory_layer.recall_policy.freshness
     return View(
         users=["", run.user_id] if run.user_id is not None else [""],
         session_id=run.session_id or "",
         workflow_id=run.workflow_id or "",
         intents=intents_seen_by(run.intent_id),
-        labels=sorted(run.classification_allowed & _labels(run.role, pack) & _labels(run.role, now or pack)),
-        sensitive=sorted({*sensitive_labels(pack), *sensitive_labels(now or pack)}),
+        labels=sorted(run.classification_allowed & _labels(run.role, pack) & _labels(run.role, today)),
+        sensitive=sorted({*sensitive_labels(pack), *sensitive_labels(today)}),
         tiers=[tier for tier in TIERS if tiers is None or tier in tiers],
         classes=[name for name in CLASSES if classes is None or name in classes],
         qualifiers=run.qualifiers,

@@ -1,6 +1,7 @@
 """Words: what a text is found by. Letters folded, English endings cut off, words that say nothing left out."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,9 +12,11 @@ import Stemmer
 
 from muniment.policy.instructions import as_seen
 
-# Runs of letters and digits; of scripts written without spaces every pair of signs is a word.
-_WORD = re.compile(r"[^\W_]+")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+# Runs of letters, their marks and digits; of scripts written without spaces every pair of signs is a word.
+_SIGNS = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_MARKS = "".join(chr(n) for n in range(0x300, 0x3040) if unicodedata.category(chr(n)).startswith("M"))
+_WORD = re.compile(rf"[{_SIGNS}]+|(?:(?![{_SIGNS}])[^\W_]|[{_MARKS}])+")
+_UNSPACED = re.compile(rf"[{_SIGNS}]")
 _APOSTROPHES = str.maketrans("", "", "'\u2019\u02bc")
 # What a language model or a person asks with, and what holds a sentence together.
 _SAYS_NOTHING = frozenset(

@@ -58,7 +58,6 @@ class Transaction:
     _committed: bool = False
     _pending: list[tuple[Statement, list[Any]]] = field(default_factory=list)
     _foreseen: list[tuple[Named, list[Row]]] = field(default_factory=list)
-    _expected: list[Named] = field(default_factory=list)
     # Keys opened in this transaction, by holder; for the vault alone.
     opened_keys: dict[str, Any] = field(default_factory=dict)
     round_trips: int = 1  # its BEGIN
@@ -86,16 +85,8 @@ class Transaction:
         """Run several statements in one round trip, and give the rows of each."""
         if not statements:
             return []
-        expected, self._expected = [one for one in self._expected if one not in statements], []
-        asked = [*expected, *statements]
-        cursors = await self._exchange([self._stated(name, parameters) for name, parameters in asked])
-        found = [await cursor.fetchall() for cursor in cursors[-len(asked) :]]
-        self._foreseen.extend(zip(expected, found, strict=False))
-        return found[len(expected) :]
-
-    def expect(self, name: str, **parameters: Any) -> None:
-        """Ask along with the next statement somebody waits for: a later `rows` with the same words has it there."""
-        self._expected.append((name, parameters))
+        cursors = await self._exchange([self._stated(name, parameters) for name, parameters in statements])
+        return [await cursor.fetchall() for cursor in cursors[-len(statements) :]]
 
     async def foresee(self, *statements: Named) -> None:
         """Ask in one round trip what will be asked one by one: the next `rows` with the same words has it there."""

@@ -130,3 +130,8 @@ array_agg(alias.memory_id) AS keyed, array_agg(alias.entity) AS entities, array_
 FROM alias
 WHERE alias.entity || ' ' || alias.predicate = ANY (
   ARRAY(SELECT c.entity || ' ' || c.predicate FROM alias c WHERE c.class = 'correction'))
+
+-- name: postings
+-- Where words stand: the word, the memory, how often, of how many words.
+array_agg(alias.term) AS terms, array_agg(alias.memory_id) AS stand_in, string_agg(int2send(alias.tf), '') AS tf,
+  string_agg(int2send(alias.words), '') AS words

@@ -39,7 +39,9 @@ UNION ALL
 -- name: seen
 -- results: binary
 -- For a query: all that is visible, as columns, ranked outside; nothing where that is more than is searched exactly
--- (`size`). The numbers come packed: so many rows are not worth an object each. Vectors come along while they are few.
+-- (`size`). The numbers come packed: so many rows are not worth an object each. Vectors come along while they are few,
+-- and where the words of the query stand, in all that those users see or once saw, and the key that the query itself is
+-- kept under.
 -- What is looked up per row is a subquery on a whole key: right also on a table that was never analysed.
 WITH size AS MATERIALIZED (
   SELECT count(*) AS size FROM (
@@ -57,7 +59,7 @@ WITH size AS MATERIALIZED (
   FROM contradictions c
   WHERE c.tenant_id = :tenant_id AND c.seq <= :seq AND {still_open c}
 )
-SELECT (SELECT size FROM size) AS size, seen_columns.*, keyed.*, conflicts.*
+SELECT (SELECT size FROM size) AS size, seen_columns.*, keyed.*, conflicts.*, postings.*, holder_key.*
 FROM (
   SELECT {packed seen}, array_agg(seen.memory_id) FILTER (WHERE seen.vector IS NOT NULL) AS placed,
     string_agg(seen.vector, '') AS vectors
@@ -65,7 +67,11 @@ FROM (
   SELECT {keyed seen}) keyed, (
   SELECT array_agg(open.contradiction_id) AS contradictions, array_agg(open.existing) AS existing, array_agg(open.incoming) AS incoming
   FROM open
-  WHERE open.existing = ANY (ARRAY(SELECT memory_id FROM seen)) AND open.incoming = ANY (ARRAY(SELECT memory_id FROM seen))) conflicts
+  WHERE open.existing = ANY (ARRAY(SELECT memory_id FROM seen)) AND open.incoming = ANY (ARRAY(SELECT memory_id FROM seen))) conflicts, (
+  SELECT {postings t}
+  FROM memory_terms t
+  WHERE t.tenant_id = :tenant_id AND t.term = ANY (:terms) AND t.user_id = ANY (:users) AND (SELECT size FROM size) <= :most) postings
+LEFT JOIN (SELECT k.wrapped_key, k.key_version FROM subjects k WHERE k.tenant_id = :tenant_id AND k.holder = :holder) holder_key ON true
 
 -- name: some
 -- results: binary
@@ -80,20 +86,11 @@ WITH seen AS MATERIALIZED (
 SELECT seen_columns.*, keyed.*
 FROM (SELECT {packed seen} FROM seen) seen_columns, (SELECT {keyed seen}) keyed
 
--- name: postings
--- results: binary
--- Where the words of the query stand, in all that those users see or once saw.
-SELECT array_agg(t.term) AS terms, array_agg(t.memory_id) AS memory_ids, string_agg(int2send(t.tf), '') AS tf,
-  string_agg(int2send(t.words), '') AS words
-FROM memory_terms t
-WHERE t.tenant_id = :tenant_id AND t.term = ANY (:terms) AND t.user_id = ANY (:users)
-
 -- name: rare
 -- results: binary
 -- plan: each time
 -- In a scope too large to be read: the newest visible memories with each word of the query, up to a number of each.
-SELECT array_agg(found.term) AS terms, array_agg(found.memory_id) AS memory_ids, string_agg(int2send(found.tf), '') AS tf,
-  string_agg(int2send(found.words), '') AS words
+SELECT {postings found}
 FROM unnest(:terms::bigint[]) AS asked (term), LATERAL (
   SELECT t.term, t.memory_id, t.tf, t.words
   FROM memory_terms t
@@ -104,8 +101,7 @@ FROM unnest(:terms::bigint[]) AS asked (term), LATERAL (
 -- name: postings_of
 -- results: binary
 -- The words of the query in those memories.
-SELECT array_agg(t.term) AS terms, array_agg(t.memory_id) AS memory_ids, string_agg(int2send(t.tf), '') AS tf,
-  string_agg(int2send(t.words), '') AS words
+SELECT {postings t}
 FROM memory_terms t
 WHERE t.tenant_id = :tenant_id AND t.term = ANY (:terms) AND t.memory_id = ANY (:memory_ids)
 

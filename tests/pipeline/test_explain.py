@@ -1,0 +1,457 @@
+"""Explain: what each filter said of a memory, of a moment or of a recall; and nothing to whom it may not be told."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, get_args
+
+import pytest
+
+from muniment import Fabric, Principal, RunContext
+from muniment.errors import InvalidInput, NotFound, RoleMissing
+from muniment.model.inquiry import Explanation, FilterName
+from muniment.pack import load_pack
+from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
+from tests.pipeline.stories import CONSENT, promoted, remembered
+
+SUBJECT = "customer:cust_1"
+PII: dict[str, Any] = {"subject": SUBJECT, "classification": "PII"}
+FILTERS: tuple[FilterName, ...] = get_args(FilterName)
+FRESH = 'pack_meta: {id: fresh, version: "1.0.0"}\nmemory_layer: {recall_policy: {freshness: {semantic: 7d}}}'
+
+
+def verdict(told: Explanation, name: str) -> tuple[bool, dict[str, Any], dict[str, Any]]:
+    (one,) = (one for one in told.filters if one.name == name)
+    return one.passed, one.memory, one.asked
+
+
+def not_found(call: Callable[[], object]) -> tuple[str, str | None, str]:
+    """How a call fails to find, whole: code, field, message."""
+    with pytest.raises(NotFound) as caught:
+        call()
+    return caught.value.code, caught.value.field, str(caught.value)
+
+
+# --- every filter alone, with its inputs
+
+
+@pytest.mark.rule("REC-10", "REC-1")
+@pytest.mark.parametrize(
+    ("memory", "run", "hidden_by", "has", "asked"),
+    [
+        ({}, {"user_id": "cust_2"}, "user", {"user_id": "cust_1", "tier": "semantic"}, {"users": [None, "cust_2"]}),
+        ({}, {"user_id": None}, "user", {"user_id": "cust_1", "tier": "semantic"}, {"users": [None]}),
+        (
+            {"tier": "working", "session_id": "s"},
+            {"session_id": "t"},
+            "session",
+            {"session_id": "s", "tier": "working"},
+            {"session_id": "t"},
+        ),
+        (
+            {"tier": "episodic", "workflow_id": "w", "user_id": None},
+            {},
+            "workflow",
+            {"workflow_id": "w", "tier": "episodic"},
+            {"workflow_id": None},
+        ),
+        (
+            {"intent_id": "sales.*"},
+            {"intent_id": "support.refund"},
+            "intent",
+            {"intent_id": "sales.*", "tier": "semantic"},
+            {"intents": [None, "support.refund", "support.*"]},
+        ),
+        (
+            {"classification": "CONFIDENTIAL"},
+            {"classification_allowed": {"PUBLIC", "INTERNAL"}},
+            "classification",
+            {"classification": "CONFIDENTIAL"},
+            {"labels": ["INTERNAL", "PUBLIC"]},
+        ),
+        (
+            {"qualifiers": {"region": "de"}},
+            {"qualifiers": {"region": "fr"}},
+            "qualifiers",
+            {"qualifiers": {"region": "de"}, "required": []},
+            {"qualifiers": {"region": "fr"}},
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_a_filter_of_scope_that_fails_alone_is_named_with_its_inputs(
+    fabric: Fabric,
+    people: People,
+    memory: dict[str, Any],
+    run: dict[str, Any],
+    hidden_by: str,
+    has: dict[str, Any],
+    asked: dict[str, Any],
+) -> None:
+    memory_id = remembered(fabric, people, **memory)
+    there = people.run(**run)
+    assert fabric.recall(there).records == ()
+    for asker in (people.auditor, people.reviewer):
+        told = fabric.explain(asker, memory_id=memory_id, run=there)
+        assert (told.visible, told.visibility, told.hidden_by) == (False, "hidden", (hidden_by,))
+        assert verdict(told, hidden_by) == (False, has, asked)
+        assert tuple(one.name for one in told.filters) == FILTERS, "every filter, not the first alone"
+    unknown = not_found(lambda: fabric.explain(there, memory_id="pm_0000"))
+    assert not_found(lambda: fabric.explain(there, memory_id=memory_id)) == unknown
+
+
+@pytest.mark.rule("REC-10", "CTR-5")
+def test_what_a_settled_contradiction_asks_a_run_to_say_is_named(fabric: Fabric, people: People) -> None:
+    first = promoted(fabric, people, "email")
+    promoted(fabric, people, "phone")
+    (found,) = fabric.contradictions.list(people.reviewer)
+    sides: dict[str, dict[str, str]] = {"existing": {"region": "de"}, "incoming": {"region": "fr"}}
+    fabric.contradictions.resolve(people.reviewer, found.contradiction_id, "coexist", **sides)
+    told = fabric.explain(people.auditor, memory_id=first, run=people.run())
+    assert told.hidden_by == ("qualifiers",)
+    assert verdict(told, "qualifiers") == (
+        False,
+        {"qualifiers": {}, "required": [{"region": "de"}]},
+        {"qualifiers": {}},
+    )
+    assert fabric.explain(people.auditor, memory_id=first, run=people.run(qualifiers={"region": "de"})).visible
+
+
+@pytest.mark.rule("REC-10", "CON-3")
+def test_a_consent_that_ended_is_named_and_then_the_content_that_is_gone(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    consent = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    memory_id = remembered(fabric, people, **PII)
+    assert fabric.explain(people.run(), memory_id=memory_id).visible
+    fabric.consent.revoke(people.officer, consent.consent_id)
+    told = fabric.explain(people.auditor, memory_id=memory_id, run=people.run())
+    assert (told.visibility, told.hidden_by) == ("hidden", ("consent",))
+    assert verdict(told, "consent") == (
+        False,
+        {"consent_root": consent.consent_id, "classification": "PII"},
+        {"sensitive": ["PII", "RESTRICTED"]},
+    )
+    clock.advance(hours=1)
+    fabric.consent.sweep(people.tenant_id)
+    told = fabric.explain(people.auditor, memory_id=memory_id, run=people.run())
+    assert told.visibility == "tombstoned"
+    assert {"consent", "content"} <= set(told.hidden_by)
+    assert verdict(told, "content") == (False, {"tombstoned_at": clock.now}, {})
+    assert told.tombstoned_at == clock.now
+
+
+@pytest.mark.rule("REC-10")
+def test_what_time_hides_is_told_to_the_run_too_with_when_and_by_what(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    pack = load_pack(FRESH)
+    fabric.packs.register(people.admin, pack)
+    begin = clock.now
+    clock.advance(hours=1)
+    born = clock.now
+    old, gone, mortal = (
+        remembered(fabric, people, predicate=name, tier=tier)
+        for name, tier in (("old", "semantic"), ("gone", "semantic"), ("mortal", "episodic"))
+    )
+    clock.advance(hours=1)
+    fabric.retract(people.reviewer, gone, reason="deprecated")
+    withdrawn = clock.now
+    clock.advance(days=31)
+    for asker, run in ((people.run(), None), (people.auditor, people.run())):
+        told = fabric.explain(asker, memory_id=gone, run=run)
+        assert (told.visibility, told.hidden_by) == ("retracted", ("retracted",))
+        assert (told.retracted_at, told.retraction_reason) == (withdrawn, "deprecated")
+        assert told.retracted_by == (None if run is None else "boris"), "people's names are for people"
+        passed, has, asked = verdict(told, "retracted")
+        assert (passed, has["retracted_at"], has["reason"]) == (False, withdrawn, "deprecated")
+        assert asked == {"at": clock.now}
+        told = fabric.explain(asker, memory_id=mortal, run=run)
+        assert (told.visibility, told.hidden_by) == ("expired", ("expired",))
+        assert verdict(told, "expired") == (False, {"expires_at": born + timedelta(days=30)}, {"at": clock.now})
+        told = fabric.explain(asker, memory_id=old, as_of=begin, run=run)
+        assert (told.visibility, told.hidden_by) == ("not_yet_promoted", ("promoted",))
+        assert verdict(told, "promoted")[2] == {"at": begin}
+        assert (told.promoted_at, told.at) == (born, begin)
+    for asker, run in ((people.run(pack=pack.ref), None), (people.auditor, people.run(pack=pack.ref))):
+        told = fabric.explain(asker, memory_id=old, run=run)
+        assert (told.visibility, told.hidden_by, told.pack) == ("hidden", ("freshness",), pack.ref)
+        assert verdict(told, "freshness") == (
+            False,
+            {"promoted_at": born, "tier": "semantic"},
+            {"since": clock.now - timedelta(days=7)},
+        )
+
+
+@pytest.mark.rule("REC-10")
+def test_all_that_hides_it_is_told_and_not_the_first_alone(fabric: Fabric, people: People, clock: FakeClock) -> None:
+    memory_id = remembered(
+        fabric,
+        people,
+        tier="working",
+        session_id="s",
+        intent_id="sales.offer",
+        qualifiers={"region": "de"},
+        classification="CONFIDENTIAL",
+    )
+    fabric.retract(people.reviewer, memory_id, reason="wrong")
+    clock.advance(days=1)
+    stranger = people.run("cust_2", qualifiers={"region": "fr"}, classification_allowed={"PUBLIC"})
+    told = fabric.explain(people.auditor, memory_id=memory_id, run=stranger)
+    wrong = ("user", "session", "intent", "classification", "qualifiers", "retracted", "expired")
+    assert told.hidden_by == wrong
+    assert told.visibility == "retracted"
+
+
+@pytest.mark.rule("REC-10")
+def test_without_a_run_those_filters_are_told_that_ask_nothing_of_one(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    memory_id = remembered(fabric, people, tier="episodic", classification="CONFIDENTIAL")
+    told = fabric.explain(people.auditor, memory_id=memory_id)
+    assert (told.visible, told.pack, told.returned, told.seq) == (True, None, None, None)
+    assert {one.name for one in told.filters} == {"consent", "content", "promoted", "retracted", "expired", "freshness"}
+    clock.advance(days=30)
+    assert fabric.explain(people.reviewer, memory_id=memory_id).hidden_by == ("expired",)
+
+
+@pytest.mark.rule("REC-10", "EVT-2")
+def test_an_explanation_holds_no_content(fabric: Fabric, people: People) -> None:
+    memory_id = remembered(fabric, people, "aardvark", text="aardvark", evidence_refs=["tool:aardvark"])
+    answer = fabric.recall(people.run(), "aardvark")
+    told = fabric.explain(people.auditor, memory_id=memory_id, recall_id=answer.recall_id)
+    assert "aardvark" not in told.model_dump_json()
+
+
+# --- of a recorded recall
+
+
+@pytest.mark.rule("REC-10", "REC-8")
+@pytest.mark.parametrize("query", [None, "email"])
+def test_of_a_recall_it_says_what_was_returned_cut_or_narrowed(
+    fabric: Fabric, people: People, clock: FakeClock, query: str | None
+) -> None:
+    run = people.run()
+    best = remembered(fabric, people, priority=0.9)
+    low = remembered(fabric, people, predicate="low", confidence=0.4)
+    cut = remembered(fabric, people, predicate="cut", text="Never mind.", priority=0.0)
+    aside = remembered(fabric, people, predicate="aside", tier="durable")
+    sides = [promoted(fabric, people, value, predicate="dispute") for value in ("email", "phone")]
+    answer = fabric.recall(run, query, limit=1, tiers=["semantic"])
+    clock.advance(days=1)
+    later = remembered(fabric, people, predicate="later")
+    fabric.retract(people.reviewer, best, reason="wrong")
+    for asker in (run, people.auditor, people.reviewer):
+
+        def told(memory_id: str, asker: Principal | RunContext = asker) -> tuple[str, bool | None, str | None]:
+            one = fabric.explain(asker, memory_id=memory_id, recall_id=answer.recall_id)
+            assert (one.recall_id, one.seq, one.pack) == (answer.recall_id, answer.seq, answer.pack)
+            assert one.at == clock.now - timedelta(days=1)
+            return one.visibility, one.returned, one.missed
+
+        for memory_id in (best, low, *sides):
+            assert told(memory_id) == ("visible", True, None), "as of then"
+        assert told(cut) == ("visible", False, "cut")
+        assert told(aside) == ("visible", False, "narrowed")
+        assert told(later) == ("not_yet_promoted", False, None)
+
+
+@pytest.mark.rule("REC-10", "REC-7")
+def test_a_recall_as_of_a_moment_is_explained_as_of_that_moment(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    memory_id = remembered(fabric, people, tier="episodic")
+    then = clock.now
+    clock.advance(days=40)
+    answer = fabric.recall(people.run(), as_of=then)
+    told = fabric.explain(people.run(), memory_id=memory_id, recall_id=answer.recall_id)
+    assert (told.visibility, told.returned, told.at) == ("visible", True, then)
+    assert fabric.explain(people.run(), memory_id=memory_id).visibility == "expired"
+
+
+@pytest.mark.rule("REC-10", "REC-8")
+def test_it_says_in_which_prompts_of_the_recall_a_memory_was(fabric: Fabric, people: People) -> None:
+    memory_id = remembered(fabric, people)
+    first, second = (fabric.compile(people.run(), "email") for _ in range(2))
+    for compiled in (first, second):
+        told = fabric.explain(people.run(), memory_id=memory_id, recall_id=compiled.recall_id)
+        assert told.prompts == (compiled.compile_id,)
+    tight = fabric.compile(people.run(), "email", token_budget=5)
+    assert tight.blocks == ()
+    told = fabric.explain(people.auditor, memory_id=memory_id, recall_id=tight.recall_id)
+    assert (told.returned, told.prompts) == (True, ()), "recalled, and there was no room for it"
+    bare = fabric.recall(people.run(), "email")
+    assert fabric.explain(people.run(), memory_id=memory_id, recall_id=bare.recall_id).prompts == ()
+
+
+# --- to whom
+
+
+def the_hidden(fabric: Fabric, people: People) -> dict[str, str]:
+    """Memories that a run for cust_1 in session s, cleared for INTERNAL and PII, may not know of."""
+    revoked = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    hidden = {"without consent": remembered(fabric, people, predicate="a", **PII)}
+    fabric.consent.revoke(people.officer, revoked.consent_id)
+    swept = fabric.consent.grant(people.officer, subject="customer:cust_9", **CONSENT)
+    hidden["tombstoned"] = remembered(
+        fabric, people, entity="customer:cust_9", predicate="b", subject="customer:cust_9", classification="PII"
+    )
+    fabric.consent.revoke(people.officer, swept.consent_id)
+    others: dict[str, dict[str, Any]] = {
+        "of another user": {"user_id": "cust_2"},
+        "of another label": {"classification": "CONFIDENTIAL"},
+        "of another session": {"tier": "working", "session_id": "t"},
+        "of another workflow": {"tier": "episodic", "workflow_id": "w", "user_id": None},
+        "of another intent": {"intent_id": "sales.offer"},
+        "of another region": {"qualifiers": {"region": "fr"}},
+    }
+    return hidden | {
+        name: remembered(fabric, people, predicate=f"p{n}", **fields) for n, (name, fields) in enumerate(others.items())
+    }
+
+
+@pytest.mark.rule("REC-10", "ISO-4")
+def test_what_a_run_may_not_see_answers_exactly_like_what_does_not_exist(
+    fabric: Fabric, people: People, others: People, clock: FakeClock
+) -> None:
+    run = people.run(session_id="s", classification_allowed={"INTERNAL", "PII"}, qualifiers={"region": "de"})
+    visible = remembered(fabric, people)
+    hidden = the_hidden(fabric, people) | {"of another tenant": remembered(fabric, others)}
+    fabric.consent.sweep(people.tenant_id)
+    retracted = remembered(fabric, people, predicate="r", user_id="cust_2")
+    fabric.retract(people.reviewer, retracted, reason="wrong")
+    hidden["of another user and retracted"] = retracted
+    answer = fabric.recall(run, "email")
+    assert [record.id for record in answer.all_records] == [visible]
+    clock.advance(seconds=1)
+    ways: list[dict[str, Any]] = [{}, {"recall_id": answer.recall_id}, {"as_of": clock.now - timedelta(seconds=1)}]
+    for way in ways:
+        assert fabric.explain(run, memory_id=visible, **way).visible
+        unknown = not_found(lambda way=way: fabric.explain(run, memory_id="pm_0000", **way))
+        assert unknown == ("not_found", "memory_id", "memory_id: no such memory")
+        for name, memory_id in hidden.items():
+            found = not_found(lambda way=way, memory_id=memory_id: fabric.explain(run, memory_id=memory_id, **way))
+            assert found == unknown, name
+
+
+@pytest.mark.rule("REC-10", "ISO-4")
+def test_a_run_explains_its_own_recalls_and_others_answer_as_if_there_were_none(
+    fabric: Fabric, people: People, others: People
+) -> None:
+    memory_id = remembered(fabric, people, user_id=None)
+    remembered(fabric, others, user_id=None)
+    run = people.run()
+    theirs = {
+        "another agent's": fabric.recall(people.run(agent_id="other_bot")),
+        "another user's": fabric.recall(people.run("cust_2")),
+        "an anonymous one's": fabric.recall(people.run(None)),
+        "another tenant's": fabric.recall(others.run()),
+    }
+    unknown = not_found(lambda: fabric.explain(run, memory_id=memory_id, recall_id="rcl_0000"))
+    for whose, answer in theirs.items():
+        found = not_found(lambda one=answer: fabric.explain(run, memory_id=memory_id, recall_id=one.recall_id))
+        assert found == unknown == ("not_found", "recall_id", "recall_id: no such recall"), whose
+    own = fabric.recall(people.run(run_id="earlier"))
+    assert fabric.explain(run, memory_id=memory_id, recall_id=own.recall_id).returned
+    for whose in ("another agent's", "another user's", "an anonymous one's"):
+        assert fabric.explain(people.auditor, memory_id=memory_id, recall_id=theirs[whose].recall_id).returned
+    assert not_found(
+        lambda: fabric.explain(others.auditor, memory_id=memory_id, recall_id=own.recall_id)
+    ) == not_found(lambda: fabric.explain(others.auditor, memory_id=memory_id, recall_id="rcl_0000"))
+
+
+@pytest.mark.rule("REC-10", "ISO-4")
+def test_a_person_is_told_of_their_own_tenant_alone(fabric: Fabric, people: People, others: People) -> None:
+    memory_id = remembered(fabric, people)
+    remembered(fabric, others)
+    unknown = not_found(lambda: fabric.explain(others.auditor, memory_id="pm_0000"))
+    assert not_found(lambda: fabric.explain(others.auditor, memory_id=memory_id)) == unknown
+    assert not_found(lambda: fabric.explain(others.auditor, memory_id=memory_id, run=others.run())) == unknown
+    assert not_found(lambda: fabric.explain(others.auditor, memory_id=memory_id, run=people.run())) == unknown
+
+
+@pytest.mark.rule("REC-10", "REC-7")
+def test_what_a_run_saw_and_may_not_see_today_is_not_told_of_its_old_recall(fabric: Fabric, people: People) -> None:
+    closed = remembered(fabric, people, classification="CONFIDENTIAL")
+    answer = fabric.recall(people.run())
+    assert [record.id for record in answer.records] == [closed]
+    narrower = people.run(classification_allowed={"INTERNAL"})
+    assert not_found(
+        lambda: fabric.explain(narrower, memory_id=closed, recall_id=answer.recall_id)
+    ) == not_found(lambda: fabric.explain(narrower, memory_id="pm_0000", recall_id=answer.recall_id))
+
+
+@pytest.mark.rule("REC-10", "REC-7")
+def test_a_role_is_not_told_of_what_a_higher_role_recalled(
+    server: TestServer, database: str, clock: FakeClock, people: People
+) -> None:
+    pack = load_pack(
+        'pack_meta: {id: acme, version: "1.0.0"}\n'
+        "roles: {agent: {}, chief: {}, clerk: {classifications_allowed: [PUBLIC, INTERNAL]}}"
+    )
+    with Fabric.open(server.url(database), pack=pack, clock=clock, master_keys=MASTER_KEYS) as fabric:
+        closed = remembered(fabric, people, classification="CONFIDENTIAL")
+        recall_id = fabric.recall(people.run(role="chief")).recall_id
+        assert fabric.explain(people.run(role="chief"), memory_id=closed, recall_id=recall_id).returned
+        clerk = people.run(role="clerk")
+        assert not_found(lambda: fabric.explain(clerk, memory_id=closed, recall_id=recall_id)) == not_found(
+            lambda: fabric.explain(clerk, memory_id="pm_0000", recall_id=recall_id)
+        )
+
+
+@pytest.mark.rule("REC-10", "PAC-4")
+def test_a_run_that_pins_a_pack_with_roles_of_its_own_explains_what_it_sees(fabric: Fabric, people: People) -> None:
+    pack = load_pack('pack_meta: {id: acme, version: "1.0.0"}\nroles: {chief: {}}')
+    fabric.packs.register(people.admin, pack)
+    memory_id = remembered(fabric, people)
+    chief = people.run(role="chief", pack=pack.ref)
+    answer = fabric.recall(chief)
+    assert [record.id for record in answer.records] == [memory_id]
+    assert fabric.explain(chief, memory_id=memory_id).visible
+    assert fabric.explain(chief, memory_id=memory_id, recall_id=answer.recall_id).returned
+    assert fabric.explain(people.auditor, memory_id=memory_id, run=chief).visible
+
+
+@pytest.mark.rule("REC-10")
+@pytest.mark.parametrize(("label", "named"), [("INTERNAL", True), ("CONFIDENTIAL", False)])
+def test_what_came_in_its_place_is_named_only_to_whom_may_see_that(
+    fabric: Fabric, people: People, label: str, named: bool
+) -> None:
+    old = remembered(fabric, people)
+    correction = fabric.correct(people.author, memory_id=old, value="phone", classification=label)
+    new = fabric.queue.approve(people.reviewer, correction.proposal_id).memory_id  # type: ignore[union-attr]
+    run = people.run(classification_allowed={"INTERNAL"})
+    told = fabric.explain(run, memory_id=old)
+    assert (told.visibility, told.retraction_reason) == ("retracted", "corrected")
+    assert told.superseded_by == (new if named else None)
+    assert fabric.explain(people.auditor, memory_id=old).superseded_by == new
+
+
+@pytest.mark.rule("REC-10", "ISO-5", "AUD-3")
+def test_people_without_the_role_may_not_ask(fabric: Fabric, people: People) -> None:
+    memory_id = remembered(fabric, people)
+    for asker in (people.author, people.officer, people.admin, people.service):
+        with pytest.raises(RoleMissing):
+            fabric.explain(asker, memory_id=memory_id)
+    reported = [event.actor for event in fabric.events(people.auditor) if event.type == "memory.security"]
+    assert reported == ["olga", "petra", "ada", "importer"]
+
+
+@pytest.mark.rule("ERR-1")
+def test_a_recall_has_its_own_moment_and_run_and_a_run_is_itself(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
+    memory_id = remembered(fabric, people)
+    recall_id = fabric.recall(people.run()).recall_id
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
+        (people.auditor, {"recall_id": recall_id, "as_of": clock.now}, "recall_id"),
+        (people.auditor, {"recall_id": recall_id, "run": people.run()}, "recall_id"),
+        (people.run(), {"run": people.run()}, "run"),
+        (people.run(), {"as_of": clock.now + timedelta(seconds=1)}, "as_of"),
+        (people.auditor, {"run": people.auditor}, "run"),
+        (people.auditor, {"run": people.run(role="nobody")}, "role"),
+    ]
+    for asker, asked, field in wrong:
+        with pytest.raises(InvalidInput) as caught:
+            fabric.explain(asker, memory_id=memory_id, **asked)
+        assert caught.value.field == field, asked

@@ -1,0 +1,207 @@
+"""Stories of the past: what was believed then, under the rules of then and the rights of today."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+
+import pytest
+
+from muniment import Fabric, Refusal, load_pack
+from muniment.errors import HistoryCollected, NotFound
+from muniment.model.context import Asker
+from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
+from tests.scenarios.conftest import Story
+from tests.scenarios.world import ENTITIES, MAIL
+
+MOMENT = timedelta(microseconds=1)
+
+
+def stated(fabric: Fabric, people: People, by: Asker, sentence: str, count: int) -> list[str]:
+    """The same of that many subjects, all approved in one go."""
+    said = [{"kind": "statement", "text": f"{sentence} {n}", "subject": f"parcel:{n}"} for n in range(count)]
+    fabric.capture_many(by, [{**one, "classification": "INTERNAL"} for one in said])
+    proposals = fabric.consolidate(people.tenant_id).proposals
+    return [one.memory_id or "" for one in fabric.queue.approve_many(people.reviewer, proposals)]
+
+
+def tagged(fabric: Fabric, people: People, label: str, *values: str) -> list[str]:
+    """Tags of one entity."""
+    found: list[str] = []
+    for value in values:
+        said = fabric.propose(
+            people.run(None), write_class="preference", entity=ENTITIES[0], predicate="tag", value=value,
+            classification=label,
+        )  # fmt: skip
+        assert not isinstance(said, Refusal)
+        found.append(fabric.queue.approve(people.reviewer, said.proposal_id).memory_id or "")
+    return found
+
+
+@pytest.mark.rule("REC-6", "REC-7", "REC-9")
+def test_as_of_a_moment_when_todays_best_hundred_did_not_exist_yet_the_old_ones_come_as_they_came_then(
+    story: Story,
+) -> None:
+    fabric, people, run = story.fabric, story.people[0], story.people[0].run("u1")
+    query = "Was there a late refund?"
+    old = stated(fabric, people, people.run(None), "A refund is due for parcel", 12)
+    asked_then = fabric.recall(run, query, limit=8)
+    listed_then = fabric.recall(run, limit=8)
+    then = story.pause()
+    new = stated(fabric, people, people.author, "A late refund, far too late a refund, was paid for parcel", 110)
+    story.pause()
+
+    best = {record.id for record in fabric.recall(run, query, limit=100).records}
+    assert len(best) == 100 and best <= set(new)
+
+    asked = fabric.recall(run, query, limit=8, as_of=then)
+    assert {record.id for record in asked.records} < set(old) and (len(asked.records), asked.omitted) == (8, 4)
+    totals = [record.score["total"] for record in asked.records]
+    assert totals == sorted(totals, reverse=True)
+    assert (asked.records, asked.omitted) == (asked_then.records, asked_then.omitted)
+    assert fabric.recall(run, limit=8, as_of=then).records == listed_then.records
+    assert fabric.replay(people.auditor, asked_then.recall_id).same
+    assert fabric.explain(run, memory_id=new[0], as_of=then).visibility == "not_yet_promoted"
+
+
+OLDER = load_pack("""
+pack_meta: {id: story.packs, version: 1.0.0}
+ontology: {predicates: {tag: {cardinality: many}}}
+memory_layer: {recall_policy: {max_recalls: 2, freshness: {semantic: 10d}}}
+""")
+NEWER = load_pack("""
+pack_meta: {id: story.packs, version: 2.0.0}
+ontology: {predicates: {tag: {cardinality: many}}}
+roles: {agent: {classifications_allowed: [INTERNAL]}}
+memory_layer: {recall_policy: {max_recalls: 8}}
+""")
+
+
+@pytest.fixture
+def under(server: TestServer, database: str, clock: FakeClock) -> Iterator[Callable[..., Fabric]]:
+    """A fabric under a pack."""
+    with ExitStack() as opened:
+        yield lambda pack: opened.enter_context(
+            Fabric.open(server.url(database), pack=pack, clock=clock, master_keys=MASTER_KEYS)
+        )
+
+
+@pytest.mark.rule("REC-7", "REC-10", "PAC-4")
+def test_as_of_a_time_before_a_newer_pack_the_older_one_decides_but_what_the_newer_withholds_stays_withheld(
+    under: Callable[..., Fabric], people: People, clock: FakeClock
+) -> None:
+    fabric, run = under(OLDER), people.run(None)
+    first = tagged(fabric, people, "INTERNAL", "one", "two", "three")
+    (public,) = tagged(fabric, people, "PUBLIC", "zero")
+    beginning = clock.now
+    clock.advance(days=9)
+    (later,) = tagged(fabric, people, "INTERNAL", "four")
+    clock.advance(days=2)
+    middle = clock.now
+    assert [record.id for record in fabric.recall(run).records] == [later]
+    clock.advance(days=1)
+
+    fabric = under(NEWER)
+    for _ in ("not known in the tenant yet", "registered"):
+        assert {record.id for record in fabric.recall(run).records} == {*first, later}
+        answer = fabric.recall(run, as_of=beginning)
+        assert answer.pack == OLDER.ref and (len(answer.records), answer.omitted) == (2, 1)
+        answer = fabric.recall(run, "four", as_of=middle)
+        assert answer.pack == OLDER.ref and [record.id for record in answer.records] == [later]
+        why = fabric.explain(people.auditor, memory_id=first[0], as_of=middle, run=run)
+        assert (why.pack, why.visibility, why.hidden_by) == (OLDER.ref, "hidden", ("freshness",))
+        why = fabric.explain(people.auditor, memory_id=public, as_of=beginning, run=run)
+        assert why.hidden_by == ("classification",)
+        with pytest.raises(NotFound):
+            fabric.explain(run, memory_id=public, as_of=beginning)
+        fabric.packs.register(people.admin, NEWER)
+    pinned = people.run(None, pack=NEWER.ref)
+    answer = fabric.recall(pinned, as_of=middle)
+    assert answer.pack == NEWER.ref and {record.id for record in answer.records} == {*first, later}
+
+
+def agreeing_sides(story: Story) -> tuple[datetime, datetime]:
+    """Two values on one key, settled to stand each in its region: the time before that, and after."""
+    story.say("mail")
+    story.say("phone")
+    before = story.pause()
+    story.then(story.coexist, which=0, who="boris", here="de")
+    after = story.pause()
+    story.say("mail", predicate="language")
+    return before, after
+
+
+@pytest.mark.rule("REC-4", "REC-7", "CTR-5", "CTR-6")
+def test_as_of_before_two_sides_were_settled_they_are_a_conflict_that_everybody_sees(story: Story) -> None:
+    before, after = agreeing_sides(story)
+    for said in ({}, {"region": "de"}, {"region": "us"}):
+        answer = story.fabric.recall(story.people[0].run(None, qualifiers=said), "mail or phone", as_of=before)
+        assert [len(conflict.records) for conflict in answer.conflicts] == [2] and answer.records == ()
+    assert [story.shown(after, qualifiers=said) for said in ({}, {"region": "de"}, {"region": "us"})] == [
+        [],
+        ["mail"],
+        ["phone"],
+    ]
+    mail, *_ = story.oracle[0].memories
+    anywhere = story.people[0].run(None)
+    assert story.fabric.explain(anywhere, memory_id=mail, as_of=before).visible
+    with pytest.raises(NotFound):
+        story.fabric.explain(anywhere, memory_id=mail, as_of=after)
+
+
+@pytest.mark.rule("REC-7")
+def test_a_moment_holds_all_that_was_done_by_then_and_nothing_that_came_after(story: Story) -> None:
+    story.say("mail")
+    first = story.clock.now
+    story.say("phone", then=None)
+    story.ok(victim=0)
+    assert story.shown(first) == ["phone"] and story.shown(first - MOMENT) == []
+    second = story.pause() + timedelta(minutes=1)
+    story.then(story.retract, which=0, reason="wrong")
+    assert [story.shown(moment) for moment in (second, second - MOMENT, first)] == [[], ["phone"], ["phone"]]
+    story.then(story.wait, by={"days": 90})
+    assert story.shown(second) == []
+    with pytest.raises(HistoryCollected):
+        story.shown(second - MOMENT)
+
+
+@pytest.mark.rule("REC-7", "REC-9", "REC-10", "CON-3")
+def test_a_right_withdrawn_is_withdrawn_for_the_past_too_and_an_auditor_is_told_that_something_was_there(
+    story: Story,
+) -> None:
+    story.then(story.grant, tenant=0, subject=ENTITIES[0], predicates=("*",), lasts=None)
+    story.say(MAIL)
+    story.say("post", predicate="language")
+    people, run = story.people[0], story.people[0].run(None)
+    mail, post = story.oracle[0].memories
+    asked = story.fabric.recall(run)
+    then = story.pause()
+    story.then(story.retract, which=0, reason="deprecated")
+    story.pause()
+    assert story.shown(then) == ["[EMAIL]", "post"]
+    assert story.fabric.explain(run, memory_id=mail).visibility == "retracted"
+    assert story.fabric.replay(people.auditor, asked.recall_id).same
+
+    for swept, why, word in ((False, "consent", "hidden"), (True, "erased", "tombstoned")):
+        story.then(story.revoke, which=0, swept=swept)
+        assert story.shown(then) == ["post"]
+        with pytest.raises(NotFound):
+            story.fabric.explain(run, memory_id=mail, as_of=then)
+        told = story.fabric.explain(people.auditor, memory_id=mail, as_of=then, run=run)
+        assert told.visibility == word and "consent" in told.hidden_by
+        again = story.fabric.replay(people.auditor, asked.recall_id)
+        assert (again.same, again.now) == (False, (post,))
+        assert {one.memory_id: one.why for one in again.differences}[mail] == why
+
+
+@pytest.mark.rule("REC-10")
+def test_a_run_is_not_told_of_what_came_in_the_place_of_a_memory_if_it_may_not_see_that(story: Story) -> None:
+    story.then(story.grant, tenant=0, subject=ENTITIES[0], predicates=("*",), lasts=None)
+    story.say("mail")
+    story.say("phone", label="PII", then=None)
+    story.ok(victim=0)
+    old, new = story.oracle[0].memories
+    for allowed, told in (({"INTERNAL", "PII"}, new), ({"INTERNAL"}, None)):
+        run = story.people[0].run(None, classification_allowed=allowed)
+        found = story.fabric.explain(run, memory_id=old)
+        assert (found.visibility, found.superseded_by) == ("retracted", told)
