@@ -81,7 +81,9 @@ class Asking(Consenting):
             memory = shown[record.id]
             assert (record.value, record.classification) == (memory.fact.value, memory.fact.label)
             assert record.text == memory.fact.words
-            assert as_of is not None or record.scope.required == ({"region": memory.required} if memory.required else {})
+            assert as_of is not None or record.scope.required == (
+                {"region": memory.required} if memory.required else {}
+            )
             assert record.provenance.approver == memory.approver
             assert not (memory.strict and memory.approver in (memory.fact.author, *memory.editors))
         self._in_order(answer, shown, seat, then, query)
@@ -208,9 +210,7 @@ class Asking(Consenting):
         with pytest.raises(NotFound):
             self.fabric.explain(stranger, memory_id=memory.memory_id, recall_id=looked.recall_id)
 
-    def _told(
-        self, asked: Callable[[], Explanation], verdicts: dict[str, bool], by_run: bool
-    ) -> Explanation | None:
+    def _told(self, asked: Callable[[], Explanation], verdicts: dict[str, bool], by_run: bool) -> Explanation | None:
         """The explanation; None for a run from which more than time hides the memory, as if there were none."""
         if by_run and not all(passed for name, passed in verdicts.items() if name not in OF_TIME):
             with pytest.raises(NotFound):
@@ -249,10 +249,9 @@ class Asking(Consenting):
             assert set(again.now) == now
             assert all(why[memory_id] == "consent" for memory_id in back)
 
-    def some_looked(self, tenant: int, which: int) -> Looked | None:
+    def some_looked(self, tenant: int, which: int) -> Looked:
         """A recall that was made in that tenant."""
-        made = [looked for looked in self.looked if looked.tenant == tenant]
-        return pick(made, which) if made else None
+        return pick([looked for looked in self.looked if looked.tenant == tenant], which)
 
 
 def _agrees(found: Explanation, verdicts: dict[str, bool], memory: Memory) -> None:

@@ -10,12 +10,16 @@ from hypothesis.stateful import initialize, precondition, rule
 from muniment.errors import ConsentChanged
 from tests.scenarios.settling import Settling
 from tests.scenarios.stage import Stage, anything, pick, tenants
-from tests.scenarios.world import ENTITIES, UNRESOLVED
+from tests.scenarios.world import ENTITIES, PLACES, UNRESOLVED
 from tests.scenarios.writing import classes, confidences, entities, labels, places, predicates, soon, values
 
 subjects = st.sampled_from(ENTITIES)
 past = st.fixed_dictionaries(
     {"place": places, "entity": entities, "predicate": predicates, "value": values, "label": labels}
+)
+# Said in a session or a workflow, and kept there.
+inside = st.fixed_dictionaries(
+    {"place": st.sampled_from([place for place in PLACES if place.session and place.workflow]), "label": labels}
 )
 quarrel = st.fixed_dictionaries(
     {"which": anything, "label": labels, "confidence": confidences, "write_class": classes, "then": soon}
@@ -39,8 +43,11 @@ class Consenting(Settling):
         unresolved=st.sampled_from(("mark_both", "mark_both", *UNRESOLVED)),
         facts=st.lists(past, min_size=3, max_size=3),
         others=st.lists(quarrel, min_size=2, max_size=2),
+        kept=inside,
     )
-    def begin(self, unresolved: str, facts: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
+    def begin(
+        self, unresolved: str, facts: list[dict[str, Any]], others: list[dict[str, Any]], kept: dict[str, Any]
+    ) -> None:
         """Begin where customers have agreed to something, and something is believed of them, not all of one mind."""
         self.open(unresolved)
         for subject in ENTITIES:
@@ -49,6 +56,9 @@ class Consenting(Settling):
             self.propose(0, then="clara", **fact)
         for other in others:
             self.oppose(**other, age=timedelta(0), elsewhere=None)
+        for tier in ("working", "episodic"):
+            self.propose(0, then=None, entity=ENTITIES[0], predicate="tag", value=f"kept {tier}", **kept)
+            self.approve(which=-1, who="clara", victim=None, tier=tier)
 
     @rule(tenant=tenants, subject=subjects, predicates=st.sampled_from((("*",), ("channel",))), lasts=days)
     def grant(self, tenant: int, subject: str, predicates: tuple[str, ...], lasts: int | None) -> None:

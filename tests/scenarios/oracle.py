@@ -170,7 +170,9 @@ class Tenant:
 
     def is_open(self, dispute: tuple[str, str], now: datetime) -> bool:
         """Whether it waits to be settled: neither ended nor has a side expired."""
-        return self.disputes[dispute].outcome is None and all(side is None or side.stands(now) for side in self.sides(dispute))
+        return self.disputes[dispute].outcome is None and all(
+            side is None or side.stands(now) for side in self.sides(dispute)
+        )
 
     def conflicts(self, shown: dict[str, Memory], then: Moment) -> set[frozenset[str]]:
         """The conflict sets of a run that sees those: whoever was in dispute then, directly or through others."""

@@ -205,3 +205,29 @@ def test_a_run_is_not_told_of_what_came_in_the_place_of_a_memory_if_it_may_not_s
         run = story.people[0].run(None, classification_allowed=allowed)
         found = story.fabric.explain(run, memory_id=old)
         assert (found.visibility, found.superseded_by) == ("retracted", told)
+
+
+@pytest.mark.xfail(strict=True, reason="a record of the past names the qualifiers of today")
+@pytest.mark.rule("REC-7")
+def test_as_of_before_two_sides_were_settled_neither_requires_anything(story: Story) -> None:
+    before, _ = agreeing_sides(story)
+    run = story.people[0].run(None)
+    answer = story.fabric.recall(run, as_of=before)
+    assert [record.scope.required for record in answer.all_records] == [{}, {}]
+    why = story.fabric.explain(run, memory_id=answer.all_records[0].id, as_of=before)
+    assert {one.name: one.memory for one in why.filters}["qualifiers"]["required"] == []
+
+
+@pytest.mark.rule("REC-7")
+def test_a_label_that_is_new_today_keeps_nobody_from_asking_what_was_before_it(
+    under: Callable[..., Fabric], people: People, clock: FakeClock
+) -> None:
+    labels = "[{name: INTERNAL}, {name: SECRET}, {name: PII, sensitive: true}]"
+    newer = load_pack(f"{{pack_meta: {{id: story.packs, version: 3.0.0}}, classifications: {labels}}}")
+    tagged(under(OLDER), people, "INTERNAL", "one")
+    then = clock.now
+    clock.advance(days=1)
+    fabric = under(newer)
+    fabric.packs.register(people.admin, newer)
+    run = people.run(None, classification_allowed={"INTERNAL", "SECRET"})
+    assert len(fabric.recall(run).records) == len(fabric.recall(run, as_of=then).records) == 1

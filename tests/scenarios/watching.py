@@ -59,10 +59,11 @@ class Watching(Asking):
         self.shows_past(tenant, *pick((watched, anywhere), n), once)
         for memory in memories:
             self.explains(tenant, memory, *pick((watched, anywhere), n // 2), pick((None, lately, once), n), n % 4 < 2)
-        if (looked := self.some_looked(tenant, n * 11)) is not None:
+        looked = self.some_looked(tenant, n * 11)
+        if n % 2:
             self.replays(looked)
-            if memories:
-                self.explains_a_recall(pick(memories, n), looked, by_run=n % 3 > 0)
+        elif memories:
+            self.explains_a_recall(pick(memories, n // 2), looked, by_run=n % 3 > 0)
 
     def _nothing_plain_contradicts_anything_plain(self, tenant: int, seat: Seat, labels: frozenset[str]) -> None:
         oracle, now = self.oracle[tenant], self.clock.now
@@ -76,7 +77,8 @@ class Watching(Asking):
         found = self.fabric.contradictions.list(people.reviewer, closed=True, limit=1000)
         told = {(one.existing, one.proposal_id): (one.open, one.outcome) for one in found}
         assert told == {
-            sides: (oracle.is_open(sides, self.clock.now), dispute.outcome) for sides, dispute in oracle.disputes.items()
+            sides: (oracle.is_open(sides, self.clock.now), dispute.outcome)
+            for sides, dispute in oracle.disputes.items()
         }
         for one in found:
             became = oracle.became(one.proposal_id)

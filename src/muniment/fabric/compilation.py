@@ -35,7 +35,7 @@ async def compile_prompt(
         notices=notices,
     )
     async with desk.transaction(run.tenant_id, "recall") as tx:
-        return record_compiled(tx, run, answer.recall_id, compiled, told_seq)
+        return record_compiled(tx, run, answer, compiled, told_seq)
 
 
 async def _own_writes(desk: Desk, run: RunContext) -> tuple[tuple[WriteNotice, ...], int]:

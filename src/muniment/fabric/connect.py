@@ -8,6 +8,7 @@ import psycopg
 from psycopg import AsyncConnection, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from muniment.embedding.choose import find_embedder
 from muniment.errors import StorageUnavailable
 from muniment.fabric.desk import Desk
 from muniment.fabric.settings import Settings
@@ -109,6 +110,6 @@ def _desk(settings: Settings, address: Address, keys: MasterKeys) -> Desk:
         Packs(settings.pack),
         settings.clock,
         settings.judge,
-        Embedders(settings.embedder),
+        Embedders(find_embedder(settings.embedder)),
         session_store(settings.redis_url),
     )

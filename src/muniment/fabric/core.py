@@ -343,6 +343,8 @@ class AsyncFabric:
         A run asks about what it sees itself and about its own recalls; a reviewer or auditor about any recall, or any
         `run`. Raises `NotFound` for what the caller may not know of, exactly as for what is not there.
         """
+        if run is not None and not isinstance(run, RunContext):
+            raise InvalidInput("expected a RunContext", field="run")
         given = {"memory_id": memory_id, "recall_id": recall_id, "as_of": as_of, "run": run}
         return await inquiry.explain(self._desk, asker, build(ExplainInput, given))
 
@@ -400,7 +402,7 @@ class AsyncFabric:
                 contradictions=tuple(await contradictions.listed(tx, memory_id=memory_id)),
                 recalls=await trail.recalls_with(tx, memory_id),
                 prompts=await trail.prompts_with(tx, memory_id),
-                events=await trail.events_at(tx, seqs),
+                events=await trail.events_at(tx, seqs, {memory_id, *(p.proposal_id for p in proposals)}),
             )
 
     async def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:

@@ -136,8 +136,13 @@ class AsyncQueue:
         outcomes: dict[str, Outcome] = {}
         wanted = list(dict.fromkeys(given.proposal_ids))
         for first in range(0, len(wanted), AT_ONCE):
-            for one in await self._approve_some(principal, wanted[first : first + AT_ONCE], given.note):
-                outcomes[one.proposal_id] = one
+            part = wanted[first : first + AT_ONCE]
+            try:
+                done = await self._approve_some(principal, part, given.note)
+            except MunimentError as error:
+                # What was committed before stays, and is told.
+                done = [_outcome(proposal_id, None, error) for proposal_id in part]
+            outcomes |= {one.proposal_id: one for one in done}
         return [outcomes[proposal_id] for proposal_id in wanted]
 
     async def _approve_some(
@@ -333,5 +338,5 @@ def _outcome(proposal_id: str, proposal: Proposal | None, error: MunimentError |
         status=proposal.status if proposal is not None else None,
         memory_id=proposal.memory_id if proposal is not None else None,
         error=error.code if error is not None else None,
-        message=str(error) if error is not None else None,
+        message=error.message if error is not None else None,
     )

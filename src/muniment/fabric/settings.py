@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from muniment.embedding import Embedder, builtin_embedder
-from muniment.embedding.choose import find_embedder
+from muniment.embedding import Embedder
 from muniment.errors import InvalidInput
 from muniment.pack import Pack, load_pack
 from muniment.policy.assertion import Judge, judge
@@ -24,7 +23,7 @@ class Settings:
     pack: Pack | None
     clock: Clock
     judge: Judge = judge
-    embedder: Embedder = field(default_factory=builtin_embedder)
+    embedder: str | Embedder | None = None
     redis_url: str | None = None
 
     @classmethod
@@ -53,7 +52,7 @@ class Settings:
             _pack(pack),
             clock or _now,
             judge,
-            find_embedder(embedder or os.environ.get("MUNIMENT_EMBEDDER") or None),
+            embedder or os.environ.get("MUNIMENT_EMBEDDER") or None,
             redis_url or os.environ.get("MUNIMENT_REDIS_URL") or None,
         )
 

@@ -83,9 +83,14 @@ async def used_lately(tx: Transaction, memory_ids: list[str]) -> dict[str, dict[
     return used
 
 
-async def events_at(tx: Transaction, seqs: set[int]) -> tuple[Event, ...]:
-    """The events of those transactions."""
-    return tuple(event_of(row) for row in await tx.rows("audit.events_of", seqs=sorted(seqs)))
+async def events_at(tx: Transaction, seqs: set[int], about: set[str]) -> tuple[Event, ...]:
+    """The events of those transactions, but for those of other memories and proposals that shared one."""
+    found = [event_of(row) for row in await tx.rows("audit.events_of", seqs=sorted(seqs))]
+    return tuple(
+        event
+        for event in found
+        if {event.data[name] for name in ("memory_id", "proposal_id") if event.data.get(name) is not None} <= about
+    )
 
 
 async def events_after(tx: Transaction, after: int, limit: int) -> list[Event]:

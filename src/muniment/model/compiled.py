@@ -110,8 +110,12 @@ class Compiled(Artifact):
 
 
 class CompiledMemory(Compiled):
-    """What was compiled, and of which recall, when."""
+    """What was compiled, and of which recall, when; with what that recall said of itself."""
 
     compile_id: str
     recall_id: str
     at: datetime
+    as_of: datetime | None = None
+    omitted: int = 0
+    approximate: bool = False
+    degraded: tuple[str, ...] = ()

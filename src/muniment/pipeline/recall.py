@@ -110,7 +110,7 @@ async def find(
 
 
 def record_compiled(
-    tx: Transaction, run: RunContext, recall_id: str, compiled: Compiled, told_seq: int
+    tx: Transaction, run: RunContext, answer: Recall, compiled: Compiled, told_seq: int
 ) -> CompiledMemory:
     """Write down, with the commit, which memories of a recall went into a prompt, in which blocks (REC-8).
 
@@ -120,7 +120,7 @@ def record_compiled(
     tx.later(
         "recall.compiled",
         compile_id=compile_id,
-        recall_id=recall_id,
+        recall_id=answer.recall_id,
         agent_id=run.agent_id,
         run_id=run.run_id,
         token_budget=compiled.budget.token_budget,
@@ -133,7 +133,8 @@ def record_compiled(
         told_seq=told_seq,
         digest=compiled.digest,
     )
-    return CompiledMemory(**dict(compiled), compile_id=compile_id, recall_id=recall_id, at=tx.now)
+    said = {name: getattr(answer, name) for name in ("recall_id", "as_of", "omitted", "approximate", "degraded")}
+    return CompiledMemory(**dict(compiled), **said, compile_id=compile_id, at=tx.now)
 
 
 async def _sealed_query(

@@ -25,12 +25,14 @@ _COLUMNS: dict[FilterName, str] = {
 # Those that time moves. Who was let through by all others may know of the rest: it saw the memory, or could have.
 _OF_TIME: frozenset[FilterName] = frozenset({"promoted", "retracted", "expired", "freshness"})
 # Without a run there is nobody whose filters could be asked.
-_OF_NOBODY: frozenset[FilterName] = frozenset({"content", "consent", *_OF_TIME})
+_OF_NOBODY: frozenset[FilterName] = frozenset({"content", "consent", "promoted", "retracted", "expired"})
 
 
 def verdicts(row: Mapping[str, Any], view: View | None, at: datetime) -> tuple[FilterVerdict, ...]:
     """Every filter with its inputs; without a view those alone that ask nothing of a run."""
-    nothing: dict[FilterName, dict[str, Any]] = {name: {} for name in _COLUMNS if name in _OF_NOBODY}
+    nothing: dict[FilterName, dict[str, Any]] = {
+        name: {"at": at} if name in _OF_TIME else {} for name in _COLUMNS if name in _OF_NOBODY
+    }
     asked = _asked(view, row, at) if view is not None else nothing
     return tuple(
         FilterVerdict(name=name, passed=row[column], memory=_memory(name, row), asked=asked[name])

@@ -52,8 +52,8 @@ def view_of(
 ) -> View:
     """The run's view at a moment; raises `InvalidInput` for a role or label that its pack does not declare.
 
-    For a moment of the past `now` is the pack of today: what it withholds is withheld for the past too (REC-7), and what
-    it declares may be asked for, although the pack of then knew nothing of it.
+    For a moment of the past `now` is the pack of today: what it withholds is withheld for the past too (REC-7), and
+    what it declares may be asked for, although the pack of then knew nothing of it.
     """
     today = now or pack
     if run.role not in today.roles:

@@ -38,21 +38,25 @@ UNION ALL
 
 -- name: seen
 -- results: binary
--- For a query: all that is visible, as columns, ranked outside; nothing where that is more than is searched exactly
--- (`size`). The numbers come packed: so many rows are not worth an object each. Vectors come along while they are few,
+-- For a query: all that is visible, as columns, ranked outside; nothing but its number where that is more than is
+-- searched exactly (`size`). The numbers come packed: so many rows are not worth an object each. Vectors come along while they are few,
 -- and where the words of the query stand, in all that those users see or once saw, and the key that the query itself is
 -- kept under.
 -- What is looked up per row is a subquery on a whole key: right also on a table that was never analysed.
-WITH size AS MATERIALIZED (
-  SELECT count(*) AS size FROM (
-    SELECT FROM memory_scope s WHERE s.tenant_id = :tenant_id AND {by_user s} AND {is_promoted s} LIMIT :most + 1) counted
-), seen AS MATERIALIZED (
+WITH visible AS MATERIALIZED (
   SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.promoted_at, s.tier, s.class, s.entity, s.predicate, s.intent_id,
-    {wanted s} AS wanted, CASE WHEN (SELECT size FROM size) <= :few THEN (
-      SELECT halfvec_send(v.vector) FROM memory_vectors v
-      WHERE v.tenant_id = :tenant_id AND v.memory_id = s.memory_id AND v.embedder = :embedder) END AS vector
+    {wanted s} AS wanted
   FROM memory_scope s
-  WHERE (SELECT size FROM size) <= :most AND {visible s}
+  WHERE {visible s}
+  LIMIT :most + 1
+), size AS MATERIALIZED (
+  SELECT count(*) AS size FROM visible
+), seen AS MATERIALIZED (
+  SELECT visible.*, CASE WHEN (SELECT size FROM size) <= :few THEN (
+    SELECT halfvec_send(v.vector) FROM memory_vectors v
+    WHERE v.tenant_id = :tenant_id AND v.memory_id = visible.memory_id AND v.embedder = :embedder) END AS vector
+  FROM visible
+  WHERE (SELECT size FROM size) <= :most
 ), open AS (
   SELECT c.contradiction_id, c.existing, (
     SELECT i.memory_id FROM memories i WHERE i.tenant_id = :tenant_id AND i.proposal_id = c.proposal_id) AS incoming
