@@ -92,9 +92,7 @@ def test_what_repeats_an_earlier_one_of_them_or_a_memory_is_its_duplicate(fabric
 
 
 @pytest.mark.rule("CTR-3", "CTR-4", "PRO-7")
-@pytest.mark.parametrize(
-    ("unresolved", "status"), [("mark_both", "promoted"), ("hold", "held"), ("block", "blocked")]
-)
+@pytest.mark.parametrize(("unresolved", "status"), [("mark_both", "promoted"), ("hold", "held"), ("block", "blocked")])
 def test_what_contradicts_an_earlier_one_of_them_is_treated_as_the_pack_says(
     under: Opener, people: People, unresolved: str, status: str
 ) -> None:
@@ -171,7 +169,7 @@ def test_another_tenants_id_is_answered_like_one_that_does_not_exist(
     outcomes = fabric.queue.approve_many(people.reviewer, [theirs[0], "mwp_0000", *ids, "mwp_%"])
     assert told(outcomes) == ["not_found", "not_found", "promoted", "not_found"]
     answers = {(one.status, one.memory_id, one.error, one.message) for one in outcomes if one.error is not None}
-    assert answers == {(None, None, "not_found", "proposal_id: no such proposal")}
+    assert answers == {(None, None, "not_found", "no such proposal")}
     assert fabric.queue.get(others.reviewer, theirs[0]).status == "pending"
     assert shown(fabric, others) == set()
 
@@ -435,7 +433,7 @@ def world(fabric: Fabric, people: People) -> dict[str, Any]:
 
 
 @pytest.mark.rule("REV-5", "PRO-1", "PRO-7")
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_batch_ends_where_the_same_approved_one_by_one_ends(
     fabric: Fabric, people: People, others: People, clock: FakeClock, seed: int
 ) -> None:
@@ -449,7 +447,9 @@ def test_a_batch_ends_where_the_same_approved_one_by_one_ends(
             cast,
             *({**fact, "by": writers.get(fact.get("write_class", ""), cast.run(None))} for fact in some_facts(seed)),
         )
-        became = told(fabric.queue.approve_many(cast.reviewer, ids)) if cast is people else one_by_one(fabric, cast, ids)
+        became = (
+            told(fabric.queue.approve_many(cast.reviewer, ids)) if cast is people else one_by_one(fabric, cast, ids)
+        )
         endings.append((became, world(fabric, cast)))
     assert endings[0] == endings[1]
     assert {"promoted", "duplicate"} <= set(endings[0][0])

@@ -210,7 +210,7 @@ def test_without_a_run_those_filters_are_told_that_ask_nothing_of_one(
     memory_id = remembered(fabric, people, tier="episodic", classification="CONFIDENTIAL")
     told = fabric.explain(people.auditor, memory_id=memory_id)
     assert (told.visible, told.pack, told.returned, told.seq) == (True, None, None, None)
-    assert {one.name for one in told.filters} == {"consent", "content", "promoted", "retracted", "expired", "freshness"}
+    assert {one.name for one in told.filters} == {"consent", "content", "promoted", "retracted", "expired"}
     clock.advance(days=30)
     assert fabric.explain(people.reviewer, memory_id=memory_id).hidden_by == ("expired",)
 
@@ -254,6 +254,19 @@ def test_of_a_recall_it_says_what_was_returned_cut_or_narrowed(
         assert told(cut) == ("visible", False, "cut")
         assert told(aside) == ("visible", False, "narrowed")
         assert told(later) == ("not_yet_promoted", False, None)
+
+
+@pytest.mark.rule("REC-10", "REC-6")
+def test_what_was_reached_by_a_step_and_cut_is_told_as_cut(fabric: Fabric, people: People) -> None:
+    best = remembered(fabric, people, "order:o1", predicate="ordered", priority=0.9)
+    cut = remembered(fabric, people, "late", entity="order:o1", predicate="state", priority=0.1)
+    aside = remembered(fabric, people, "late", entity="order:o2", predicate="state", priority=0.5)
+    answer = fabric.recall(people.run(), entities=[SUBJECT], hops=1, limit=1)
+    assert ([record.id for record in answer.records], answer.omitted) == ([best], 1)
+    missed = [
+        fabric.explain(people.run(), memory_id=one, recall_id=answer.recall_id).missed for one in (best, cut, aside)
+    ]
+    assert missed == [None, "cut", "narrowed"]
 
 
 @pytest.mark.rule("REC-10", "REC-7")
@@ -355,9 +368,9 @@ def test_a_run_explains_its_own_recalls_and_others_answer_as_if_there_were_none(
     assert fabric.explain(run, memory_id=memory_id, recall_id=own.recall_id).returned
     for whose in ("another agent's", "another user's", "an anonymous one's"):
         assert fabric.explain(people.auditor, memory_id=memory_id, recall_id=theirs[whose].recall_id).returned
-    assert not_found(
-        lambda: fabric.explain(others.auditor, memory_id=memory_id, recall_id=own.recall_id)
-    ) == not_found(lambda: fabric.explain(others.auditor, memory_id=memory_id, recall_id="rcl_0000"))
+    assert not_found(lambda: fabric.explain(others.auditor, memory_id=memory_id, recall_id=own.recall_id)) == not_found(
+        lambda: fabric.explain(others.auditor, memory_id=memory_id, recall_id="rcl_0000")
+    )
 
 
 @pytest.mark.rule("REC-10", "ISO-4")
@@ -376,9 +389,9 @@ def test_what_a_run_saw_and_may_not_see_today_is_not_told_of_its_old_recall(fabr
     answer = fabric.recall(people.run())
     assert [record.id for record in answer.records] == [closed]
     narrower = people.run(classification_allowed={"INTERNAL"})
-    assert not_found(
-        lambda: fabric.explain(narrower, memory_id=closed, recall_id=answer.recall_id)
-    ) == not_found(lambda: fabric.explain(narrower, memory_id="pm_0000", recall_id=answer.recall_id))
+    assert not_found(lambda: fabric.explain(narrower, memory_id=closed, recall_id=answer.recall_id)) == not_found(
+        lambda: fabric.explain(narrower, memory_id="pm_0000", recall_id=answer.recall_id)
+    )
 
 
 @pytest.mark.rule("REC-10", "REC-7")

@@ -241,9 +241,7 @@ def test_a_memory_of_the_runs_own_decision_counts_more(fabric: Fabric, people: P
 
 
 @pytest.mark.rule("REC-2", "COR-2")
-def test_a_correction_comes_before_the_most_relevant_on_its_key(
-    under: Any, people: People
-) -> None:
+def test_a_correction_comes_before_the_most_relevant_on_its_key(under: Any, people: People) -> None:
     opened: AbstractContextManager[Fabric] = under("ontology: {predicates: {likes: {cardinality: many}}}")
     with opened as fabric:
         other = remembered(fabric, people, "x", predicate="a", text="Parcels leave the depot.")
@@ -376,7 +374,14 @@ def test_a_wrong_request_is_refused_by_its_field_and_not_recorded(
 
 def test_a_query_of_the_largest_size_and_of_any_script_is_answered(library: tuple[Fabric, People]) -> None:
     fabric, people = library
-    for query in ("x" * 8192, "tea " * 2048, "\u4e2d" * 8192, "line\nend\ttab", "'; DROP TABLE memories; --", "%s $1 :x"):
+    for query in (
+        "x" * 8192,
+        "tea " * 2048,
+        "\u4e2d" * 8192,
+        "line\nend\ttab",
+        "'; DROP TABLE memories; --",
+        "%s $1 :x",
+    ):
         assert len(fabric.recall(people.run(), query).records) == len(TEXTS)
 
 

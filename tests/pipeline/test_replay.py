@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import product
+from threading import Event
 from typing import Any
 
 import pytest
@@ -15,15 +16,19 @@ from muniment.model.recall import Recall
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.faults.together import Calls
 from tests.pipeline.conftest import Opener
 from tests.pipeline.stories import CONSENT, promoted, remembered
 
 SUBJECT = "customer:cust_1"
 PII: dict[str, Any] = {"subject": SUBJECT, "classification": "PII"}
-WORDS = """parcel refund invoice harbour kettle lantern orchard tractor violin glacier carpet pigeon ladder meadow anchor
-walnut compass bakery canyon drum elevator ferry garage hedge jacket kiosk late early paid open blue email""".split()
+TALK = """parcel refund invoice harbour kettle lantern orchard tractor violin glacier carpet pigeon ladder meadow anchor
+walnut compass bakery canyon drum elevator ferry garage hedge jacket kiosk late early paid open blue email"""
+WORDS = TALK.split()
 # So many texts of few words are not to be compared with each other: that is not what this is about.
-FAR_APART = "memory_layer: {contradiction: {embedders: {wordllama-256@1: {similarity: 0.99, duplicate_similarity: 0.99}}}}"
+FAR_APART = (
+    "memory_layer: {contradiction: {embedders: {wordllama-256@1: {similarity: 0.99, duplicate_similarity: 0.99}}}}"
+)
 
 
 def ids(answer: Recall) -> tuple[str, ...]:
@@ -220,6 +225,51 @@ def test_a_recall_under_a_pack_that_nothing_was_written_under_replays_the_same(
         assert (ids(answer), answer.pack) == ((memory_id,), new.ref)
         assert later.replay(people.auditor, answer.recall_id).same
         assert later.explain(people.run(), memory_id=memory_id, recall_id=answer.recall_id).returned
+
+
+@pytest.mark.rule("REC-9", "PAC-4")
+def test_another_process_replays_a_recall_under_a_pack_that_it_does_not_have(
+    fabric: Fabric, server: TestServer, database: str, clock: FakeClock, people: People
+) -> None:
+    memory_id = remembered(fabric, people)
+    new = load_pack(clerks(1, "INTERNAL"))
+    with Fabric.open(server.url(database), pack=new, clock=clock, master_keys=MASTER_KEYS) as later:
+        answer = later.recall(people.run(), "email")
+    replay = fabric.replay(people.auditor, answer.recall_id)
+    assert (replay.same, replay.now) == (True, (memory_id,))
+    assert fabric.explain(people.auditor, memory_id=memory_id, recall_id=answer.recall_id).returned
+
+
+@pytest.mark.rule("REC-9", "AUD-1")
+def test_recalls_amid_promotions_and_retractions_replay_the_same(
+    server: TestServer, database: str, people: People
+) -> None:
+    answers: list[Recall] = []
+
+    def write(fabric: Fabric, name: str) -> None:
+        for n in range(8):
+            made = remembered(fabric, people, n, predicate=f"{name}{n}", text=f"The {name} parcel {n} is late.")
+            if n % 3 == 0:
+                fabric.retract(people.reviewer, made, reason="wrong")
+
+    def read(fabric: Fabric, writing: Event) -> None:
+        while not writing.is_set():
+            for query in (None, "late parcels"):
+                answers.append(fabric.recall(people.run(), query))
+
+    where: dict[str, Any] = {"pack": load_pack(f'pack_meta: {{id: acme, version: "1.0.0"}}\n{FAR_APART}')}
+    where |= {"master_keys": MASTER_KEYS}
+    with Fabric.open(server.url(database), **where) as one, Fabric.open(server.url(database), **where) as other:
+        remembered(one, people)
+        done = Event()
+        readers = Calls([lambda fabric=fabric: read(fabric, done) for fabric in (one, other)])
+        writers = Calls([lambda: write(one, "green"), lambda: write(other, "blue")])
+        outcomes = writers.wait()
+        done.set()
+        assert [*outcomes, *readers.wait()] == [None] * 4
+        assert len({answer.seq for answer in answers}) > 10, "they really ran side by side"
+        few = answers[:: max(1, len(answers) // 100)]
+        assert [one.replay(people.auditor, answer.recall_id).same for answer in few] == [True] * len(few)
 
 
 # --- whose

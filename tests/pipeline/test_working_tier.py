@@ -76,9 +76,7 @@ def body_of(server: TestServer, database: str) -> Iterator[Callable[..., bytes]]
         def read(memory_id: str, *, spoilt: bool = False) -> bytes:
             row: Any = owner.execute("SELECT content FROM memory_bodies WHERE memory_id = %s", [memory_id]).fetchone()
             if spoilt:
-                owner.execute(
-                    "UPDATE memory_bodies SET content = content || '\\x00' WHERE memory_id = %s", [memory_id]
-                )
+                owner.execute("UPDATE memory_bodies SET content = content || '\\x00' WHERE memory_id = %s", [memory_id])
             return bytes(row[0])
 
         yield read
@@ -101,7 +99,9 @@ def test_a_recall_fills_the_store_and_the_next_is_answered_from_it(
     lasting = remembered(either, people, "letter", predicate="other")
     assert held(either, people, working, lasting) == {}, "promoting fills nothing"
     first = either.recall(run, query)
-    assert held(either, people, working, lasting) == {working: body_of(working)}, "sealed as it rests, and no other tier"
+    assert held(either, people, working, lasting) == {working: body_of(working)}, (
+        "sealed as it rests, and no other tier"
+    )
     body_of(working, spoilt=True)
     second = either.recall(run, query)
     assert second.records == first.records, "PostgreSQL's own would not have opened"
@@ -127,9 +127,7 @@ def test_what_a_store_holds_belongs_to_one_tenant_and_one_session(
 
 
 @pytest.mark.rule("TIR-3")
-def test_a_store_that_lost_everything_is_filled_again(
-    open_on: OpenOn, own_redis: RedisServer, people: People
-) -> None:
+def test_a_store_that_lost_everything_is_filled_again(open_on: OpenOn, own_redis: RedisServer, people: People) -> None:
     run = people.run(session_id="s")
     with open_on(None) as fabric:
         working = remembered(fabric, people, **WORKING)
@@ -222,9 +220,7 @@ def test_what_was_forged_is_ignored_and_the_true_text_answered(
 
 
 @pytest.mark.rule("TIR-3")
-def test_a_body_nobody_asked_for_is_never_shown(
-    either: Fabric, people: People, body_of: Callable[..., bytes]
-) -> None:
+def test_a_body_nobody_asked_for_is_never_shown(either: Fabric, people: People, body_of: Callable[..., bytes]) -> None:
     hidden = remembered(either, people, "secret", **WORKING, classification="CONFIDENTIAL")
     shown = remembered(either, people, "email", predicate="other", **WORKING)
     keep(either, people, {hidden: body_of(hidden), shown: body_of(shown)})
@@ -256,9 +252,12 @@ def test_nothing_lies_in_redis_in_plain(open_on: OpenOn, own_redis: RedisServer,
         remembered(fabric, people, "quittengelee", tier="working", session_id="a_session")
         assert values(fabric, people.run(session_id="a_session")) == ["quittengelee"]
     with own_redis.client() as outside:
-        (name,) = outside.keys()  # type: ignore[misc]
-        ((_, body),) = outside.hgetall(name).items()  # type: ignore[union-attr]
-        assert 0 < outside.pttl(name) <= 60 * 60 * 1000  # type: ignore[operator]
+        names: Any = outside.keys()
+        (name,) = names
+        found: Any = outside.hgetall(name)
+        ((_, body),) = found.items()
+        ends: Any = outside.pttl(name)
+    assert 0 < ends <= 60 * 60 * 1000
     for plain in (b"quittengelee", b"a_session", people.tenant_id.encode(), b"cust_1"):
         assert plain not in name + body
 

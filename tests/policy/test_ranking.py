@@ -325,9 +325,7 @@ def test_more_of_the_words_count_more_and_a_longer_text_less() -> None:
 TERMS = [1, 2, 3]
 IDS = [f"pm_{n}" for n in range(6)]
 POSTED = st.lists(
-    st.tuples(
-        st.sampled_from(TERMS), st.sampled_from(IDS), st.integers(1, 255), st.sampled_from([255, 1000, 32767])
-    ),
+    st.tuples(st.sampled_from(TERMS), st.sampled_from(IDS), st.integers(1, 255), st.sampled_from([255, 1000, 32767])),
     max_size=18,
     unique_by=lambda one: one[:2],
 )
@@ -344,7 +342,9 @@ def test_the_share_of_the_words_lies_between_none_and_all(found: list[tuple[int,
 
 
 @given(found=POSTED)
-def test_a_text_that_says_nothing_but_the_query_reaches_no_more_than_all(found: list[tuple[int, str, int, int]]) -> None:
+def test_a_text_that_says_nothing_but_the_query_reaches_no_more_than_all(
+    found: list[tuple[int, str, int, int]],
+) -> None:
     short = [(term, memory_id, times, times) for term, memory_id, times, _ in found]
     assert all(0.0 <= share <= 1.0 for share in shared(postings(*short), IDS, TERMS).values())
 

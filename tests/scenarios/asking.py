@@ -153,14 +153,19 @@ class Asking(Consenting):
         with pytest.raises(HistoryCollected):
             self.fabric.recall(run_at(self.people[tenant], seat, labels), as_of=as_of)
 
-    def moments(self, tenant: int) -> list[datetime]:
-        """The times by which something had changed, or just not yet; whatever of them is past, the latest first."""
-        oracle = self.oracle[tenant]
-        turns = {self.began, *oracle.steps}
-        for memory in oracle.memories.values():
-            turns |= {memory.expires_at} if memory.expires_at is not None else set()
-            turns |= {memory.promoted_at + FRESH[memory.tier] + MICROSECOND} if memory.tier in FRESH else set()
-        around = {moment for turn in turns for moment in (turn, turn - MICROSECOND)}
+    def changes(self, tenant: int) -> list[datetime]:
+        """The times by which something had been done, or just not yet, the latest first."""
+        return self._past({self.began, *self.oracle[tenant].steps})
+
+    def turns(self, tenant: int) -> list[datetime]:
+        """The times at which something expired or went stale, by itself, or just not yet."""
+        memories = self.oracle[tenant].memories.values()
+        expired = {memory.expires_at for memory in memories if memory.expires_at is not None}
+        stale = {memory.promoted_at + FRESH[memory.tier] + MICROSECOND for memory in memories if memory.tier in FRESH}
+        return self._past(expired | stale)
+
+    def _past(self, moments: set[datetime]) -> list[datetime]:
+        around = {moment for turn in moments for moment in (turn, turn - MICROSECOND)}
         return sorted((moment for moment in around if moment <= self.clock.now), reverse=True)
 
     # Explanations
@@ -173,9 +178,13 @@ class Asking(Consenting):
         then = oracle.moment(as_of or self.clock.now)
         verdicts = oracle.verdicts(memory, seat, labels, then, self.clock.now)
         run = run_at(people, seat, labels)
+        if not by_run and self.looks % 5 == 0:
+            # Of nobody in particular: what asks nothing of a run.
+            of_nobody = ("consent", "content", "promoted", "retracted", "expired")
+            run, verdicts = None, {name: verdicts[name] for name in of_nobody}
 
         def asked() -> Explanation:
-            if by_run:
+            if by_run and run is not None:
                 return self.fabric.explain(run, memory_id=memory.memory_id, as_of=as_of)
             by = people.auditor if self.looks % 2 else people.reviewer
             return self.fabric.explain(by, memory_id=memory.memory_id, as_of=as_of, run=run)

@@ -9,7 +9,7 @@ from tests.scenarios.facts import relation
 from tests.scenarios.laws import CONTENT, broken, written
 from tests.scenarios.scoring import QUERIES
 from tests.scenarios.stage import pick
-from tests.scenarios.world import SEATS, Seat
+from tests.scenarios.world import HORIZON, SEATS, Seat
 
 ALL_LABELS = frozenset({"PUBLIC", "INTERNAL", "CONFIDENTIAL", "PII", "RESTRICTED"})
 # Runs that between them look into most corners; one more looks into another corner each time.
@@ -53,8 +53,9 @@ class Watching(Asking):
         self, tenant: int, watched: tuple[Seat, frozenset[str]], anywhere: tuple[Seat, frozenset[str]]
     ) -> None:
         """Each time some of the past is asked for, by some."""
-        n, moments, memories = self.looks, self.moments(tenant), list(self.oracle[tenant].memories.values())
-        lately, once = pick(moments[:8], n * 5), pick(moments, n * 7)
+        n, changes, memories = self.looks, self.changes(tenant), list(self.oracle[tenant].memories.values())
+        turns = [turn for turn in self.turns(tenant) if n % 2 and turn >= self.clock.now - HORIZON]
+        lately, once = pick(changes[:8], n * 5), pick(turns or changes, n * 7)
         self.shows_past(tenant, *watched, lately, pick((None, *QUERIES), n))
         self.shows_past(tenant, *pick((watched, anywhere), n), once)
         for memory in memories:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Annotated, Any, TypedDict, Unpack
 
 from pydantic import Field
@@ -170,10 +171,10 @@ class AsyncQueue:
                     errors[one.proposal.proposal_id] = error
                 else:
                     together.append(one)
-            # Of one pack in one transaction: all locks come before the tenant's clock.
+            # Of one pack, up to the first of another, in one transaction: all locks come before the tenant's clock.
             ref = together[0].proposal.pack if together else None
             pack = await self._desk.registered_pack(principal.tenant_id, ref)
-            same = [one for one in together if one.proposal.pack == ref]
+            same = list(takewhile(lambda one: one.proposal.pack == ref, together))
             done = await promote_undisputed(self._desk, tx, same, pack, principal, note) if same else set[str]()
             alone = [one.proposal.proposal_id for one in together if one.proposal.proposal_id not in done]
         for proposal_id in alone:
