@@ -100,11 +100,11 @@ def test_what_contradicts_an_earlier_one_of_them_is_treated_as_the_pack_says(
         ids = waiting(
             fabric,
             people,
-            {"predicate": "drinks", "value": "tea"},
-            {"predicate": "drinks", "value": "milk"},
+            {"predicate": "drinks", "value": "tea", "text": "Green tea, please."},
+            {"predicate": "drinks", "value": "milk", "text": "Nothing of the kind was said."},
             {"write_class": "statement", "entity": None, "text": "Returns are accepted within 30 days."},
             {"write_class": "statement", "entity": None, "text": "Returns are accepted within 14 days."},
-            {"predicate": "other", "value": "kept"},
+            {"predicate": "other", "value": "kept", "text": "A lantern shines in Oslo."},
         )
         assert fabric.contradictions.list(people.reviewer) == []
         outcomes = fabric.queue.approve_many(people.reviewer, ids)

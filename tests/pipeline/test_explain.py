@@ -302,9 +302,10 @@ def test_it_says_in_which_prompts_of_the_recall_a_memory_was(fabric: Fabric, peo
 
 def the_hidden(fabric: Fabric, people: People) -> dict[str, str]:
     """Memories that a run for cust_1 in session s, cleared for INTERNAL and PII, may not know of."""
-    revoked = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    whole = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     hidden = {"without consent": remembered(fabric, people, predicate="a", **PII)}
-    fabric.consent.revoke(people.officer, revoked.consent_id)
+    narrow = CONSENT | {"predicates_allowed": ["other"]}
+    fabric.consent.grant(people.officer, subject=SUBJECT, supersedes=whole.consent_id, **narrow)
     swept = fabric.consent.grant(people.officer, subject="customer:cust_9", **CONSENT)
     hidden["tombstoned"] = remembered(
         fabric, people, entity="customer:cust_9", predicate="b", subject="customer:cust_9", classification="PII"

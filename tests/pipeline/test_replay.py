@@ -203,6 +203,31 @@ def test_what_the_role_may_not_see_any_more_is_missing_for_its_clearance(
         assert [(one.memory_id, one.why) for one in replay.differences] == [(closed, "clearance")]
 
 
+@pytest.mark.rule("REC-9", "REC-7")
+@pytest.mark.parametrize("gone", ["the role", "the label"])
+def test_a_role_or_a_label_that_there_is_no_more_has_no_clearance(
+    server: TestServer, database: str, clock: FakeClock, people: People, gone: str
+) -> None:
+    roles = {"the role": "roles: {agent: {}}", "the label": "roles: {agent: {}, clerk: {}}"}[gone]
+    labels = {"the role": "", "the label": "classifications: [{name: PUBLIC}, {name: INTERNAL}]"}[gone]
+    new = load_pack(f'pack_meta: {{id: acme, version: "2.0.0"}}\n{roles}\n{labels}')
+    old = load_pack(clerks(1, "INTERNAL, CONFIDENTIAL"))
+    with Fabric.open(server.url(database), pack=old, clock=clock, master_keys=MASTER_KEYS) as fabric:
+        closed = remembered(fabric, people, predicate="a", classification="CONFIDENTIAL", priority=0.9)
+        usual = remembered(fabric, people, predicate="b")
+        run = people.run(role="clerk", classification_allowed={"INTERNAL", "CONFIDENTIAL"})
+        answer = fabric.recall(run)
+        assert ids(answer) == (closed, usual)
+    with Fabric.open(server.url(database), pack=new, clock=clock, master_keys=MASTER_KEYS) as fabric:
+        remembered(fabric, people, predicate="c")
+        replay = fabric.replay(people.auditor, answer.recall_id)
+        assert replay.now == (() if gone == "the role" else (usual,))
+        whys = {one.memory_id: one.why for one in replay.differences}
+        assert whys[closed] == "clearance"
+        told = fabric.explain(people.auditor, memory_id=closed, recall_id=answer.recall_id)
+        assert (told.returned, told.hidden_by) == (True, ("classification",))
+
+
 @pytest.mark.rule("REC-9", "PAC-4")
 def test_a_recall_under_a_pinned_pack_with_roles_of_its_own_replays_the_same(fabric: Fabric, people: People) -> None:
     pack = load_pack(clerks(1, "INTERNAL"))

@@ -89,6 +89,26 @@ def test_a_word_inside_a_text_without_spaces_is_found(text: str, query: str) -> 
     assert not set(terms("\u5929\u6c14")) & set(terms(text))
 
 
+@pytest.mark.rule("REC-2")
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("iPhone\u624b\u673a", "iPhone"),
+        ("iPhone\u624b\u673a", "\u624b\u673a"),
+        ("\u652f\u6301USB3\u63a5\u53e3", "usb3"),
+        (
+            "\u0928\u092e\u0938\u094d\u0924\u0947 \u0926\u0941\u0928\u093f\u092f\u093e",
+            "\u0928\u092e\u0938\u094d\u0924\u0947",
+        ),
+        ("\uc548\ub155\ud558\uc138\uc694 \uc138\uacc4", "\uc138\uacc4"),
+        ("\u0645\u0631\u062d\u0628\u0627 \u0628\u0643", "\u0645\u0631\u062d\u0628\u0627"),
+    ],
+)
+def test_a_word_beside_another_script_or_with_marks_is_one_word(text: str, query: str) -> None:
+    assert len(terms(query)) == 1
+    assert set(terms(query)) <= set(terms(text))
+
+
 def test_one_sign_alone_is_a_word() -> None:
     assert terms("\u9000") == ["\u9000"]
 

@@ -90,6 +90,16 @@ class Desk:
         ref = asker.pack if isinstance(asker, RunContext) else None
         return await self.registered_pack(asker.tenant_id, ref)
 
+    async def pack_to_record(self, run: RunContext) -> Pack:
+        """The same, registered in the tenant if there is such a tenant: a replay by another process needs it there."""
+        pack = await self.pack_for(run)
+        if self.packs.known(run.tenant_id, run.pack) is None:
+            async with self.transaction(run.tenant_id, "recall") as tx:
+                there = await self.vault.tenant(tx) is not None
+            if there:
+                await self.open_tenant(run.tenant_id)
+        return pack
+
     async def registered_pack(self, tenant_id: str, ref: str | None) -> Pack:
         """That pack as registered in the tenant; raises `InvalidInput` for one that is not."""
         if (known := self.packs.known(tenant_id, ref)) is not None:

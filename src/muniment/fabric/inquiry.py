@@ -12,7 +12,7 @@ from muniment.fabric.inputs import ExplainInput
 from muniment.model.context import Asker, RunContext
 from muniment.model.inquiry import Difference, Explanation, Replay, Why
 from muniment.pack import Pack
-from muniment.pipeline.finding import LATEST, Moment, Request, filters
+from muniment.pipeline.finding import LATEST, Moment, Request, filters, reach
 from muniment.pipeline.recall import Means, find
 from muniment.pipeline.replay import Recorded, recorded
 from muniment.policy import explanation
@@ -44,6 +44,9 @@ async def _explained(desk: Desk, tx: Transaction, asker: Asker, given: ExplainIn
     at = moment or Moment(LATEST, tx.now)
     view, pack = await _view(desk, tx, asker, run, then, at) if run is not None else (None, None)
     request = then.request if then is not None else Request(limit=1)
+    if view is not None and request.entities is not None and request.hops:
+        reached = await reach(tx, desk.vault, sorted(request.entities), request.hops, filters(view, request, at))
+        request = replace(request, entities=reached)
     row = await _filters(tx, view, request, at, given.memory_id)
     if row is None:
         raise NotFound("no such memory", field="memory_id")
@@ -100,7 +103,7 @@ async def _view(
     if then is None and at.seq != LATEST:
         pack = await recollection.pack_then(desk.packs, tx, run, pack, at)
     tiers, classes = (then.tiers, then.classes) if then is not None else (None, None)
-    view = view_of(run, pack, at.at, tiers=tiers, classes=classes, now=today)
+    view = view_of(run, pack, at.at, tiers=tiers, classes=classes, now=today, recorded=then is not None)
     if isinstance(asker, RunContext):
         mine = view_of(asker, await desk.pack_for(asker), tx.now).labels
         view = replace(view, labels=[label for label in view.labels if label in mine])

@@ -31,7 +31,7 @@ async def asked(desk: Desk, run: RunContext, query: str | None, narrowed: Mappin
 async def recall(desk: Desk, run: RunContext, query: str | None, narrowed: Mapping[str, Any]) -> Recall:
     """The answer, recorded; raises `HistoryCollected` beyond the replay horizon."""
     given = await asked(desk, run, query, narrowed)
-    pack = await desk.pack_for(run)
+    pack = await desk.pack_to_record(run)
     async with desk.transaction(run.tenant_id, "recall") as tx:
         return await recall_(tx, await means(desk, tx), run, *await prepared(desk, tx, run, pack, given))
 
@@ -87,7 +87,7 @@ async def means(desk: Desk, tx: Transaction) -> Means:
 
 async def sees(desk: Desk, run: RunContext, memory_id: str) -> bool:
     """Whether a run can recall a memory now; recorded as the recall that it is."""
-    pack = await desk.pack_for(run)
+    pack = await desk.pack_to_record(run)
     async with desk.transaction(run.tenant_id, "recall") as tx:
         request = Request(limit=1, only=[memory_id])
         shown = await recall_(tx, await means(desk, tx), run, view_of(run, pack, tx.now), pack, request)

@@ -49,17 +49,20 @@ def view_of(
     tiers: Collection[Tier] | None = None,
     classes: Collection[WriteClass] | None = None,
     now: Pack | None = None,
+    recorded: bool = False,
 ) -> View:
     """The run's view at a moment; raises `InvalidInput` for a role or label that its pack does not declare.
+
+    A `recorded` run has no clearance by what was declared once and is no more.
 
     For a moment of the past `now` is the pack of today: what it withholds is withheld for the past too (REC-7), and
     what it declares may be asked for, although the pack of then knew nothing of it.
     """
     today = now or pack
-    if run.role not in today.roles:
+    if run.role not in today.roles and not recorded:
         raise InvalidInput(f"the pack {today.ref} declares no such role", field="role")
     for label in sorted(run.classification_allowed):
-        if not today.has_label(label):
+        if not today.has_label(label) and not recorded:
             raise UnknownLabel(f"the pack {today.ref} declares no label {label}", field="classification_allowed")
     windows = pack.memory_layer.recall_policy.freshness
     return View(
