@@ -5,13 +5,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import psycopg
 import pytest
 
 from muniment import Fabric, Principal
+from muniment.embedding.function import FunctionEmbedder
 from muniment.errors import InvalidInput, MunimentError, RoleMissing, TooLarge
 from muniment.fabric import queue
 from muniment.model.proposal import Outcome
 from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
 from tests.faults.together import Calls, held
 from tests.pipeline.conftest import Opener
 from tests.pipeline.stories import CONSENT, proposed, remembered
@@ -373,6 +376,37 @@ def test_a_retraction_beside_a_batch_that_corrects_the_same_memory_waits_its_tur
     assert told(outcomes) == ["promoted", "promoted"]
     assert not isinstance(retraction, Exception), "no ring of locks"
     assert shown(fabric, people) == {"phone", "green tea"}
+
+
+@pytest.mark.rule("ERR-4", "CON-3")
+@pytest.mark.parametrize("alone", [True, False])
+def test_no_lock_is_held_while_an_embedder_thinks(
+    server: TestServer, database: str, clock: FakeClock, people: People, alone: bool
+) -> None:
+    watching, found = False, list[str]()
+
+    def place(texts: list[str]) -> Any:
+        if watching:
+            with server.connect(database) as officer:
+                try:
+                    officer.execute("SELECT FROM subjects WHERE tenant_id = %s FOR UPDATE NOWAIT", [people.tenant_id])
+                except psycopg.errors.LockNotAvailable:
+                    found.append("locked")
+                else:
+                    found.append("free")
+        return [[1.0, len(text), text.count("e")] for text in texts]
+
+    embedder = FunctionEmbedder(place, name="watching@1", dimensions=3)
+    where: dict[str, Any] = {"clock": clock, "master_keys": MASTER_KEYS, "embedder": embedder}
+    with Fabric.open(server.url(database), **where) as fabric:
+        fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+        ids = waiting(fabric, people, *({"predicate": f"p{n}", "value": n, **PII} for n in range(2)))
+        watching = True
+        if alone:
+            fabric.queue.approve(people.reviewer, ids[0])
+        else:
+            fabric.queue.approve_many(people.reviewer, ids)
+    assert set(found) == {"free"}, "whoever revokes a consent would wait for the embedder"
 
 
 # --- against the same, one by one

@@ -216,6 +216,25 @@ def test_a_conflict_is_whole_even_where_one_side_was_not_among_the_candidates(
         assert fabric.replay(people.auditor, answer.recall_id).same
 
 
+@pytest.mark.rule("REC-4", "REC-10")
+def test_where_a_run_sees_one_side_only_that_side_is_a_plain_record(
+    server: TestServer, database: str, people: People
+) -> None:
+    with opened(server, database) as fabric:
+        seen = promoted(fabric, people, "a", predicate="p", text="The kettle hums.")
+        hidden = promoted(
+            fabric, people, "b", predicate="p", text="The kettle is silent.", classification="CONFIDENTIAL"
+        )
+        remembered(fabric, people, "c", predicate="q", text="A lantern shines.")
+        allowed = people.run(classification_allowed={"INTERNAL"})
+        for run, sets in ((people.run(), 1), (allowed, 0)):
+            answer = found(fabric, run, "the kettle hums", most_seen=1)
+            assert answer.candidates is not None
+            assert len(answer.sets) == sets
+            assert (seen in answer.plain) == (sets == 0)
+        assert hidden not in found(fabric, allowed, "the silent kettle", most_seen=1).ids
+
+
 @pytest.mark.rule("REC-6")
 def test_narrowed_it_finds_what_is_asked_for_however_much_else_is_nearer(
     large: tuple[Fabric, People], people: People, monkeypatch: pytest.MonkeyPatch
@@ -286,7 +305,13 @@ def test_any_other_embedder_and_none_at_all_search_a_large_scope_too(
 
 @pytest.mark.rule("REC-9", "REC-8")
 def test_the_record_keeps_its_candidates_and_a_replay_ranks_those_whatever_came_later(
-    server: TestServer, database: str, people: People, clock: FakeClock, rows: Any, scaled: None
+    server: TestServer,
+    database: str,
+    people: People,
+    clock: FakeClock,
+    rows: Any,
+    scaled: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chance, run = random.Random(7), people.run()
     with opened(server, database, clock) as fabric:
@@ -302,6 +327,9 @@ def test_the_record_keeps_its_candidates_and_a_replay_ranks_those_whatever_came_
         def replayed() -> list[bool]:
             return [fabric.replay(people.auditor, answer.recall_id).same for answer in answers]
 
+        assert all(replayed())
+        # Those recorded are ranked, and no new search decides: it would find one alone.
+        monkeypatch.setattr(searching, "NEAREST", 1)
         assert all(replayed())
         clock.advance(days=1)
         stated(fabric, people, [sentence(chance) for _ in range(50)])

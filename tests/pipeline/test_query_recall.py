@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from threading import Event
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from muniment.errors import EmbedderUnavailable, InvalidInput, TooLarge
 from muniment.model.context import RunContext
 from muniment.model.recall import Recall, Record
 from muniment.pack import load_pack
+from muniment.pipeline import searching
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.pipeline.stories import promoted, proposed, remembered
@@ -452,6 +454,54 @@ def test_while_the_embedder_is_away_recall_goes_on_by_words_and_priority_and_say
     recorded = {row["recall_id"]: row for row in rows("recalls")}
     assert (recorded[answer.recall_id]["embedder"], recorded[answer.recall_id]["degraded"]) == (None, ["embedder"])
     assert (recorded[whole.recall_id]["embedder"], recorded[whole.recall_id]["degraded"]) == ("moody@1", [])
+
+
+@pytest.mark.rule("ERR-4")
+def test_an_embedder_that_takes_too_long_is_not_waited_for(
+    server: TestServer, database: str, clock: FakeClock, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answered, stuck = Event(), Event(), False
+
+    def place(texts: list[str]) -> Any:
+        if stuck:
+            asked.set()
+            assert answered.wait(60)
+        return np.ones((len(texts), 3))
+
+    embedder = FunctionEmbedder(place, name="slow@1", dimensions=3)
+    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, embedder=embedder) as fabric:
+        tea = remembered(fabric, people, "tea", predicate="a", text="Tea at five.")
+        stuck = True
+        monkeypatch.setattr(searching, "PATIENCE_SECONDS", 0.05)
+        answer = fabric.recall(people.run(), "some tea")
+        assert asked.is_set() and not answered.is_set()
+        assert ([record.id for record in answer.records], answer.degraded) == ([tea], ("embedder",))
+        answered.set()
+
+
+@pytest.mark.rule("ERR-4", "ISO-3")
+def test_nothing_is_held_while_an_embedder_thinks(
+    server: TestServer, database: str, clock: FakeClock, people: People
+) -> None:
+    held: list[Any] = []
+
+    def place(texts: list[str]) -> Any:
+        if texts == ["some tea"]:
+            with server.connect("postgres") as watcher:
+                held.append(
+                    watcher.execute(
+                        "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND usename = 'muniment_recall'"
+                        " AND state <> 'idle'",
+                        [database],
+                    ).fetchone()
+                )
+        return np.ones((len(texts), 3))
+
+    embedder = FunctionEmbedder(place, name="watching@1", dimensions=3)
+    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, embedder=embedder) as fabric:
+        remembered(fabric, people, "tea", predicate="a", text="Tea at five.")
+        assert fabric.recall(people.run(), "some tea").embedder == "watching@1"
+    assert held == [(0,)], "a connection that waits for an embedder is one that nobody else has"
 
 
 @pytest.mark.rule("REC-9", "ERR-4")

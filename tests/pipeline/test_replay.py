@@ -18,7 +18,7 @@ from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.faults.together import Calls
 from tests.pipeline.conftest import Opener
-from tests.pipeline.stories import CONSENT, promoted, remembered
+from tests.pipeline.stories import CONSENT, promoted, proposed, remembered
 
 SUBJECT = "customer:cust_1"
 PII: dict[str, Any] = {"subject": SUBJECT, "classification": "PII"}
@@ -137,6 +137,19 @@ def test_reading_a_memory_by_its_id_is_a_recall_that_replays(fabric: Fabric, peo
     remembered(fabric, people, predicate="other")
     replays = [fabric.replay(people.auditor, row["recall_id"]) for row in rows("recalls")]
     assert [(one.same, one.now) for one in replays] == [(True, (memory_id,)), (True, ())]
+
+
+@pytest.mark.rule("REC-9", "REC-2")
+def test_a_recall_that_its_decision_ordered_replays_the_same(fabric: Fabric, people: People) -> None:
+    made: list[str | None] = []
+    for key in ("d1", "d2"):
+        fact = {"entity": "order:o1", "predicate": key, "value": "granted", "text": "It was granted."}
+        item = proposed(fabric, people.run(decision_key=key), write_class="decision_outcome", **fact)
+        made.append(fabric.queue.approve(people.reviewer, item.proposal_id).memory_id)
+    for key, best in (("d1", made[0]), ("d2", made[1]), (None, made[1])):
+        answer = fabric.recall(people.run(decision_key=key), "granted")
+        assert answer.records[0].id == best
+        assert fabric.replay(people.auditor, answer.recall_id).same
 
 
 # --- why it is not the same

@@ -132,14 +132,22 @@ def rank(
     weights: dict[str, float] = policy.weights.model_dump()
     parts = {name: _rounded(raw[name] * weights[name]) for name in PARTS}
     total = _rounded(np.stack(list(parts.values())).sum(axis=0))
-    place = seen.places
-    stands = {n: (-total[n], -seen.born_seq[n], 1, seen.ids[n]) for n in np.flatnonzero(seen.wanted).tolist()}
+    return Ranking(_ordered(seen, total), total, parts)
+
+
+def _ordered(seen: Seen, total: Numbers) -> list[int]:
+    """The wanted places: by score, newest first, by id; a correction stands where the best on its key does, before it."""
+    if not seen.ids:
+        return []
+    score, born, after = total.copy(), seen.born_seq.copy(), np.ones(len(seen.ids), dtype=np.int8)
     for members in seen.keyed.values():
-        best = min((stands[place[name]] for name, _ in members if place[name] in stands), default=None)
-        for name, correction in members:
-            if correction and best is not None and place[name] in stands:
-                stands[place[name]] = (best[0], best[1], 0, name)
-    return Ranking(sorted(stands, key=stands.__getitem__), total, parts)
+        on_key = [place for name, _ in members if seen.wanted[place := seen.places[name]]]
+        if on_key:
+            best = min(on_key, key=lambda place: (-total[place], -seen.born_seq[place]))
+            corrections = [place for name, is_one in members if is_one and (place := seen.places[name]) in on_key]
+            score[corrections], born[corrections], after[corrections] = total[best], seen.born_seq[best], 0
+    order = np.lexsort((np.array(seen.ids), after, -born, -score))
+    return order[seen.wanted[order]].tolist()
 
 
 def _rounded(numbers: Numbers) -> Numbers:
