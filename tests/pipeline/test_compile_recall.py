@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from itertools import product
 from typing import Any, get_args
 from xml.etree import ElementTree
 
@@ -34,12 +35,15 @@ def furnish(fabric: Fabric, people: People) -> dict[str, Any]:
 
 
 @pytest.mark.rule("REC-11", "CTR-6", "REC-3")
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("query", [None, "the pet"])
-def test_a_prompt_shows_what_a_recall_gives_in_every_format(
-    fabric: Fabric, people: People, form: Format, query: str | None
-) -> None:
+def test_a_prompt_shows_what_a_recall_gives_in_every_format(fabric: Fabric, people: People) -> None:
     made = furnish(fabric, people)
+    for form, query in product(FORMATS, (None, "the pet")):
+        shows_what_a_recall_gives(fabric, people, made, form, query)
+
+
+def shows_what_a_recall_gives(
+    fabric: Fabric, people: People, made: dict[str, Any], form: Format, query: str | None
+) -> None:
     answer = fabric.recall(people.run(), query)
     compiled = fabric.compile(people.run(), query, format=form)
     assert (compiled.format, compiled.tokenizer) == (form, "wordllama@1")

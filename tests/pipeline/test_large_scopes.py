@@ -71,7 +71,9 @@ def found(fabric: Fabric, run: RunContext, query: str, most_seen: int = LARGE, l
         pack = await desk.pack_for(run)
         async with desk.transaction(run.tenant_id, "recall") as tx:
             request = Request(limit=limit, query=query, most_seen=most_seen)
-            return await find(tx, await means(desk, tx), view_of(run, pack, tx.now), pack, request)
+            return await find(
+                tx, await means(desk, run.tenant_id, request.query), view_of(run, pack, tx.now), pack, request
+            )
 
     return fabric._wait(finding)
 
@@ -84,7 +86,9 @@ def recalled(fabric: Fabric, run: RunContext, query: str, most_seen: int = LARGE
         pack = await desk.pack_for(run)
         async with desk.transaction(run.tenant_id, "recall") as tx:
             request = Request(limit=limit, query=query, most_seen=most_seen)
-            return await recall_(tx, await means(desk, tx), run, view_of(run, pack, tx.now), pack, request)
+            return await recall_(
+                tx, await means(desk, run.tenant_id, request.query), run, view_of(run, pack, tx.now), pack, request
+            )
 
     return fabric._wait(recalling)
 
@@ -102,8 +106,7 @@ def large(server: TestServer, database: str) -> Iterator[tuple[Fabric, People]]:
 @pytest.fixture
 def scaled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bounds of a large scope, scaled to two hundred memories."""
-    for module in (ranking, searching):
-        monkeypatch.setattr(module, "MOST_SEEN", LARGE)
+    monkeypatch.setattr(ranking, "MOST_SEEN", LARGE)
     monkeypatch.setattr(searching, "MOST_COMMON", 30)
     monkeypatch.setattr(searching, "NEAREST", 30)
 
@@ -249,7 +252,7 @@ def test_narrowed_it_finds_what_is_asked_for_however_much_else_is_nearer(
         async with desk.transaction(run.tenant_id, "recall") as tx:
             view = view_of(run, PACK, tx.now, tiers=["durable"])
             request = Request(limit=5, query="the copper kettle", most_seen=5)
-            return await find(tx, await means(desk, tx), view, PACK, request)
+            return await find(tx, await means(desk, run.tenant_id, request.query), view, PACK, request)
 
     answer = fabric._wait(narrowed)
     assert (answer.plain, answer.candidates) == ([wanted], [wanted])

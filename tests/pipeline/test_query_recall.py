@@ -13,10 +13,10 @@ import pytest
 from muniment import Fabric
 from muniment.embedding.function import FunctionEmbedder
 from muniment.errors import EmbedderUnavailable, InvalidInput, TooLarge
+from muniment.fabric import recollection
 from muniment.model.context import RunContext
 from muniment.model.recall import Recall, Record
 from muniment.pack import load_pack
-from muniment.pipeline import searching
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.pipeline.stories import promoted, proposed, remembered
@@ -472,7 +472,7 @@ def test_an_embedder_that_takes_too_long_is_not_waited_for(
     with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, embedder=embedder) as fabric:
         tea = remembered(fabric, people, "tea", predicate="a", text="Tea at five.")
         stuck = True
-        monkeypatch.setattr(searching, "PATIENCE_SECONDS", 0.05)
+        monkeypatch.setattr(recollection, "PATIENCE_SECONDS", 0.05)
         answer = fabric.recall(people.run(), "some tea")
         assert asked.is_set() and not answered.is_set()
         assert ([record.id for record in answer.records], answer.degraded) == ([tea], ("embedder",))

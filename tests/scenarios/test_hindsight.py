@@ -207,6 +207,17 @@ def test_a_run_is_not_told_of_what_came_in_the_place_of_a_memory_if_it_may_not_s
         assert (found.visibility, found.superseded_by) == ("retracted", told)
 
 
+@pytest.mark.rule("REC-2", "COR-2")
+def test_by_a_query_too_a_correction_comes_before_all_others_on_its_key(story: Story) -> None:
+    story.say("mail", predicate="tag")
+    story.tell("The office is closed on Sunday.")
+    story.correct("phone", predicate="tag")
+    answer = story.fabric.recall(story.people[0].run(None), "the tag of customer:e1 is mail")
+    assert [record.value for record in answer.records] == ["phone", "mail", None]
+    correction, plain, _ = (record.score["total"] for record in answer.records)
+    assert correction < plain
+
+
 @pytest.mark.xfail(strict=True, reason="a record of the past names the qualifiers of today")
 @pytest.mark.rule("REC-7")
 def test_as_of_before_two_sides_were_settled_neither_requires_anything(story: Story) -> None:

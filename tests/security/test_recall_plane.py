@@ -146,7 +146,7 @@ def found(fabric: Fabric, run: RunContext, query: str, most_seen: int) -> Found:
         pack = await desk.pack_for(run)
         async with desk.transaction(run.tenant_id, "recall") as tx:
             request = Request(limit=8, query=query, most_seen=most_seen)
-            return await find(tx, await means(desk, tx), view_of(run, pack, tx.now), pack, request)
+            return await find(tx, await means(desk, run.tenant_id, query), view_of(run, pack, tx.now), pack, request)
 
     return fabric._wait(finding)
 
@@ -238,7 +238,8 @@ def test_words_vectors_ties_and_records_are_each_tenants_own(
             )
             assert foreign == (0,), f"{task} sees another tenant's {table}"
             for stranger in ("", "%", None):
-                (none,) = as_role(task, stranger).execute(f"SELECT count(tenant_id) FROM {table}").fetchall()
+                asked = f"SELECT count(tenant_id) FROM {table} WHERE tenant_id = %s"
+                (none,) = as_role(task, stranger).execute(asked, [people.tenant_id]).fetchall()
                 assert none == (0,), f"{task} in {stranger!r} sees {table}"
     assert all(seen.values()), seen
 

@@ -134,7 +134,9 @@ async def replay(desk: Desk, asker: Asker, recall_id: str) -> Replay:
         embedder, reasons = _embedder(desk, then)
         found: list[str] = []
         if not then.query_gone:
-            means = Means(desk.vault, embedder, desk.sessions)
+            query = then.request.query
+            place = await recollection.place_of(embedder, query) if embedder is not None and query is not None else None
+            means = Means(desk.vault, embedder, desk.sessions, place)
             found = (await find(tx, means, view, pack, then.request, then.moment)).ids
         differences = await _differences(tx, view, then, found) if found != then.result_ids else ()
         return Replay(

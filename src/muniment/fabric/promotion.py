@@ -31,9 +31,11 @@ async def promote_proposal(
     """
     proposal, senses = loaded.proposal, await desk.senses(tx, pack)
     by, by_kind = review.signature(principal)
+    # Whatever an embedder takes, it takes before anything is held.
+    (probe,) = await senses.probes([proposal.candidate])
     await promote.lock(tx, [proposal.candidate])
     capture = await capture_of(desk, tx, loaded)
-    ground = await promote.examine(tx, desk.vault, proposal, senses, pack, capture.observed_at, supersedes)
+    ground = await promote.examine(tx, desk.vault, proposal, probe, senses, pack, capture.observed_at, supersedes)
     if ground.duplicate_of is not None:
         await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
         await contradictions.end(tx, by, "duplicate", proposal_ids=[proposal.proposal_id])
@@ -58,9 +60,10 @@ async def promote_undisputed(
     INVARIANT: the proposals are locked and undecided, and the tenant's clock was not taken yet.
     """
     senses, by = await desk.senses(tx, pack), review.signature(principal)
+    probes = await senses.probes([one.proposal.candidate for one in loaded])
     await promote.lock(tx, [one.proposal.candidate for one in loaded])
     captures = await trail.captures(tx, desk.vault, sorted({one.proposal.candidate.capture_id for one in loaded}))
-    grounds = await promote.undisputed(tx, desk.vault, [one.proposal for one in loaded], senses, pack)
+    grounds = await promote.undisputed(tx, desk.vault, probes, senses, pack)
     done: set[str] = set()
     for one, ground in zip(loaded, grounds, strict=True):
         capture = captures.get(one.proposal.candidate.capture_id)

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from muniment.errors import HistoryCollected, InvalidInput
+from anyio import fail_after
+
+from muniment.embedding import Embedder, StaticEmbedder, embedded
+from muniment.errors import EmbedderUnavailable, HistoryCollected, InvalidInput
 from muniment.fabric.desk import Desk
 from muniment.fabric.inputs import RecallInput
 from muniment.governance.packs import Packs
@@ -15,8 +18,13 @@ from muniment.pack import Pack
 from muniment.pipeline.finding import Moment, Request
 from muniment.pipeline.recall import Means
 from muniment.pipeline.recall import recall as recall_
+from muniment.pipeline.senses import Vector
+from muniment.policy.instructions import as_seen
 from muniment.policy.visibility import View, view_of
 from muniment.storage.session import Transaction
+
+# A recall waits no longer for an embedder: words and priority rank without it.
+PATIENCE_SECONDS = 5.0
 
 
 async def asked(desk: Desk, run: RunContext, query: str | None, narrowed: Mapping[str, Any]) -> RecallInput:
@@ -32,8 +40,9 @@ async def recall(desk: Desk, run: RunContext, query: str | None, narrowed: Mappi
     """The answer, recorded; raises `HistoryCollected` beyond the replay horizon."""
     given = await asked(desk, run, query, narrowed)
     pack = await desk.pack_to_record(run)
+    works_with = await means(desk, run.tenant_id, given.query)
     async with desk.transaction(run.tenant_id, "recall") as tx:
-        return await recall_(tx, await means(desk, tx), run, *await prepared(desk, tx, run, pack, given))
+        return await recall_(tx, works_with, run, *await prepared(desk, tx, run, pack, given))
 
 
 async def prepared(
@@ -79,16 +88,34 @@ async def pack_then(packs: Packs, tx: Transaction, run: RunContext, pack: Pack, 
     return await packs.read_at(tx, moment.seq) or pack
 
 
-async def means(desk: Desk, tx: Transaction) -> Means:
-    """What a recall in that tenant works with."""
-    used = await desk.embedders.look(tx)
-    return Means(desk.vault, used.in_use if used.complete else None, desk.sessions)
+async def means(desk: Desk, tenant_id: str, query: str | None) -> Means:
+    """What a recall in that tenant works with; an embedder that may take long is asked here, while nothing is held."""
+    used = desk.embedders.known(tenant_id)
+    if used is None and query is not None:
+        async with desk.transaction(tenant_id, "recall") as tx:
+            used = await desk.embedders.look(tx)
+    if used is None or not used.complete or query is None:
+        return Means(desk.vault, None, desk.sessions)
+    return Means(desk.vault, used.in_use, desk.sessions, await place_of(used.in_use, query))
+
+
+async def place_of(embedder: Embedder, query: str) -> Vector | None:
+    """Where a query lies by an embedder other than the built-in; None if nowhere, or if it is away."""
+    if isinstance(embedder, StaticEmbedder):
+        return None
+    try:
+        with fail_after(PATIENCE_SECONDS):
+            (vector,) = await embedded(embedder, [as_seen(query)])
+    except (EmbedderUnavailable, TimeoutError):
+        return None
+    return vector if vector.any() else None
 
 
 async def sees(desk: Desk, run: RunContext, memory_id: str) -> bool:
     """Whether a run can recall a memory now; recorded as the recall that it is."""
     pack = await desk.pack_to_record(run)
+    works_with = await means(desk, run.tenant_id, None)
     async with desk.transaction(run.tenant_id, "recall") as tx:
         request = Request(limit=1, only=[memory_id])
-        shown = await recall_(tx, await means(desk, tx), run, view_of(run, pack, tx.now), pack, request)
+        shown = await recall_(tx, works_with, run, view_of(run, pack, tx.now), pack, request)
     return any(record.id == memory_id for record in shown.all_records)

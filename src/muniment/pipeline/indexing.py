@@ -2,11 +2,9 @@
 
 from datetime import datetime
 
-from muniment.embedding import embedded
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
 from muniment.pipeline.senses import Senses, Vector, to_sql
-from muniment.policy.instructions import as_seen
 from muniment.policy.links import link_of
 from muniment.policy.words import index_of
 from muniment.storage.sealing import SubjectKey
@@ -23,12 +21,13 @@ def end(key: SubjectKey, entity: str) -> int:
     return int.from_bytes(key.digest(b"link\0" + entity.encode())[:8], "big", signed=True)
 
 
-async def index(
+def index(
     tx: Transaction,
     memory_id: str,
     fact: Candidate | PromotedMemory,
     observed_at: datetime,
     vector: Vector | None,
+    coming: Vector | None,
     senses: Senses,
     key: SubjectKey,
 ) -> None:
@@ -45,10 +44,8 @@ async def index(
         tx.later("indexing.add_link", memory_id=memory_id, **ends)
     if vector is not None and vector.any():
         _add_vector(tx, memory_id, senses.embedder.name, vector)
-    if senses.coming is not None:
-        (other,) = await embedded(senses.coming, [as_seen(fact.text)])
-        if other.any():
-            _add_vector(tx, memory_id, senses.coming.name, other)
+    if coming is not None and senses.coming is not None:
+        _add_vector(tx, memory_id, senses.coming.name, coming)
 
 
 def _add_vector(tx: Transaction, memory_id: str, embedder: str, vector: Vector) -> None:

@@ -88,6 +88,7 @@ async def examine(
     tx: Transaction,
     vault: Vault,
     proposal: Proposal,
+    probe: Probe,
     senses: Senses,
     pack: Pack,
     observed_at: datetime,
@@ -98,7 +99,6 @@ async def examine(
     Raises `NotPromotable` when consent is gone or what it supersedes was retracted.
     """
     candidate, tier = proposal.candidate, proposal.tier_target
-    (probe,) = await senses.probes([candidate])
     (around,) = await neighbours(tx, vault, [probe], senses, pack)
     compared = compare(candidate, tier, around, pack, senses.by)
     replaced = [
@@ -124,18 +124,17 @@ async def examine(
 
 
 async def undisputed(
-    tx: Transaction, vault: Vault, proposals: Sequence[Proposal], senses: Senses, pack: Pack
+    tx: Transaction, vault: Vault, probes: Sequence[Probe], senses: Senses, pack: Pack
 ) -> list[Ground | None]:
     """Of many at once, the ground of each that has nothing around it: neither a memory nor an earlier one of them.
 
     None for whoever has to be examined alone: it meets something, corrects something, or rests on consent.
     """
-    probes = await senses.probes([proposal.candidate for proposal in proposals])
     around = await neighbours(tx, vault, probes, senses, pack)
     meets = _meets_earlier(probes, senses)
     grounds: list[Ground | None] = []
-    for proposal, probe, near, met in zip(proposals, probes, around, meets, strict=True):
-        candidate = proposal.candidate
+    for probe, near, met in zip(probes, around, meets, strict=True):
+        candidate = probe.candidate
         alone = near or met or candidate.write_class == "correction" or candidate.corrects is not None
         if alone or pack.is_sensitive(candidate.classification):
             grounds.append(None)
@@ -252,7 +251,8 @@ async def insert(
     )
     tx.later("promote.insert_scope", **common)
     comparing = await vault.comparing(tx)
-    await indexing.index(tx, memory_id, candidate, capture.observed_at, ground.probe.vector, senses, comparing)
+    probe = ground.probe
+    indexing.index(tx, memory_id, candidate, capture.observed_at, probe.vector, probe.coming, senses, comparing)
     tx.emit(
         "memory.promoted",
         approval.by,

@@ -70,4 +70,4 @@ async def _index(tx: Transaction, vault: Vault, senses: Senses, rows: Sequence[R
     vectors = await embedded(senses.embedder, [as_seen(memory.text) for memory in memories])
     comparing = await vault.comparing(tx)
     for memory, vector in zip(memories, vectors, strict=True):
-        await indexing.index(tx, memory.memory_id, memory, memory.observed_at, vector, senses, comparing)
+        indexing.index(tx, memory.memory_id, memory, memory.observed_at, vector, None, senses, comparing)

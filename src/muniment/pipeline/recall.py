@@ -19,6 +19,7 @@ from muniment.model.recall import ConflictSet, Provenance, Recall, Record
 from muniment.pack import Pack
 from muniment.pipeline.finding import LATEST, Found, Moment, Request, filters, listed, reach
 from muniment.pipeline.searching import Asked, Search
+from muniment.pipeline.senses import Vector
 from muniment.policy.visibility import View
 from muniment.storage.rows import scope_of
 from muniment.storage.sealing import SubjectKey, Vault
@@ -28,11 +29,15 @@ from muniment.tiers.working import SessionStore
 
 @dataclass(frozen=True)
 class Means:
-    """What a recall works with: keys, the embedder in use (None: none that this process has), the session store."""
+    """What a recall works with: keys, the embedder in use (None: none that this process has), the session store.
+
+    `place` is where the query lies by an embedder other than the built-in: that was asked before the transaction.
+    """
 
     vault: Vault
     embedder: Embedder | None
     sessions: SessionStore
+    place: Vector | None = None
 
 
 async def recall(
@@ -105,7 +110,7 @@ async def find(
     given = filters(view, request, moment)
     if request.query is None:
         return await listed(tx, request, given, pack)
-    asked = await Asked.of(tx, means.vault, request.query, means.embedder, holder)
+    asked = await Asked.of(tx, means.vault, request.query, means.embedder, holder, means.place)
     return await Search(tx, request, given, pack, asked, moment.at).found()
 
 

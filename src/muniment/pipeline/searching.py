@@ -11,9 +11,8 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-from anyio import fail_after
 
-from muniment.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder, Vectors, embedded
+from muniment.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder
 from muniment.errors import EmbedderUnavailable
 from muniment.pack import Pack
 from muniment.pipeline import indexing
@@ -22,15 +21,13 @@ from muniment.pipeline.senses import Vector, to_sql, unpacked
 from muniment.policy import ranking
 from muniment.policy.instructions import as_seen
 from muniment.policy.links import closeness
-from muniment.policy.ranking import MOST_COMMON, MOST_SEEN, Numbers, Postings, Ranking, Seen
+from muniment.policy.ranking import MOST_COMMON, Numbers, Postings, Ranking, Seen
 from muniment.policy.words import Word, query_words
 from muniment.storage.sealing import Vault
 from muniment.storage.session import Named, Row, Transaction
 
 # Up to so many memories their vectors come along with them; of more the database is asked how near they are.
 FEW = 2_000
-# A recall waits no longer for an embedder: words and priority rank without it.
-PATIENCE_SECONDS = 5.0
 # Of a scope too large to be read, the nearest that are ranked.
 NEAREST = 200
 
@@ -44,28 +41,36 @@ class Asked:
     terms: list[int]
     embedder: Embedder | None
     holder: str
+    place: Vector | None = None
 
     @classmethod
-    async def of(cls, tx: Transaction, vault: Vault, query: str, embedder: Embedder | None, holder: str) -> "Asked":
-        """The words of a query under the tenant's key; `holder` is whose content the query is."""
+    async def of(
+        cls,
+        tx: Transaction,
+        vault: Vault,
+        query: str,
+        embedder: Embedder | None,
+        holder: str,
+        place: Vector | None = None,
+    ) -> "Asked":
+        """The words of a query under the tenant's key; `holder` is whose content it is, `place` where it lies."""
         words, key = query_words(query), await vault.known_comparing(tx)
         terms = [indexing.mark(key, word.term) for word in words] if key is not None else []
-        return cls(query, words, terms, embedder, holder)
+        return cls(query, words, terms, embedder, holder, place)
 
-    async def aim(self, rarities: Mapping[int, float]) -> Vector | None:
+    def aim(self, rarities: Mapping[int, float]) -> Vector | None:
         """Where it points, its rarer words more than its common ones; None if nowhere, or if the embedder is away.
 
-        Only the built-in embedder can weigh words.
+        Only the built-in embedder can weigh words, and is asked here; another was asked before (`place`).
         """
-        if self.embedder is None:
-            return None
+        if not isinstance(self.embedder, StaticEmbedder):
+            return self.place
         try:
-            if isinstance(self.embedder, StaticEmbedder) and self.terms:
+            if self.terms:
                 aimed = self.embedder.aim([word.written for word in self.words], [rarities[one] for one in self.terms])
             else:
-                with fail_after(PATIENCE_SECONDS):
-                    aimed = await embedded(self.embedder, [as_seen(self.query)])
-        except (EmbedderUnavailable, TimeoutError):
+                aimed = self.embedder.embed([as_seen(self.query)])
+        except EmbedderUnavailable:
             return None
         return aimed[0] if aimed[0].any() else None
 
@@ -105,7 +110,7 @@ class Search:
         rare = await self._rare()
         rarities = self._rarities(rare)
         chosen = set(rare.ids)
-        aim, embedder = await self.asked.aim(rarities), self.asked.embedder
+        aim, embedder = self.asked.aim(rarities), self.asked.embedder
         if aim is not None and embedder is not None:
             by_index = embedder.name == BUILTIN_EMBEDDER
             near = self.given | {"aim": to_sql(aim), "count": NEAREST}
@@ -123,7 +128,7 @@ class Search:
 
     def _rarities(self, rare: Postings) -> dict[int, float]:
         count = Counter(rare.terms)
-        return {term: ranking.rarity(MOST_SEEN, count[term]) for term in self.asked.terms}
+        return {term: ranking.rarity(self.request.most_seen, count[term]) for term in self.asked.terms}
 
     async def _among(self, candidates: list[str], rarities: dict[int, float]) -> Found:
         """Rank these, as far as they are visible."""
@@ -136,7 +141,7 @@ class Search:
         return replace(found, candidates=candidates)
 
     async def _ranked(self, read: "_Read", rarities: dict[int, float]) -> Found:
-        aim, embedder, seen = await self.asked.aim(rarities), self.asked.embedder, read.seen
+        aim, embedder, seen = self.asked.aim(rarities), self.asked.embedder, read.seen
         questions: dict[str, Named] = {}
         if aim is not None and embedder is not None and read.vectors is None and seen.ids:
             near = {"aim": to_sql(aim), "embedder": embedder.name, "memory_ids": seen.ids}
@@ -182,7 +187,7 @@ class _Read:
     seen: Seen
     postings: Postings
     conflicts: list[tuple[str, str]]
-    vectors: Vectors | None = None
+    vectors: Numbers | None = None
     placed: Sequence[str] = ()
 
     @classmethod
@@ -206,7 +211,7 @@ class _Read:
         if aim is not None and self.vectors is not None and len(self.placed):
             lengths = np.linalg.norm(self.vectors, axis=1)
             places = [self.seen.places[memory_id] for memory_id in self.placed]
-            near[places] = self.vectors @ aim / np.where(lengths > 0, lengths, 1)
+            near[places] = self.vectors @ aim.astype(np.float64) / np.where(lengths > 0, lengths, 1)
         return near
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from muniment.embedding import Embedder, Vectors, embedded
+from muniment.embedding import Embedder, embedded
 from muniment.model.candidate import Candidate
 from muniment.policy.contradiction import Comparison
 from muniment.policy.instructions import as_seen
@@ -16,10 +16,14 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Probe:
-    """A candidate with the place of its text; `vector` is None for what says nothing an embedder knows."""
+    """A candidate with the place of its text; `vector` is None for what says nothing an embedder knows.
+
+    `coming` is its place by the embedder that is to come, where there is one.
+    """
 
     candidate: Candidate
     vector: Vector | None
+    coming: Vector | None = None
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,18 @@ class Senses:
 
     async def probes(self, candidates: Sequence[Candidate]) -> list[Probe]:
         """Where each candidate's text lies, as it is seen; an evidence link has none."""
-        vectors = await embedded(self.embedder, [as_seen(candidate.text) for candidate in candidates])
+        texts = [as_seen(candidate.text) for candidate in candidates]
+        vectors = await embedded(self.embedder, texts)
+        coming = await embedded(self.coming, texts) if self.coming is not None else [None] * len(texts)
         return [
-            Probe(one, vector if one.write_class != "evidence_link" and vector.any() else None)
-            for one, vector in zip(candidates, vectors, strict=True)
+            Probe(one, _place(one, vector), _place(one, other))
+            for one, vector, other in zip(candidates, vectors, coming, strict=True)
         ]
+
+
+def _place(candidate: Candidate, vector: Vector | None) -> Vector | None:
+    says_nothing = vector is None or candidate.write_class == "evidence_link" or not vector.any()
+    return None if says_nothing else vector
 
 
 def to_sql(vector: Vector) -> str:
@@ -49,8 +60,9 @@ def from_sql(sent: bytes) -> Vector:
     return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)
 
 
-def unpacked(sent: bytes, count: int) -> Vectors:
+def unpacked(sent: bytes, count: int) -> NDArray[np.float64]:
     """Many of them, sent one after the other."""
     if not count:
-        return np.zeros((0, 0), dtype=np.float32)
-    return np.frombuffer(sent, dtype=">f2").reshape(count, -1)[:, 2:].astype(np.float32)
+        return np.zeros((0, 0))
+    # In double precision: sums then do not hang on the order in which the rows came.
+    return np.frombuffer(sent, dtype=">f2").reshape(count, -1)[:, 2:].astype(np.float64)

@@ -136,7 +136,7 @@ def rank(
 
 
 def _ordered(seen: Seen, total: Numbers) -> list[int]:
-    """The wanted places: by score, newest first, by id; a correction stands where the best on its key does, before it."""
+    """The wanted places: by score, newest first, by id; a correction stands just before the best on its key."""
     if not seen.ids:
         return []
     score, born, after = total.copy(), seen.born_seq.copy(), np.ones(len(seen.ids), dtype=np.int8)

@@ -13,7 +13,7 @@ import Stemmer
 from muniment.policy.instructions import as_seen
 
 # Runs of letters, their marks and digits; of scripts written without spaces every pair of signs is a word.
-_SIGNS = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_SIGNS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _MARKS = "".join(chr(n) for n in range(0x300, 0x3040) if unicodedata.category(chr(n)).startswith("M"))
 _WORD = re.compile(rf"[{_SIGNS}]+|(?:(?![{_SIGNS}])[^\W_]|[{_MARKS}])+")
 _UNSPACED = re.compile(rf"[{_SIGNS}]")
