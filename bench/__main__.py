@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import beside, capture, first_start, gate, growth, neighbours, picture, recall, replaying
+from bench import beside, capture, first_start, gate, growth, large, neighbours, picture, recall, replaying
 from bench.measure import Figure
 from muniment.testing import TestServer
 
@@ -44,6 +44,8 @@ def main() -> int:
             figures += asyncio.run(recall.run(server))
         if "neighbours" in names:
             figures += asyncio.run(neighbours.run(server))
+        if "large" in names:
+            figures += asyncio.run(large.run(server))
         if "replaying" in names:
             figures += asyncio.run(replaying.run(server))
         if "beside" in names:

@@ -218,7 +218,6 @@ def test_by_a_query_too_a_correction_comes_before_all_others_on_its_key(story: S
     assert correction < plain
 
 
-@pytest.mark.xfail(strict=True, reason="a record of the past names the qualifiers of today")
 @pytest.mark.rule("REC-7")
 def test_as_of_before_two_sides_were_settled_neither_requires_anything(story: Story) -> None:
     before, _ = agreeing_sides(story)

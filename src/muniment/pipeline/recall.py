@@ -70,7 +70,8 @@ async def recall(
         "candidates": found.candidates,
         **await _sealed_query(tx, means.vault, recall_id, request.query, holder, found),
     }
-    records, seq, degraded = await _opened(tx, means, run, found, ("recall.record", record))
+    at = as_of.seq if as_of is not None else LATEST
+    records, seq, degraded = await _opened(tx, means, run, found, at, ("recall.record", record))
     return Recall(
         recall_id=recall_id,
         at=tx.now,
@@ -162,7 +163,7 @@ async def _sealed_query(
 
 
 async def _opened(
-    tx: Transaction, means: Means, run: RunContext, found: Found, record: Named
+    tx: Transaction, means: Means, run: RunContext, found: Found, seq: int, record: Named
 ) -> tuple[dict[str, Record], int, tuple[str, ...]]:
     """The records by id, the tenant's number, and what was missing on the way.
 
@@ -177,15 +178,17 @@ async def _opened(
             degraded.append("session_store")
     rows: list[Row] = []
     if held:
-        rows = await tx.rows("recall.bodies", memory_ids=ids, held=list(held))
+        rows = await tx.rows("recall.bodies", memory_ids=ids, held=list(held), seq=seq)
         # What the store gave and does not open was not ours: the database has the true one.
         forged = [row["memory_id"] for row in rows if row["content"] is None and not await _opens(tx, means, row, held)]
         if forged:
-            again = {row["memory_id"]: row for row in await tx.rows("recall.bodies", memory_ids=forged, held=[])}
+            again = {
+                row["memory_id"]: row for row in await tx.rows("recall.bodies", memory_ids=forged, held=[], seq=seq)
+            }
             rows = [again.get(row["memory_id"], row) for row in rows]
         recorded = (await tx.finish(record))[0]
     else:
-        rows, recorded = await tx.finish(("recall.bodies", {"memory_ids": ids, "held": []}), record)
+        rows, recorded = await tx.finish(("recall.bodies", {"memory_ids": ids, "held": [], "seq": seq}), record)
     records: dict[str, Record] = {}
     for row in rows:
         content = row["content"] if row["content"] is not None else held[row["memory_id"]]

@@ -135,3 +135,8 @@ WHERE alias.entity || ' ' || alias.predicate = ANY (
 -- Where words stand: the word, the memory, how often, of how many words.
 array_agg(alias.term) AS terms, array_agg(alias.memory_id) AS stand_in, string_agg(int2send(alias.tf), '') AS tf,
   string_agg(int2send(alias.words), '') AS words
+
+-- name: required_then
+-- The same, as it was at the tenant's number.
+(SELECT jsonb_agg(q.qualifiers) FROM qualifications q
+ WHERE q.tenant_id = alias.tenant_id AND q.memory_id = alias.memory_id AND q.seq <= :seq) AS required

@@ -171,7 +171,7 @@ SELECT {by_user s} AS by_user, {is_promoted s} AS is_promoted, {not_retracted s}
   {by_qualifiers s} AS by_qualifiers, {is_fresh s} AS is_fresh, {has_content s} AS has_content, {consent_allows s} AS consent_allows,
   {wanted s} AS wanted,
   s.memory_id, s.user_id, s.born_seq, s.dead_seq, s.tomb_seq, s.promoted_at, nullif(s.expires_at, 'infinity') AS ends_at, s.tier, s.class, s.classification, s.session_id,
-  s.workflow_id, s.intent_id, s.entity, s.predicate, s.qualifiers, s.consent_root, s.confidence, {required s},
+  s.workflow_id, s.intent_id, s.entity, s.predicate, s.qualifiers, s.consent_root, s.confidence, {required_then s},
   r.retracted_at, r.retracted_by, r.reason, r.superseded_by, t.tombstoned_at
 FROM memory_scope s
 LEFT JOIN retractions r ON r.tenant_id = s.tenant_id AND r.memory_id = s.memory_id
@@ -185,7 +185,7 @@ SELECT m.memory_id, m.candidate_id, m.proposal_id, m.verdict_id, m.capture_id, m
   nullif(m.expires_at, 'infinity') AS ends_at, m.class, m.entity, m.predicate, m.classification, m.tier, m.priority,
   m.confidence, m.holder, m.subject, m.user_id, m.session_id, m.workflow_id, m.intent_id, m.qualifiers,
   m.consent_id, m.pack, m.kind, m.origin, m.source, m.author, m.approver, m.captured_at, m.observed_at,
-  CASE WHEN m.memory_id = ANY (:held) THEN NULL ELSE b.content END AS content, s.wrapped_key, s.key_version, {required m}
+  CASE WHEN m.memory_id = ANY (:held) THEN NULL ELSE b.content END AS content, s.wrapped_key, s.key_version, {required_then m}
 FROM memories m
 JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
