@@ -117,6 +117,17 @@ async def furnish(
                     with owner.cursor().copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
                         for row in rows:
                             copy.write_row(row)
+                # What is promoted at a number was there when that number was taken: long ago, for who asks about the past.
+                owner.execute(
+                    "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid) VALUES (%s, %s, %s, %s, %s, '1')",
+                    [
+                        people.tenant_id,
+                        10 * per_tenant,
+                        now - timedelta(days=1),
+                        10 * per_tenant - 1,
+                        now - timedelta(days=1),
+                    ],
+                )
                 if vectors:
                     places = embedder.embed([text for _, text in said])
                     _place(owner, people.tenant_id, embedder.name, [one for one, _ in said], places)

@@ -85,9 +85,8 @@ class Asking(Consenting):
             memory = shown[record.id]
             assert (record.value, record.classification) == (memory.fact.value, memory.fact.label)
             assert record.text == memory.fact.words
-            assert as_of is not None or record.scope.required == (
-                {"region": memory.required} if memory.required else {}
-            )
+            region = memory.required_in(then.step)
+            assert record.scope.required == ({"region": region} if region is not None else {})
             assert record.provenance.approver == memory.approver
             assert not (memory.strict and memory.approver in (memory.fact.author, *memory.editors))
         self._in_order(answer, shown, seat, then, query)
