@@ -17,6 +17,7 @@
     ├── NotPromotable        not_promotable           what the proposal rests on changed since its review
     ├── HistoryCollected     history_collected        the moment lies beyond the replay horizon
     ├── EmbedderUnavailable  embedder_unavailable     the embedder is missing, away, or answers wrongly
+    ├── ExtractorFailed      extractor_failed         an extractor raised, is missing, or is answered wrongly
     └── StorageError
         ├── StorageUnavailable storage_unavailable    no database, or it went away
         ├── SchemaMissing    schema_missing           the database was never migrated, or not far enough
@@ -171,6 +172,12 @@ class EmbedderUnavailable(MunimentError):
     """The embedder is missing, away, or answers wrongly."""
 
     code = "embedder_unavailable"
+
+
+class ExtractorFailed(MunimentError):
+    """An extractor raised, is missing, or is answered wrongly; the message holds nothing of the capture."""
+
+    code = "extractor_failed"
 
 
 class StorageError(MunimentError):

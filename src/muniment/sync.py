@@ -11,9 +11,9 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from muniment.embedding import Embedder
 from muniment.errors import InvalidInput
-from muniment.fabric import AsyncFabric, upkeep
+from muniment.fabric import AsyncFabric, upkeep, verification
+from muniment.fabric.consolidation import Progress
 from muniment.fabric.contradictions import AsyncContradictions, Way
-from muniment.fabric.core import Progress
 from muniment.fabric.groups import AsyncConsents, AsyncPacks
 from muniment.fabric.inputs import (
     CaptureFields,
@@ -28,6 +28,7 @@ from muniment.fabric.settings import Clock
 from muniment.governance.packs import RegisteredPack
 from muniment.model.adoption import Adoption
 from muniment.model.candidate import Consolidation, Refusal
+from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.consent import Consent, Sweep
 from muniment.model.context import Asker, RunContext
@@ -376,3 +377,21 @@ class Fabric(_Blocking):
     def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
         """See `AsyncFabric.events`."""
         return self._wait(self._fabric.events, asker, after=after, limit=limit)
+
+    def seal(self, tenant_id: str) -> int:
+        """See `AsyncFabric.seal`."""
+        return self._wait(self._fabric.seal, tenant_id)
+
+    def verify(
+        self,
+        asker: Asker,
+        *,
+        head: Head | Mapping[str, Any] | None = None,
+        on_progress: verification.Progress | None = None,
+    ) -> Verification:
+        """See `AsyncFabric.verify`."""
+        return self._wait(self._fabric.verify, asker, head=head, on_progress=on_progress)
+
+    def chain_head(self, asker: Asker) -> Head:
+        """See `AsyncFabric.chain_head`."""
+        return self._wait(self._fabric.chain_head, asker)

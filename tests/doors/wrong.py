@@ -320,6 +320,6 @@ CALLS: dict[str, Call] = {
             ]
         },
     ),
-    "packs.get": Call("auditor", {"ref": "muniment.builtin@1.1.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
+    "packs.get": Call("auditor", {"ref": "muniment.builtin@1.2.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
     "packs.list": Call("auditor", {}, {}),
 }

@@ -85,7 +85,7 @@ def test_every_circumstance_is_recorded_with_author_pack_and_ontology(
         receipt.captured_at,
     )
     assert (row["author"], row["source"], row["kind"]) == ("importer", "system", "message")
-    assert (row["pack"], row["ontology_version"]) == ("muniment.builtin@1.1.0", "1.0.0")
+    assert (row["pack"], row["ontology_version"]) == ("muniment.builtin@1.2.0", "1.0.0")
     assert row["captured_at"] == clock.now
 
 
@@ -96,7 +96,7 @@ def test_a_run_that_pins_a_pack_captures_under_it(fabric: Fabric, people: People
     fabric.capture(people.run(), **MESSAGE)
     assert [(row["pack"], row["ontology_version"]) for row in rows("captures")] == [
         ("acme@2.0.0", "3.1.0"),
-        ("muniment.builtin@1.1.0", "1.0.0"),
+        ("muniment.builtin@1.2.0", "1.0.0"),
     ]
 
 

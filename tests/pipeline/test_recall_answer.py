@@ -206,7 +206,7 @@ def test_each_record_carries_its_papers(fabric: Fabric, people: People, clock: F
         "author": "bot",
         "approver": "boris",
         "consent_id": consent.consent_id,
-        "pack": "muniment.builtin@1.1.0",
+        "pack": "muniment.builtin@1.2.0",
         "evidence_refs": ("tool:crm:1", "session:s"),
         "captured_at": captured_at,
         "observed_at": seen,
@@ -243,7 +243,7 @@ def test_every_recall_is_recorded_with_what_decided_it_and_no_content(
         "bot",
         "run_1",
         "cust_1",
-        "muniment.builtin@1.1.0",
+        "muniment.builtin@1.2.0",
     )
     request: Any = first[7]
     assert {

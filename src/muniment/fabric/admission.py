@@ -86,6 +86,8 @@ class Admission:
             asked.append(("tenant.subject_keys", {"holders": [holder_of(candidate.subject, candidate.scope.user_id)]}))
             if (consents := candidates.consents_asked([candidate])) is not None:
                 asked.append(consents)
+            if (weighed := candidates.calibrations_asked([candidate])) is not None:
+                asked.append(weighed)
             key = await self.desk.vault.comparing(tx)
             wanted = rejections.marks(one.probe, self.senses, key)
             asked.append(rejections.asked([one.probe], wanted, self.pack, tx.now))

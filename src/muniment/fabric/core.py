@@ -1,7 +1,6 @@
 """AsyncFabric: every verb, in the order of the pipeline."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, Unpack
@@ -11,9 +10,18 @@ from anyio.lowlevel import checkpoint
 from pydantic import model_validator
 
 from muniment.embedding import Embedder
-from muniment.errors import InvalidInput, NotFound, NotPromotable
-from muniment.fabric import checks, compilation, corrections, inquiry, recollection, upkeep
-from muniment.fabric.admission import Admission, Decided
+from muniment.errors import InvalidInput, NotFound
+from muniment.fabric import (
+    checks,
+    compilation,
+    consolidation,
+    corrections,
+    inquiry,
+    papers,
+    recollection,
+    upkeep,
+    verification,
+)
 from muniment.fabric.checks import page_size, whole_number
 from muniment.fabric.connect import Opened, connect
 from muniment.fabric.contradictions import AsyncContradictions
@@ -32,16 +40,14 @@ from muniment.fabric.inputs import (
     proposal_input,
     run_fields,
 )
-from muniment.fabric.promotion import promote_proposal
 from muniment.fabric.queue import AsyncQueue
 from muniment.fabric.settings import Clock, Settings
 from muniment.fabric.submission import submit, submitted_under
 from muniment.fabric.withdrawal import withdraw
-from muniment.governance import adoption, contradictions, trail
-from muniment.governance import consent as ledger
+from muniment.governance import adoption, trail
 from muniment.model.adoption import Adoption
 from muniment.model.candidate import Consolidation, Refusal
-from muniment.model.capture import Capture
+from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.events import Event
@@ -52,20 +58,13 @@ from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
 from muniment.pack import Pack
-from muniment.pipeline import candidate as candidates
 from muniment.pipeline import capture as captures
-from muniment.pipeline import review
-from muniment.pipeline.candidate import Draft
 from muniment.pipeline.capture import Receipt
 from muniment.policy.assertion import Judge, judge
 from muniment.storage.master import MasterKeys
-from muniment.storage.session import Transaction
 
 BATCH_LIMIT = 10_000
 SLICE = 200
-CONSOLIDATE_AT_ONCE = 500
-
-Progress = Callable[[Consolidation], None]
 
 
 class _Target(Artifact):
@@ -236,76 +235,14 @@ class AsyncFabric:
         item = corrections.item(run_fields(asker), given, fields, target.memory_id, pack)
         return await submit(self._desk, author, pack, item)
 
-    async def consolidate(self, tenant_id: str, *, on_progress: Progress | None = None) -> Consolidation:
+    async def consolidate(self, tenant_id: str, *, on_progress: consolidation.Progress | None = None) -> Consolidation:
         """Turn the tenant's waiting captures into proposals or refusals, and promote what policy alone may.
 
-        Safe to run twice, at once, or to be killed: each batch is one transaction with its place in the log.
+        A capture whose extractor fails is tried again later, and parked in the end; nothing is lost. Safe to run twice,
+        at once, or to be killed.
         """
         checks.tenant(tenant_id, "tenant_id")
-        total = Consolidation()
-        while True:
-            done = await self._consolidate_batch(tenant_id)
-            if done is None:
-                break
-            total = _sum(total, done)
-            if on_progress is not None:
-                on_progress(total)
-        return _sum(total, Consolidation(promoted=await self._promote_by_policy(tenant_id)))
-
-    async def _consolidate_batch(self, tenant_id: str) -> Consolidation | None:
-        async with self._desk.transaction(tenant_id, "writer") as tx:
-            if await self._desk.vault.tenant(tx) is None:
-                return None
-            batch = await candidates.next_batch(tx, self._desk.vault, CONSOLIDATE_AT_ONCE)
-            if batch.read == 0:
-                return None
-            ids, refusals = await self._admit(tx, batch.captures)
-            for capture_id in batch.broken:
-                tx.emit("memory.parked", "auto", capture_id=capture_id, reason="seal_broken")
-            return Consolidation(
-                captures=len(batch.captures),
-                proposals=tuple(ids),
-                refusals=tuple(refusals),
-                failed=batch.broken,
-            )
-
-    async def _admit(self, tx: Transaction, found: Sequence[Capture]) -> tuple[list[str], list[Refusal]]:
-        # One pack at a time: what is masked, and what counts as hidden for want of consent, is the pack's to say.
-        by_pack: dict[str, list[Draft]] = {}
-        packs: dict[str, Pack] = {}
-        for capture, candidate_id in zip(found, candidates.new_ids(tx, len(found)), strict=True):
-            pack = packs[capture.pack] = await self._desk.registered_pack(tx.tenant_id, capture.pack)
-            draft = candidates.extract(capture, pack, candidate_id)
-            if draft is not None:
-                by_pack.setdefault(capture.pack, []).append(Draft(draft, capture))
-        decided: list[Decided] = []
-        for ref, drafts in sorted(by_pack.items()):
-            decided.append(await (await Admission.of(self._desk, tx, packs[ref], drafts)).decided(tx))
-        ids: list[str] = []
-        refusals: list[Refusal] = []
-        for one in decided:
-            entered, refused = await one.enter(tx)
-            ids += entered
-            refusals += refused
-        return ids, refusals
-
-    async def _promote_by_policy(self, tenant_id: str) -> tuple[str, ...]:
-        promoted: list[str] = []
-        async with self._desk.transaction(tenant_id, "auditor") as tx:
-            waiting = await review.auto_promotable(tx, BATCH_LIMIT)
-        for proposal_id in waiting:
-            with suppress(NotPromotable):  # it stays pending, and stops no other
-                if (memory_id := await self._promote_one_by_policy(tenant_id, proposal_id)) is not None:
-                    promoted.append(memory_id)
-        return tuple(promoted)
-
-    async def _promote_one_by_policy(self, tenant_id: str, proposal_id: str) -> str | None:
-        async with self._desk.transaction(tenant_id, "writer") as tx:
-            loaded = await review.load(tx, self._desk.vault, proposal_id, locked=True)
-            if loaded.proposal.status != "pending":
-                return None
-            pack = await self._desk.registered_pack(tenant_id, loaded.proposal.pack)
-            return await promote_proposal(self._desk, tx, loaded, pack, None)
+        return await consolidation.consolidate(self._desk, tenant_id, on_progress)
 
     async def recall(self, run: RunContext, query: str | None = None, **narrowed: Unpack[RecallFields]) -> Recall:
         """What this run may know: promoted memory through every filter, what matters most to the query first.
@@ -379,31 +316,7 @@ class AsyncFabric:
         """From a memory back to its capture, with every verdict, and forward to the recalls that used it."""
         checks.name(memory_id, "memory_id")
         await self._desk.authorise(asker, "read_memory")
-        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            vault = self._desk.vault
-            memory = await trail.memory(tx, vault, memory_id)
-            line = await trail.candidates(tx, vault, memory.candidate_id)
-            ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
-            proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
-            capture = await trail.capture(tx, vault, memory.capture_id)
-            seqs = {
-                memory.born_seq,
-                *(v.seq for p in proposals for v in p.verdicts),
-                *(p.seq for p in proposals),
-            }
-            seqs |= {n for n in (memory.dead_seq, capture.seq if capture else None) if n is not None}
-            consent = await ledger.one(tx, vault, memory.consent_id) if memory.consent_id else None
-            return Trail(
-                memory=memory,
-                proposals=proposals,
-                candidates=line,
-                capture=capture,
-                consent=consent,
-                contradictions=tuple(await contradictions.listed(tx, memory_id=memory_id)),
-                recalls=await trail.recalls_with(tx, memory_id),
-                prompts=await trail.prompts_with(tx, memory_id),
-                events=await trail.events_at(tx, seqs, {memory_id, *(p.proposal_id for p in proposals)}),
-            )
+        return await papers.of_memory(self._desk, asker, memory_id)
 
     async def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
         """Give a tenant's memories the words and vectors that they lack, as after a change of embedder.
@@ -426,12 +339,27 @@ class AsyncFabric:
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await trail.events_after(tx, start, count)
 
+    async def seal(self, tenant_id: str) -> int:
+        """Seal the tenant's events in batches of the audit chain; how many there were to seal.
 
-def _sum(one: Consolidation, other: Consolidation) -> Consolidation:
-    return Consolidation(
-        captures=one.captures + other.captures,
-        proposals=one.proposals + other.proposals,
-        promoted=one.promoted + other.promoted,
-        refusals=one.refusals + other.refusals,
-        failed=one.failed + other.failed,
-    )
+        Safe to run twice, at once, or to be killed: a batch can only continue the last one.
+        """
+        checks.tenant(tenant_id, "tenant_id")
+        return await verification.seal(self._desk, tenant_id)
+
+    async def verify(
+        self,
+        asker: Asker,
+        *,
+        head: Head | Mapping[str, Any] | None = None,
+        on_progress: verification.Progress | None = None,
+    ) -> Verification:
+        """Whether the audit chain holds, and every place where it does not.
+
+        With a `head` that was exported earlier also whether that is still in the chain.
+        """
+        return await verification.verify(self._desk, asker, head, on_progress)
+
+    async def chain_head(self, asker: Asker) -> Head:
+        """The head of the audit chain, to keep elsewhere; raises `NotFound` when nothing is sealed yet."""
+        return await verification.head(self._desk, asker)

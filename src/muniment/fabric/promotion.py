@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from muniment.errors import NotFound, SelfApproval
+from muniment.errors import NotFound, NotPromotable, SelfApproval
 from muniment.fabric.desk import Desk
 from muniment.governance import contradictions, trail
 from muniment.model.capture import Capture
@@ -33,7 +33,8 @@ async def promote_proposal(
     by, by_kind = review.signature(principal)
     # Whatever an embedder takes, it takes before anything is held.
     (probe,) = await senses.probes([proposal.candidate])
-    await promote.lock(tx, [proposal.candidate])
+    if await promote.lock(tx, [proposal]):
+        raise NotPromotable("what it says was erased", field="proposal_id")
     capture = await capture_of(desk, tx, loaded)
     ground = await promote.examine(tx, desk.vault, proposal, probe, senses, pack, capture.observed_at, supersedes)
     if ground.duplicate_of is not None:
@@ -53,29 +54,35 @@ async def promote_proposal(
 
 
 async def promote_undisputed(
-    desk: Desk, tx: Transaction, loaded: Sequence[review.Loaded], pack: Pack, principal: Principal, note: str | None
-) -> set[str]:
-    """Promote together those that have nothing around them; gives their proposals' ids.
+    desk: Desk,
+    tx: Transaction,
+    loaded: Sequence[review.Loaded],
+    pack: Pack,
+    principal: Principal | None,
+    note: str | None,
+) -> dict[str, str]:
+    """Promote together those that have nothing around them; gives the memory of each proposal.
 
     INVARIANT: the proposals are locked and undecided, and the tenant's clock was not taken yet.
     """
     senses, by = await desk.senses(tx, pack), review.signature(principal)
     probes = await senses.probes([one.proposal.candidate for one in loaded])
-    await promote.lock(tx, [one.proposal.candidate for one in loaded])
+    erased = await promote.lock(tx, [one.proposal for one in loaded])
     captures = await trail.captures(tx, desk.vault, sorted({one.proposal.candidate.capture_id for one in loaded}))
     grounds = await promote.undisputed(tx, desk.vault, probes, senses, pack)
-    done: set[str] = set()
+    done: dict[str, str] = {}
     for one, ground in zip(loaded, grounds, strict=True):
         capture = captures.get(one.proposal.candidate.capture_id)
-        if ground is None or capture is None:
+        if ground is None or capture is None or one.proposal.proposal_id in erased:
             continue
         tier, priority = one.proposal.tier_target, one.proposal.priority
         verdict_id = await review.decide(
             tx, one, "approve", principal, pack, note=note, tier=tier, priority=priority, held=True
         )
         said = promote.Approval(verdict_id, *by, one.editors)
-        await promote.insert(tx, desk.vault, one.key, one.proposal, capture, ground, said, senses, pack)
-        done.add(one.proposal.proposal_id)
+        done[one.proposal.proposal_id] = await promote.insert(
+            tx, desk.vault, one.key, one.proposal, capture, ground, said, senses, pack
+        )
     return done
 
 

@@ -175,7 +175,7 @@ class AsyncQueue:
             ref = together[0].proposal.pack if together else None
             pack = await self._desk.registered_pack(principal.tenant_id, ref)
             same = list(takewhile(lambda one: one.proposal.pack == ref, together))
-            done = await promote_undisputed(self._desk, tx, same, pack, principal, note) if same else set[str]()
+            done = await promote_undisputed(self._desk, tx, same, pack, principal, note) if same else {}
             alone = [one.proposal.proposal_id for one in together if one.proposal.proposal_id not in done]
         for proposal_id in alone:
             try:

@@ -12,8 +12,7 @@ from muniment.model.proposal import Submission
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import capture as captures
-from muniment.pipeline import review
-from muniment.pipeline.candidate import Draft
+from muniment.pipeline import review, waiting
 from muniment.pipeline.capture import Receipt
 from muniment.storage.session import Transaction
 
@@ -29,19 +28,20 @@ async def submit(desk: Desk, author: Principal, pack: Pack, item: CaptureInput) 
     async with desk.transaction(author.tenant_id, "writer") as tx:
         ids = make_ids("cap", 1, tx.now)
         unwritten = _as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
-        draft = candidates.extract(unwritten, pack, candidates.new_ids(tx, 1)[0])
-        assert draft is not None, "what is proposed states a fact"
-        admission = await Admission.of(desk, tx, pack, [Draft(draft, unwritten)])
+        (draft,) = candidates.drafts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
+        admission = await Admission.of(desk, tx, pack, [draft])
         await admission.foresee(tx)
         decided = await admission.decided(tx)
         (receipt,) = await captures.write(tx, desk.vault, author, prepared, ids)
         if receipt.repeated:
             return await _submitted_before(desk, tx, receipt.capture_id)
-        candidates.mark_done(tx, ids)
+        waiting.mark_done(tx, ids)
         proposals, refusals = await decided.captured(_as_captured(item, author, receipt, pack)).enter(tx)
         if refusals:
             return refusals[0]
-        return Submission(proposal_id=proposals[0], capture_id=ids[0], write_class=draft.write_class, status="pending")
+        return Submission(
+            proposal_id=proposals[0], capture_id=ids[0], write_class=draft.candidate.write_class, status="pending"
+        )
 
 
 async def submitted_under(

@@ -151,11 +151,13 @@ async def _one(tx: Transaction, vault: Vault, consent_id: str, field: str = "con
 
 
 async def _opened(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> list[Consent]:
-    keys = await vault.keys(tx, {holder_of(row["subject"], None) for row in rows})
+    keys = await vault.keys(tx, {holder_of(row["subject"], None) for row in rows if row["evidence"]})
     records: list[Consent] = []
     for row in rows:
-        key = keys[holder_of(row["subject"], None)]
-        evidence = from_json(key.open("consents.evidence", row["consent_id"], row["evidence"]))
+        evidence: list[str] = []
+        if row["evidence"]:  # blank where the subject was erased
+            key = keys[holder_of(row["subject"], None)]
+            evidence = from_json(key.open("consents.evidence", row["consent_id"], row["evidence"]))
         record = consent_of(row, tuple(evidence))
         records.append(record.model_copy(update={"state": policy.state_of(record, tx.now)}))
     return records

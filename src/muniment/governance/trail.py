@@ -9,8 +9,8 @@ from muniment.model.events import Event
 from muniment.model.ids import first_id
 from muniment.model.promoted import PromotedMemory
 from muniment.storage.rows import candidate_of, capture_of, event_of, memory_of
-from muniment.storage.sealing import Vault
-from muniment.storage.session import Transaction
+from muniment.storage.sealing import SubjectKey, Vault
+from muniment.storage.session import Row, Transaction
 
 RECALLS_SHOWN = 100
 # Of each kind, in the event of one retraction.
@@ -36,23 +36,22 @@ async def capture(tx: Transaction, vault: Vault, capture_id: str) -> Capture | N
 async def captures(tx: Transaction, vault: Vault, capture_ids: list[str]) -> dict[str, Capture]:
     """Those captures that are there, opened, by id."""
     rows = await tx.rows("capture.some", capture_ids=capture_ids)
-    keys = await vault.keys(tx, {row["holder"] for row in rows})
-    return {
-        row["capture_id"]: capture_of(
-            row, keys[row["holder"]].open("captures.content", row["capture_id"], row["content"])
-        )
-        for row in rows
-    }
+    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]})
+    return {row["capture_id"]: capture_of(row, _content(row, keys, "captures", "capture_id")) for row in rows}
 
 
 async def candidates(tx: Transaction, vault: Vault, candidate_id: str) -> tuple[Candidate, ...]:
     """The candidate and all those it is an edit of, the first first: both texts of an edit are kept."""
     rows = await tx.rows("audit.candidates", candidate_id=candidate_id)
-    keys = await vault.keys(tx, {row["holder"] for row in rows})
-    return tuple(
-        candidate_of(row, keys[row["holder"]].open("candidates.content", row["candidate_id"], row["content"]))
-        for row in rows
-    )
+    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]})
+    return tuple(candidate_of(row, _content(row, keys, "candidates", "candidate_id")) for row in rows)
+
+
+def _content(row: Row, keys: dict[str, SubjectKey], table: str, name: str) -> bytes | None:
+    """Opened; of what was erased nothing."""
+    if not row["content"]:
+        return None
+    return keys[row["holder"]].open(f"{table}.content", row[name], row["content"])
 
 
 async def proposals_of(tx: Transaction, candidate_ids: list[str]) -> list[str]:

@@ -12,6 +12,9 @@ GateName = Literal[
 ]
 
 
+Flag = Literal["user_correction"]
+
+
 class Scope(Artifact):
     """Which runs could see it: user, session, workflow, intent, qualifiers."""
 
@@ -55,6 +58,9 @@ class Candidate(Artifact):
     trust: Probability
     consent_id: str | None = None
     extractor: str
+    claimed_by: str = Field(default="", description="whose word its confidence is: kind of source and extractor")
+    calibration: str | None = Field(default=None, description="the calibration its confidence was weighed with (CAN-6)")
+    flags: tuple[Flag, ...] = Field(default=(), description="what its extractor wants a person to look at")
     corrects: str | None = Field(default=None, description="the memory that a correction was written on")
     gates: tuple[Passed, ...] = Field(default=(), description="what it passed, in order")
     redactions: dict[str, int] = Field(default_factory=dict, description="how often each kind was masked (RED-4)")
@@ -84,4 +90,5 @@ class Consolidation(Artifact):
     proposals: tuple[str, ...] = ()
     promoted: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    failed: tuple[str, ...] = Field(default=(), description="captures that could not be read, left as they are")
+    waiting: int = Field(default=0, description="captures to be tried again later, and those behind them")
+    failed: tuple[str, ...] = Field(default=(), description="captures that were parked, for an operator to see")

@@ -1,6 +1,14 @@
 """The Context Pack: the versioned, immutable policy document that everything is decided under."""
 
 from muniment.pack.durations import format_duration, parse_duration
+from muniment.pack.extraction import (
+    Extraction,
+    ExtractorMap,
+    ExtractorMatch,
+    FieldCondition,
+    FieldMap,
+    ModelExtraction,
+)
 from muniment.pack.guardrails import Guardrails, PolicyLayer, RedactionRule
 from muniment.pack.load import builtin_pack, load_pack
 from muniment.pack.memory_layer import (
@@ -8,9 +16,6 @@ from muniment.pack.memory_layer import (
     Budget,
     ConsentPolicy,
     ContradictionPolicy,
-    ExtractorMap,
-    ExtractorMatch,
-    FieldMap,
     MemoryLayer,
     MemoryPolicy,
     PriorityPolicy,
@@ -49,13 +54,16 @@ __all__ = [
     "ClassifiedAttribute",
     "ConsentPolicy",
     "ContradictionPolicy",
+    "Extraction",
     "ExtractorMap",
     "ExtractorMatch",
+    "FieldCondition",
     "FieldMap",
     "Guardrails",
     "Identity",
     "MemoryLayer",
     "MemoryPolicy",
+    "ModelExtraction",
     "Ontology",
     "Pack",
     "PackMeta",

@@ -105,6 +105,10 @@ def _label_references(pack: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     for e, extractor in enumerate(_list(_at(pack, "memory_layer").get("extractors"))):
         for f, field in enumerate(_list(_mapping(extractor).get("fields"))):
             yield from _word(("memory_layer", "extractors", e, "fields", f), field, "classification")
+    model = _at(pack, "memory_layer", "extraction", "model")
+    yield from _words(
+        ("memory_layer", "extraction", "model", "classifications_allowed"), model.get("classifications_allowed")
+    )
     for r, rule in enumerate(_list(_at(pack, "policy_layer", "guardrails").get("redaction_rules"))):
         yield from _word(("policy_layer", "guardrails", "redaction_rules", r), rule, "classification")
 
@@ -244,6 +248,42 @@ def _extractors(layer: Mapping[str, Any], namespaces: Any) -> Iterator[Finding]:
                         where,
                         f"{shown(name)} is not in write_classes_allowed; its candidates would all be refused",
                     )
+            yield from _field_map((*place, e, "fields", f), _mapping(field))
+    names = {name for item in _list(layer.get("extractors")) for _, name in _word((), item, "name")}
+    for where, name in _words(("memory_layer", "extraction", "plugins"), _at(layer, "extraction").get("plugins")):
+        if name in names:
+            yield where, f"{shown(name)} is the name of an extractor above; expected another"
+
+
+# What a fact of a class must have, and what it must not.
+_SHAPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "statement": (("text",), ("entity", "predicate", "value")),
+    "evidence_link": (("evidence",), ("value", "text")),
+}
+_TYPED: tuple[tuple[str, ...], tuple[str, ...]] = (("predicate", "value"), ())
+_TESTS = ("exists", "equals", "one_of", "at_least", "at_most")
+
+
+def _field_map(place: Place, field: Mapping[str, Any]) -> Iterator[Finding]:
+    name = field.get("write_class")
+    if isinstance(name, str) and name in WRITE_CLASSES:
+        needed, unwanted = _SHAPES.get(name, _TYPED)
+        for key in needed:
+            if field.get(key) in (None, []):
+                yield place, f"expected {key} for a fact of class {name}"
+        for key in unwanted:
+            if field.get(key) is not None:
+                yield (*place, key), f"must be left out of a fact of class {name}"
+    if field.get("namespace") is not None and field.get("entity") is None:
+        yield (*place, "namespace"), "is set without entity; expected both, or neither for the capture's subject"
+    if field.get("each") is None:
+        for key in ("entity", "predicate", "value", "observed_at", "confidence_path"):
+            for where, path in _word(place, field, key):
+                if path.startswith("$$"):
+                    yield where, "begins with $$ without each; expected $"
+    for index, condition in enumerate(_list(field.get("when"))):
+        if isinstance(condition, dict) and all(_mapping(cast("Any", condition)).get(test) is None for test in _TESTS):
+            yield (*place, "when", index), f"expected one of {one_of(_TESTS)}"
 
 
 def _redaction(rules: list[Any]) -> Iterator[Finding]:

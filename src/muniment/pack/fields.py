@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Literal, TypeVar
+from math import isfinite
+from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
@@ -15,6 +17,7 @@ from muniment.model.fields import (
     clean_name,
     clean_text,
 )
+from muniment.pack.json_paths import usable_path, usable_template
 from muniment.pack.patterns import usable
 
 __all__ = [
@@ -32,6 +35,7 @@ __all__ = [
     "JsonPath",
     "KeepLast",
     "Mask",
+    "ModelName",
     "Namespace",
     "OntologyVersion",
     "PackId",
@@ -44,14 +48,18 @@ __all__ = [
     "Purpose",
     "RecallCount",
     "RoleName",
+    "Scalar",
     "Section",
     "Semver",
     "Share",
     "Source",
+    "Template",
     "Tier",
+    "TokenCount",
     "ToolName",
     "Unique",
     "UniqueSome",
+    "Url",
     "Weight",
     "Word",
     "WriteClass",
@@ -225,12 +233,63 @@ _PATH = r"\$[^\x00-\x1f]{0,255}"
 JsonPath = Annotated[
     _Text,
     AfterValidator(_matching(_PATH, "a JSONPath that begins with $, such as $.customer.id")),
+    AfterValidator(usable_path),
     _schema(_PATH),
 ]
+
+
+def _usable_where_a_path(value: str) -> str:
+    return usable_path(value) if value.startswith("$") else value
+
+
+def _usable_as_template(value: str) -> str:
+    return usable_path(value) if value.startswith("$") else usable_template(value)
+
+
 PredicateOrPath = Annotated[
     _Text,
     AfterValidator(_matching(rf"{_PREDICATE}|{_PATH}", "a predicate such as prefers_channel, or a JSONPath to one")),
+    AfterValidator(_usable_where_a_path),
     _schema(rf"{_PREDICATE}|{_PATH}"),
+]
+Template = Annotated[
+    _Text,
+    StringConstraints(min_length=1, max_length=1000),
+    AfterValidator(clean_text),
+    AfterValidator(_usable_as_template),
+]
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and isfinite(value)):
+        return value
+    raise ValueError("expected a text, a number, true or false")
+
+
+Scalar = Annotated[Any, AfterValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+TokenCount = Annotated[int, Field(strict=True, ge=16, le=65536)]
+
+_URL = r"https?://[!-~]{1,500}"
+
+
+def _plain_address(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        sound = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        sound = False
+    if not sound or not re.fullmatch(_URL, value) or any(sign in value for sign in "@?#"):
+        # Not shown: there could be a password in it.
+        raise ValueError("expected http://host:port/path or https, without a password, a question mark or a #")
+    return value.rstrip("/")
+
+
+Url = Annotated[_Text, AfterValidator(_plain_address), _schema(_URL)]
+_MODEL = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}"
+ModelName = Annotated[
+    _Text,
+    AfterValidator(_matching(_MODEL, "up to 100 letters, digits and ._:/-")),
+    _schema(_MODEL),
 ]
 
 EmbedderName = Annotated[_Text, StringConstraints(min_length=1, max_length=141), AfterValidator(clean_name)]

@@ -6,28 +6,23 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from muniment.pack.durations import Duration
+from muniment.pack.extraction import Extraction, ExtractorMap
 from muniment.pack.fields import (
     TIERS,
     WRITE_CLASSES,
     CaptureKind,
-    ClassificationName,
     EmbedderName,
     Flag,
     IntentPattern,
-    JsonPath,
-    Namespace,
     PositiveCount,
-    PredicateOrPath,
     RecallCount,
     Section,
-    Semver,
     Share,
     Source,
     Tier,
     ToolName,
     Unique,
     Weight,
-    Word,
     WriteClass,
     filled,
 )
@@ -276,41 +271,6 @@ class Budget(Section):
     bytes: PositiveCount | None = Field(default=None, description="Most bytes they take.")
 
 
-class ExtractorMatch(Section):
-    """Which captures an extractor reads."""
-
-    kind: CaptureKind | None = Field(default="tool_result", description="Kind of capture; null is any.")
-    origin: ToolName | None = Field(default=None, description="Origin, such as tool:crm.lookup; null is any.")
-
-
-class FieldMap(Section):
-    """One fact in a tool's JSON result: where it stands and what it is."""
-
-    entity: JsonPath = Field(description="JSONPath to the entity: a CEID, or an id when namespace is given.")
-    namespace: Namespace | None = Field(default=None, description="Put before the id found, as in customer:cus_77.")
-    predicate: PredicateOrPath = Field(description="The predicate, or a JSONPath to it.")
-    value: JsonPath = Field(description="JSONPath to the value.")
-    write_class: WriteClass = Field(description="Write class of the candidate.")
-    confidence: Share = Field(default=0.80, description="Raw confidence of the candidate.")
-    confidence_path: JsonPath | None = Field(
-        default=None, description="JSONPath to a raw confidence; what it finds goes before confidence."
-    )
-    classification: ClassificationName | None = Field(
-        default=None, description="Least classification of the candidate; null is the capture's own."
-    )
-
-
-class ExtractorMap(Section):
-    """A declarative extractor: from a tool's JSON result to candidates."""
-
-    name: Word = Field(description="Its name; unique in the pack.")
-    version: Semver = Field(description="Its version; changes whenever its result does.")
-    match: ExtractorMatch = Field(default_factory=ExtractorMatch, description="Which captures it reads.")
-    fields: Annotated[tuple[FieldMap, ...], Field(min_length=1, max_length=256)] = Field(
-        description="The facts it looks for."
-    )
-
-
 class AuditPolicy(Section):
     """The sample audit of what was promoted without a person."""
 
@@ -354,6 +314,7 @@ class MemoryLayer(Section):
     extractors: Annotated[tuple[ExtractorMap, ...], Field(max_length=256)] = Field(
         default=(), description="Declarative extractors."
     )
+    extraction: Extraction = Field(default_factory=Extraction, description="The other extractors.")
     audit: AuditPolicy = Field(default_factory=AuditPolicy, description="Sample audit of auto-promotion.")
 
     @field_validator("classes")

@@ -1,29 +1,33 @@
 """Stage 2, candidate: a capture becomes typed facts; each passes the gates, or is refused and kept nowhere."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from muniment.errors import SealBroken
+from muniment.extract import Extracted
 from muniment.model.candidate import Candidate, GateName, Refusal, Scope
 from muniment.model.capture import Capture, TypedFact, holder_of
 from muniment.model.consent import Consent
 from muniment.model.decision import Decision
+from muniment.model.fields import EVIDENCE_LIMIT
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
 from muniment.pipeline import rejections
 from muniment.pipeline.senses import Probe, Senses
-from muniment.policy import confidence, trust
+from muniment.policy import calibration, confidence, trust
 from muniment.policy.gates import FIRST_GATES, LAST_GATES, Circumstances, pass_gates
-from muniment.storage.rows import capture_of, consent_of, fact_content
+from muniment.storage.rows import consent_of, fact_content
 from muniment.storage.sealing import SubjectKey, Vault
-from muniment.storage.session import Named, Transaction
+from muniment.storage.session import Named, Row, Transaction
 
 STATEMENT = "statement@1"
 DIRECT = "direct@1"
+
+# What an extractor, by its name, read in a capture.
+Found = tuple[str, Extracted]
 
 
 @dataclass(frozen=True)
@@ -51,56 +55,29 @@ class Screened:
 Refused = tuple[Draft, GateName, Decision]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Captures to be consolidated, opened; those that do not open are named in `broken`."""
-
-    captures: tuple[Capture, ...]
-    broken: tuple[str, ...]
-    read: int
-
-
-async def next_batch(tx: Transaction, vault: Vault, count: int) -> Batch:
-    """Lock the tenant's cursor, read the captures behind it and move it past them, all within this transaction."""
-    cursor = await tx.row("candidate.lock_cursor")
-    if cursor is None:
-        await tx.do("candidate.open_cursor")
-        cursor = await tx.row("candidate.lock_cursor")
-        assert cursor is not None
-    rows = await tx.rows("candidate.next_captures", seq=cursor["seq"], capture_id=cursor["capture_id"], count=count)
-    if not rows:
-        return Batch((), (), 0)
-    waiting = [row for row in rows if not row["done"]]
-    keys = await vault.keys(tx, {row["holder"] for row in waiting}, skip_broken=True)
-    captures: list[Capture] = []
-    broken: list[str] = []
-    for row in waiting:
-        try:
-            key = keys[row["holder"]]
-            captures.append(capture_of(row, key.open("captures.content", row["capture_id"], row["content"])))
-        except (SealBroken, KeyError):
-            broken.append(row["capture_id"])
-    tx.later("candidate.move_cursor", seq=rows[-1]["seq"], capture_id=rows[-1]["capture_id"])
-    mark_done(tx, [row["capture_id"] for row in waiting])
-    return Batch(tuple(captures), tuple(broken), len(rows))
+def drafts(capture: Capture, pack: Pack, found: Sequence[Found], ids: Iterator[str]) -> list[Draft]:
+    """What a capture states, in order: what was proposed with it, or the plain text of a statement; and what extractors
+    read in it."""
+    stated = _stated(capture, pack)
+    every = [stated, *found] if stated is not None else found
+    return [Draft(_candidate(capture, pack, *one, next(ids)), capture, place) for place, one in enumerate(every)]
 
 
-def mark_done(tx: Transaction, capture_ids: Iterable[str]) -> None:
-    """Say that these captures need no further consolidation."""
-    tx.insert_later("candidate.mark_done", [(capture_id,) for capture_id in capture_ids])
-
-
-def extract(capture: Capture, pack: Pack, candidate_id: str) -> Candidate | None:
-    """The fact a capture states: what was proposed with it, or the plain text of a statement."""
+def _stated(capture: Capture, pack: Pack) -> Found | None:
     content = capture.content
-    assert content is not None
-    if content.fact is not None:
-        fact, extractor = content.fact, DIRECT
-    elif capture.kind in pack.memory_layer.statements_from and content.text is not None:
-        raw = confidence.of_statement(capture.source, pack)
-        fact, extractor = TypedFact(write_class="statement", text=content.text, confidence=raw), STATEMENT
-    else:
+    if content is None:
         return None
+    if content.fact is not None:
+        return DIRECT, Extracted(content.fact)
+    if capture.kind in pack.memory_layer.statements_from and content.text is not None:
+        raw = confidence.of_statement(capture.source, pack)
+        return STATEMENT, Extracted(TypedFact(write_class="statement", text=content.text, confidence=raw))
+    return None
+
+
+def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, candidate_id: str) -> Candidate:
+    fact, content = read.fact, capture.content
+    assert content is not None
     return Candidate(
         candidate_id=candidate_id,
         tenant_id=capture.tenant_id,
@@ -112,10 +89,10 @@ def extract(capture: Capture, pack: Pack, candidate_id: str) -> Candidate | None
         predicate=fact.predicate,
         value=fact.value,
         text=fact.text or rendered(fact),
-        evidence_refs=content.evidence_refs,
+        evidence_refs=tuple(dict.fromkeys((*content.evidence_refs, *read.evidence_refs)))[:EVIDENCE_LIMIT],
         raw_confidence=fact.confidence,
         confidence=confidence.without_history(fact.confidence, pack),
-        classification=capture.classification,
+        classification=_least(capture.classification, read.classification, pack),
         subject=capture.subject,
         scope=Scope(
             user_id=capture.user_id,
@@ -126,8 +103,17 @@ def extract(capture: Capture, pack: Pack, candidate_id: str) -> Candidate | None
         ),
         trust=trust.of_source(capture.source, capture.kind, capture.origin, pack),
         extractor=extractor,
+        claimed_by=f"{trust.kind_of_source(capture.source, capture.kind, capture.origin)} {extractor}",
+        flags=("user_correction",) if read.user_correction else (),
         corrects=fact.corrects,
     )
+
+
+def _least(label: str, least: str | None, pack: Pack) -> str:
+    """The capture's own label, or the higher one that an extractor asks for."""
+    if least is None or not pack.has_label(least) or not pack.has_label(label):
+        return label
+    return max(label, least, key=pack.rank)
 
 
 def afresh(old: Candidate, candidate_id: str, capture: Capture, pack: Pack, **changed: Any) -> Candidate:
@@ -172,11 +158,13 @@ async def admit(
 ) -> tuple[list[Screened], list[Refused]]:
     """The one way in: every draft passes the other gates here, however it came (CAN-9). Nothing is written yet."""
     consents = await _consents(tx, [one.draft.candidate for one in screened])
+    weighed = await _calibrations(tx, [one.draft.candidate for one in screened])
     rejected = await rejections.found_for(tx, vault, [one.probe for one in screened], senses, pack)
     admitted: list[Screened] = []
     refused: list[Refused] = []
     for one, before in zip(screened, rejected, strict=True):
-        candidate, capture = one.draft.candidate, one.draft.capture
+        capture = one.draft.capture
+        candidate = _weighed(one.draft.candidate, weighed, pack)
         known = Circumstances(
             pack,
             tx.now,
@@ -234,6 +222,9 @@ def _row(draft: Draft, keys: dict[str, SubjectKey]) -> tuple[Any, ...]:
         candidate.trust,
         candidate.consent_id,
         candidate.extractor,
+        candidate.claimed_by or None,
+        candidate.calibration,
+        list(candidate.flags),
         draft.ordinal,
         candidate.corrects,
         Jsonb([passed.model_dump(exclude_defaults=True) for passed in candidate.gates]),
@@ -289,6 +280,28 @@ async def _consents(tx: Transaction, candidates: Sequence[Candidate]) -> dict[st
         for row in await tx.rows(asked[0], **asked[1]):
             found.setdefault(row["subject"], []).append(consent_of(row))
     return {subject: tuple(records) for subject, records in found.items()}
+
+
+def calibrations_asked(candidates: Iterable[Candidate]) -> Named | None:
+    """The statement that finds how much the word of those candidates' sources is worth."""
+    sources = sorted({candidate.claimed_by for candidate in candidates if candidate.claimed_by})
+    return ("candidate.calibrations", {"sources": sources}) if sources else None
+
+
+async def _calibrations(tx: Transaction, candidates: Sequence[Candidate]) -> dict[str, Row]:
+    asked = calibrations_asked(candidates)
+    rows = await tx.rows(asked[0], **asked[1]) if asked is not None else []
+    return {row["source"]: row for row in rows}
+
+
+def _weighed(candidate: Candidate, weighed: dict[str, Row], pack: Pack) -> Candidate:
+    """With its confidence as its source's history has it; without one what it claims, up to the cap (CAN-6)."""
+    found = weighed.get(candidate.claimed_by)
+    if found is None:
+        least = confidence.without_history(candidate.raw_confidence, pack)
+        return candidate.model_copy(update={"confidence": least, "calibration": None})
+    worth = calibration.calibrated(candidate.raw_confidence, calibration.loaded(found["points"]))
+    return candidate.model_copy(update={"confidence": worth, "calibration": found["calibration_id"]})
 
 
 async def ordinals(tx: Transaction, capture_ids: Iterable[str]) -> dict[str, int]:

@@ -35,13 +35,13 @@ def index(
     if fact.write_class == "evidence_link":
         return
     words = index_of(fact.text, observed_at)
-    rows = sorted((mark(key, term), times) for term, times in words.terms.items())
-    user_id = fact.scope.user_id or ""
-    tx.insert_later("indexing.add_terms", rows, memory_id=memory_id, user_id=user_id, words=words.words)
+    found = {"memory_id": memory_id, "user_id": fact.scope.user_id or "", "words": words.words}
+    for term, times in sorted((mark(key, term), times) for term, times in words.terms.items()):
+        tx.add("indexing.add_terms", term=term, tf=times, **found)
     if (links_to := link_of(fact.entity, fact.value)) is not None:
         assert fact.entity is not None
         ends = {"entity": end(key, fact.entity), "links_to": end(key, links_to)}
-        tx.later("indexing.add_link", memory_id=memory_id, **ends)
+        tx.add("indexing.add_link", memory_id=memory_id, **ends)
     if vector is not None and vector.any():
         _add_vector(tx, memory_id, senses.embedder.name, vector)
     if coming is not None and senses.coming is not None:
@@ -49,4 +49,4 @@ def index(
 
 
 def _add_vector(tx: Transaction, memory_id: str, embedder: str, vector: Vector) -> None:
-    tx.later("indexing.add_vector", memory_id=memory_id, embedder=embedder, vector=to_sql(vector))
+    tx.add("indexing.add_vector", memory_id=memory_id, embedder=embedder, vector=to_sql(vector))

@@ -12,7 +12,7 @@ import numpy as np
 from psycopg.types.json import Jsonb
 
 from muniment.errors import Conflict, NotFound, NotPromotable
-from muniment.governance import contradictions, trail
+from muniment.governance import contradictions, erasure, trail
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, holder_of
 from muniment.model.consent import Consent
@@ -69,19 +69,23 @@ class Approval:
     editors: tuple[str, ...]
 
 
-async def lock(tx: Transaction, candidates: Sequence[Candidate]) -> None:
-    """Hold their subjects and scopes until the commit.
+async def lock(tx: Transaction, proposals: Sequence[Proposal]) -> set[str]:
+    """Hold their subjects and scopes until the commit; gives those that were erased since they were proposed.
 
     Two promotions that some run could see side by side never pass at once: what is for all users waits for every
     other, what is for one user waits for that user's and for what is for all. All take them in one order.
     """
+    candidates = [one.candidate for one in proposals]
     users = {one.scope.user_id for one in candidates}
     scopes: list[Named] = [("promote.take_lock" if None in users else "promote.share_lock", {"key": _SCOPE})]
     scopes += [("promote.take_lock", {"key": _SCOPE + user}) for user in sorted(user for user in users if user)]
-    tx.insert_later("promote.make_locks", [(given["key"],) for _, given in scopes])
+    tx.insert_later("promote.make_locks", [(erasure.LOCK,), *((given["key"],) for _, given in scopes)])
     holders = {holder_of(one.subject, one.scope.user_id) for one in candidates}
     subjects: list[Named] = [("promote.lock_subject", {"holder": holder}) for holder in sorted(holders)]
-    await tx.gather(*subjects, *scopes)
+    # The last is a statement of its own, after the locks: it sees what was committed while they were waited for.
+    since: Named = ("erasure.after", {"seq": min(one.seq for one in proposals)})
+    erasures = (await tx.gather(erasure.HOLD_OFF, *subjects, *scopes, since))[-1]
+    return {one.proposal_id for one in proposals if erasure.was_erased(one.candidate, one.seq, erasures)}
 
 
 async def examine(
@@ -217,7 +221,7 @@ async def insert(
         "qualifiers": Jsonb(scope.qualifiers) if scope.qualifiers else None,
         "consent_root": ground.consent.root_id if ground.consent else None,
     }
-    tx.later(
+    tx.add(
         "promote.insert",
         **common,
         candidate_id=candidate.candidate_id,
@@ -244,12 +248,12 @@ async def insert(
         observed_at=capture.observed_at,
     )
     content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
-    tx.later(
+    tx.add(
         "promote.insert_body",
         memory_id=memory_id,
         content=key.seal("memory_bodies.content", memory_id, content),
     )
-    tx.later("promote.insert_scope", **common)
+    tx.add("promote.insert_scope", **common)
     comparing = await vault.comparing(tx)
     probe = ground.probe
     indexing.index(tx, memory_id, candidate, capture.observed_at, probe.vector, probe.coming, senses, comparing)

@@ -46,7 +46,13 @@ class Loaded:
 
     proposal: Proposal
     row: Row
-    key: SubjectKey
+    opened_with: SubjectKey | None
+
+    @property
+    def key(self) -> SubjectKey:
+        """What its content is sealed with. INVARIANT: what was erased is decided, and nobody acts on it."""
+        assert self.opened_with is not None, "it was erased"
+        return self.opened_with
 
     @property
     def editors(self) -> tuple[str, ...]:
@@ -131,7 +137,7 @@ async def enqueue(tx: Transaction, entries: Sequence[Entry], pack: Pack, *, edit
 async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str) -> None:
     """Say that a proposal repeats a memory: never promoted, kept as corroboration (REV-7)."""
     tick = await tx.tick()
-    tx.later(
+    tx.add(
         "review.decide",
         verdict_id=make_id("rv", tick.at),
         proposal_id=proposal_id,
@@ -188,11 +194,13 @@ async def load_many(
     verdict_rows: dict[str, list[Row]] = {}
     for row in verdicts:
         verdict_rows.setdefault(row["proposal_id"], []).append(row)
-    keys = await vault.keys(tx, {row["holder"] for row in rows.values()}, skip_broken=skip_broken)
+    # What was erased has nothing to open, and perhaps no key.
+    holders = {row["holder"] for row in rows.values() if row["content"]}
+    keys = await vault.keys(tx, holders, skip_broken=skip_broken)
     loaded: list[Loaded] = []
     for row in (rows[proposal_id] for proposal_id in proposal_ids if proposal_id in rows):
         try:
-            if (key := keys.get(row["holder"])) is not None:
+            if (key := keys.get(row["holder"])) is not None or not row["content"]:
                 loaded.append(_opened(row, verdict_rows.get(row["proposal_id"], []), key))
         except SealBroken:
             if not skip_broken:
@@ -200,13 +208,16 @@ async def load_many(
     return loaded
 
 
-def _opened(row: Row, verdict_rows: list[Row], key: SubjectKey) -> Loaded:
-    candidate = candidate_of(row, key.open("candidates.content", row["candidate_id"], row["content"]))
-    verdicts = [
+def _opened(row: Row, verdict_rows: list[Row], key: SubjectKey | None) -> Loaded:
+    if key is None:
+        verdicts = tuple(verdict_of(one, None) for one in verdict_rows)
+        return Loaded(proposal_of(row, candidate_of(row, None), verdicts), row, None)
+    content = key.open("candidates.content", row["candidate_id"], row["content"]) if row["content"] else None
+    verdicts = tuple(
         verdict_of(one, key.open("verdicts.remark", one["verdict_id"], one["remark"]) if one["remark"] else None)
         for one in verdict_rows
-    ]
-    return Loaded(proposal_of(row, candidate, tuple(verdicts)), row, key)
+    )
+    return Loaded(proposal_of(row, candidate_of(row, content), verdicts), row, key)
 
 
 async def page(
@@ -283,7 +294,7 @@ async def decide(
     }
     try:
         if held:
-            tx.later("review.decide", **given)
+            tx.add("review.decide", **given)
         else:
             await tx.do("review.decide", **given)
     except psycopg.errors.UniqueViolation as error:

@@ -41,9 +41,9 @@ def capture_of(row: Row, content: bytes | None) -> Capture:
     return Capture(**taken, qualifiers=row["qualifiers"] or {}, content=opened)
 
 
-def candidate_of(row: Row, content: bytes) -> Candidate:
-    """A candidate with its content."""
-    fact = from_json(content)
+def candidate_of(row: Row, content: bytes | None) -> Candidate:
+    """A candidate with its content, or what is left of one that was erased."""
+    fact: dict[str, Any] = from_json(content) if content is not None else _GONE
     return Candidate(
         candidate_id=row["candidate_id"],
         tenant_id=row["tenant_id"],
@@ -64,6 +64,9 @@ def candidate_of(row: Row, content: bytes) -> Candidate:
         trust=row["trust"],
         consent_id=row["consent_id"],
         extractor=row["extractor"],
+        claimed_by=row["claimed_by"] or "",
+        calibration=row["calibration"],
+        flags=tuple(row["flags"]),
         corrects=row["corrects"],
         gates=row["gates"],
         redactions=row["redactions"],

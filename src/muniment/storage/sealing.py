@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from muniment.errors import SealBroken
 from muniment.model.capture import TENANT_HOLDER
 from muniment.storage.master import KEY_BYTES, MasterKeys
-from muniment.storage.session import Transaction
+from muniment.storage.session import Row, Transaction
 
 _FORMAT = b"\x01"
 _NONCE = 12
@@ -51,6 +51,10 @@ class SubjectKey:
     def digest(self, content: bytes) -> bytes:
         """A keyed hash, for comparing without keeping; it means nothing once the key is gone."""
         return hmac.digest(self._key, b"muniment/digest\x00" + content, sha256)
+
+    def derived(self, purpose: str) -> bytes:
+        """A key of its own for one purpose; no digest and no other purpose's key says anything of it."""
+        return hmac.digest(self._key, b"muniment/derived\x00" + purpose.encode(), sha256)
 
     def _binding(self, place: str, row_id: str) -> bytes:
         # INVARIANT: no part can hold the separator; names are checked for control characters.
@@ -129,13 +133,10 @@ class Vault:
             return opened
         found = {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=wanted)}
         missing = [holder for holder in wanted if holder not in found]
-        if missing and make:
-            tenant = await self.tenant(tx)
-            assert tenant is not None, "the tenant was not opened"
-            new = [(holder, tenant.new_subject(holder)) for holder in missing]
-            await tx.insert_many("tenant.add_subjects", new, key_version=tenant.current)
-            # Another writer may have been first: what counts is what stands there now.
-            found |= {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=missing)}
+        # One that was erased and comes back gets another key; what was sealed under the first stays closed.
+        erased = [holder for holder in wanted if holder in found and found[holder]["wrapped_key"] is None]
+        if (missing or erased) and make:
+            found |= await self._made(tx, missing, erased)
         for holder, row in found.items():
             try:
                 opened[holder] = tx.opened_keys[holder] = await self.open_key(
@@ -145,6 +146,20 @@ class Vault:
                 if not skip_broken:
                     raise
         return opened
+
+    async def _made(self, tx: Transaction, missing: list[str], erased: list[str]) -> dict[str, Row]:
+        # Asked anew: the tenant's key may have been rotated since it was kept, and the old one be gone.
+        self._tenants.pop(tx.tenant_id, None)
+        tenant = await self.tenant(tx)
+        assert tenant is not None, "the tenant was not opened"
+        for holder in erased:
+            wrapped = tenant.new_subject(holder)
+            await tx.rows("tenant.renew_subject", holder=holder, wrapped_key=wrapped, key_version=tenant.current)
+        new = [(holder, tenant.new_subject(holder)) for holder in missing]
+        if new:
+            await tx.insert_many("tenant.add_subjects", new, key_version=tenant.current)
+        # Another writer may have been first: what counts is what stands there now.
+        return {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=sorted(missing + erased))}
 
     async def known_comparing(self, tx: Transaction) -> SubjectKey | None:
         """The same where there is one: who may only read cannot make it."""

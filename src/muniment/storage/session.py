@@ -56,7 +56,8 @@ class Transaction:
     _tick: Tick | None = None
     _txid: str | None = None
     _committed: bool = False
-    _pending: list[tuple[Statement, list[Any]]] = field(default_factory=list)
+    _pending: list[tuple[Statement, list[Any]] | tuple[str, list[Row]]] = field(default_factory=list)
+    _added: dict[str, list[Row]] = field(default_factory=dict)
     _foreseen: list[tuple[Named, list[Row]]] = field(default_factory=list)
     # Keys opened in this transaction, by holder; for the vault alone.
     opened_keys: dict[str, Any] = field(default_factory=dict)
@@ -98,6 +99,16 @@ class Transaction:
         INVARIANT: in the order given; what it meets (a constraint) is raised there.
         """
         self._pending.append(self._stated(name, parameters))
+
+    def add(self, name: str, **row: Any) -> None:
+        """Insert a row, as `later`: rows added to one statement go out together, where the first of them stood.
+
+        INVARIANT: what a row refers to was added before the first of its statement, or without this.
+        """
+        if (rows := self._added.get(name)) is None:
+            rows = self._added[name] = []
+            self._pending.append((name, rows))
+        rows.append(row)
 
     def insert_later(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
@@ -184,8 +195,16 @@ class Transaction:
 
     async def _send_pending(self) -> None:
         pending, self._pending = self._pending, []
-        for one in pending:
-            await self._send(*one)
+        self._added.clear()
+        for one, given in pending:
+            if isinstance(one, Statement):
+                await self._send(one, given)
+                continue
+            each = statement(one).each
+            for insert in self._inserts(
+                one, [[row[name] for name in each] for row in cast("list[Row]", given)], each, {}
+            ):
+                await self._send(*insert)
 
     async def _send(self, one: Statement, arguments: list[Any]) -> AsyncRawCursor[Row]:
         cursor = AsyncRawCursor(self._connection)

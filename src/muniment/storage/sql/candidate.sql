@@ -3,18 +3,92 @@
 -- name: open_cursor
 INSERT INTO cursors (tenant_id, name, seq, capture_id) VALUES (:tenant_id, 'consolidate', 0, '') ON CONFLICT DO NOTHING
 
--- name: lock_cursor
--- One consolidator per tenant at a time.
-SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate' FOR UPDATE
+-- name: cursor
+SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'
+
+-- name: take_cursor
+-- One consolidator per tenant at a time; a second does not wait.
+SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate' FOR UPDATE SKIP LOCKED
 
 -- name: next_captures
 -- The captures behind the cursor, in the order of their commits; those proposed directly are done already.
 SELECT c.*, d.capture_id IS NOT NULL AS done
 FROM captures c
 LEFT JOIN consolidations d ON d.tenant_id = c.tenant_id AND d.capture_id = c.capture_id
-WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) > (:seq, :capture_id)
+WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) > (
+  coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
+  coalesce((SELECT capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), ''))
 ORDER BY c.seq, c.capture_id
 LIMIT :count
+
+-- name: due_again
+-- Those to be tried again now, in their order; none whose holder has an earlier one that is not due.
+SELECT c.*, r.tries
+FROM retries r
+JOIN captures c ON c.tenant_id = :tenant_id AND c.capture_id = r.capture_id
+WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND r.next_at <= :now
+  AND NOT EXISTS (
+    SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND e.next_at > :now
+      AND e.holder = r.holder AND e.holder <> '*' AND (e.seq, e.capture_id) < (r.seq, r.capture_id))
+ORDER BY r.seq, r.capture_id
+LIMIT :count
+
+-- name: held_up
+-- Whose captures wait to be tried again.
+SELECT DISTINCT holder FROM retries WHERE tenant_id = :tenant_id AND parked_at IS NULL AND holder <> '*'
+
+-- name: still_again
+-- Of those, the ones that nobody finished or parked meanwhile.
+SELECT capture_id FROM retries WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND parked_at IS NULL
+
+-- name: put_off
+-- each: capture_id, seq, holder, tries, next_at, error, parked_at
+INSERT INTO retries (tenant_id, capture_id, seq, holder, tries, next_at, error, parked_at)
+VALUES (:tenant_id, :capture_id, :seq, :holder, :tries, :next_at, :error, :parked_at)
+ON CONFLICT (tenant_id, capture_id) DO UPDATE
+SET tries = excluded.tries, next_at = excluded.next_at, error = excluded.error, parked_at = excluded.parked_at
+
+-- name: done_again
+DELETE FROM retries WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids)
+
+-- name: parked
+-- What waits for an operator, oldest first.
+SELECT capture_id, tries, error, parked_at FROM retries
+WHERE tenant_id = :tenant_id AND parked_at IS NOT NULL AND capture_id > :after ORDER BY capture_id LIMIT :count
+
+-- name: requeue
+UPDATE retries SET tries = 0, next_at = :now, parked_at = NULL
+WHERE tenant_id = :tenant_id AND parked_at IS NOT NULL AND (:capture_ids::text[] IS NULL OR capture_id = ANY (:capture_ids))
+RETURNING capture_id
+
+-- name: backlog
+-- How much waits: behind the cursor, to be tried again, parked; and since when the oldest does.
+SELECT
+  (SELECT count(*) FROM captures c WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) > (
+    coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
+    coalesce((SELECT capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), ''))) AS behind,
+  (SELECT min(c.captured_at) FROM captures c WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) > (
+    coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
+    coalesce((SELECT capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), ''))) AS since,
+  (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS again,
+  (SELECT min(r.next_at) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS next_at,
+  (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NOT NULL) AS parked
+
+-- name: answer
+SELECT answer, holder FROM extractions WHERE tenant_id = :tenant_id AND capture_id = :capture_id AND extractor = :extractor
+
+-- name: keep_answer
+-- The first answer stays.
+INSERT INTO extractions (tenant_id, capture_id, extractor, holder, at, answer)
+VALUES (:tenant_id, :capture_id, :extractor, :holder, :now, :answer) ON CONFLICT DO NOTHING
+
+-- name: answers_since
+SELECT count(*) AS answers FROM extractions WHERE tenant_id = :tenant_id AND extractor = :extractor AND at >= :since
+
+-- name: calibrations
+-- The latest of each source.
+SELECT DISTINCT ON (source) source, calibration_id, points FROM calibrations
+WHERE tenant_id = :tenant_id AND source = ANY (:sources) ORDER BY source, seq DESC
 
 -- name: move_cursor
 UPDATE cursors SET seq = :seq, capture_id = :capture_id WHERE tenant_id = :tenant_id AND name = 'consolidate'
@@ -24,15 +98,15 @@ UPDATE cursors SET seq = :seq, capture_id = :capture_id WHERE tenant_id = :tenan
 INSERT INTO consolidations (tenant_id, capture_id, at) VALUES (:tenant_id, :capture_id, :now)
 
 -- name: insert
--- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, content
+-- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by, calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, content
 INSERT INTO candidates (tenant_id, seq,
   candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject,
-  user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, ordinal,
-  corrects, gates, redactions, edits, editor, prior_editors, editors, content)
+  user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by,
+  calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, content)
 VALUES (:tenant_id, :seq,
   :candidate_id, :capture_id, :live_capture_id, :capture_seq, :author, :source, :class, :entity, :predicate, :classification, :holder, :subject,
-  :user_id, :session_id, :workflow_id, :intent_id, :qualifiers, :raw_confidence, :confidence, :trust, :consent_id, :extractor, :ordinal,
-  :corrects, :gates, :redactions, :edits, :editor, :prior_editors, :editors, :content)
+  :user_id, :session_id, :workflow_id, :intent_id, :qualifiers, :raw_confidence, :confidence, :trust, :consent_id, :extractor, :claimed_by,
+  :calibration, :flags, :ordinal, :corrects, :gates, :redactions, :edits, :editor, :prior_editors, :editors, :content)
 
 -- name: ordinals
 -- The next free place among the candidates of those captures, for an edit or a duplicate that comes back.

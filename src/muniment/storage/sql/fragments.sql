@@ -102,7 +102,7 @@ alias.tenant_id, alias.memory_id, alias.candidate_id, alias.proposal_id, alias.v
 -- The columns of a candidate.
 alias.tenant_id, alias.candidate_id, alias.capture_id, alias.capture_seq, alias.author, alias.source, alias.class, alias.entity, alias.predicate, alias.classification,
   alias.holder, alias.subject, alias.user_id, alias.session_id, alias.workflow_id, alias.intent_id, alias.qualifiers, alias.raw_confidence, alias.confidence,
-  alias.trust, alias.consent_id, alias.extractor, alias.ordinal, alias.corrects, alias.gates, alias.redactions, alias.edits, alias.editor, alias.prior_editors, alias.editors, alias.content
+  alias.trust, alias.consent_id, alias.extractor, alias.claimed_by, alias.calibration, alias.flags, alias.ordinal, alias.corrects, alias.gates, alias.redactions, alias.edits, alias.editor, alias.prior_editors, alias.editors, alias.content
 
 -- name: wanted
 -- What a recall is narrowed to. It comes after the filters: it never takes one side out of a conflict.
@@ -140,3 +140,8 @@ array_agg(alias.term) AS terms, array_agg(alias.memory_id) AS stand_in, string_a
 -- The same, as it was at the tenant's number.
 (SELECT jsonb_agg(q.qualifiers) FROM qualifications q
  WHERE q.tenant_id = alias.tenant_id AND q.memory_id = alias.memory_id AND q.seq <= :seq) AS required
+
+-- name: microseconds
+-- Its time as microseconds since 1970; a time that no clock gives is told apart from all others.
+CASE WHEN alias.at BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM alias.at) * 1000000)::bigint
+     ELSE -9223372036854775808 END

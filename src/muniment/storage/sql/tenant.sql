@@ -22,6 +22,12 @@ SELECT holder, wrapped_key, key_version FROM subjects WHERE tenant_id = :tenant_
 INSERT INTO subjects (tenant_id, holder, wrapped_key, key_version, created_at)
 VALUES (:tenant_id, :holder, :wrapped_key, :key_version, :now) ON CONFLICT DO NOTHING
 
+-- name: renew_subject
+SELECT renew_subject(:holder, :wrapped_key, :key_version)
+
+-- name: clock
+SELECT seq, at FROM tenant_clock WHERE tenant_id = :tenant_id
+
 -- name: transaction_id
 -- The number of this transaction where the tenant's rows are. It is passed on as a value: a cluster would evaluate
 -- the function in an INSERT at its coordinator, which has another.

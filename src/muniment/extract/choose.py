@@ -1,0 +1,79 @@
+"""Which extractors act under a pack."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from muniment.extract.approvals import ApprovalExtractor
+from muniment.extract.decisions import DecisionExtractor
+from muniment.extract.extractor import Extractor
+from muniment.extract.maps import MapExtractor
+from muniment.extract.messages import MessageExtractor
+from muniment.extract.model import ModelExtractor
+from muniment.extract.plugins import plugged_in
+from muniment.pack import Pack
+
+_DIGESTS = 256
+
+
+def extractors_of(pack: Pack) -> tuple[Extractor, ...]:
+    """All that the pack turns on, in the order their candidates come in; made once for each pack.
+
+    One that is not installed is there too: it fails with every capture that it would have read.
+    """
+    held = _Held(pack)
+    return _made(held)
+
+
+class _Held:
+    """A pack as a key of the cache: by its digest, which is reckoned once."""
+
+    __slots__ = ("digest", "pack")
+
+    def __init__(self, pack: Pack) -> None:
+        self.pack = pack
+        self.digest = _digest_of(_Same(pack))
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and other.digest == self.digest
+
+
+class _Same:
+    """A pack as itself."""
+
+    __slots__ = ("pack",)
+
+    def __init__(self, pack: Pack) -> None:
+        self.pack = pack
+
+    def __hash__(self) -> int:
+        return id(self.pack)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.pack is self.pack
+
+
+@lru_cache(maxsize=_DIGESTS)
+def _digest_of(same: _Same) -> str:
+    return same.pack.digest
+
+
+@lru_cache(maxsize=_DIGESTS)
+def _made(held: _Held) -> tuple[Extractor, ...]:
+    return tuple(_all(held.pack))
+
+
+def _all(pack: Pack) -> Iterator[Extractor]:
+    layer = pack.memory_layer
+    yield from (MapExtractor(written) for written in layer.extractors)
+    if layer.extraction.messages:
+        yield MessageExtractor()
+    if layer.extraction.decisions:
+        yield DecisionExtractor()
+    if layer.extraction.approvals:
+        yield ApprovalExtractor()
+    yield from (plugged_in(name) for name in layer.extraction.plugins)
+    if layer.extraction.model is not None:
+        yield ModelExtractor(layer.extraction.model, pack)

@@ -1,0 +1,214 @@
+"""Consolidation: captures that wait are read by the extractors, pass the gates and enter the queue (JOB-1).
+
+Safe to run twice, at once, or to be killed: each batch is one transaction with its place in the log.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from muniment.errors import ExtractorFailed, NotPromotable
+from muniment.extract import Extractor, extractors_of
+from muniment.fabric.admission import Admission, Decided
+from muniment.fabric.desk import Desk
+from muniment.fabric.promotion import promote_proposal, promote_undisputed
+from muniment.model.candidate import Consolidation, Refusal
+from muniment.model.capture import Capture, holder_of
+from muniment.pack import Pack
+from muniment.pipeline import candidate as candidates
+from muniment.pipeline import review, waiting
+from muniment.pipeline.candidate import Draft, Found
+from muniment.storage.session import Transaction
+
+AT_ONCE = 500
+# Extractors that ask somebody else do so for so many captures at once.
+ASKED_AT_ONCE = 8
+PROMOTED_AT_ONCE = 200
+_SLICE = 50
+
+Progress = Callable[[Consolidation], None]
+
+
+async def consolidate(desk: Desk, tenant_id: str, on_progress: Progress | None = None) -> Consolidation:
+    """All that waits, and then what policy alone may promote."""
+    total = Consolidation()
+    while (done := await consolidate_some(desk, tenant_id)) is not None:
+        total = _sum(total, done)
+        if on_progress is not None:
+            on_progress(total)
+    return _sum(total, Consolidation(promoted=await promote_by_policy(desk, tenant_id)))
+
+
+async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> Consolidation | None:
+    """One batch; None when nothing waits, or another is at it."""
+    async with desk.transaction(tenant_id, "writer") as tx:
+        if await desk.vault.tenant(tx) is None:
+            return None
+        batch = await waiting.read(tx, desk.vault, count)
+    if batch is None:
+        return None
+    packs = {one.pack: await desk.registered_pack(tenant_id, one.pack) for one in batch.captures}
+    found, errors = await _extracted(desk, batch.captures, packs)
+    async with desk.transaction(tenant_id, "writer") as tx:
+        taken = await waiting.take(tx, batch)
+        if taken is None:
+            return None
+        ready, put_off = waiting.in_order(taken, errors, packs, desk.now())
+        decided = await _decided(desk, tx, ready, packs, found)
+        waiting.settle(tx, taken, [one.capture_id for one in ready], put_off)
+        proposals: list[str] = []
+        refusals: list[Refusal] = []
+        for one in decided:
+            entered, refused = await one.enter(tx)
+            proposals += entered
+            refusals += refused
+    return Consolidation(
+        captures=len(ready),
+        proposals=tuple(proposals),
+        refusals=tuple(refusals),
+        waiting=sum(one.parked_at is None for one in put_off),
+        failed=tuple(one.capture.capture_id for one in put_off if one.parked_at is not None),
+    )
+
+
+async def _decided(
+    desk: Desk, tx: Transaction, ready: Sequence[Capture], packs: dict[str, Pack], found: dict[str, list[Found]]
+) -> list[Decided]:
+    # One pack at a time: what is masked, and what counts as hidden for want of consent, is the pack's to say.
+    by_pack: dict[str, list[Draft]] = {}
+    some = sum(1 + len(found.get(capture.capture_id, ())) for capture in ready)
+    ids = iter(candidates.new_ids(tx, some))
+    for capture in ready:
+        read = candidates.drafts(capture, packs[capture.pack], found.get(capture.capture_id, []), ids)
+        if read:
+            by_pack.setdefault(capture.pack, []).extend(read)
+    return [
+        await (await Admission.of(desk, tx, packs[ref], drafts)).decided(tx) for ref, drafts in sorted(by_pack.items())
+    ]
+
+
+async def _extracted(
+    desk: Desk, captures: Sequence[Capture], packs: dict[str, Pack]
+) -> tuple[dict[str, list[Found]], dict[str, str]]:
+    """What the extractors read in each capture; and the reason of each that failed. Nothing is held meanwhile."""
+    found: dict[str, list[Found]] = {}
+    errors: dict[str, str] = {}
+    asked: list[tuple[Capture, Extractor]] = []
+    for place, capture in enumerate(captures, 1):
+        if capture.content is not None and capture.content.fact is None:
+            here = extractors_of(packs[capture.pack])
+            asked += [(capture, extractor) for extractor in here if extractor.reads(capture)]
+        if place % _SLICE == 0:
+            await checkpoint()
+
+    read: dict[tuple[str, str], list[Found]] = {}
+
+    async def ask(capture: Capture, extractor: Extractor) -> None:
+        within = packs[capture.pack].memory_layer.extraction.timeout.total_seconds()
+        try:
+            with anyio.fail_after(within):
+                seen = await extractor.extract(capture, _Answers(desk, capture))
+            read[capture.capture_id, extractor.name] = [(extractor.name, one) for one in seen]
+        except ExtractorFailed as error:
+            errors[capture.capture_id] = f"{extractor.name}: {error.message}"
+        except TimeoutError:
+            errors[capture.capture_id] = f"{extractor.name}: no answer within {within:g} s"
+        except Exception as error:
+            # Whatever an extractor does, it loses nothing (CAN-3). What its error says may be content: its name is not.
+            errors[capture.capture_id] = f"{extractor.name}: {type(error).__name__}"
+
+    for first in range(0, len(asked), ASKED_AT_ONCE):
+        async with anyio.create_task_group() as tasks:
+            for capture, extractor in asked[first : first + ASKED_AT_ONCE]:
+                tasks.start_soon(ask, capture, extractor)
+    # In the order of the extractors, not of their answers.
+    for capture, extractor in asked:
+        found.setdefault(capture.capture_id, []).extend(read.get((capture.capture_id, extractor.name), ()))
+    return found, errors
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What a model answered about a capture, sealed under the key of the capture's holder."""
+
+    desk: Desk
+    capture: Capture
+
+    async def get(self, extractor: str) -> bytes | None:
+        async with self.desk.transaction(self.capture.tenant_id, "writer") as tx:
+            row = await tx.row("candidate.answer", capture_id=self.capture.capture_id, extractor=extractor)
+            if row is None:
+                return None
+            keys = await self.desk.vault.keys(tx, [row["holder"]])
+            return keys[row["holder"]].open("extractions.answer", self._row(extractor), row["answer"])
+
+    async def put(self, extractor: str, answer: bytes) -> None:
+        holder = holder_of(self.capture.subject, self.capture.user_id)
+        async with self.desk.transaction(self.capture.tenant_id, "writer") as tx:
+            # A key that is gone is not made again for this: the subject was erased while the model was thinking.
+            if (key := (await self.desk.vault.keys(tx, [holder], skip_broken=True)).get(holder)) is not None:
+                sealed = key.seal("extractions.answer", self._row(extractor), answer)
+                given = {"capture_id": self.capture.capture_id, "extractor": extractor}
+                await tx.do("candidate.keep_answer", **given, holder=holder, answer=sealed)
+
+    async def spent_today(self, extractor: str) -> int:
+        since = self.desk.now() - timedelta(days=1)
+        async with self.desk.transaction(self.capture.tenant_id, "writer") as tx:
+            row = await tx.row("candidate.answers_since", extractor=extractor, since=since)
+            return row["answers"] if row is not None else 0
+
+    def _row(self, extractor: str) -> str:
+        return f"{self.capture.capture_id}/{extractor}"
+
+
+async def promote_by_policy(desk: Desk, tenant_id: str) -> tuple[str, ...]:
+    """What policy alone may promote and has not yet: what has nothing around it together, the rest one by one."""
+    promoted: list[str] = []
+    async with desk.transaction(tenant_id, "auditor") as tx:
+        eligible = await review.auto_promotable(tx, 10_000)
+    for first in range(0, len(eligible), PROMOTED_AT_ONCE):
+        part = eligible[first : first + PROMOTED_AT_ONCE]
+        done = await _promote_together(desk, tenant_id, part)
+        promoted += done.values()
+        for proposal_id in part:
+            if proposal_id not in done:
+                with suppress(NotPromotable):  # it stays pending, and stops no other
+                    if (memory_id := await _promote_one(desk, tenant_id, proposal_id)) is not None:
+                        promoted.append(memory_id)
+    return tuple(promoted)
+
+
+async def _promote_together(desk: Desk, tenant_id: str, proposal_ids: Sequence[str]) -> dict[str, str]:
+    async with desk.transaction(tenant_id, "writer") as tx:
+        await tx.rows("review.lock_many", proposal_ids=sorted(proposal_ids))
+        loaded = await review.load_many(tx, desk.vault, proposal_ids, skip_broken=True)
+        waits = [one for one in loaded if one.proposal.status == "pending"]
+        if not waits:
+            return {}
+        ref = waits[0].proposal.pack
+        pack = await desk.registered_pack(tenant_id, ref)
+        return await promote_undisputed(desk, tx, [one for one in waits if one.proposal.pack == ref], pack, None, None)
+
+
+async def _promote_one(desk: Desk, tenant_id: str, proposal_id: str) -> str | None:
+    async with desk.transaction(tenant_id, "writer") as tx:
+        loaded = await review.load(tx, desk.vault, proposal_id, locked=True)
+        if loaded.proposal.status != "pending":
+            return None
+        pack = await desk.registered_pack(tenant_id, loaded.proposal.pack)
+        return await promote_proposal(desk, tx, loaded, pack, None)
+
+
+def _sum(one: Consolidation, other: Consolidation) -> Consolidation:
+    return Consolidation(
+        captures=one.captures + other.captures,
+        proposals=one.proposals + other.proposals,
+        promoted=one.promoted + other.promoted,
+        refusals=one.refusals + other.refusals,
+        waiting=one.waiting + other.waiting,
+        failed=one.failed + other.failed,
+    )

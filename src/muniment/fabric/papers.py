@@ -1,0 +1,37 @@
+"""A memory's papers: everything it rests on, and everything that used it, read in one transaction."""
+
+from muniment.fabric.desk import Desk
+from muniment.governance import consent as ledger
+from muniment.governance import contradictions, trail
+from muniment.model.context import Asker
+from muniment.model.trail import Trail
+from muniment.pipeline import review
+
+
+async def of_memory(desk: Desk, asker: Asker, memory_id: str) -> Trail:
+    """From a memory back to its capture, and forward; raises `NotFound`."""
+    async with desk.transaction(asker.tenant_id, "auditor") as tx:
+        vault = desk.vault
+        memory = await trail.memory(tx, vault, memory_id)
+        line = await trail.candidates(tx, vault, memory.candidate_id)
+        ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
+        proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
+        capture = await trail.capture(tx, vault, memory.capture_id)
+        seqs = {
+            memory.born_seq,
+            *(v.seq for p in proposals for v in p.verdicts),
+            *(p.seq for p in proposals),
+        }
+        seqs |= {n for n in (memory.dead_seq, capture.seq if capture else None) if n is not None}
+        consent = await ledger.one(tx, vault, memory.consent_id) if memory.consent_id else None
+        return Trail(
+            memory=memory,
+            proposals=proposals,
+            candidates=line,
+            capture=capture,
+            consent=consent,
+            contradictions=tuple(await contradictions.listed(tx, memory_id=memory_id)),
+            recalls=await trail.recalls_with(tx, memory_id),
+            prompts=await trail.prompts_with(tx, memory_id),
+            events=await trail.events_at(tx, seqs, {memory_id, *(p.proposal_id for p in proposals)}),
+        )

@@ -1,0 +1,46 @@
+"""The audit chain as callers see it: its head, to keep elsewhere, and what a verification found."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from muniment.model.fields import Artifact, TenantId
+
+BreakKind = Literal[
+    "changed", "removed", "inserted", "reordered", "batch_forged", "batch_missing", "chain_broken", "head_mismatch"
+]
+_Hex = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
+_Number = Annotated[int, Field(strict=True, ge=1, le=2**62)]
+
+
+class Head(Artifact):
+    """The last batch of a chain. Kept where the database's keepers cannot reach, it shows later that history stands."""
+
+    tenant_id: TenantId
+    batch: _Number
+    last_seq: _Number
+    hash: _Hex
+    seal: _Hex
+
+
+class Break(Artifact):
+    """One place where the chain does not hold: the batch, the event as far as it is known, and why."""
+
+    kind: BreakKind
+    batch: int | None = None
+    seq: int | None = None
+    n: int | None = None
+    event_id: str | None = None
+    why: str
+
+
+class Verification(Artifact):
+    """What a verification found; `ok` when nothing is broken. `unsealed` events wait for their batch."""
+
+    ok: bool
+    events: int
+    batches: int
+    unsealed: int
+    head: Head | None = None
+    breaks: tuple[Break, ...] = ()
+    more: bool = Field(default=False, description="whether there are further breaks than the ones listed")

@@ -1,0 +1,1 @@
+"""The outbox: events as CloudEvents, signed, sent to addresses that may be sent to."""

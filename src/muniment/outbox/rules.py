@@ -1,0 +1,45 @@
+"""What a fabric's webhooks are held to: which addresses, and when to try again."""
+
+import os
+import random
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+from muniment.errors import InvalidInput
+
+PRIVATE_VARIABLE = "MUNIMENT_WEBHOOKS_ALLOW_PRIVATE"
+RETRIES_VARIABLE = "MUNIMENT_WEBHOOKS_RETRIES"
+# Seconds before each further try: 5 s, 30 s, 2 min, 10 min, 1 h, 6 h, 24 h.
+PAUSES = (5, 30, 120, 600, 3600, 21600, 86400)
+_JITTER = 0.2
+_ON, _OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """`allow_private` lets webhooks be on private addresses and without https; `pauses` are the seconds between tries."""
+
+    allow_private: bool = False
+    pauses: tuple[int, ...] = PAUSES
+
+    @classmethod
+    def gather(cls, allow_private: bool | None = None) -> "Rules":
+        """With the environment filled in for what was not said; raises `InvalidInput`."""
+        said = os.environ.get(PRIVATE_VARIABLE, "").strip().lower()
+        if said not in (*_ON, *_OFF):
+            raise InvalidInput(f"expected 1 or 0 in {PRIVATE_VARIABLE}", field="private_webhooks")
+        pauses = os.environ.get(RETRIES_VARIABLE, "").strip()
+        if pauses and not re.fullmatch(r"[0-9]{1,7}(,[0-9]{1,7}){0,31}", pauses):
+            raise InvalidInput(f"expected seconds with commas, such as 5,30,120, in {RETRIES_VARIABLE}")
+        return cls(
+            said in _ON if allow_private is None else allow_private,
+            tuple(int(one) for one in pauses.split(",")) if pauses else PAUSES,
+        )
+
+    def pause(self, tries: int) -> timedelta | None:
+        """How long to wait after that many tries, a little more or less each time; None when that was the last."""
+        if tries > len(self.pauses):
+            return None
+        # Not all who were turned away come back at once.
+        return timedelta(seconds=self.pauses[tries - 1] * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311  no secret

@@ -1,0 +1,66 @@
+"""Posting one message: to the address that was looked at, within a time, and without following anything."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+import anyio
+import httpx2
+
+from muniment.outbox.targets import Refused, find
+
+DEADLINE = 15.0
+_WAIT, _CONNECT_WITHIN = 10.0, 5.0
+# Of an answer so much is read, to keep the connection; nothing of it is kept.
+_ANSWER_BYTES = 1 << 14
+
+
+class Sender:
+    """Posts to one webhook, and keeps its connection while it is open."""
+
+    def __init__(self, url: str, *, allow_private: bool) -> None:
+        self._url, self._allow_private = url, allow_private
+        # Nothing from the environment: a proxy would connect elsewhere than was looked at.
+        self._client = httpx2.AsyncClient(
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx2.Timeout(_WAIT, connect=_CONNECT_WITHIN),
+            limits=httpx2.Limits(max_connections=2, max_keepalive_connections=1),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        with anyio.CancelScope(shield=True):
+            await self._client.aclose()
+
+    async def post(self, body: bytes, headers: Mapping[str, str]) -> str | None:
+        """Why it was not taken, as a short reason: a status, or what went wrong; None for an answer of 2xx."""
+        with anyio.move_on_after(DEADLINE):
+            try:
+                return await self._posted(body, headers)
+            except Refused as refused:
+                return str(refused)
+            except httpx2.TimeoutException:
+                return "timeout"
+            except httpx2.ConnectError:
+                return "connection_failed"
+            except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+                return type(error).__name__[:64]
+        return "timeout"
+
+    async def _posted(self, body: bytes, headers: Mapping[str, str]) -> str | None:
+        target = await find(self._url, allow_private=self._allow_private)
+        given = {"Accept-Encoding": "identity", "User-Agent": "muniment", **headers, "Host": target.host_header}
+        # The certificate is checked for the host's name, whatever address is connected to.
+        named = {"sni_hostname": target.host} if target.parts.scheme == "https" else {}
+        async with self._client.stream("POST", target.place, content=body, headers=given, extensions=named) as answer:
+            read = 0
+            async for part in answer.aiter_raw():
+                read += len(part)
+                if read > _ANSWER_BYTES:
+                    break
+            return None if answer.is_success else str(answer.status_code)

@@ -1,0 +1,111 @@
+"""Which addresses may be posted to: public ones over https, and others only where the settings say so.
+
+Looked at twice: when a webhook is registered, and at every delivery, on the very address that is then connected to. A
+name that pointed elsewhere in between leads nowhere.
+"""
+
+import socket
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import SplitResult, urlsplit
+
+import anyio
+
+from muniment.errors import InvalidInput
+
+Address = IPv4Address | IPv6Address
+
+_PORTS = {"http": 80, "https": 443}
+# Not the internet: this host and network, private, shared by carriers (RFC 6598), link-local with the metadata services,
+# protocol assignments, documentation, benchmarks, multicast, reserved; and the host's own services of one cloud.
+_REFUSED_4 = tuple(
+    ip_network(one)
+    for one in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "168.63.129.16/32",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+# All that is the internet, and what of it is not: tunnels that wrap an IPv4 address, and documentation. Outside of it lie
+# loopback, mapped, translated (NAT64), unique local, link-local, site-local and multicast addresses.
+_GLOBAL_6 = ip_network("2000::/3")
+_REFUSED_6 = tuple(ip_network(one) for one in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
+
+
+class Refused(Exception):
+    """It may not be posted to; the message is a short reason."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a webhook's messages go: the host as it was written, and the address it has now."""
+
+    parts: SplitResult
+    host: str
+    port: int
+    address: str
+
+    @property
+    def place(self) -> str:
+        """The address with the host replaced by what is connected to."""
+        shown = f"[{self.address}]" if ":" in self.address else self.address
+        return self.parts._replace(netloc=f"{shown}:{self.port}").geturl()
+
+    @property
+    def host_header(self) -> str:
+        """The host as the server there knows it."""
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return name if self.port == _PORTS[self.parts.scheme] else f"{name}:{self.port}"
+
+
+def is_public(address: Address) -> bool:
+    """Whether it is an address of the internet, and of nothing nearer."""
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _REFUSED_4)
+    return address in _GLOBAL_6 and not any(address in network for network in _REFUSED_6)
+
+
+def parse(url: str, *, allow_private: bool) -> SplitResult:
+    """The parts of an address; raises `InvalidInput`. A password in it would be shown to every admin."""
+    try:
+        parts = urlsplit(url)
+        sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:
+        raise InvalidInput("expected an address such as https://host/path", field="url") from None
+    if not sound or parts.fragment:
+        raise InvalidInput("expected an address such as https://host/path, without a password or a #", field="url")
+    if parts.scheme not in (("https", "http") if allow_private else ("https",)):
+        raise InvalidInput("expected an address that begins with https://", field="url")
+    return parts
+
+
+async def find(url: str, *, allow_private: bool) -> Target:
+    """Where that address is now; raises `Refused`, with a reason that names no address."""
+    try:
+        parts = parse(url, allow_private=allow_private)
+    except InvalidInput:
+        raise Refused("address_refused") from None
+    host = parts.hostname or ""
+    port = parts.port or _PORTS[parts.scheme]
+    try:
+        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise Refused("host_not_found") from None
+    addresses = [ip_address(str(place[0]).partition("%")[0]) for *_, place in found]
+    # All of them: a name with one public and one private address is no accident.
+    if not addresses or not (allow_private or all(is_public(one) for one in addresses)):
+        raise Refused("address_refused")
+    return Target(parts, host, port, str(addresses[0]))

@@ -1,0 +1,137 @@
+"""The pack's extractors: the field maps it writes itself, and which of the built-in ones act."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import Field
+
+from muniment.pack.durations import Duration
+from muniment.pack.fields import (
+    CaptureKind,
+    ClassificationName,
+    Flag,
+    JsonPath,
+    ModelName,
+    Namespace,
+    PositiveCount,
+    PredicateOrPath,
+    Scalar,
+    Section,
+    Semver,
+    Share,
+    Template,
+    TokenCount,
+    ToolName,
+    Unique,
+    UniqueSome,
+    Url,
+    Word,
+    WriteClass,
+)
+
+
+class ExtractorMatch(Section):
+    """Which captures an extractor reads."""
+
+    kind: CaptureKind | None = Field(default="tool_result", description="Kind of capture; null is any.")
+    origin: ToolName | None = Field(default=None, description="Origin, such as tool:crm.lookup; null is any.")
+
+
+class FieldCondition(Section):
+    """What must hold for a fact to be taken: all that is set."""
+
+    path: JsonPath = Field(description="JSONPath to what is looked at.")
+    exists: Flag | None = Field(default=None, description="Whether something is there; null itself is not.")
+    equals: Scalar | None = Field(default=None, description="What it is.")
+    one_of: Annotated[tuple[Scalar, ...], Field(max_length=256)] | None = Field(
+        default=None, description="What it is one of."
+    )
+    at_least: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = Field(
+        default=None, description="A number it is not below."
+    )
+    at_most: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = Field(
+        default=None, description="A number it is not above."
+    )
+
+
+class FieldMap(Section):
+    """One fact in a tool's JSON result: where it stands and what it is."""
+
+    each: JsonPath | None = Field(
+        default=None,
+        description="JSONPath to the items of a list: the other paths begin at each of them, those with $$ at the top.",
+    )
+    when: Annotated[tuple[FieldCondition, ...], Field(max_length=16)] = Field(
+        default=(), description="What must hold for the fact to be taken."
+    )
+    entity: JsonPath | None = Field(
+        default=None,
+        description="JSONPath to the entity: a CEID, or an id when namespace is given. null is the capture's subject.",
+    )
+    namespace: Namespace | None = Field(default=None, description="Put before the id found, as in customer:cus_77.")
+    predicate: PredicateOrPath | None = Field(default=None, description="The predicate, or a JSONPath to it.")
+    value: JsonPath | None = Field(default=None, description="JSONPath to the value.")
+    write_class: WriteClass = Field(description="Write class of the candidate.")
+    text: Template | None = Field(
+        default=None, description="The fact in words, with JSONPaths in braces; null is made of the fields."
+    )
+    evidence: Annotated[tuple[Template, ...], Field(max_length=16)] = Field(
+        default=(), description="Evidence refs: JSONPaths, or texts with JSONPaths in braces, as in crm:{$.call_id}."
+    )
+    observed_at: JsonPath | None = Field(
+        default=None, description="JSONPath to the time the fact is of, in ISO 8601; null is the capture's."
+    )
+    confidence: Share = Field(default=0.80, description="Raw confidence of the candidate.")
+    confidence_path: JsonPath | None = Field(
+        default=None, description="JSONPath to a raw confidence; what it finds goes before confidence."
+    )
+    classification: ClassificationName | None = Field(
+        default=None, description="Least classification of the candidate; null is the capture's own."
+    )
+
+
+class ExtractorMap(Section):
+    """A declarative extractor: from a tool's JSON result to candidates."""
+
+    name: Word = Field(description="Its name; unique in the pack.")
+    version: Semver = Field(description="Its version; changes whenever its result does.")
+    match: ExtractorMatch = Field(default_factory=ExtractorMatch, description="Which captures it reads.")
+    fields: Annotated[tuple[FieldMap, ...], Field(min_length=1, max_length=256)] = Field(
+        description="The facts it looks for."
+    )
+
+
+class ModelExtraction(Section):
+    """A language model that is asked for facts, behind an OpenAI-compatible address."""
+
+    url: Url = Field(description="What stands before /chat/completions; the key is in MUNIMENT_MODEL_KEY.")
+    model: ModelName = Field(description="The model's name there.")
+    version: Semver = Field(
+        default="1.0.0", description="Changes whenever its result may: another model, other settings."
+    )
+    kinds: UniqueSome[CaptureKind] = Field(default=("message",), description="Kinds of capture it is given.")
+    classifications_allowed: Unique[ClassificationName] | None = Field(
+        default=None, description="Labels of captures it may be given; null is every label that is not sensitive."
+    )
+    timeout: Duration = Field(default=timedelta(seconds=30), description="Longest a whole answer may take.")
+    max_tokens: TokenCount = Field(default=1024, description="Most tokens of an answer.")
+    daily_calls: PositiveCount = Field(default=1000, description="Most answers a day and tenant.")
+    confidence: Share = Field(default=0.60, description="Most that the model may claim for a fact.")
+
+
+class Extraction(Section):
+    """Which extractors act beside the maps."""
+
+    messages: Flag = Field(default=True, description="Rules for what people say of themselves, in English.")
+    decisions: Flag = Field(default=True, description="Decisions and effects, as decision_outcome.")
+    approvals: Flag = Field(default=True, description="Approvals, as evidence_link.")
+    model: ModelExtraction | None = Field(default=None, description="A language model; null is none.")
+    plugins: Unique[Word] = Field(default=(), description="Installed plug-ins, by the names of their entry points.")
+    timeout: Duration = Field(
+        default=timedelta(seconds=60), description="Longest any extractor may take for a capture."
+    )
+    tries: PositiveCount = Field(default=5, description="How often a capture is tried before it is parked.")
+    retry_after: Duration = Field(
+        default=timedelta(seconds=30),
+        description="Time until the second try; four times as long before each one after.",
+    )

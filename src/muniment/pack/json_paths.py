@@ -1,0 +1,107 @@
+"""JSONPaths of a pack: RFC 9535, but for what could take more than linear time on a tool's result."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import Any, cast
+
+import jsonpath
+from jsonpath import JSONPath
+from jsonpath.filter import FilterQuery, FunctionExtension, RootFilterQuery
+from jsonpath.segments import JSONPathRecursiveDescentSegment
+from jsonpath.selectors import Filter
+
+WHOLE = "$$"
+_ENVIRONMENT = jsonpath.JSONPathEnvironment(strict=True)
+# Python's own expressions may take for ever on a text that somebody else wrote.
+_EXPRESSIONS = ("match", "search")
+_OPEN, _CLOSE = "{", "}"
+
+
+@lru_cache(maxsize=1024)
+def compiled_path(path: str) -> JSONPath:
+    """The path, ready to be looked up; raises `ValueError` saying why it cannot be used."""
+    try:
+        found = _ENVIRONMENT.compile(path.removeprefix("$") if path.startswith(WHOLE) else path)
+    except jsonpath.JSONPathError as error:
+        raise ValueError(f"expected a JSONPath as in RFC 9535: {_told(error)}") from None
+    except RecursionError:
+        raise ValueError("expected a JSONPath that is less deeply nested") from None
+    path_parts = cast("JSONPath", found)
+    descents, filters = 0, 0
+    for what in _parts(path_parts):
+        match what:
+            case JSONPathRecursiveDescentSegment():
+                descents += 1
+            case Filter():
+                filters += 1
+            case RootFilterQuery():
+                raise ValueError("expected a filter that looks at @ alone, not at $")
+            case FunctionExtension(name=name) if name in _EXPRESSIONS:
+                raise ValueError(f"expected a filter without {name}()")
+            case tuple():
+                raise ValueError("expected one selector between brackets")
+            case _:
+                pass
+    if descents > 1 or filters > 1:
+        raise ValueError("expected at most one .. and one filter")
+    return path_parts
+
+
+def usable_path(path: str) -> str:
+    """The path, unchanged; raises `ValueError` where it does not compile."""
+    compiled_path(path)
+    return path
+
+
+def matches(path: str, document: Any, *, most: int = 1) -> list[Any]:
+    """What the path finds in the document, in its order, the first so many."""
+    return [match.obj for match in islice(compiled_path(path).finditer(document), most)]
+
+
+def template_parts(template: str) -> list[tuple[str, str | None]]:
+    """A template as runs of text, each with the JSONPath in braces that follows it; the last has none."""
+    parts: list[tuple[str, str | None]] = []
+    rest = template
+    while _OPEN in rest:
+        before, _, after = rest.partition(_OPEN)
+        path, closed, rest = after.partition(_CLOSE)
+        if not closed or not path.startswith("$"):
+            raise ValueError("expected a JSONPath in braces, such as {$.customer.id}")
+        parts.append((before, path))
+    return [*parts, (rest, None)]
+
+
+def usable_template(template: str) -> str:
+    """The template, unchanged; raises `ValueError` where a path in it does not compile."""
+    for _, path in template_parts(template):
+        if path is not None:
+            compiled_path(path)
+    return template
+
+
+def _parts(path: JSONPath) -> Iterator[object]:
+    """All that a path is made of, its filters' own paths included; brackets of several selectors as a tuple."""
+    for segment in path.segments:
+        if isinstance(segment, JSONPathRecursiveDescentSegment):
+            yield segment
+        if len(segment.selectors) > 1:
+            yield tuple(segment.selectors)
+        for selector in segment.selectors:
+            if isinstance(selector, Filter):
+                yield selector
+                yield from _expressions(selector.expression)
+
+
+def _expressions(expression: Any) -> Iterator[object]:
+    yield expression
+    if isinstance(expression, FilterQuery):
+        # Its children are those of its filters, which its parts hold.
+        yield from _parts(expression.path)
+        return
+    for child in expression.children():
+        yield from _expressions(child)
+
+
+def _told(error: jsonpath.JSONPathError) -> str:
+    return str(error.args[0] if error.args else "it does not compile").partition("\n")[0]

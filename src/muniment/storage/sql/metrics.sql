@@ -1,0 +1,282 @@
+-- Metrics (MET-1 to MET-10). A window is after :since up to and with :until; in the tenant's numbers, which follow its
+-- clock, after :first_seq up to and with :last_seq. What stands at a moment stands at the window's end.
+
+-- name: bounds
+-- The tenant's numbers at the two ends of a window.
+SELECT coalesce((SELECT max(seq) FROM ticks WHERE tenant_id = :tenant_id AND at <= :since), 0) AS first_seq,
+  coalesce((SELECT max(seq) FROM ticks WHERE tenant_id = :tenant_id AND at <= :until), 0) AS last_seq
+
+-- name: captures
+SELECT kind, count(*) AS n FROM captures
+WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
+GROUP BY kind ORDER BY kind
+
+-- name: waiting
+-- What waits to be consolidated now: behind the cursor and not done, to be tried again, parked.
+SELECT count(*) AS behind, min(c.captured_at) AS oldest,
+  (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS again,
+  (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NOT NULL) AS parked
+FROM captures c
+WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) > (
+    coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
+    coalesce((SELECT capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), ''))
+  AND NOT EXISTS (SELECT FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = c.capture_id)
+
+-- name: refusals
+SELECT gate, reason, count(*) AS n FROM refusals
+WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
+GROUP BY gate, reason ORDER BY gate, reason
+
+-- name: redactions
+SELECT c.class, k.kind, sum(k.times::bigint)::bigint AS n
+FROM candidates c, jsonb_each_text(c.redactions) AS k (kind, times)
+WHERE c.tenant_id = :tenant_id AND c.seq > :first_seq AND c.seq <= :last_seq
+GROUP BY c.class, k.kind ORDER BY c.class, k.kind
+
+-- name: proposals
+-- Those asked again as a sample are no new ones.
+SELECT class, count(*) AS n FROM proposals
+WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq AND audits IS NULL
+GROUP BY class ORDER BY class
+
+-- name: duplicates
+SELECT p.class, count(*) AS n
+FROM verdicts v JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id AND p.audits IS NULL
+WHERE v.tenant_id = :tenant_id AND v.action = 'duplicate' AND v.seq > :first_seq AND v.seq <= :last_seq
+GROUP BY p.class ORDER BY p.class
+
+-- name: promotions
+SELECT tier, class, approver_kind = 'system' AS auto, count(*) AS n FROM memories
+WHERE tenant_id = :tenant_id AND born_seq > :first_seq AND born_seq <= :last_seq
+GROUP BY tier, class, auto ORDER BY tier, class, auto
+
+-- name: retractions
+SELECT reason, count(*) AS n FROM retractions
+WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
+GROUP BY reason ORDER BY reason
+
+-- name: recalls
+-- By workflow; their ids begin with the time.
+SELECT request ->> 'workflow_id' AS workflow_id, count(*) AS n FROM recalls
+WHERE tenant_id = :tenant_id AND recall_id >= :first_recall AND at > :since AND at <= :until
+GROUP BY workflow_id ORDER BY n DESC, workflow_id NULLS FIRST
+
+-- name: recalled
+-- How many memories a recall returned.
+SELECT count(*) AS n, count(*) FILTER (WHERE degraded <> '{}') AS degraded,
+  percentile_cont(0.5) WITHIN GROUP (ORDER BY cardinality(result_ids)) AS median
+FROM recalls
+WHERE tenant_id = :tenant_id AND recall_id >= :first_recall AND at > :since AND at <= :until
+
+-- name: erasures
+SELECT count(*) AS n, count(purged_at) AS purged,
+  percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM purged_at - erased_at)) AS median,
+  max(extract(epoch FROM purged_at - erased_at))::float8 AS longest
+FROM erasures
+WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
+
+-- name: golden
+-- The last asking of golden queries in the window, each query with whether it had failed in one before.
+SELECT g.at, g.query, g.passed, g.precision, g.recall, EXISTS (
+  SELECT FROM golden_runs f WHERE f.tenant_id = :tenant_id AND f.query = g.query AND NOT f.passed
+    AND (f.at, f.golden_id) < (g.at, g.golden_id)) AS once_failed
+FROM golden_runs g
+WHERE g.tenant_id = :tenant_id AND g.golden_id = (
+  SELECT l.golden_id FROM golden_runs l
+  WHERE l.tenant_id = :tenant_id AND l.at > :since AND l.at <= :until
+  ORDER BY l.at DESC, l.golden_id DESC LIMIT 1)
+ORDER BY g.query
+
+-- name: record_golden
+-- each: query, passed, precision, recall
+INSERT INTO golden_runs (tenant_id, golden_id, at, by, query, passed, precision, recall)
+VALUES (:tenant_id, :golden_id, :now, :by, :query, :passed, :precision, :recall)
+
+-- name: hits
+-- The latest recalls of the window with what each returned, and whether a later capture of its run names the recall itself.
+SELECT r.recall_id, r.run_id, r.seq, coalesce(r.as_of_seq, r.seq) AS stood_at, r.request ->> 'workflow_id' AS workflow_id, r.pack,
+  r.result_ids, n.recall_id IS NOT NULL AS named
+FROM (
+  SELECT * FROM recalls
+  WHERE tenant_id = :tenant_id AND recall_id >= :first_recall AND at > :since AND at <= :until
+  ORDER BY at DESC, recall_id DESC LIMIT :count) r
+LEFT JOIN (
+  SELECT recall_id, run_id, max(seq) AS seq FROM captures
+  WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq AND recall_id IS NOT NULL
+  GROUP BY recall_id, run_id) n ON n.recall_id = r.recall_id AND n.run_id = r.run_id AND n.seq > r.seq
+
+-- name: returned
+-- How confident those memories are.
+SELECT memory_id, confidence FROM memories WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids)
+
+-- name: sides
+-- The contradictions between two of those memories, from which number to which they were open.
+SELECT c.existing, m.memory_id AS incoming, greatest(c.seq, m.born_seq) AS opened, r.seq AS ended
+FROM contradictions c
+JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = c.proposal_id
+LEFT JOIN resolutions r ON r.tenant_id = :tenant_id AND r.contradiction_id = c.contradiction_id
+WHERE c.tenant_id = :tenant_id AND c.existing = ANY (:memory_ids) AND m.memory_id = ANY (:memory_ids)
+
+-- name: said_by_runs
+-- What those runs captured since a number, the latest first; sealed.
+SELECT capture_id, seq, run_id, holder, content FROM captures
+WHERE tenant_id = :tenant_id AND seq > :after AND seq <= :last_seq AND run_id = ANY (:run_ids) AND content <> ''
+ORDER BY seq DESC, capture_id DESC LIMIT :count
+
+-- name: compiles
+-- The latest compiled prompts of the window with the recall that each was made of.
+SELECT k.compile_id, k.at, k.token_budget, k.tokens, k.tokenizer, r.recall_id, r.seq, r.user_id, r.pack, r.request, r.holder, r.query
+FROM compiles k JOIN recalls r ON r.tenant_id = :tenant_id AND r.recall_id = k.recall_id
+WHERE k.tenant_id = :tenant_id AND k.compile_id >= :first_compile AND k.at > :since AND k.at <= :until
+ORDER BY k.at DESC, k.compile_id DESC LIMIT :count
+
+-- name: said_before
+-- What could have been put into a prompt instead: captures for that user or for nobody, the latest first; sealed.
+SELECT capture_id, seq, captured_at, observed_at, source, intent_id, holder, content FROM captures
+WHERE tenant_id = :tenant_id AND seq <= :seq AND captured_at > :after AND captured_at <= :at
+  AND (user_id IS NULL OR user_id = :user_id) AND classification = ANY (:labels) AND content <> ''
+ORDER BY seq DESC, capture_id DESC LIMIT :count
+
+-- name: without_consent
+-- Sensitive memories of the window that no consent of their subject covered when they were promoted.
+SELECT m.memory_id FROM memories m
+WHERE m.tenant_id = :tenant_id AND m.born_seq > :first_seq AND m.born_seq <= :last_seq
+  AND m.sensitive AND m.class <> 'evidence_link' AND NOT EXISTS (
+    SELECT FROM consents c
+    WHERE c.tenant_id = :tenant_id AND c.action = 'grant' AND c.subject = m.subject AND c.seq <= m.born_seq
+      AND c.valid_from <= m.promoted_at AND c.valid_until > m.promoted_at
+      AND ('*' = ANY (c.predicates) OR m.predicate = ANY (c.predicates)) AND m.classification = ANY (c.labels)
+      AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = c.root_id AND r.action = 'revoke'
+                      AND r.seq < m.born_seq))
+ORDER BY m.memory_id LIMIT :count
+
+-- name: unmasked
+-- What scans found in memories of the window whose content is still there.
+SELECT f.memory_id, f.kinds
+FROM pii_scans p, jsonb_each(p.found) AS f (memory_id, kinds)
+JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = f.memory_id AND s.tomb_seq IS NULL
+WHERE p.tenant_id = :tenant_id AND p.found <> '{}' AND s.born_seq > :first_seq AND s.born_seq <= :last_seq
+ORDER BY f.memory_id
+
+-- name: scanned
+-- Up to where memories were scanned.
+SELECT seq, memory_id FROM pii_scans WHERE tenant_id = :tenant_id ORDER BY seq DESC, memory_id DESC LIMIT 1
+
+-- name: to_scan
+-- The next memories in the order of their promotion, with what is left of them; sealed.
+SELECT m.memory_id, m.born_seq, m.pack, m.holder, b.content
+FROM memories m LEFT JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+WHERE m.tenant_id = :tenant_id AND (m.born_seq, m.memory_id) > (:after_seq, :after) AND m.born_seq <= :last_seq
+ORDER BY m.born_seq, m.memory_id LIMIT :count
+
+-- name: not_scanned
+SELECT count(*) AS n FROM memories m
+WHERE m.tenant_id = :tenant_id AND (m.born_seq, m.memory_id) > (:after_seq, :after) AND m.born_seq <= :last_seq
+
+-- name: record_scan
+INSERT INTO pii_scans (tenant_id, seq, memory_id, scanned_at, scanned, found)
+VALUES (:tenant_id, :seq, :memory_id, :now, :scanned, :found) ON CONFLICT DO NOTHING
+
+-- name: resolved
+-- How the contradictions ended that ended in the window, and after how many seconds: by outcome, and of all.
+SELECT r.outcome, count(*) AS n,
+  percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM r.resolved_at - c.opened_at)) AS median,
+  percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM r.resolved_at - c.opened_at)) AS ninetieth
+FROM resolutions r
+JOIN contradictions c ON c.tenant_id = :tenant_id AND c.contradiction_id = r.contradiction_id
+WHERE r.tenant_id = :tenant_id AND r.seq > :first_seq AND r.seq <= :last_seq
+GROUP BY GROUPING SETS ((r.outcome), ()) ORDER BY r.outcome NULLS FIRST
+
+-- name: unresolved
+-- Those open at the window's end. One ends, too, when a side is retracted or expires.
+SELECT count(*) AS n, percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - c.opened_at)) AS median,
+  max(extract(epoch FROM :until::timestamptz - c.opened_at))::float8 AS oldest
+FROM contradictions c
+JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing
+LEFT JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = c.proposal_id AND m.born_seq <= :last_seq
+LEFT JOIN memory_scope i ON i.tenant_id = :tenant_id AND i.memory_id = m.memory_id
+WHERE c.tenant_id = :tenant_id AND c.seq <= :last_seq
+  AND NOT EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.contradiction_id = c.contradiction_id
+                  AND r.seq <= :last_seq)
+  AND (e.dead_seq IS NULL OR e.dead_seq > :last_seq) AND e.expires_at > :until
+  AND (i.memory_id IS NULL OR ((i.dead_seq IS NULL OR i.dead_seq > :last_seq) AND i.expires_at > :until))
+
+-- name: corrections
+-- The corrections promoted in the window.
+SELECT memory_id FROM memories
+WHERE tenant_id = :tenant_id AND class = 'correction' AND born_seq > :first_seq AND born_seq <= :last_seq
+
+-- name: decided
+-- Proposals that people decided in the window, by who and day (UTC).
+SELECT v.by, (v.at AT TIME ZONE 'UTC')::date AS day, count(*) AS n
+FROM verdicts v
+WHERE v.tenant_id = :tenant_id AND v.seq > :first_seq AND v.seq <= :last_seq AND v.by_kind = 'operator'
+  AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')
+GROUP BY v.by, day ORDER BY day DESC, n DESC, v.by LIMIT :count
+
+-- name: kept
+-- Of those, by class, how many before they were due.
+SELECT p.class, count(*) AS n, count(*) FILTER (WHERE v.at <= p.due_at) AS kept
+FROM verdicts v JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id
+WHERE v.tenant_id = :tenant_id AND v.seq > :first_seq AND v.seq <= :last_seq AND v.by_kind = 'operator'
+  AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')
+GROUP BY p.class ORDER BY p.class
+
+-- name: queued
+-- Proposals that no verdict had ended at the window's end, with their age in seconds: by class, and of all.
+SELECT p.class, count(*) AS n, count(*) FILTER (WHERE p.due_at < :until) AS past_due,
+  percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - p.enqueued_at)) AS median,
+  max(extract(epoch FROM :until::timestamptz - p.enqueued_at))::float8 AS oldest
+FROM proposals p
+WHERE p.tenant_id = :tenant_id AND p.seq <= :last_seq AND NOT EXISTS (
+  SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.seq <= :last_seq
+    AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))
+GROUP BY GROUPING SETS ((p.class), ()) ORDER BY p.class NULLS FIRST
+
+-- name: audits
+-- Samples of what policy promoted alone: those a person confirmed or refuted in the window, and those still waiting then.
+SELECT p.class, count(*) FILTER (WHERE v.action = 'duplicate') AS confirmed,
+  count(*) FILTER (WHERE v.action IN ('reject', 'edit')) AS refuted, count(*) FILTER (WHERE f.proposal_id IS NULL) AS waiting
+FROM proposals p
+LEFT JOIN verdicts f ON f.tenant_id = :tenant_id AND f.proposal_id = p.proposal_id AND f.seq <= :last_seq
+  AND f.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')
+LEFT JOIN verdicts v ON v.tenant_id = :tenant_id AND v.verdict_id = f.verdict_id AND v.by_kind = 'operator' AND v.seq > :first_seq
+WHERE p.tenant_id = :tenant_id AND p.audits IS NOT NULL AND p.seq <= :last_seq
+GROUP BY p.class ORDER BY p.class
+
+-- name: breakers
+-- Whether policy was kept from promoting a class alone at the window's end.
+SELECT DISTINCT ON (write_class) write_class, open FROM breakers
+WHERE tenant_id = :tenant_id AND seq <= :last_seq ORDER BY write_class, seq DESC
+
+-- name: told
+-- Messages of the window, those that gave a candidate, and those that only said again what had been promoted.
+SELECT count(*) AS messages, count(*) FILTER (WHERE c.gave) AS gave, count(*) FILTER (WHERE c.again) AS again
+FROM (
+  SELECT EXISTS (SELECT FROM candidates k WHERE k.tenant_id = :tenant_id AND k.capture_id = m.capture_id) AS gave,
+    EXISTS (
+      SELECT FROM candidates k
+      JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = k.candidate_id AND p.audits IS NULL
+      JOIN verdicts v ON v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.action = 'duplicate' AND v.by = 'auto'
+      WHERE k.tenant_id = :tenant_id AND k.capture_id = m.capture_id AND v.seq <= :last_seq) AS again
+  FROM captures m
+  WHERE m.tenant_id = :tenant_id AND m.kind = 'message' AND m.seq > :first_seq AND m.seq <= :last_seq) c
+
+-- name: stored
+-- Memories live at the window's end, and the bytes of their sealed bodies.
+SELECT s.tier, s.class, count(*) AS records, coalesce(sum(octet_length(b.content)), 0)::bigint AS bytes
+FROM memory_scope s LEFT JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = s.memory_id
+WHERE s.tenant_id = :tenant_id AND s.born_seq <= :last_seq AND (s.dead_seq IS NULL OR s.dead_seq > :last_seq)
+  AND s.expires_at > :until AND s.tomb_seq IS NULL
+GROUP BY s.tier, s.class ORDER BY s.tier, s.class
+
+-- name: answers
+-- How often language models were asked, by day (UTC).
+SELECT extractor, (at AT TIME ZONE 'UTC')::date AS day, count(*) AS n FROM extractions
+WHERE tenant_id = :tenant_id AND at > :since AND at <= :until
+GROUP BY extractor, day ORDER BY day, extractor
+
+-- name: calibrations
+-- The last calibration of each source at the window's end.
+SELECT DISTINCT ON (source) source, calibrated_at, verdicts, approved, points FROM calibrations
+WHERE tenant_id = :tenant_id AND seq <= :last_seq ORDER BY source, seq DESC

@@ -1,0 +1,72 @@
+-- Webhooks: their registration, and who posts which events to them.
+
+-- name: add
+INSERT INTO webhooks (tenant_id, webhook_id, url, types, created_seq, created_at, created_by, secret, seq, n)
+VALUES (:tenant_id, :webhook_id, :url, :types, :seq, :at, :by, :secret, :seq, :n)
+
+-- name: every
+-- Those that stand, the oldest first; one of them when it is named.
+SELECT * FROM webhooks
+WHERE tenant_id = :tenant_id AND removed_at IS NULL AND (:webhook_id::text IS NULL OR webhook_id = :webhook_id)
+ORDER BY webhook_id
+
+-- name: lock
+-- One, held against every other change.
+SELECT * FROM webhooks WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id AND removed_at IS NULL FOR UPDATE
+
+-- name: remove
+-- The secrets go at once; who still posts to it finds its lease gone.
+UPDATE webhooks SET removed_at = :at, secret = NULL, old_secret = NULL, old_secret_until = NULL, lease = NULL, leased_until = NULL
+WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id
+
+-- name: rotate
+UPDATE webhooks SET secret = :secret, old_secret = :old_secret, old_secret_until = :until
+WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id
+
+-- name: set_off
+-- From this place on, now: whoever posts to it meanwhile has lost its lease.
+UPDATE webhooks
+SET seq = :seq, n = :n, tries = 0, next_try_at = NULL, parked_at = NULL, last_error = NULL, lease = NULL, leased_until = NULL
+WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id
+
+-- name: due
+-- Those that somebody should post to now.
+SELECT webhook_id FROM webhooks
+WHERE tenant_id = :tenant_id AND removed_at IS NULL AND parked_at IS NULL
+  AND (next_try_at IS NULL OR next_try_at <= :now) AND (leased_until IS NULL OR leased_until <= :now)
+  AND (seq, n::int) < (SELECT seq, 32767 FROM tenant_clock WHERE tenant_id = :tenant_id)
+ORDER BY webhook_id
+
+-- name: claim
+-- One poster at a time, until its lease ends by itself.
+UPDATE webhooks SET lease = :lease, leased_until = :until
+WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id AND removed_at IS NULL AND parked_at IS NULL
+  AND (next_try_at IS NULL OR next_try_at <= :now) AND (leased_until IS NULL OR leased_until <= :now)
+RETURNING *
+
+-- name: next_events
+SELECT * FROM events
+WHERE tenant_id = :tenant_id AND (seq, n) > (:seq::bigint, :n::int) ORDER BY seq, n LIMIT :count
+
+-- name: advance
+-- Only by who holds the lease, and only from where it began.
+UPDATE webhooks
+SET seq = :to_seq, n = :to_n, tries = 0, next_try_at = NULL, last_error = NULL, leased_until = :until
+WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id AND lease = :lease AND (seq, n::int) = (:seq::bigint, :n::int)
+
+-- name: fail
+-- The place stays, or moves over events that nobody asked for; the lease ends.
+UPDATE webhooks
+SET seq = :to_seq, n = :to_n, tries = :tries, next_try_at = :next_try_at, last_error = :error, parked_at = :parked_at,
+  lease = NULL, leased_until = NULL
+WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id AND lease = :lease AND (seq, n::int) = (:seq::bigint, :n::int)
+
+-- name: let_go
+UPDATE webhooks SET lease = NULL, leased_until = NULL
+WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id AND lease = :lease
+
+-- name: next_time
+-- When there is something to do again at the earliest.
+SELECT min(greatest(next_try_at, leased_until)) AS at FROM webhooks
+WHERE tenant_id = :tenant_id AND removed_at IS NULL AND parked_at IS NULL
+  AND (next_try_at IS NOT NULL OR leased_until IS NOT NULL)
