@@ -1,6 +1,6 @@
 """Fabric: the blocking face of AsyncFabric, with the same methods; no logic of its own."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
@@ -25,6 +25,7 @@ from muniment.fabric.inputs import (
 )
 from muniment.fabric.queue import AsyncQueue, EditFields
 from muniment.fabric.settings import Clock
+from muniment.fabric.webhooks import AsyncWebhooks
 from muniment.governance.packs import RegisteredPack
 from muniment.model.adoption import Adoption
 from muniment.model.candidate import Consolidation, Refusal
@@ -33,13 +34,16 @@ from muniment.model.compiled import CompiledMemory
 from muniment.model.consent import Consent, Sweep
 from muniment.model.context import Asker, RunContext
 from muniment.model.contradiction import Contradiction, Side
-from muniment.model.events import Event
+from muniment.model.erasure import Erasure
+from muniment.model.events import Event, EventType
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.inquiry import Explanation, Replay
+from muniment.model.metrics import GoldenResult, Metrics
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Outcome, Proposal, Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
+from muniment.model.webhook import Deliveries, Webhook
 from muniment.pack import Pack
 from muniment.pipeline.capture import Receipt
 from muniment.policy.assertion import Judge, judge
@@ -216,6 +220,46 @@ class Packs(_Blocking):
         return self._wait(self._packs.list, asker)
 
 
+class Webhooks(_Blocking):
+    """The webhooks of a tenant."""
+
+    def __init__(self, portal: BlockingPortal, webhooks: AsyncWebhooks) -> None:
+        super().__init__(portal)
+        self._webhooks = webhooks
+
+    def add(self, asker: Asker, *, url: str, types: Iterable[EventType] | None = None) -> Webhook:
+        """See `AsyncWebhooks.add`."""
+        return self._wait(self._webhooks.add, asker, url=url, types=types)
+
+    def list(self, asker: Asker) -> list[Webhook]:
+        """See `AsyncWebhooks.list`."""
+        return self._wait(self._webhooks.list, asker)
+
+    def get(self, asker: Asker, webhook_id: str) -> Webhook:
+        """See `AsyncWebhooks.get`."""
+        return self._wait(self._webhooks.get, asker, webhook_id)
+
+    def remove(self, asker: Asker, webhook_id: str) -> None:
+        """See `AsyncWebhooks.remove`."""
+        return self._wait(self._webhooks.remove, asker, webhook_id)
+
+    def rotate_secret(self, asker: Asker, webhook_id: str) -> Webhook:
+        """See `AsyncWebhooks.rotate_secret`."""
+        return self._wait(self._webhooks.rotate_secret, asker, webhook_id)
+
+    def resume(self, asker: Asker, webhook_id: str) -> Webhook:
+        """See `AsyncWebhooks.resume`."""
+        return self._wait(self._webhooks.resume, asker, webhook_id)
+
+    def replay(self, asker: Asker, webhook_id: str, *, after: int) -> Webhook:
+        """See `AsyncWebhooks.replay`."""
+        return self._wait(self._webhooks.replay, asker, webhook_id, after=after)
+
+    def deliver(self, tenant_id: str, *, max_events: int = 1000) -> Deliveries:
+        """See `AsyncWebhooks.deliver`."""
+        return self._wait(self._webhooks.deliver, tenant_id, max_events=max_events)
+
+
 class Fabric(_Blocking):
     """A memory fabric on one database. Use `with Fabric.open() as fabric`, or open it and close it."""
 
@@ -239,6 +283,7 @@ class Fabric(_Blocking):
         judge: Judge = judge,
         embedder: str | Embedder | None = None,
         redis_url: str | None = None,
+        private_webhooks: bool | None = None,
     ) -> Self:
         """See `AsyncFabric.open`."""
         fabric = AsyncFabric.open(
@@ -250,6 +295,7 @@ class Fabric(_Blocking):
             judge=judge,
             embedder=embedder,
             redis_url=redis_url,
+            private_webhooks=private_webhooks,
         )
         running = start_blocking_portal()
         portal = running.__enter__()
@@ -300,6 +346,11 @@ class Fabric(_Blocking):
         """The registered packs."""
         return Packs(self._portal, self._fabric.packs)
 
+    @property
+    def webhooks(self) -> Webhooks:
+        """Where events are posted."""
+        return Webhooks(self._portal, self._fabric.webhooks)
+
     def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
         """See `AsyncFabric.capture`."""
         return self._wait(self._fabric.capture, asker, **fields)
@@ -326,6 +377,14 @@ class Fabric(_Blocking):
             self._fabric.correct, asker, memory_id=memory_id, entity=entity, predicate=predicate, **fields
         )
 
+    def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
+        """See `AsyncFabric.erase`."""
+        return self._wait(self._fabric.erase, asker, subject=subject, user_id=user_id)
+
+    def erasures(self, asker: Asker, *, limit: int = 50) -> list[Erasure]:
+        """See `AsyncFabric.erasures`."""
+        return self._wait(self._fabric.erasures, asker, limit=limit)
+
     def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
         """See `AsyncFabric.reindex`."""
         return self._wait(self._fabric.reindex, tenant_id, on_progress=on_progress)
@@ -333,6 +392,14 @@ class Fabric(_Blocking):
     def adoption(self, asker: Asker) -> Adoption:
         """See `AsyncFabric.adoption`."""
         return self._wait(self._fabric.adoption, asker)
+
+    def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
+        """See `AsyncFabric.metrics`."""
+        return self._wait(self._fabric.metrics, asker, since=since, until=until)
+
+    def record_golden(self, run: RunContext, results: Sequence[GoldenResult]) -> None:
+        """See `AsyncFabric.record_golden`."""
+        return self._wait(self._fabric.record_golden, run, results)
 
     def consolidate(self, tenant_id: str, *, on_progress: Progress | None = None) -> Consolidation:
         """See `AsyncFabric.consolidate`."""

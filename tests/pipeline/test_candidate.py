@@ -117,7 +117,7 @@ def test_a_source_nobody_has_judged_counts_at_most_0_80(
 
 
 @pytest.mark.rule("CAN-2")
-@pytest.mark.parametrize("kind", ["tool_result", "decision", "effect", "message", "approval"])
+@pytest.mark.parametrize("kind", ["tool_result", "decision", "effect", "message"])
 def test_a_capture_that_states_nothing_gives_no_candidate(fabric: Fabric, people: People, kind: Any) -> None:
     fabric.capture(people.run(), kind=kind, text="it rains", classification="INTERNAL")
     done = fabric.consolidate(people.tenant_id)
@@ -352,7 +352,7 @@ def test_a_capture_whose_seal_is_broken_is_named_and_stops_no_other(
     done = fabric.consolidate(people.tenant_id)
     assert (done.captures, len(done.proposals), done.failed) == (2, 2, (broken,))
     assert {item.candidate.text for item in fabric.queue.list(people.reviewer)} == {"fact 0", "fact 2"}
-    assert events_of(fabric, people, "memory.parked") == [{"capture_id": broken, "reason": "seal_broken"}]
+    assert events_of(fabric, people, "memory.parked") == [{"capture_id": broken, "reason": "seal_broken", "tries": 1}]
 
 
 @pytest.mark.rule("CAN-3", "ERA-2")

@@ -20,8 +20,6 @@ from tests.pipeline.stories import promoted
 
 MESSAGE: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "INTERNAL"}
 
-Owner = "psycopg.Connection[tuple[Any, ...]]"
-
 
 def written(fabric: Fabric, people: People, count: int = 2) -> None:
     for _ in range(count):
@@ -87,9 +85,6 @@ def test_only_an_auditor_verifies_and_a_head_is_one_line_that_must_be_whole(fabr
         with pytest.raises(InvalidInput) as caught:
             fabric.verify(people.auditor, head=wrong)  # type: ignore[arg-type]
         assert str(caught.value).startswith("head")
-
-
-EVENT = "SELECT event_id FROM events WHERE tenant_id = :tenant AND"
 
 
 @pytest.mark.rule("AUD-2")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,8 +16,8 @@ NOON = 1_767_600_000_000_000
 
 
 def event(seq: int, n: int = 0, **changes: object) -> Sealable:
-    fields = {"id": f"evt_{seq}_{n}", "type": "memory.captured", "at": NOON + seq, "actor": "bot", "body": b"{}"}
-    fields |= changes
+    fields: dict[str, Any] = {"id": f"evt_{seq}_{n}", "type": "memory.captured", "at": NOON + seq, "actor": "bot"}
+    fields |= {"body": b"{}", **changes}
     return (seq, n, fields["id"], fields["type"], fields["at"], fields["actor"], fields["body"])
 
 

@@ -31,6 +31,7 @@ from muniment.cli import (
     importing,
     inquiring,
     key,
+    metrics,
     pack,
     reading,
     recalling,
@@ -50,7 +51,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for _part in (demo, writing, importing, review, contradictions, recalling, inquiring, reading, evaluate):
+for _part in (demo, writing, importing, review, contradictions, recalling, inquiring, reading, metrics, evaluate):
     app.add_typer(_part.app)
 app.add_typer(
     consent.app, name="consent", rich_help_panel="Govern", help="The consent ledger: lists it, grants, revokes, sweeps."

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from muniment.errors import InvalidInput, PackInvalid
 from muniment.model.context import RunContext
 from muniment.model.fields import Artifact, Ceid, Json, Name, Predicate, Query, Text, build, misses
+from muniment.model.metrics import GoldenResult
 from muniment.model.recall import Record
 from muniment.pack.source import Written, decode, read_text
 from muniment.pack.wording import Place
@@ -109,7 +110,8 @@ def measure(
     """Ask every query and say how well it was answered; told the number of each before it is asked.
 
     `recall` of a query is the share of what it expects among the first k, `precision` the share of those k that it
-    expects; it has passed when all it expects is there and nothing that it does not.
+    expects; it has passed when all it expects is there and nothing that it does not. The fabric keeps how it went, by
+    the queries' names (`Fabric.record_golden`).
     """
     judged: list[dict[str, Any]] = []
     packs: set[str] = set()
@@ -125,6 +127,8 @@ def measure(
         packs.add(answer.pack)
         embedders |= {answer.embedder} if answer.embedder is not None else set()
         judged.append({**_judged(query, answer.all_records), "ms": ms})
+    if queries:
+        fabric.record_golden(queries[0][1], [_result(one) for one in judged])
     return {
         "n": len(judged),
         "passed": sum(one["passed"] for one in judged),
@@ -151,6 +155,11 @@ def _judged(query: Golden, records: Sequence[Record]) -> dict[str, Any]:
         "missing": [one.words() for one in missing],
         "unwanted": unwanted,
     }
+
+
+def _result(judged: Mapping[str, Any]) -> GoldenResult:
+    said = {name: judged[name] for name in ("passed", "precision", "recall")}
+    return GoldenResult(query=judged["id"], **said)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -112,4 +112,5 @@ def _desk(settings: Settings, address: Address, keys: MasterKeys) -> Desk:
         settings.judge,
         Embedders(find_embedder(settings.embedder)),
         session_store(settings.redis_url),
+        outbox=settings.webhooks,
     )

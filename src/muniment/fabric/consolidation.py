@@ -38,13 +38,13 @@ async def consolidate(desk: Desk, tenant_id: str, on_progress: Progress | None =
     total = Consolidation()
     while (done := await consolidate_some(desk, tenant_id)) is not None:
         total = _sum(total, done)
-        if on_progress is not None:
+        if on_progress is not None and done != Consolidation():
             on_progress(total)
     return _sum(total, Consolidation(promoted=await promote_by_policy(desk, tenant_id)))
 
 
 async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> Consolidation | None:
-    """One batch; None when nothing waits, or another is at it."""
+    """One batch; None when nothing waits. An empty one if another was quicker."""
     async with desk.transaction(tenant_id, "writer") as tx:
         if await desk.vault.tenant(tx) is None:
             return None
@@ -55,8 +55,6 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
     found, errors = await _extracted(desk, batch.captures, packs)
     async with desk.transaction(tenant_id, "writer") as tx:
         taken = await waiting.take(tx, batch)
-        if taken is None:
-            return None
         ready, put_off = waiting.in_order(taken, errors, packs, desk.now())
         decided = await _decided(desk, tx, ready, packs, found)
         waiting.settle(tx, taken, [one.capture_id for one in ready], put_off)

@@ -16,7 +16,9 @@ from muniment.fabric import (
     compilation,
     consolidation,
     corrections,
+    erasing,
     inquiry,
+    metrics,
     papers,
     recollection,
     upkeep,
@@ -43,6 +45,7 @@ from muniment.fabric.inputs import (
 from muniment.fabric.queue import AsyncQueue
 from muniment.fabric.settings import Clock, Settings
 from muniment.fabric.submission import submit, submitted_under
+from muniment.fabric.webhooks import AsyncWebhooks
 from muniment.fabric.withdrawal import withdraw
 from muniment.governance import adoption, trail
 from muniment.model.adoption import Adoption
@@ -50,9 +53,11 @@ from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.context import Asker, Principal, RunContext
+from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.events import Event
 from muniment.model.fields import Artifact, Ceid, Name, Predicate, build, misses
 from muniment.model.inquiry import Explanation, Replay
+from muniment.model.metrics import GoldenResult, Metrics
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
@@ -108,16 +113,25 @@ class AsyncFabric:
         judge: Judge = judge,
         embedder: str | Embedder | None = None,
         redis_url: str | None = None,
+        private_webhooks: bool | None = None,
     ) -> Self:
         """A fabric on that database, or on the embedded one in `home` (MUNIMENT_HOME, else ./.muniment).
 
         An embedded database is created and migrated as needed; another must have been, by `muniment db migrate`.
         `judge` says of two texts whether they assert the same or contradict each other; the built-in needs no model.
         `embedder` (MUNIMENT_EMBEDDER) turns texts into vectors, `redis_url` (MUNIMENT_REDIS_URL) is where processes
-        share the working tier; both have a built-in in their place.
+        share the working tier; both have a built-in in their place. `private_webhooks` lets webhooks be on addresses
+        that are not on the internet, and without https.
         """
         settings = Settings.gather(
-            url, pack=pack, home=home, clock=clock, judge=judge, embedder=embedder, redis_url=redis_url
+            url,
+            pack=pack,
+            home=home,
+            clock=clock,
+            judge=judge,
+            embedder=embedder,
+            redis_url=redis_url,
+            private_webhooks=private_webhooks,
         )
         return cls(settings, master_keys)
 
@@ -166,6 +180,11 @@ class AsyncFabric:
     def packs(self) -> AsyncPacks:
         """The registered packs."""
         return AsyncPacks(self._desk)
+
+    @property
+    def webhooks(self) -> AsyncWebhooks:
+        """Where events are posted."""
+        return AsyncWebhooks(self._desk)
 
     async def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
         """Write down one thing that happened. Once this returns it is committed."""
@@ -318,6 +337,18 @@ class AsyncFabric:
         await self._desk.authorise(asker, "read_memory")
         return await papers.of_memory(self._desk, asker, memory_id)
 
+    async def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
+        """Forget a subject, an end user, or both where they are one person: keys destroyed, content gone, tombstones left.
+
+        From the moment this returns no interface and no dump yields the content; a job then cleans what lies beneath and
+        sets `purged_at` on the receipt.
+        """
+        return await erasing.erase(self._desk, asker, build(ErasureInput, {"subject": subject, "user_id": user_id}))
+
+    async def erasures(self, asker: Asker, *, limit: int = 50) -> list[Erasure]:
+        """The receipts of erasures, the latest first."""
+        return await erasing.receipts(self._desk, asker, page_size(limit))
+
     async def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
         """Give a tenant's memories the words and vectors that they lack, as after a change of embedder.
 
@@ -331,6 +362,19 @@ class AsyncFabric:
         await self._desk.authorise(asker, "audit")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await adoption.measure(tx, self._desk.vault)
+
+    async def metrics(
+        self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None
+    ) -> Metrics:
+        """What the tenant's memory does and how well, over what came after `since` up to `until`.
+
+        By default the 30 days up to now. Numbers, names and ids; no content.
+        """
+        return await metrics.measured(self._desk, asker, since, until)
+
+    async def record_golden(self, run: RunContext, results: Sequence[GoldenResult]) -> None:
+        """Write down how golden queries were answered, each by its name, for `metrics` to count."""
+        await metrics.record_golden(self._desk, run, results)
 
     async def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
         """The tenant's event log from a number on."""

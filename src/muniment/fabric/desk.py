@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from muniment.errors import Denied, InvalidInput, PackImmutable, RoleMissing
@@ -10,12 +10,13 @@ from muniment.fabric.settings import Clock
 from muniment.governance import packs
 from muniment.governance.embedders import Embedders
 from muniment.model.context import Asker, Principal, RunContext
+from muniment.outbox.rules import Rules
 from muniment.pack import Pack
 from muniment.pipeline.senses import Senses
 from muniment.policy.assertion import Judge
 from muniment.policy.contradiction import Comparison
 from muniment.policy.roles import Verb, may
-from muniment.storage.sealing import Vault
+from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Storage, Task, Transaction
 from muniment.tiers.working import SessionStore
 
@@ -31,6 +32,7 @@ class Desk:
     judge: Judge
     embedders: Embedders
     sessions: SessionStore
+    outbox: Rules = field(default_factory=Rules)
 
     async def senses(self, tx: Transaction, pack: Pack) -> Senses:
         """What texts are compared with under this pack: the tenant's embedder with its thresholds, and the judge."""
@@ -48,6 +50,11 @@ class Desk:
     def transaction(self, tenant_id: str, task: Task) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of that tenant as that task's login, at this moment."""
         return self.storage.transaction(tenant_id, task, self.now())
+
+    async def own_key(self, tenant_id: str) -> SubjectKey | None:
+        """The tenant's own data key, for jobs whose login reads none; None for a tenant that never wrote anything."""
+        async with self.transaction(tenant_id, "writer") as tx:
+            return await self.vault.comparing(tx) if await self.vault.tenant(tx) is not None else None
 
     async def authorise(self, asker: Asker, verb: Verb) -> Principal:
         """Who acts, if they may; otherwise a security event is written and `RoleMissing` raised."""

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from muniment.embedding import Embedder
 from muniment.errors import InvalidInput
+from muniment.outbox.rules import Rules
 from muniment.pack import Pack, load_pack
 from muniment.policy.assertion import Judge, judge
 
@@ -25,6 +26,7 @@ class Settings:
     judge: Judge = judge
     embedder: str | Embedder | None = None
     redis_url: str | None = None
+    webhooks: Rules = field(default_factory=Rules)
 
     @classmethod
     def gather(
@@ -37,6 +39,7 @@ class Settings:
         judge: Judge = judge,
         embedder: str | Embedder | None = None,
         redis_url: str | None = None,
+        private_webhooks: bool | None = None,
     ) -> "Settings":
         """Raises `InvalidInput` or `PackInvalid`."""
         if url is not None and not url.strip():
@@ -54,6 +57,7 @@ class Settings:
             judge,
             embedder or os.environ.get("MUNIMENT_EMBEDDER") or None,
             redis_url or os.environ.get("MUNIMENT_REDIS_URL") or None,
+            Rules.gather(private_webhooks),
         )
 
 

@@ -20,14 +20,16 @@ class _Decision:
     said: tuple[str | None, Any]
 
 
-async def measure(tx: Transaction, vault: Vault) -> Adoption:
-    """Over all corrections of the tenant.
+async def measure(tx: Transaction, vault: Vault, *, only: frozenset[str] | None = None) -> Adoption:
+    """Over all corrections of the tenant, or `only` those.
 
     Measured are those after which a decision was made that got the correction, where one of the same intent and
     decision key had been made under what it replaced. Adopted: one such decision differs from the last made before.
     """
     replaced: dict[str, set[str]] = defaultdict(set)
     for row in await tx.rows("audit.corrections"):
+        if only is not None and row["memory_id"] not in only:
+            continue
         replaced[row["memory_id"]] |= {row["replaced"]} if row["replaced"] is not None else set()
     decisions = await _decisions(tx, vault, sorted({*replaced, *(old for olds in replaced.values() for old in olds)}))
     verdicts = [_adopted(correction, olds, decisions) for correction, olds in replaced.items()]

@@ -97,21 +97,17 @@ class TokenMetrics(Artifact):
 class PiiMetrics(Artifact):
     """Personal data that got into memory though it should not have (MET-4); the target is none.
 
-    Of the window's promotions `waiting` were not scanned yet. At most so many ids are named.
+    `violations` are memories, each counted once; the first thousand are named. Of the window's promotions `waiting`
+    were not scanned yet, and `unreadable` did not open.
     """
 
+    violations: int = 0
     without_consent: int = 0
     unmasked: int = 0
     unmasked_kinds: tuple[Tally, ...] = ()
     memory_ids: tuple[str, ...] = ()
     waiting: int = 0
     unreadable: int = 0
-
-    @computed_field
-    @property
-    def violations(self) -> int:
-        """All of them."""
-        return self.without_consent + self.unmasked
 
 
 class PiiScan(Artifact):

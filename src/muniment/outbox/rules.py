@@ -18,7 +18,7 @@ _ON, _OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 @dataclass(frozen=True)
 class Rules:
-    """`allow_private` lets webhooks be on private addresses and without https; `pauses` are the seconds between tries."""
+    """`allow_private` lets webhooks be on private addresses, and without https; `pauses` are seconds between tries."""
 
     allow_private: bool = False
     pauses: tuple[int, ...] = PAUSES

@@ -1,6 +1,9 @@
 """Posting one message: to the address that was looked at, within a time, and without following anything."""
 
+import os
+import ssl
 from collections.abc import Mapping
+from functools import lru_cache
 from types import TracebackType
 from typing import Self
 
@@ -15,13 +18,20 @@ _WAIT, _CONNECT_WITHIN = 10.0, 5.0
 _ANSWER_BYTES = 1 << 14
 
 
+@lru_cache(maxsize=4)
+def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    """The authorities that are trusted: the system's, or those that these two name. Reading them takes a while."""
+    return httpx2.create_ssl_context()
+
+
 class Sender:
     """Posts to one webhook, and keeps its connection while it is open."""
 
     def __init__(self, url: str, *, allow_private: bool) -> None:
         self._url, self._allow_private = url, allow_private
-        # Nothing from the environment: a proxy would connect elsewhere than was looked at.
+        # No proxy from the environment: it would connect elsewhere than was looked at.
         self._client = httpx2.AsyncClient(
+            verify=_certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
             trust_env=False,
             follow_redirects=False,
             timeout=httpx2.Timeout(_WAIT, connect=_CONNECT_WITHIN),

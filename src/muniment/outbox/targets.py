@@ -16,8 +16,8 @@ from muniment.errors import InvalidInput
 Address = IPv4Address | IPv6Address
 
 _PORTS = {"http": 80, "https": 443}
-# Not the internet: this host and network, private, shared by carriers (RFC 6598), link-local with the metadata services,
-# protocol assignments, documentation, benchmarks, multicast, reserved; and the host's own services of one cloud.
+# Not the internet: this host and network, private, shared by carriers (RFC 6598), link-local with the metadata
+# services, protocol assignments, documentation, benchmarks, multicast, reserved; and one cloud's own services.
 _REFUSED_4 = tuple(
     ip_network(one)
     for one in (
@@ -39,8 +39,8 @@ _REFUSED_4 = tuple(
         "240.0.0.0/4",
     )
 )
-# All that is the internet, and what of it is not: tunnels that wrap an IPv4 address, and documentation. Outside of it lie
-# loopback, mapped, translated (NAT64), unique local, link-local, site-local and multicast addresses.
+# All that is the internet, and what of it is not: tunnels that wrap an IPv4 address, and documentation. Outside of it
+# lie loopback, mapped, translated (NAT64), unique local, link-local, site-local and multicast addresses.
 _GLOBAL_6 = ip_network("2000::/3")
 _REFUSED_6 = tuple(ip_network(one) for one in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
 

@@ -26,6 +26,7 @@ from muniment.pack.fields import (
     WriteClass,
     filled,
 )
+from muniment.pack.jobs import Schedule
 from muniment.pack.write_classes import ClassPolicy, completed
 
 Unresolved = Literal["mark_both", "hold", "block"]
@@ -35,6 +36,12 @@ TTL: dict[Tier, timedelta | None] = {
     "episodic": timedelta(days=30),
     "semantic": timedelta(days=365),
     "durable": None,
+}
+_EXPIRING: dict[Tier, timedelta | None] = {
+    "working": None,
+    "episodic": timedelta(days=3),
+    "semantic": timedelta(days=30),
+    "durable": timedelta(days=30),
 }
 _NO_WINDOW: dict[Tier, timedelta | None] = dict.fromkeys(TIERS)
 _CAPTURES_STAY: dict[CaptureKind, timedelta | None] = {
@@ -124,6 +131,9 @@ class PromotionThresholds(Section):
     )
     statement_confidence: StatementConfidence = Field(
         default_factory=StatementConfidence, description="Raw confidence of plain statements by source."
+    )
+    calibrate_from: PositiveCount = Field(
+        default=20, description="Verdicts of people on a source before its confidence is calibrated."
     )
     sensitive_sla: Duration = Field(
         default=timedelta(hours=24),
@@ -253,6 +263,9 @@ class RetentionPolicy(Section):
         default=_CAPTURES_STAY,
         description="Age at which captures of a kind go to the archive; null or left out: they stay.",
     )
+    archives: Duration | None = Field(
+        default=None, description="Age at which an archive is dropped, counted from its last capture; null is never."
+    )
 
     @field_validator("captures")
     @classmethod
@@ -279,6 +292,21 @@ class AuditPolicy(Section):
         default=0.95, description="Accuracy under which, at the interval's lower bound, auto-promotion stops."
     )
     min_samples: PositiveCount = Field(default=30, description="Samples before the floor counts.")
+
+
+class AlertPolicy(Section):
+    """When the fabric speaks up by itself."""
+
+    contradictions: PositiveCount = Field(default=20, description="Open contradictions that make a backlog.")
+    expiring_within: dict[Tier, Duration | None] = Field(
+        default=_EXPIRING, description="How long before its end a memory is told of, by tier; null is never."
+    )
+    budget_share: Share = Field(default=0.90, description="Share of a budget from which it is told of.")
+
+    @field_validator("expiring_within")
+    @classmethod
+    def _every_tier_has_a_window(cls, given: dict[Tier, timedelta | None]) -> dict[Tier, timedelta | None]:
+        return filled(_EXPIRING, given)
 
 
 class MemoryLayer(Section):
@@ -316,6 +344,8 @@ class MemoryLayer(Section):
     )
     extraction: Extraction = Field(default_factory=Extraction, description="The other extractors.")
     audit: AuditPolicy = Field(default_factory=AuditPolicy, description="Sample audit of auto-promotion.")
+    jobs: Schedule = Field(default_factory=Schedule, description="How often jobs look for work.")
+    alerts: AlertPolicy = Field(default_factory=AlertPolicy, description="When the fabric speaks up by itself.")
 
     @field_validator("classes")
     @classmethod

@@ -92,16 +92,15 @@ async def _opened(
     return tuple(opened), tuple(broken)
 
 
-async def take(tx: Transaction, batch: Batch) -> Batch | None:
-    """Hold the tenant's cursor until the commit; None if another has it.
+async def take(tx: Transaction, batch: Batch) -> Batch:
+    """Hold the tenant's cursor until the commit.
 
-    An empty batch if another went on meanwhile, or something was erased: what was read counts no more. Of captures
+    Gives an empty batch if another went on meanwhile, or something was erased: what was read counts no more. Of captures
     tried again, those that another finished meanwhile are left out.
     """
     await tx.do("candidate.open_cursor")
     held = await tx.row("candidate.take_cursor")
-    if held is None:
-        return None
+    assert held is not None, "it was opened just now"
     await hold_off_erasure(tx)
     moved = batch.cursor is not None and (held["seq"], held["capture_id"]) != batch.cursor
     if moved or await tx.row("erasure.since", seq=batch.seq) is not None:

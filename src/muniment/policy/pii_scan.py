@@ -1,7 +1,7 @@
 """A second look for personal data in what was promoted (MET-4).
 
-INVARIANT: nothing here comes from `policy.redaction`: a scan that thought as the redactor does would miss what it misses.
-It looks for shapes and checks them by arithmetic; it knows no number plans and asks no model.
+INVARIANT: nothing here comes from `policy.redaction`: a scan that thought as the redactor does would miss what it
+misses. It looks for shapes and checks them by arithmetic; it knows no number plans and asks no model.
 """
 
 import re
@@ -30,7 +30,9 @@ _ISSUERS = (
     (re.compile(r"5[0678]|6[37]"), (13, 14, 15, 16, 17, 18, 19)),
 )
 # The shortest, which half of all numbers could be, only where a card is spoken of.
-_SHORT_CARD = re.compile(r"\b(?:card|maestro|visa)\b\D{0,24}(?<!\d)((?:5[0678]|6)(?:[ -]?\d){10,11})(?![\w*])", re.IGNORECASE)
+_SHORT_CARD = re.compile(
+    r"\b(?:card|maestro|visa)\b\D{0,24}(?<!\d)((?:5[0678]|6)(?:[ -]?\d){10,11})(?![\w*])", re.IGNORECASE
+)
 
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,32}")
 _IBAN_LENGTHS = {
@@ -68,7 +70,8 @@ _PHONE = re.compile(
 )
 # Any run of seven digits or more, right after a word that announces one.
 _CALLED = re.compile(
-    r"\b(?:phones?|tel(?:ephone)?s?|mobile|cell|fax|whatsapp|call(?:s|ed)?(?: (?:me|him|her|us|them|back))?|handy|telefon)"
+    r"\b(?:phones?|tel(?:ephone)?s?|mobile|cell|fax|whatsapp|call(?:s|ed)?(?: (?:me|him|her|us|them|back))?|handy"
+    r"|telefon)"
     rf"\b(?:\s*(?:number|no\.?|nr\.?|#|is|at|on|to|:|=|\"|,))*\s*\+?(\(?\d(?:{_JOINT}\d){{6,14}})(?![\w*]|[.:/-]\d)",
     re.IGNORECASE,
 )
@@ -89,7 +92,8 @@ _KEY = re.compile(
     r")|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
 _KEY_SAID = re.compile(
-    r"\b(?:api[ _-]?key|access[ _-]?key|secret(?:[ _-]?key)?|token|password|passwd)\b\"?\s*(?:is|[:=])\s*[\"']?([^\s\"',;]{12,})",
+    r"\b(?:api[ _-]?key|access[ _-]?key|secret(?:[ _-]?key)?|token|password|passwd)\b\"?\s*(?:is|[:=])\s*[\"']?"
+    r"([^\s\"',;]{12,})",
     re.IGNORECASE,
 )
 
@@ -99,7 +103,8 @@ _MONTH = (
 )
 _DAY = (
     rf"(?:\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.](?:19|20)?\d{{2}}"
-    rf"|\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?{_MONTH},? (?:19|20)\d{{2}}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? (?:19|20)\d{{2}})"
+    rf"|\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?{_MONTH},? (?:19|20)\d{{2}}"
+    rf"|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? (?:19|20)\d{{2}})"
 )
 _BIRTH = re.compile(
     rf"\b(?:born|birth(?:day|date)?|dob|d\.o\.b\.?|geb(?:oren|\.)|geburtstag|geburtsdatum)\b\D{{0,32}}?(?<!\d){_DAY}(?!\d)",
@@ -111,8 +116,7 @@ _ONLY_A_DAY = re.compile(_DAY, re.IGNORECASE)
 
 def personal_data(text: str) -> frozenset[PiiKind]:
     """The kinds of personal data that a text shows unmasked."""
-    plain = _plain(text)
-    return frozenset(kind for kind in _kinds(plain))
+    return frozenset(_kinds(_plain(text)))
 
 
 def personal_data_in(value: Any, named: str = "") -> frozenset[PiiKind]:
@@ -158,18 +162,16 @@ def _plain(text: str) -> str:
 def _kinds(text: str) -> Iterator[PiiKind]:
     if any(_is_mail(text, place) for place, char in enumerate(text) if char == "@"):
         yield "email"
-    if any(_is_card(_digits(found[0])) for found in _CARD.finditer(text)):
-        yield "card"
-    elif any(_luhn_sum(_digits(found[1])) % 10 == 0 for found in _SHORT_CARD.finditer(text)):
+    short = (_luhn_sum(_digits(found[1])) % 10 == 0 for found in _SHORT_CARD.finditer(text))
+    if any(_is_card(_digits(found[0])) for found in _CARD.finditer(text)) or any(short):
         yield "card"
     if any(_begins_with_iban(found[0]) for found in _IBAN.finditer(text)):
         yield "iban"
     national = [found.span() for found in _SSN.finditer(text)]
     if national or _SSN_SAID.search(text) or _NINO.search(text):
         yield "national_id"
-    if any(_is_phone(found, 0) for found in _PHONE.finditer(text) if found.span() not in national):
-        yield "phone"
-    elif any(_is_phone(found, 1) for found in _CALLED.finditer(text)):
+    announced = (_is_phone(found, 1) for found in _CALLED.finditer(text))
+    if any(_is_phone(found, 0) for found in _PHONE.finditer(text) if found.span() not in national) or any(announced):
         yield "phone"
     if any(_is_address(found) for pattern in (_IPV4, _IPV6) for found in pattern.finditer(text)):
         yield "ip"
@@ -224,7 +226,9 @@ def _is_address(found: re.Match[str]) -> bool:
         address = IPv6Address(text) if ":" in text else IPv4Address(text)
     except (AddressValueError, ValueError):
         return False
-    if isinstance(address, IPv4Address) and _VERSION_BEFORE.search(found.string[max(found.start() - 12, 0) : found.start()]):
+    if isinstance(address, IPv4Address) and _VERSION_BEFORE.search(
+        found.string[max(found.start() - 12, 0) : found.start()]
+    ):
         return False
     # A machine's word for itself, or for anywhere, is nobody's address.
     return not (address.is_loopback or address.is_unspecified)

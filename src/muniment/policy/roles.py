@@ -15,10 +15,14 @@ Verb = Literal[
     "retract",
     "consent",
     "read_consent",
+    "erase",
+    "read_erasures",
     "read_memory",
     "audit",
     "packs",
     "read_packs",
+    "metrics",
+    "webhooks",
 ]
 
 ALLOWED: dict[Verb, frozenset[Role]] = {
@@ -31,13 +35,17 @@ ALLOWED: dict[Verb, frozenset[Role]] = {
     "retract": frozenset({"reviewer"}),
     "consent": frozenset({"privacy_officer"}),
     "read_consent": frozenset({"privacy_officer", "auditor"}),
+    "erase": frozenset({"privacy_officer"}),
+    "read_erasures": frozenset({"privacy_officer", "auditor"}),
     "read_memory": frozenset({"auditor", "reviewer"}),
     "audit": frozenset({"auditor"}),
     "packs": frozenset({"admin"}),
     "read_packs": frozenset({"admin", "auditor", "reviewer"}),
+    "metrics": frozenset({"admin", "auditor", "reviewer"}),
+    "webhooks": frozenset({"admin"}),
 }
 # No role makes an agent or a service a person.
-PERSONS_ONLY: frozenset[Verb] = frozenset({"correct", "review", "retract", "consent", "packs"})
+PERSONS_ONLY: frozenset[Verb] = frozenset({"correct", "review", "retract", "consent", "erase", "packs", "webhooks"})
 
 
 def may(principal: Principal, verb: Verb) -> Decision:

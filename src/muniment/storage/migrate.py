@@ -13,6 +13,7 @@ import psycopg
 from psycopg import AsyncConnection, sql
 
 from muniment.errors import Conflict, KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
+from muniment.storage import job_queue
 from muniment.storage.address import Address
 from muniment.storage.session import TASKS
 
@@ -82,6 +83,7 @@ async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str,
             if step.version not in applied:
                 await _apply(connection, step)
                 done.append(f"{step.version:04d}_{step.name}")
+        await job_queue.migrate(connection)
         if address.login_secret is not None and (logins_are_new or reset_logins or not await _logins_fit(address)):
             if not (logins_are_new or reset_logins):
                 raise KeyUnavailable(

@@ -129,11 +129,14 @@ CREATE POLICY tenant ON alerts USING (tenant_id = current_setting('muniment.tena
 GRANT SELECT, INSERT, DELETE ON alerts TO muniment_jobs;
 GRANT SELECT ON alerts TO muniment_auditor;
 
--- When each job of a tenant ran last, by the fabric's own clock.
+-- When each job of a tenant ran last, by the fabric's own clock, how far the tenant was then, and when it wants to run
+-- again whatever happens. The jobs see those of all tenants, and all their clocks: from there they know where work waits.
 CREATE TABLE job_runs (
   tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   job       text COLLATE "C" NOT NULL,
   ran_at    timestamptz NOT NULL,
+  seq       bigint NOT NULL,
+  next_at   timestamptz,
   took      float8 NOT NULL CHECK (took >= 0),
   failures  int NOT NULL DEFAULT 0,
   error     text COLLATE "C",
@@ -142,7 +145,9 @@ CREATE TABLE job_runs (
 ALTER TABLE job_runs ENABLE ROW LEVEL SECURITY;
 ALTER TABLE job_runs FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON job_runs USING (tenant_id = current_setting('muniment.tenant', true));
-GRANT SELECT, INSERT, UPDATE (ran_at, took, failures, error) ON job_runs TO muniment_jobs;
+CREATE POLICY every_tenant ON job_runs FOR SELECT TO muniment_jobs USING (true);
+CREATE POLICY every_tenant ON tenant_clock FOR SELECT TO muniment_jobs USING (true);
+GRANT SELECT, INSERT, UPDATE (ran_at, seq, next_at, took, failures, error) ON job_runs TO muniment_jobs;
 GRANT SELECT ON job_runs TO muniment_auditor;
 
 -- Up to when the tenant's expiries were told.

@@ -7,8 +7,8 @@ INSERT INTO cursors (tenant_id, name, seq, capture_id) VALUES (:tenant_id, 'cons
 SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'
 
 -- name: take_cursor
--- One consolidator per tenant at a time; a second does not wait.
-SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate' FOR UPDATE SKIP LOCKED
+-- One consolidator per tenant at a time.
+SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate' FOR UPDATE
 
 -- name: next_captures
 -- The captures behind the cursor, in the order of their commits; those proposed directly are done already.

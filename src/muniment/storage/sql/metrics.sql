@@ -139,7 +139,7 @@ ORDER BY seq DESC, capture_id DESC LIMIT :count
 
 -- name: without_consent
 -- Sensitive memories of the window that no consent of their subject covered when they were promoted.
-SELECT m.memory_id FROM memories m
+SELECT m.memory_id, count(*) OVER () AS n FROM memories m
 WHERE m.tenant_id = :tenant_id AND m.born_seq > :first_seq AND m.born_seq <= :last_seq
   AND m.sensitive AND m.class <> 'evidence_link' AND NOT EXISTS (
     SELECT FROM consents c
@@ -147,7 +147,9 @@ WHERE m.tenant_id = :tenant_id AND m.born_seq > :first_seq AND m.born_seq <= :la
       AND c.valid_from <= m.promoted_at AND c.valid_until > m.promoted_at
       AND ('*' = ANY (c.predicates) OR m.predicate = ANY (c.predicates)) AND m.classification = ANY (c.labels)
       AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = c.root_id AND r.action = 'revoke'
-                      AND r.seq < m.born_seq))
+                      AND r.seq < m.born_seq)
+      AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id
+                      AND n.seq < m.born_seq AND n.valid_from <= m.promoted_at))
 ORDER BY m.memory_id LIMIT :count
 
 -- name: unmasked

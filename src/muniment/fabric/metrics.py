@@ -1,0 +1,69 @@
+"""Metrics: over which window they are asked for, how golden queries were answered, and the scan for personal data."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from pydantic import Field
+
+from muniment.errors import InvalidInput
+from muniment.fabric.desk import Desk
+from muniment.governance import metrics as governed
+from muniment.governance.metrics import writebacks
+from muniment.model.context import Asker, RunContext
+from muniment.model.fields import Artifact, Instant, build
+from muniment.model.ids import make_id
+from muniment.model.metrics import GoldenResult, Metrics, PiiScan
+
+# The window when nobody says.
+WINDOW = timedelta(days=30)
+MOST_GOLDEN = 10_000
+
+
+class _Window(Artifact):
+    since: Instant | None = None
+    until: Instant | None = None
+
+
+class _Golden(Artifact):
+    results: tuple[GoldenResult, ...] = Field(min_length=1, max_length=MOST_GOLDEN)
+
+
+async def measured(desk: Desk, asker: Asker, since: datetime | None, until: datetime | None) -> Metrics:
+    """The metrics of the asker's tenant; raises `InvalidInput` for a window that ends before it begins."""
+    given = build(_Window, {"since": since, "until": until})
+    await desk.authorise(asker, "metrics")
+    end = given.until if given.until is not None else desk.now()
+    begin = given.since if given.since is not None else end - WINDOW
+    if begin >= end:
+        raise InvalidInput("must lie before until", field="since")
+    pack = await desk.registered_pack(asker.tenant_id, None)
+    async with desk.transaction(asker.tenant_id, "auditor") as tx:
+        return await governed.measure(tx, desk.vault, desk.packs, pack, begin, end)
+
+
+async def record_golden(desk: Desk, run: RunContext, results: Sequence[GoldenResult]) -> None:
+    """Write down how golden queries were answered: whoever may ask them may say so."""
+    if not isinstance(run, RunContext):
+        raise InvalidInput("record_golden takes a RunContext", field="run")
+    given = build(_Golden, {"results": tuple(results)})
+    names = [one.query for one in given.results]
+    if len(set(names)) < len(names):
+        raise InvalidInput("holds a query twice", field="results")
+    principal = await desk.authorise(run, "recall")
+    rows = [(one.query, one.passed, one.precision, one.recall) for one in given.results]
+    async with desk.transaction(run.tenant_id, "recall") as tx:
+        await tx.insert_many("metrics.record_golden", rows, golden_id=make_id("gld", tx.now), by=principal.id)
+
+
+async def scan_for_pii(desk: Desk, tenant_id: str) -> PiiScan:
+    """One pass over promoted memories that were not looked at yet; `done` when none is left.
+
+    Safe to run twice, at once, or to be killed: a pass is written down with where it ended.
+    """
+    async with desk.transaction(tenant_id, "auditor") as tx:
+        passed = await writebacks.next_pass(tx, desk.vault, desk.packs)
+    if passed is None:
+        return PiiScan()
+    async with desk.transaction(tenant_id, "jobs") as tx:
+        await writebacks.record(tx, passed)
+    return passed.scan

@@ -1,0 +1,137 @@
+-- The jobs: where work waits, and what each found.
+
+-- name: known
+-- Every tenant's clock with the runs of its jobs. The one statement that looks at all tenants: the jobs' login may.
+SELECT c.tenant_id, c.seq, r.job, r.ran_at, r.seq AS ran_seq, r.next_at, r.failures
+FROM tenant_clock c
+LEFT JOIN job_runs r ON r.tenant_id = c.tenant_id
+ORDER BY c.tenant_id
+
+-- name: ran
+INSERT INTO job_runs (tenant_id, job, ran_at, seq, next_at, took, failures, error)
+VALUES (:tenant_id, :job, :now, :seq, :next_at, :took, :failures, :error)
+ON CONFLICT (tenant_id, job) DO UPDATE SET ran_at = excluded.ran_at, seq = excluded.seq, next_at = excluded.next_at,
+  took = excluded.took, error = excluded.error,
+  failures = CASE WHEN excluded.failures = 0 THEN 0 ELSE job_runs.failures + 1 END
+
+-- name: runs
+SELECT job, ran_at, next_at, took, failures, error FROM job_runs WHERE tenant_id = :tenant_id ORDER BY job
+
+-- name: outcomes
+-- What people made of what each source proposed, the latest first: approved, or confirmed in an audit; else not.
+SELECT o.claimed_by AS source, o.raw_confidence, o.approved
+FROM (
+  SELECT c.claimed_by, c.raw_confidence, v.action IN ('approve', 'duplicate') AS approved,
+    row_number() OVER (PARTITION BY c.claimed_by ORDER BY v.seq DESC, v.verdict_id DESC) AS place
+  FROM verdicts v
+  JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id
+  JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
+  WHERE v.tenant_id = :tenant_id AND v.by_kind = 'operator' AND c.claimed_by IS NOT NULL
+    AND v.action IN ('approve', 'edit', 'reject', 'duplicate')) o
+WHERE o.place <= :most
+
+-- name: last_calibrations
+SELECT DISTINCT ON (source) source, verdicts, approved, points FROM calibrations WHERE tenant_id = :tenant_id ORDER BY source, seq DESC
+
+-- name: calibrate
+INSERT INTO calibrations (tenant_id, calibration_id, seq, calibrated_at, txid, source, verdicts, approved, points)
+VALUES (:tenant_id, :calibration_id, :seq, :at, :txid, :source, :verdicts, :approved, :points)
+
+-- name: open_cursor
+INSERT INTO cursors (tenant_id, name, seq, capture_id, at) VALUES (:tenant_id, :name, 0, '', NULL) ON CONFLICT DO NOTHING
+
+-- name: take_cursor
+SELECT at FROM cursors WHERE tenant_id = :tenant_id AND name = :name FOR UPDATE
+
+-- name: move_cursor
+UPDATE cursors SET at = :at WHERE tenant_id = :tenant_id AND name = :name
+
+-- name: expired
+-- How many memories ended between two moments, by tier and class.
+SELECT tier, class, count(*) AS memories FROM memory_scope
+WHERE tenant_id = :tenant_id AND dead_seq IS NULL AND expires_at <= :until AND expires_at > coalesce(:since::timestamptz, '-infinity')
+GROUP BY tier, class ORDER BY tier, class
+
+-- name: collectable
+-- Memories with content that ended, or were withdrawn, before the horizon.
+SELECT f.memory_id FROM memory_scope f
+LEFT JOIN retractions r ON r.tenant_id = :tenant_id AND r.memory_id = f.memory_id
+WHERE f.tenant_id = :tenant_id AND f.tomb_seq IS NULL
+  AND ((f.dead_seq IS NOT NULL AND r.retracted_at < :before) OR f.expires_at < :before)
+ORDER BY f.memory_id LIMIT :count
+
+-- name: overdue
+-- Open proposals past their time that were not told of.
+SELECT p.proposal_id, p.class, p.due_at FROM proposals p
+WHERE p.tenant_id = :tenant_id AND p.due_at < :now
+  AND NOT EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id
+    AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))
+  AND NOT EXISTS (SELECT FROM alerts a WHERE a.tenant_id = :tenant_id AND a.key = 'sla ' || p.proposal_id)
+ORDER BY p.due_at, p.proposal_id LIMIT :count
+
+-- name: backlog
+-- Open contradictions: how many, and since when the oldest is.
+SELECT count(*) AS contradictions, min(c.opened_at) AS since FROM contradictions c
+JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing AND e.dead_seq IS NULL AND e.expires_at > :now
+WHERE c.tenant_id = :tenant_id
+  AND NOT EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.contradiction_id = c.contradiction_id)
+
+-- name: expiring
+-- Live memories of a tier that end within a time and were not told of.
+SELECT f.memory_id, f.expires_at FROM memory_scope f
+WHERE f.tenant_id = :tenant_id AND f.tier = :tier AND f.dead_seq IS NULL AND f.tomb_seq IS NULL
+  AND f.expires_at > :now AND f.expires_at <= :until
+  AND NOT EXISTS (SELECT FROM alerts a WHERE a.tenant_id = :tenant_id AND a.key = 'expiring ' || f.memory_id)
+ORDER BY f.expires_at, f.memory_id LIMIT :count
+
+-- name: raise_alerts
+-- each: key
+INSERT INTO alerts (tenant_id, key, raised_at) VALUES (:tenant_id, :key, :now) ON CONFLICT DO NOTHING RETURNING key
+
+-- name: alerts
+SELECT key FROM alerts WHERE tenant_id = :tenant_id AND key = ANY (:keys)
+
+-- name: end_alerts
+DELETE FROM alerts WHERE tenant_id = :tenant_id AND key = ANY (:keys)
+
+-- name: stale_alerts
+-- What was told of and is over: the proposal decided, the memory ended.
+DELETE FROM alerts a
+WHERE a.tenant_id = :tenant_id AND (
+  (a.key LIKE 'sla %' AND EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = substr(a.key, 5)
+    AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')))
+  OR (a.key LIKE 'expiring %' AND a.raised_at < :now - interval '400 days'))
+
+-- name: use
+-- Live memories by tier and class, with the bytes of their sealed bodies.
+SELECT f.tier, f.class, count(*) AS records, coalesce(sum(octet_length(b.content)), 0)::bigint AS bytes
+FROM memory_scope f
+LEFT JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = f.memory_id
+WHERE f.tenant_id = :tenant_id AND f.dead_seq IS NULL AND f.tomb_seq IS NULL AND f.expires_at > :now
+GROUP BY f.tier, f.class
+
+-- name: unsampled
+-- What policy promoted alone, after an id, and nobody was asked to look at.
+SELECT m.memory_id, m.class FROM memories m
+WHERE m.tenant_id = :tenant_id AND m.approver_kind = 'system' AND m.memory_id > :after
+  AND NOT EXISTS (SELECT FROM proposals p WHERE p.tenant_id = :tenant_id AND p.audits = m.memory_id)
+ORDER BY m.memory_id LIMIT :count
+
+-- name: audited
+-- What people made of the samples, by class, since the class was last let go on.
+SELECT p.class, count(*) AS samples, count(*) FILTER (WHERE v.action = 'duplicate') AS correct
+FROM proposals p
+JOIN verdicts v ON v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.by_kind = 'operator'
+  AND v.action IN ('duplicate', 'reject', 'edit')
+WHERE p.tenant_id = :tenant_id AND p.audits IS NOT NULL
+  AND v.seq > coalesce((SELECT max(b.seq) FROM breakers b WHERE b.tenant_id = :tenant_id AND b.write_class = p.class AND NOT b.open), 0)
+GROUP BY p.class ORDER BY p.class
+
+-- name: breakers
+-- The state of each class that was ever suspended.
+SELECT DISTINCT ON (write_class) write_class, open, at, by, samples, correct, low FROM breakers
+WHERE tenant_id = :tenant_id ORDER BY write_class, seq DESC
+
+-- name: switch
+INSERT INTO breakers (tenant_id, write_class, seq, at, txid, open, by, samples, correct, low)
+VALUES (:tenant_id, :write_class, :seq, :at, :txid, :open, :by, :samples, :correct, :low)
