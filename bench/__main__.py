@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import beside, capture, first_start, gate, growth, large, neighbours, picture, recall, replaying
+from bench import beside, capture, chain, first_start, gate, growth, large, neighbours, picture, recall, replaying
 from bench.measure import Figure
 from muniment.testing import TestServer
 
@@ -26,6 +26,7 @@ def main() -> int:
         "gate",
         "recall",
         "neighbours",
+        "chain",
         "replaying",
         "beside",
         "growth",
@@ -54,6 +55,8 @@ def main() -> int:
             figures += asyncio.run(neighbours.run(server))
         if "large" in names:
             figures += asyncio.run(large.run(server))
+        if "chain" in names:
+            figures += asyncio.run(chain.run(server))
         if "replaying" in names:
             figures += asyncio.run(replaying.run(server))
         figures += compared

@@ -23,6 +23,7 @@
         ├── SchemaMissing    schema_missing           the database was never migrated, or not far enough
         ├── SchemaNewer      schema_newer             the database is newer than this program
         ├── KeyUnavailable   key_unavailable          no master key, or not the one this data was sealed with
+        ├── PurgeIncomplete  purge_incomplete         something erased is still kept beneath the tables
         └── SealBroken       seal_broken              sealed content does not open: changed, moved or erased
 
 Expected outcomes (refused, held, contradicted) are values, not errors.
@@ -212,3 +213,9 @@ class SealBroken(StorageError):
     """Sealed content does not open: it was changed, moved or erased."""
 
     code = "seal_broken"
+
+
+class PurgeIncomplete(StorageError):
+    """Something that was erased is still kept beneath the tables."""
+
+    code = "purge_incomplete"

@@ -172,7 +172,7 @@ FACES = [(Fabric, AsyncFabric), *_groups()]
 
 def test_every_group_of_the_specification_has_two_faces() -> None:
     pairs = {(plain.__name__, awaited.__name__) for plain, awaited in _groups()}
-    assert pairs == {(name, f"Async{name}") for name in ("Queue", "Consents", "Contradictions", "Packs")}
+    assert pairs == {(name, f"Async{name}") for name in ("Queue", "Consents", "Contradictions", "Packs", "Webhooks")}
 
 
 @pytest.mark.parametrize(("plain", "awaited"), FACES, ids=lambda face: face.__name__)

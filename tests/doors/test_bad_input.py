@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from muniment import Fabric, MunimentError, Principal, RunContext, Submission
 from muniment.errors import InvalidInput, NotFound, PackInvalid
 from muniment.model.ids import holds_card_number
-from muniment.sync import Consents, Contradictions, Packs, Queue
+from muniment.sync import Consents, Contradictions, Packs, Queue, Webhooks
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.doors.wrong import ASKERS, CALLS, CHOICES, INTENTS, MARK, NAMES, NUL, QUALIFIERS, SUBJECT
@@ -22,7 +22,7 @@ from tests.pipeline.stories import CONSENT, promoted, proposed
 
 FACT: dict[str, Any] = {"entity": SUBJECT, "predicate": "eats", "value": "cake"}
 # They take the tenant alone, or nobody in particular.
-ASKED_BY_NOBODY = {"open", "close", "consolidate", "consent.sweep", "reindex"}
+ASKED_BY_NOBODY = {"open", "close", "consolidate", "consent.sweep", "reindex", "scan_pii", "seal", "webhooks.deliver"}
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ def door(server: TestServer, database: str) -> Iterator[Door]:
             "rejected": rejected(fabric, people),
             "recall": fabric.recall(people.run(), "bread").recall_id,
             "their_recall": fabric.recall(others.run(), "bread").recall_id,
+            "webhook": fabric.webhooks.add(people.admin, url="https://8.8.8.8/").webhook_id,
+            "their_webhook": fabric.webhooks.add(others.admin, url="https://8.8.8.8/").webhook_id,
             "an hour ahead": clock.now + timedelta(hours=1),
             "an hour ago": clock.now - timedelta(hours=1),
         }
@@ -135,6 +137,7 @@ def told(found: dict[str, str | None]) -> str:
 
 def test_every_public_call_is_in_the_table() -> None:
     groups = {"queue": Queue, "consent": Consents, "contradictions": Contradictions, "packs": Packs}
+    groups |= {"webhooks": Webhooks}
     found = {name for name, _ in inspect.getmembers(Fabric, callable) if name[0] != "_"}
     found |= {
         f"{group}.{name}"
@@ -206,6 +209,9 @@ def test_work_on_a_whole_tenant_takes_its_name(door: Door, tenant: Any) -> None:
     assert complaint(lambda: door.fabric.consolidate(tenant), "tenant_id") is None
     assert complaint(lambda: door.fabric.consent.sweep(tenant), "tenant_id") is None
     assert complaint(lambda: door.fabric.reindex(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.seal(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.scan_pii(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.webhooks.deliver(tenant), "tenant_id") is None
 
 
 @pytest.mark.rule("ERR-1", "COR-1")

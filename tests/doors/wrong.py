@@ -133,6 +133,7 @@ OF_CORRECTIONS: dict[str, list[Any]] = {
     )
 }
 MEMORY: dict[str, list[Any]] = {"memory_id": [*IDS, "{their_memory}", "pm_0"]}
+WEBHOOK = {"webhook_id": [*IDS, "{their_webhook}", "whk_0"]}
 CALLS: dict[str, Call] = {
     "capture": Call(
         "run",
@@ -322,4 +323,46 @@ CALLS: dict[str, Call] = {
     ),
     "packs.get": Call("auditor", {"ref": "muniment.builtin@1.2.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
     "packs.list": Call("auditor", {}, {}),
+    "verify": Call("auditor", {}, {"head": [5, MARK, b"x", [], True, {}, {"batch": MARK}, {"hash": NUL}]}),
+    "chain_head": Call("auditor", {}, {}),
+    "metrics": Call(
+        "auditor",
+        {},
+        {
+            "since": [*TIMES, "{an hour ahead}"],
+            "until": [*TIMES, "{an hour ahead}", datetime(1, 1, 2, tzinfo=UTC)],
+        },
+    ),
+    "record_golden": Call(
+        "run",
+        {"results": [{"query": "q", "passed": True}]},
+        {
+            "results": [
+                *(5, MARK, {}, [], [5], [MARK], [{"query": "q"}], [{"query": NUL, "passed": True}]),
+                *([{"query": "q", "passed": True, "recall": share}] for share in SHARES),
+                [{"query": "q", "passed": True}] * 2,
+            ]
+        },
+        first="run",
+    ),
+    "webhooks.add": Call(
+        "admin",
+        {"url": "https://8.8.8.8/hook"},
+        {
+            "url": [
+                *NOT_TEXT,
+                *DIRTY,
+                *("", MARK, "x" * 2049, "http://8.8.8.8/", f"https://{MARK}@8.8.8.8/", "https://10.0.0.1/", None),
+            ],
+            "types": [5, MARK, [], [5], [MARK], [NUL], ["memory.*"], {"memory.promoted": MARK}],
+        },
+    ),
+    "webhooks.list": Call("admin", {}, {}),
+    "webhooks.get": Call("admin", {"webhook_id": "{webhook}"}, WEBHOOK),
+    "webhooks.remove": Call("admin", {"webhook_id": "{webhook}"}, WEBHOOK),
+    "webhooks.rotate_secret": Call("admin", {"webhook_id": "{webhook}"}, WEBHOOK),
+    "webhooks.resume": Call("admin", {"webhook_id": "{webhook}"}, WEBHOOK),
+    "webhooks.replay": Call(
+        "admin", {"webhook_id": "{webhook}", "after": 0}, {**WEBHOOK, "after": [-1, *COUNTS[2:], 2**61, None]}
+    ),
 }

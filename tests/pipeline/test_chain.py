@@ -371,6 +371,17 @@ def test_the_database_refuses_a_batch_that_does_not_continue_the_last(
             as_role(task).execute(again.format(**fitting))
 
 
+@pytest.mark.rule("AUD-2", "ERA-3")
+def test_an_erasure_leaves_the_chain_as_it_was(fabric: Fabric, people: People) -> None:
+    promoted(fabric, people, user_id="cust_1")
+    fabric.seal(people.tenant_id)
+    head = fabric.chain_head(people.auditor)
+    fabric.erase(people.officer, user_id="cust_1")
+    fabric.seal(people.tenant_id)
+    found = fabric.verify(people.auditor, head=head)
+    assert (found.ok, found.batches, found.unsealed) == (True, 2, 0)
+
+
 @pytest.mark.rule("AUD-2")
 def test_a_head_keeps_its_form() -> None:
     head = Head(tenant_id="t", batch=1, last_seq=2, hash="a" * 64, seal="b" * 64)

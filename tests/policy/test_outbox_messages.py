@@ -4,7 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -38,6 +38,12 @@ def test_an_event_is_a_cloud_event() -> None:
         "datacontenttype": "application/json",
         "data": {"memory_id": "pm_1"},
     }
+
+
+@pytest.mark.rule("EVT-1")
+def test_its_time_is_in_utc_whatever_zone_the_database_answers_in() -> None:
+    there = AT.astimezone(timezone(timedelta(hours=2)))
+    assert cloud_event(event(at=there)) == cloud_event(event())
 
 
 @pytest.mark.rule("EVT-1")

@@ -29,8 +29,10 @@ TABLE: dict[Verb, set[Role]] = {
     "audit": {"auditor"},
     "packs": {"admin"},
     "read_packs": {"admin", "auditor", "reviewer"},
+    "metrics": {"admin", "auditor", "reviewer"},
+    "webhooks": {"admin"},
 }
-READING: set[Verb] = {"read_queue", "read_consent", "read_memory", "audit", "read_packs"}
+READING: set[Verb] = {"read_queue", "read_consent", "read_memory", "audit", "read_packs", "metrics"}
 
 
 def person(*roles: Role, kind: Source = "operator") -> Principal:
@@ -68,7 +70,7 @@ def test_several_roles_may_what_each_may_and_nothing_more(roles: set[Role], verb
 
 @pytest.mark.rule("REV-4", "ISO-5")
 @pytest.mark.parametrize("kind", ["agent", "system"])
-@pytest.mark.parametrize("verb", ["correct", "review", "retract", "consent", "packs"])
+@pytest.mark.parametrize("verb", ["correct", "review", "retract", "consent", "packs", "webhooks"])
 def test_no_role_makes_an_agent_or_a_service_a_person(verb: Verb, kind: Source) -> None:
     decision = may(person(*ROLES, kind=kind), verb)
     assert not decision.passed
@@ -77,7 +79,7 @@ def test_no_role_makes_an_agent_or_a_service_a_person(verb: Verb, kind: Source) 
 
 @pytest.mark.rule("REV-4", "ISO-5")
 def test_every_verb_that_decides_over_others_words_is_for_persons() -> None:
-    assert {"correct", "review", "retract", "consent", "packs"} == PERSONS_ONLY
+    assert {"correct", "review", "retract", "consent", "packs", "webhooks"} == PERSONS_ONLY
 
 
 @pytest.mark.rule("ISO-5")

@@ -18,6 +18,7 @@ APPEND_ONLY = {
     "consent_sweeps",
     "events",
     "ticks",
+    "chain_batches",
     "packs",
     "pack_labels",
     "memories",
@@ -32,6 +33,8 @@ APPEND_ONLY = {
     "qualifications",
     "recalls",
     "compiles",
+    "golden_runs",
+    "pii_scans",
     "tenant_keys",
     "tenants",
 }

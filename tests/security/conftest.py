@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from muniment import Fabric
+from muniment.model.metrics import GoldenResult
 from muniment.testing import People, TestServer
 from tests.pipeline.stories import CONSENT, promoted, proposed, refused
 from tests.security.catalogue import Connection
@@ -40,6 +41,10 @@ def furnished(fabric: Fabric, people: People) -> dict[str, Any]:
     promoted(fabric, people, "company:acme", predicate="employer")
     fabric.recall(people.run())
     fabric.compile(people.run(), "Where does she work?")
+    fabric.webhooks.add(people.admin, url="https://8.8.8.8/hook")
+    fabric.seal(people.tenant_id)
+    fabric.record_golden(people.run(), [GoldenResult(query="workplace", passed=True)])
+    fabric.scan_pii(people.tenant_id)
     return {
         "consent": consent,
         "memories": [first, second, sensitive],

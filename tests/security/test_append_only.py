@@ -24,6 +24,8 @@ CHANGEABLE = {
     ("memory_scope", "dead_seq"),
     ("memory_scope", "tomb_seq"),
     ("embedders", "completed_at"),
+    *(("webhooks", column) for column in ("secret", "old_secret", "old_secret_until", "removed_at", "seq", "n", "tries")),
+    *(("webhooks", column) for column in ("next_try_at", "last_error", "parked_at", "lease", "leased_until")),
 }
 # Who retracts, with a reason that the login may give; who takes numbers.
 RETRACTING = [("writer", "wrong"), ("jobs", "consent_revoked")]

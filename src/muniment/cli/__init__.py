@@ -1,7 +1,7 @@
 """The command line, `muniment`: readable for people, `--json` for programs, exit code 0 only when it worked.
 
 0    it worked
-1    one of our errors, on stderr with its stable code; or a replay that differs
+1    one of our errors, on stderr with its stable code; or a replay that differs, a chain that is broken
 2    the command was written wrong
 3    policy refused: nothing is broken
 70   an error of the program itself
@@ -36,6 +36,8 @@ from muniment.cli import (
     reading,
     recalling,
     review,
+    verifying,
+    webhook,
     writing,
 )
 from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, visible
@@ -57,6 +59,10 @@ app.add_typer(
     consent.app, name="consent", rich_help_panel="Govern", help="The consent ledger: lists it, grants, revokes, sweeps."
 )
 app.add_typer(pack.app, name="pack", rich_help_panel="Govern", help="Packs: the policy everything is decided under.")
+app.add_typer(verifying.app)
+app.add_typer(
+    webhook.app, name="webhook", rich_help_panel="Govern", help="Webhooks: lists them, adds, removes, resumes, replays."
+)
 app.add_typer(db.app, name="db", rich_help_panel="Run it", help="The database: its address, its schema, its server.")
 app.add_typer(key.app, name="key", rich_help_panel="Run it", help="Keys.")
 

@@ -67,6 +67,25 @@ def injection(call: Call, data: Data) -> None:
     _judge(call, "injection", data)
 
 
+@verb(_group, "extraction", example="muniment eval extraction --data preferences/ --json")
+def extraction(
+    call: Call,
+    data: Annotated[
+        Path, typer.Option("--data", metavar="PATH", help="A file of records, or a folder of .jsonl files.")
+    ],
+) -> None:
+    """Measure what the rules for messages draw out: stated preferences, their updates, and nothing from questions.
+
+    Nothing is stored, and no database is needed.
+    """
+    from muniment.evaluation.extraction import figures, read_data
+
+    records = read_data(data)
+    with progress("evaluating extraction", len(records), as_json=call.as_json) as steps:
+        result = figures(_watched(records, steps))
+    call.show(result, lambda: _draw(Screen(), result))
+
+
 @verb(_group, "memory", example="muniment eval memory --data locomo.json --json")
 def memory(call: Call, data: Data) -> None:
     """Measure memory as a whole: conversations captured, promoted, and recalled by questions about them.

@@ -1,16 +1,22 @@
 """Reading: get, trail, events, adoption; and retract."""
 
+import json
+import time
 from typing import Annotated
 
 import typer
+from pydantic_core import to_jsonable_python
 
 from muniment.cli import views
 from muniment.cli.asking import RUN_OR_PERSON, WHERE, WHO, Call, verb
 from muniment.cli.output import Screen
 from muniment.model.promoted import RetractionReason
+from muniment.outbox.cloudevents import cloud_event
 
 app = typer.Typer()
 _PANEL = "Read"
+# Seconds between two looks at the log, of who follows it.
+_LOOKS_EVERY = 1.0
 
 MemoryId = Annotated[str, typer.Argument(metavar="MEMORY", help="The id of a memory, pm_...")]
 
@@ -55,8 +61,16 @@ def events(
     call: Call,
     after: Annotated[int, typer.Option("--after", metavar="NUMBER", help="Those after this number.")] = 0,
     limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 100,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until interrupted.")] = False,
+    cloudevents: Annotated[bool, typer.Option("--cloudevents", help="As CloudEvents in JSON, one a line.")] = False,
 ) -> None:
-    """Show the tenant's event log: every change of state, and every denied attempt."""
+    """Show the tenant's event log: every change of state, and every denied attempt.
+
+    With --follow it goes on with what comes, as JSON one event a line.
+    """
+    if follow or cloudevents:
+        _stream(call, after, limit, cloudevents=cloudevents, follow=follow)
+        return
     with call.open() as fabric:
         found = fabric.events(call.principal("auditor"), after=after, limit=limit)
     call.show(found, lambda: views.events(Screen(), found))
@@ -64,6 +78,23 @@ def events(
         call.note("no events")
     elif len(found) >= limit:
         call.note(f"there may be more: muniment events --after {found[-1].seq}")
+
+
+def _stream(call: Call, after: int, limit: int, *, cloudevents: bool, follow: bool) -> None:
+    screen, asker = Screen(), call.principal("auditor")
+    with call.open() as fabric:
+        while True:
+            found = fabric.events(asker, after=after, limit=limit)
+            if cloudevents or call.as_json:
+                for one in found:
+                    screen.write(json.dumps(cloud_event(one) if cloudevents else to_jsonable_python(one)) + "\n")
+            else:
+                views.events(screen, found)
+            if not follow:
+                return
+            after = found[-1].seq if found else after
+            if len(found) < limit:
+                time.sleep(_LOOKS_EVERY)
 
 
 @verb(app, "adoption", panel=_PANEL, options=(*WHO, *WHERE), example="muniment adoption --tenant tenant_acme_prod")

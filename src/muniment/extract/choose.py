@@ -8,7 +8,6 @@ from muniment.extract.decisions import DecisionExtractor
 from muniment.extract.extractor import Extractor
 from muniment.extract.maps import MapExtractor
 from muniment.extract.messages import MessageExtractor
-from muniment.extract.model import ModelExtractor
 from muniment.extract.plugins import plugged_in
 from muniment.pack import Pack
 
@@ -20,8 +19,7 @@ def extractors_of(pack: Pack) -> tuple[Extractor, ...]:
 
     One that is not installed is there too: it fails with every capture that it would have read.
     """
-    held = _Held(pack)
-    return _made(held)
+    return _made(_Held(pack))
 
 
 class _Held:
@@ -76,4 +74,7 @@ def _all(pack: Pack) -> Iterator[Extractor]:
         yield ApprovalExtractor()
     yield from (plugged_in(name) for name in layer.extraction.plugins)
     if layer.extraction.model is not None:
+        # Only here: whoever asks no model needs no HTTP.
+        from muniment.extract.model import ModelExtractor
+
         yield ModelExtractor(layer.extraction.model, pack)

@@ -61,7 +61,7 @@ class Extractor(Protocol):
 
 
 def fact_of(**fields: Any) -> TypedFact | None:
-    """The fact, or None where it is none: an entity that is no CEID, a value too large, a text that cannot be stored."""
+    """The fact, or None where it is none: an entity that is no CEID, a value too large, a text that cannot be kept."""
     try:
         return build(TypedFact, fields)
     except InvalidInput:

@@ -131,9 +131,12 @@ def _own_entity(capture: Capture) -> str | None:
 
 def _names(record: str, entity: str) -> bool:
     """Whether the whole id stands in the record, not as a part of a longer one."""
+    if not re.fullmatch(CEID_PATTERN, entity):
+        return False
     start = record.find(entity)
     while start >= 0:
-        before, after = record[:start][-1:], record[start + len(entity) :][:1]
+        end = start + len(entity)
+        before, after = record[max(start - 1, 0) : start], record[end : end + 1]
         if not (before.isalnum() or before in ("_", ":")) and not (after.isalnum() or after in ("_", "-")):
             return True
         start = record.find(entity, start + 1)

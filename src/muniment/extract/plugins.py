@@ -16,7 +16,7 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 
 class PluginExtractor:
-    """A function `(Capture) -> Sequence[Extracted]`, or an object with `extract`, and `version` and `reads` if it likes.
+    """A function `(Capture) -> Sequence[Extracted]`, or an object with `extract`, perhaps `version` and `reads`.
 
     A plain function runs on a thread of its own, so that it holds up nobody else.
     """

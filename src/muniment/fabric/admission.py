@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from anyio.lowlevel import checkpoint
 
 from muniment.fabric.desk import Desk
+from muniment.governance import breakers
 from muniment.model.candidate import Refusal
 from muniment.model.capture import Capture, holder_of
+from muniment.model.fields import WriteClass
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import neighbours as nearby
@@ -49,10 +51,14 @@ class Decided:
         await candidates.store(tx, self.desk.vault, [draft for draft, _ in self.admitted])
         refusals = await candidates.refuse(tx, self.refused, keep=edit_of is None)
         entries = [
-            review.Entry(draft.candidate, draft.capture.observed_at, compared, draft.reopens, draft.capture.run_id)
+            review.Entry(
+                draft.candidate, draft.capture.observed_at, compared, draft.reopens, draft.capture.run_id, draft.audits
+            )
             for draft, compared in self.admitted
         ]
-        return await review.enqueue(tx, entries, self.pack, edit_of=edit_of), refusals
+        alone = any(self.pack.policy_for(entry.candidate.write_class).approval == "auto" for entry in entries)
+        suspended = await breakers.suspended(tx) if alone else frozenset[WriteClass]()
+        return await review.enqueue(tx, entries, self.pack, edit_of=edit_of, suspended=suspended), refusals
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,11 @@ class Opened:
     address: Address
     lease: embedded.Lease | None
 
+    @property
+    def superuser(self) -> str:
+        """Who may clear the log: the embedded server's superuser, elsewhere the owner if the server lets it."""
+        return self.lease.conninfo if self.lease is not None else self.address.for_owner()
+
     async def close(self) -> None:
         """Close the connections, then give the server back."""
         await self.desk.storage.close()

@@ -16,6 +16,7 @@ from muniment.extract import Extractor, extractors_of
 from muniment.fabric.admission import Admission, Decided
 from muniment.fabric.desk import Desk
 from muniment.fabric.promotion import promote_proposal, promote_undisputed
+from muniment.governance import breakers
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import Capture, holder_of
 from muniment.pack import Pack
@@ -167,7 +168,7 @@ async def promote_by_policy(desk: Desk, tenant_id: str) -> tuple[str, ...]:
     """What policy alone may promote and has not yet: what has nothing around it together, the rest one by one."""
     promoted: list[str] = []
     async with desk.transaction(tenant_id, "auditor") as tx:
-        eligible = await review.auto_promotable(tx, 10_000)
+        eligible = await review.auto_promotable(tx, 10_000, await breakers.suspended(tx))
     for first in range(0, len(eligible), PROMOTED_AT_ONCE):
         part = eligible[first : first + PROMOTED_AT_ONCE]
         done = await _promote_together(desk, tenant_id, part)

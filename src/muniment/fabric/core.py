@@ -57,7 +57,7 @@ from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.events import Event
 from muniment.model.fields import Artifact, Ceid, Name, Predicate, build, misses
 from muniment.model.inquiry import Explanation, Replay
-from muniment.model.metrics import GoldenResult, Metrics
+from muniment.model.metrics import GoldenResult, Metrics, PiiScan
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
@@ -338,10 +338,10 @@ class AsyncFabric:
         return await papers.of_memory(self._desk, asker, memory_id)
 
     async def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
-        """Forget a subject, an end user, or both where they are one person: keys destroyed, content gone, tombstones left.
+        """Forget a subject, an end user, or both where they are one person.
 
-        From the moment this returns no interface and no dump yields the content; a job then cleans what lies beneath and
-        sets `purged_at` on the receipt.
+        Keys are destroyed, content is gone, tombstones stay: from the moment this returns no interface and no dump
+        yields the content. A job then cleans what lies beneath and sets `purged_at` on the receipt.
         """
         return await erasing.erase(self._desk, asker, build(ErasureInput, {"subject": subject, "user_id": user_id}))
 
@@ -363,9 +363,7 @@ class AsyncFabric:
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await adoption.measure(tx, self._desk.vault)
 
-    async def metrics(
-        self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None
-    ) -> Metrics:
+    async def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
         """What the tenant's memory does and how well, over what came after `since` up to `until`.
 
         By default the 30 days up to now. Numbers, names and ids; no content.
@@ -375,6 +373,14 @@ class AsyncFabric:
     async def record_golden(self, run: RunContext, results: Sequence[GoldenResult]) -> None:
         """Write down how golden queries were answered, each by its name, for `metrics` to count."""
         await metrics.record_golden(self._desk, run, results)
+
+    async def scan_pii(self, tenant_id: str) -> PiiScan:
+        """Look once more, independently of redaction, for personal data in promoted memory that was not looked at yet.
+
+        One bounded pass; what it finds counts in `metrics`. Safe to run twice, at once, or to be killed.
+        """
+        checks.tenant(tenant_id, "tenant_id")
+        return await metrics.scan_for_pii(self._desk, tenant_id)
 
     async def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
         """The tenant's event log from a number on."""

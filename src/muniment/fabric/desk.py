@@ -51,6 +51,10 @@ class Desk:
         """A transaction of that tenant as that task's login, at this moment."""
         return self.storage.transaction(tenant_id, task, self.now())
 
+    def shadow(self, tenant_id: str) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction that cannot write: as the auditor's login, and read-only to the database (PAC-3)."""
+        return self.storage.transaction(tenant_id, "auditor", self.now(), read_only=True)
+
     async def own_key(self, tenant_id: str) -> SubjectKey | None:
         """The tenant's own data key, for jobs whose login reads none; None for a tenant that never wrote anything."""
         async with self.transaction(tenant_id, "writer") as tx:
@@ -123,6 +127,11 @@ class Desk:
                 field="pack",
             )
         return found
+
+    async def pack_of_tenant(self, tenant_id: str) -> Pack:
+        """The pack that was registered last in the tenant: what the jobs go by."""
+        async with self.transaction(tenant_id, "recall") as tx:
+            return await self.packs.read_at(tx, 2**62) or self.packs.default
 
     async def open_tenant(self, tenant_id: str) -> None:
         """Make sure the tenant has its clock, its key and the fabric's pack, before the first write in it."""

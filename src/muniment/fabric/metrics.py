@@ -1,7 +1,7 @@
 """Metrics: over which window they are asked for, how golden queries were answered, and the scan for personal data."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from pydantic import Field
 
@@ -17,6 +17,7 @@ from muniment.model.metrics import GoldenResult, Metrics, PiiScan
 # The window when nobody says.
 WINDOW = timedelta(days=30)
 MOST_GOLDEN = 10_000
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Window(Artifact):
@@ -32,10 +33,14 @@ async def measured(desk: Desk, asker: Asker, since: datetime | None, until: date
     """The metrics of the asker's tenant; raises `InvalidInput` for a window that ends before it begins."""
     given = build(_Window, {"since": since, "until": until})
     await desk.authorise(asker, "metrics")
-    end = given.until if given.until is not None else desk.now()
-    begin = given.since if given.since is not None else end - WINDOW
+    now = desk.now()
+    end = given.until if given.until is not None else now
+    if end > now:
+        raise InvalidInput("lies in the future", field="until")
+    # Nothing was ever written so long ago; the calendar has no month before its first.
+    begin = given.since if given.since is not None else max(end, _EARLIEST) - WINDOW
     if begin >= end:
-        raise InvalidInput("must lie before until", field="since")
+        raise InvalidInput("must lie before until", field="since" if given.since is not None else "until")
     pack = await desk.registered_pack(asker.tenant_id, None)
     async with desk.transaction(asker.tenant_id, "auditor") as tx:
         return await governed.measure(tx, desk.vault, desk.packs, pack, begin, end)
@@ -45,7 +50,7 @@ async def record_golden(desk: Desk, run: RunContext, results: Sequence[GoldenRes
     """Write down how golden queries were answered: whoever may ask them may say so."""
     if not isinstance(run, RunContext):
         raise InvalidInput("record_golden takes a RunContext", field="run")
-    given = build(_Golden, {"results": tuple(results)})
+    given = build(_Golden, {"results": results})
     names = [one.query for one in given.results]
     if len(set(names)) < len(names):
         raise InvalidInput("holds a query twice", field="results")

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from muniment.errors import NotFound, NotPromotable, SelfApproval
 from muniment.fabric.desk import Desk
-from muniment.governance import contradictions, trail
+from muniment.governance import budgets, contradictions, trail
 from muniment.model.capture import Capture
 from muniment.model.context import Principal
 from muniment.pack import Pack
 from muniment.pipeline import promote, review
 from muniment.policy import approval
+from muniment.policy.budgets import name_of
 from muniment.storage.session import Transaction
 
 
@@ -35,6 +36,7 @@ async def promote_proposal(
     (probe,) = await senses.probes([proposal.candidate])
     if await promote.lock(tx, [proposal]):
         raise NotPromotable("what it says was erased", field="proposal_id")
+    room = await budgets.hold(tx, pack)
     capture = await capture_of(desk, tx, loaded)
     ground = await promote.examine(tx, desk.vault, proposal, probe, senses, pack, capture.observed_at, supersedes)
     if ground.duplicate_of is not None:
@@ -45,9 +47,15 @@ async def promote_proposal(
         unresolved = "hold" if principal is None else pack.memory_layer.contradiction.unresolved
         if unresolved != "mark_both":
             await contradictions.open_new(tx, by, proposal.proposal_id, proposal.candidate, ground.contradicts)
-            await review.decide(tx, loaded, unresolved, principal, pack, reason="contradiction", note=note)
+            why: review.Cause = "contradiction"
+            await review.decide(tx, loaded, unresolved, principal, pack, reason=why, note=note, cause=why)
             return None
     tier, priority = proposal.tier_target, proposal.priority
+    full = room.take(tier, proposal.write_class, _size(loaded))
+    if full is not None:
+        await review.decide(tx, loaded, "hold", principal, pack, reason="budget", note=note, cause="budget")
+        tx.emit("memory.budget_exceeded", by, budget=name_of(full), proposal_id=proposal.proposal_id, full=True)
+        return None
     verdict_id = await review.decide(tx, loaded, "approve", principal, pack, note=note, tier=tier, priority=priority)
     said = promote.Approval(verdict_id, by, by_kind, loaded.editors)
     return await promote.insert(tx, desk.vault, loaded.key, proposal, capture, ground, said, senses, pack)
@@ -68,6 +76,7 @@ async def promote_undisputed(
     senses, by = await desk.senses(tx, pack), review.signature(principal)
     probes = await senses.probes([one.proposal.candidate for one in loaded])
     erased = await promote.lock(tx, [one.proposal for one in loaded])
+    room = await budgets.hold(tx, pack)
     captures = await trail.captures(tx, desk.vault, sorted({one.proposal.candidate.capture_id for one in loaded}))
     grounds = await promote.undisputed(tx, desk.vault, probes, senses, pack)
     done: dict[str, str] = {}
@@ -76,6 +85,8 @@ async def promote_undisputed(
         if ground is None or capture is None or one.proposal.proposal_id in erased:
             continue
         tier, priority = one.proposal.tier_target, one.proposal.priority
+        if room.take(tier, one.proposal.write_class, _size(one)) is not None:
+            continue  # Alone it is told why.
         verdict_id = await review.decide(
             tx, one, "approve", principal, pack, note=note, tier=tier, priority=priority, held=True
         )
@@ -84,6 +95,11 @@ async def promote_undisputed(
             tx, desk.vault, one.key, one.proposal, capture, ground, said, senses, pack
         )
     return done
+
+
+def _size(loaded: review.Loaded) -> int:
+    """What its body will take: about what its candidate's does."""
+    return len(loaded.row["content"])
 
 
 async def capture_of(desk: Desk, tx: Transaction, loaded: review.Loaded) -> Capture:

@@ -1,7 +1,7 @@
 """The review queue as a reviewer works it."""
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Annotated, Any, TypedDict, Unpack
@@ -14,6 +14,7 @@ from muniment.fabric.admission import enter
 from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.fabric.promotion import capture_of, four_eyes, promote_proposal, promote_undisputed
+from muniment.fabric.withdrawal import withdraw
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.context import Asker, Principal
@@ -114,14 +115,19 @@ class AsyncQueue:
         """Approve and promote in one transaction; `supersedes` names a memory that it takes the place of.
 
         The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or
-        `blocked` if it contradicts one and the pack says so. Raises `SelfApproval`, `AlreadyDecided`, `NotPromotable`.
+        `blocked` if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what was
+        promoted without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`, `AlreadyDecided`,
+        `NotPromotable`.
         """
         given = build(_Remark, {"note": note, "supersedes": supersedes})
         async with self._open(asker, proposal_id) as at:
             four_eyes(at.principal, at.loaded, at.pack)
-            await promote_proposal(
-                self._desk, at.tx, at.loaded, at.pack, at.principal, note=given.note, supersedes=given.supersedes
-            )
+            if (audits := at.loaded.proposal.audits) is not None:
+                await at.decide("duplicate", note=given.note, memory_id=audits)
+            else:
+                await promote_proposal(
+                    self._desk, at.tx, at.loaded, at.pack, at.principal, note=given.note, supersedes=given.supersedes
+                )
             return await self._read(at.tx, proposal_id)
 
     # Sequence, not list: `list` is a verb of this class.
@@ -174,7 +180,7 @@ class AsyncQueue:
             # Of one pack, up to the first of another, in one transaction: all locks come before the tenant's clock.
             ref = together[0].proposal.pack if together else None
             pack = await self._desk.registered_pack(principal.tenant_id, ref)
-            same = list(takewhile(lambda one: one.proposal.pack == ref, together))
+            same = list(takewhile(lambda one: one.proposal.pack == ref and one.proposal.audits is None, together))
             done = await promote_undisputed(self._desk, tx, same, pack, principal, note) if same else {}
             alone = [one.proposal.proposal_id for one in together if one.proposal.proposal_id not in done]
         for proposal_id in alone:
@@ -201,6 +207,8 @@ class AsyncQueue:
         if not changes:
             raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
         async with self._open(asker, proposal_id) as at:
+            if at.loaded.proposal.audits is not None:
+                raise Conflict("is a sample: reject it if it is wrong, and propose what is right", field="proposal_id")
             if len(at.loaded.editors) >= EDITS_LIMIT:
                 raise Conflict(
                     f"was edited {EDITS_LIMIT} times: reject it and have it proposed anew", field="proposal_id"
@@ -217,13 +225,19 @@ class AsyncQueue:
             return await self._read(at.tx, entered[0])
 
     async def reject(self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None) -> Proposal:
-        """End it without promotion, with a reason. It is remembered: the same fact is refused for the pack's time."""
+        """End it without promotion, with a reason. It is remembered: the same fact is refused for the pack's time.
+
+        A sample that is rejected (`audits`) takes the memory it was drawn from with it, as `wrong`.
+        """
         given = build(_Remark, {"reason": reason, "note": note})
         if given.reason is None:
             raise InvalidInput("is required", field="reason")
         async with self._open(asker, proposal_id) as at:
+            candidate, audits = at.loaded.proposal.candidate, at.loaded.proposal.audits
+            if audits is not None:
+                with suppress(Conflict):  # Withdrawn before.
+                    await withdraw(self._desk, at.tx, audits, by=at.principal.id, reason="wrong")
             await at.decide("reject", reason=given.reason, note=given.note)
-            candidate = at.loaded.proposal.candidate
             senses = await self._desk.senses(at.tx, at.pack)
             await rejections.remember(at.tx, self._desk.vault, proposal_id, candidate, senses)
             return await self._read(at.tx, proposal_id)

@@ -96,7 +96,7 @@ async def erase(
 
 
 def _withdrawn(row: Row, by: str, verdict_id: str) -> dict[str, Any]:
-    nothing: dict[str, Any] = dict.fromkeys(("tier", "priority", "assignee", "memory_id", "remark"))
+    nothing: dict[str, Any] = dict.fromkeys(("tier", "priority", "assignee", "memory_id", "remark", "cause"))
     said = {"verdict_id": verdict_id, "action": "withdraw", "by": by, "by_kind": "operator"}
     return nothing | said | {"proposal_id": row["proposal_id"], "pack": row["pack"], "holder": row["holder"]}
 

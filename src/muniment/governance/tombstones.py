@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muniment.governance import contradictions, trail
+from muniment.governance.erasure import hold_off_erasure
 from muniment.model.capture import holder_of
 from muniment.storage.session import Transaction
 
@@ -26,6 +27,7 @@ async def ended_chains(tx: Transaction) -> list[Chain]:
 
 async def still_ended(tx: Transaction, chain: Chain) -> bool:
     """Hold the subject against a grant, a revocation or a promotion, and look again: it may have been renewed."""
+    await hold_off_erasure(tx)
     await tx.row("consent.lock_subject", holder=holder_of(chain.subject, None))
     return bool(await tx.rows("consent.ended_chains", root_id=chain.root_id))
 
@@ -56,6 +58,16 @@ async def take_away(tx: Transaction, chain: Chain) -> int:
         tx.emit("memory.retracted", by, memory_id=memory_id, **said)
     await contradictions.end(tx, by, "consent_revoked", memory_ids=live)
     return len(ids)
+
+
+async def collect(tx: Transaction, memory_ids: list[str]) -> None:
+    """Take away the content of memories that ended long ago. INVARIANT: each was retracted, or has expired."""
+    digests = await tx.rows("tombstone.digests", memory_ids=memory_ids)
+    tick = await tx.tick()
+    rows = [(row["memory_id"], row["digest"]) for row in digests]
+    tx.insert_later("tombstone.insert", rows, seq=tick.seq, at=tick.at)
+    tx.later("tombstone.entomb", seq=tick.seq, memory_ids=memory_ids)
+    tx.later("tombstone.delete_bodies", memory_ids=memory_ids)
 
 
 async def finish(tx: Transaction, chain: Chain, note_limit: int) -> int:

@@ -51,12 +51,12 @@ class Claim:
 
 async def add(tx: Transaction, key: SubjectKey, by: str, given: WebhookInput, secret: str) -> Webhook:
     """Register one; it gets what happens from now on."""
-    if len(await tx.rows("webhooks.every", webhook_id=None)) >= MOST:
+    if len(await tx.rows("webhook.every", webhook_id=None)) >= MOST:
         raise TooLarge(f"a tenant has at most {MOST}", field="webhooks")
     webhook_id = make_id("whk", tx.now)
     tick = await tx.tick()
     await tx.do(
-        "webhooks.add",
+        "webhook.add",
         webhook_id=webhook_id,
         url=key.seal("webhooks.url", webhook_id, given.url.encode()),
         types=sorted(given.types or ()),
@@ -72,30 +72,30 @@ async def add(tx: Transaction, key: SubjectKey, by: str, given: WebhookInput, se
 
 async def listed(tx: Transaction, key: SubjectKey) -> list[Webhook]:
     """Those that stand, the oldest first."""
-    return [_webhook(row, key) for row in await tx.rows("webhooks.every", webhook_id=None)]
+    return [_webhook(row, key) for row in await tx.rows("webhook.every", webhook_id=None)]
 
 
 async def one(tx: Transaction, key: SubjectKey, webhook_id: str) -> Webhook:
     """One of them; raises `NotFound`."""
-    row = await tx.row("webhooks.every", webhook_id=webhook_id)
+    row = await tx.row("webhook.every", webhook_id=webhook_id)
     return _webhook(_there(row), key)
 
 
 async def remove(tx: Transaction, by: str, webhook_id: str) -> None:
     """Take it away for good; raises `NotFound`."""
-    _there(await tx.row("webhooks.lock", webhook_id=webhook_id))
+    _there(await tx.row("webhook.lock", webhook_id=webhook_id))
     tick = await tx.tick()
-    await tx.do("webhooks.remove", webhook_id=webhook_id, at=tick.at)
+    await tx.do("webhook.remove", webhook_id=webhook_id, at=tick.at)
     tx.emit("memory.note", by, about="webhook_removed", webhook_id=webhook_id)
 
 
 async def rotate(tx: Transaction, key: SubjectKey, by: str, webhook_id: str, secret: str) -> Webhook:
     """Give it another secret; messages are signed with the old one too for a day. Raises `NotFound`."""
-    row = _there(await tx.row("webhooks.lock", webhook_id=webhook_id))
+    row = _there(await tx.row("webhook.lock", webhook_id=webhook_id))
     old = key.open("webhooks.secret", webhook_id, row["secret"])
     tick = await tx.tick()
     await tx.do(
-        "webhooks.rotate",
+        "webhook.rotate",
         webhook_id=webhook_id,
         secret=key.seal("webhooks.secret", webhook_id, secret.encode()),
         old_secret=key.seal("webhooks.old_secret", webhook_id, old),
@@ -107,33 +107,33 @@ async def rotate(tx: Transaction, key: SubjectKey, by: str, webhook_id: str, sec
 
 async def resume(tx: Transaction, key: SubjectKey, by: str, webhook_id: str) -> Webhook:
     """Let it go on at once, with the very event it stands at; raises `NotFound`."""
-    row = _there(await tx.row("webhooks.lock", webhook_id=webhook_id))
+    row = _there(await tx.row("webhook.lock", webhook_id=webhook_id))
     await tx.tick()
-    await tx.do("webhooks.set_off", webhook_id=webhook_id, seq=row["seq"], n=row["n"])
+    await tx.do("webhook.set_off", webhook_id=webhook_id, seq=row["seq"], n=row["n"])
     tx.emit("memory.note", by, about="webhook_resumed", webhook_id=webhook_id)
     return await one(tx, key, webhook_id)
 
 
 async def replay(tx: Transaction, key: SubjectKey, by: str, webhook_id: str, after: int) -> Webhook:
     """Let it begin again after that number; raises `NotFound`, and `InvalidInput` for a number not taken yet."""
-    _there(await tx.row("webhooks.lock", webhook_id=webhook_id))
+    _there(await tx.row("webhook.lock", webhook_id=webhook_id))
     tick = await tx.tick()
     if after >= tick.seq:
         raise InvalidInput(f"expected a number that was taken, below {tick.seq}", field="after")
-    await tx.do("webhooks.set_off", webhook_id=webhook_id, seq=after, n=LAST_N)
+    await tx.do("webhook.set_off", webhook_id=webhook_id, seq=after, n=LAST_N)
     tx.emit("memory.note", by, about="webhook_replayed", webhook_id=webhook_id, after=after)
     return await one(tx, key, webhook_id)
 
 
 async def due(tx: Transaction) -> list[str]:
     """Those that nobody posts to now, whose next try is due, and that may lack an event."""
-    return [row["webhook_id"] for row in await tx.rows("webhooks.due")]
+    return [row["webhook_id"] for row in await tx.rows("webhook.due")]
 
 
 async def claim(tx: Transaction, key: SubjectKey, webhook_id: str) -> Claim | None:
     """Take it for a while, unless another did, or it was parked or removed."""
     lease = os.urandom(12).hex()
-    row = await tx.row("webhooks.claim", webhook_id=webhook_id, lease=lease, until=tx.now + LEASE)
+    row = await tx.row("webhook.claim", webhook_id=webhook_id, lease=lease, until=tx.now + LEASE)
     if row is None:
         return None
     secrets: list[tuple[str, datetime | None]] = [(_opened(row, key, "secret"), None)]
@@ -146,12 +146,12 @@ async def claim(tx: Transaction, key: SubjectKey, webhook_id: str) -> Claim | No
 
 async def events_after(tx: Transaction, place: Place) -> list[Event]:
     """The next events of the log."""
-    return [event_of(row) for row in await tx.rows("webhooks.next_events", seq=place[0], n=place[1], count=PAGE)]
+    return [event_of(row) for row in await tx.rows("webhook.next_events", seq=place[0], n=place[1], count=PAGE)]
 
 
 async def advance(tx: Transaction, held: Claim, place: Place, to: Place) -> bool:
     """Move its place, and hold it on; False when it is no longer held, or no longer stands where it did."""
-    moved = await tx.do("webhooks.advance", **_from_to(held, place, to), until=tx.now + LEASE)
+    moved = await tx.do("webhook.advance", **_from_to(held, place, to), until=tx.now + LEASE)
     return moved == 1
 
 
@@ -160,7 +160,7 @@ async def fail(
 ) -> bool:
     """Note a try that came to nothing, and let it go: until the pause is over, or parked when there is none."""
     noted = await tx.do(
-        "webhooks.fail",
+        "webhook.fail",
         **_from_to(held, place, to),
         tries=tries,
         error=reason,
@@ -174,12 +174,12 @@ async def fail(
 
 async def let_go(tx: Transaction, held: Claim) -> None:
     """Leave it to whoever comes next."""
-    await tx.do("webhooks.let_go", webhook_id=held.webhook_id, lease=held.lease)
+    await tx.do("webhook.let_go", webhook_id=held.webhook_id, lease=held.lease)
 
 
 async def next_time(tx: Transaction) -> datetime | None:
     """When a further try is due, or a lease ends, at the earliest."""
-    row = await tx.row("webhooks.next_time")
+    row = await tx.row("webhook.next_time")
     return row["at"] if row is not None else None
 
 

@@ -49,6 +49,7 @@ HumanReason = Literal[
     "budget",
     "audit_sample",
     "returned",
+    "suspended",
 ]
 
 # What a verdict makes of the proposal; those not listed leave its status as it was.
@@ -132,6 +133,9 @@ class Proposal(Artifact):
     edit_of: str | None = Field(default=None, description="the proposal that this edit took the place of")
     reopens: str | None = Field(
         default=None, description="the duplicate that came back when its original was withdrawn"
+    )
+    audits: str | None = Field(
+        default=None, description="the memory, promoted without a person, that somebody is asked to look at (JOB-6)"
     )
 
 

@@ -1,5 +1,6 @@
 """Events as CloudEvents 1.0, in JSON."""
 
+from datetime import UTC
 from typing import Any
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ from muniment.model.events import Event
 
 CONTENT_TYPE = "application/cloudevents+json"
 # What an event is about, the closest first.
-_SUBJECTS = ("memory_id", "proposal_id", "contradiction_id", "consent_id", "capture_id")
+_SUBJECTS = ("memory_id", "proposal_id", "contradiction_id", "consent_id", "erasure_id", "capture_id")
 
 
 def cloud_event(event: Event) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def cloud_event(event: Event) -> dict[str, Any]:
         "source": f"/muniment/{quote(event.tenant_id, safe='')}",
         "type": event.type,
         **({"subject": subject} if subject else {}),
-        "time": event.at.isoformat().replace("+00:00", "Z"),
+        "time": event.at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
         "sequence": f"{event.seq:019d}.{event.n:05d}",
         "actor": event.actor,
         "datacontenttype": "application/json",

@@ -3,6 +3,7 @@
 import os
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from types import TracebackType
 from typing import Self
@@ -67,7 +68,15 @@ class Sender:
         given = {"Accept-Encoding": "identity", "User-Agent": "muniment", **headers, "Host": target.host_header}
         # The certificate is checked for the host's name, whatever address is connected to.
         named = {"sni_hostname": target.host} if target.parts.scheme == "https" else {}
-        async with self._client.stream("POST", target.place, content=body, headers=given, extensions=named) as answer:
+        *others, last = target.places
+        for place in others:
+            # Where nobody was reached nothing was said: the next address of the host is tried.
+            with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
+                return await self._exchange(place, body, given, named)
+        return await self._exchange(last, body, given, named)
+
+    async def _exchange(self, place: str, body: bytes, headers: dict[str, str], named: dict[str, str]) -> str | None:
+        async with self._client.stream("POST", place, content=body, headers=headers, extensions=named) as answer:
             read = 0
             async for part in answer.aiter_raw():
                 read += len(part)

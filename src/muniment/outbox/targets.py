@@ -16,6 +16,8 @@ from muniment.errors import InvalidInput
 Address = IPv4Address | IPv6Address
 
 _PORTS = {"http": 80, "https": 443}
+# How many seconds a name server has, and to how many addresses of a host a connection is tried.
+_FOUND_WITHIN, _ADDRESSES_TRIED = 5.0, 3
 # Not the internet: this host and network, private, shared by carriers (RFC 6598), link-local with the metadata
 # services, protocol assignments, documentation, benchmarks, multicast, reserved; and one cloud's own services.
 _REFUSED_4 = tuple(
@@ -51,18 +53,18 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """Where a webhook's messages go: the host as it was written, and the address it has now."""
+    """Where a webhook's messages go: the host as it was written, and the addresses it has now."""
 
     parts: SplitResult
     host: str
     port: int
-    address: str
+    addresses: tuple[str, ...]
 
     @property
-    def place(self) -> str:
-        """The address with the host replaced by what is connected to."""
-        shown = f"[{self.address}]" if ":" in self.address else self.address
-        return self.parts._replace(netloc=f"{shown}:{self.port}").geturl()
+    def places(self) -> list[str]:
+        """Where to connect, the best first: the host replaced by each of its addresses."""
+        shown = [f"[{one}]" if ":" in one else one for one in self.addresses]
+        return [self.parts._replace(netloc=f"{one}:{self.port}").geturl() for one in shown]
 
     @property
     def host_header(self) -> str:
@@ -84,11 +86,11 @@ def parse(url: str, *, allow_private: bool) -> SplitResult:
         parts = urlsplit(url)
         sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
     except ValueError:
-        raise InvalidInput("expected an address such as https://host/path", field="url") from None
+        raise InvalidInput("expected an address with a host, over https", field="url") from None
     if not sound or parts.fragment:
-        raise InvalidInput("expected an address such as https://host/path, without a password or a #", field="url")
+        raise InvalidInput("expected an address with a host, without a password or a #", field="url")
     if parts.scheme not in (("https", "http") if allow_private else ("https",)):
-        raise InvalidInput("expected an address that begins with https://", field="url")
+        raise InvalidInput("expected an address over https", field="url")
     return parts
 
 
@@ -100,12 +102,19 @@ async def find(url: str, *, allow_private: bool) -> Target:
         raise Refused("address_refused") from None
     host = parts.hostname or ""
     port = parts.port or _PORTS[parts.scheme]
-    try:
-        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        raise Refused("host_not_found") from None
-    addresses = [ip_address(str(place[0]).partition("%")[0]) for *_, place in found]
+    addresses = await _addresses(host, port)
     # All of them: a name with one public and one private address is no accident.
-    if not addresses or not (allow_private or all(is_public(one) for one in addresses)):
+    if not (allow_private or all(is_public(one) for one in addresses)):
         raise Refused("address_refused")
-    return Target(parts, host, port, str(addresses[0]))
+    return Target(parts, host, port, tuple(str(one) for one in addresses[:_ADDRESSES_TRIED]))
+
+
+async def _addresses(host: str, port: int) -> list[Address]:
+    try:
+        with anyio.fail_after(_FOUND_WITHIN):
+            found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):  # too late is an OSError too
+        found = []
+    if not found:
+        raise Refused("host_not_found")
+    return [ip_address(str(place[0]).partition("%")[0]) for *_, place in found]

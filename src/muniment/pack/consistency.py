@@ -24,6 +24,7 @@ def inconsistencies(document: Any) -> Iterator[Finding]:
     yield from _undeclared_labels(pack)
     yield from _identity(_mapping(pack.get("identity")))
     yield from _renames(_at(pack, "ontology", "predicates"))
+    yield from _dropped(_at(pack, "ontology"))
     layer = _mapping(pack.get("memory_layer"))
     yield from _classes(layer)
     yield from _routing(_at(layer, "memory_policy").get("tier_routing"))
@@ -147,6 +148,16 @@ def _renames(predicates: Mapping[str, Any]) -> Iterator[Finding]:
                     where,
                     f"{shown(old)} was renamed to {shown(taken[old])} already; expected one successor",
                 )
+
+
+def _dropped(ontology: Mapping[str, Any]) -> Iterator[Finding]:
+    predicates = _mapping(ontology.get("predicates"))
+    renamed = {old for one in predicates.values() for _, old in _words((), _mapping(one).get("renamed_from"))}
+    for where, name in _words(("ontology", "dropped"), ontology.get("dropped")):
+        if name in predicates:
+            yield where, f"{shown(name)} is still declared; expected a name that is no longer in use"
+        elif name in renamed:
+            yield where, f"{shown(name)} was renamed; expected one or the other"
 
 
 def _classes(layer: Mapping[str, Any]) -> Iterator[Finding]:

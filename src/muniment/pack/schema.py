@@ -119,6 +119,9 @@ class Ontology(Section):
     """The predicates; one that is not declared holds one value of any type."""
 
     predicates: dict[PredicateWord, Predicate] = Field(default_factory=dict, description="Declared predicates by name.")
+    dropped: Unique[PredicateWord] = Field(
+        default=(), description="Predicates of earlier ontology versions that are no more; a backfill withdraws their facts."
+    )
 
 
 class Pack(Section):

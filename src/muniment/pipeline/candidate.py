@@ -1,6 +1,6 @@
 """Stage 2, candidate: a capture becomes typed facts; each passes the gates, or is refused and kept nowhere."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,7 @@ from muniment.pipeline import rejections
 from muniment.pipeline.senses import Probe, Senses
 from muniment.policy import calibration, confidence, trust
 from muniment.policy.gates import FIRST_GATES, LAST_GATES, Circumstances, pass_gates
+from muniment.policy.rejection import Rejected
 from muniment.storage.rows import consent_of, fact_content
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Named, Row, Transaction
@@ -34,7 +35,7 @@ Found = tuple[str, Extracted]
 class Draft:
     """A candidate before the gates, with the capture it comes from and its place among that capture's candidates.
 
-    `reopens` is the duplicate that comes back with it, if one does.
+    `reopens` is the duplicate that comes back with it, if one does; `audits` the memory that it is a sample of.
     """
 
     candidate: Candidate
@@ -42,6 +43,7 @@ class Draft:
     ordinal: int = 0
     prior_editors: tuple[str, ...] = ()
     reopens: str | None = None
+    audits: str | None = None
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,18 @@ async def screen(
 
 
 async def admit(
-    tx: Transaction, vault: Vault, screened: Sequence[Screened], senses: Senses, pack: Pack
+    tx: Transaction,
+    vault: Vault,
+    screened: Sequence[Screened],
+    senses: Senses,
+    pack: Pack,
+    *,
+    counts: Callable[[Draft, Rejected], bool] = lambda _draft, _rejected: True,
 ) -> tuple[list[Screened], list[Refused]]:
-    """The one way in: every draft passes the other gates here, however it came (CAN-9). Nothing is written yet."""
+    """The one way in: every draft passes the other gates here, however it came (CAN-9). Nothing is written yet.
+
+    `counts` says which rejections are held against a draft: all, but when history is tried again.
+    """
     consents = await _consents(tx, [one.draft.candidate for one in screened])
     weighed = await _calibrations(tx, [one.draft.candidate for one in screened])
     rejected = await rejections.found_for(tx, vault, [one.probe for one in screened], senses, pack)
@@ -172,7 +183,7 @@ async def admit(
             capture.decision_key,
             capture.origin,
             consents.get(candidate.subject or "", ()),
-            before,
+            tuple(rejected for rejected in before if counts(one.draft, rejected)),
             senses.by,
         )
         passage = pass_gates(candidate, known, LAST_GATES)

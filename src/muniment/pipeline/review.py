@@ -1,9 +1,9 @@
 """Stage 3, review: candidates wait in a queue of their own; every verdict is a new row."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
 from pydantic_core import to_json
@@ -25,6 +25,9 @@ from muniment.policy.resolution import supersedes
 from muniment.storage.rows import candidate_of, proposal_of, verdict_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Row, Transaction
+
+# Why policy holds a proposal.
+Cause = Literal["contradiction", "budget"]
 
 # A proposal that will not become a memory contradicts nothing any more.
 _ENDS_CONTRADICTIONS: dict[Action, Outcome] = {
@@ -69,9 +72,17 @@ class Entry:
     compared: Compared
     reopens: str | None = None
     run_id: str | None = None
+    audits: str | None = None
 
 
-async def enqueue(tx: Transaction, entries: Sequence[Entry], pack: Pack, *, edit_of: str | None = None) -> list[str]:
+async def enqueue(
+    tx: Transaction,
+    entries: Sequence[Entry],
+    pack: Pack,
+    *,
+    edit_of: str | None = None,
+    suspended: frozenset[WriteClass] = frozenset(),
+) -> list[str]:
     """Put candidates into the queue with what policy derives for each, and give the proposals' ids.
 
     What repeats a live memory is a duplicate at once; each contradiction is opened.
@@ -86,11 +97,19 @@ async def enqueue(tx: Transaction, entries: Sequence[Entry], pack: Pack, *, edit
         candidate = entry.candidate
         tier = routing.tier_for(candidate, pack)
         sensitive = pack.is_sensitive(candidate.classification)
-        against = entry.compared.contradicts
-        same = repeated(candidate, tier, entry.compared, pack)
+        # A sample says again what was promoted already: a person is to say whether it is right.
+        sampled = entry.audits is not None
+        against = () if sampled else entry.compared.contradicts
+        same = [] if sampled else repeated(candidate, tier, entry.compared, pack)
         unsettled = any(not supersedes(candidate, tier, entry.observed_at, one.memory, pack).passed for one in against)
         reasons = approval.reasons_for_a_person(
-            candidate, tier=tier, contradicts=unsettled, returned=entry.reopens is not None, pack=pack
+            candidate,
+            tier=tier,
+            contradicts=unsettled,
+            returned=entry.reopens is not None,
+            sampled=sampled,
+            suspended=candidate.write_class in suspended,
+            pack=pack,
         )
         rows.append(
             (
@@ -110,6 +129,7 @@ async def enqueue(tx: Transaction, entries: Sequence[Entry], pack: Pack, *, edit
                 edit_of,
                 entry.reopens,
                 entry.run_id,
+                entry.audits,
             )
         )
         tx.emit(
@@ -127,7 +147,7 @@ async def enqueue(tx: Transaction, entries: Sequence[Entry], pack: Pack, *, edit
     tx.insert_later("review.enqueue", rows, seq=tick.seq, at=tick.at)
     repeating = {proposal_id for proposal_id, _, _ in duplicates}
     for proposal_id, entry in zip(ids, entries, strict=True):
-        if proposal_id not in repeating:
+        if proposal_id not in repeating and entry.audits is None:
             await contradictions.open_(tx, "auto", proposal_id, entry.candidate, entry.compared.contradicts)
     for proposal_id, candidate, memory_id in duplicates:
         await mark_duplicate(tx, proposal_id, candidate, pack.ref, memory_id)
@@ -153,6 +173,7 @@ async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate
         memory_id=memory_id,
         holder=holder_of(candidate.subject, candidate.scope.user_id),
         remark=None,
+        cause=None,
     )
     tx.emit("memory.duplicate", "auto", proposal_id=proposal_id, memory_id=memory_id)
 
@@ -244,9 +265,10 @@ async def of_capture(tx: Transaction, capture_id: str) -> list[str]:
     return [row["proposal_id"] for row in await tx.rows("review.of_capture", capture_id=capture_id)]
 
 
-async def auto_promotable(tx: Transaction, count: int) -> list[str]:
-    """What policy alone may promote and has not yet, oldest first."""
-    return [row["proposal_id"] for row in await tx.rows("review.auto_promotable", count=count)]
+async def auto_promotable(tx: Transaction, count: int, suspended: Iterable[WriteClass]) -> list[str]:
+    """What policy alone may promote and has not yet, oldest first; none of a class that is suspended."""
+    rows = await tx.rows("review.auto_promotable", count=count, suspended=sorted(suspended))
+    return [row["proposal_id"] for row in rows]
 
 
 async def decide(
@@ -261,6 +283,8 @@ async def decide(
     tier: Tier | None = None,
     priority: float | None = None,
     assignee: str | None = None,
+    memory_id: str | None = None,
+    cause: Cause | None = None,
     held: bool = False,
 ) -> str:
     """Write a verdict, of policy's where there is no principal, and give its id.
@@ -288,9 +312,10 @@ async def decide(
         "tier": tier,
         "priority": priority,
         "assignee": assignee,
-        "memory_id": None,
+        "memory_id": memory_id,
         "holder": loaded.row["holder"],
         "remark": sealed,
+        "cause": cause,
     }
     try:
         if held:

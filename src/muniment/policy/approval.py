@@ -9,7 +9,14 @@ from muniment.pack import Pack
 
 
 def reasons_for_a_person(
-    candidate: Candidate, *, tier: Tier, contradicts: bool, returned: bool = False, pack: Pack
+    candidate: Candidate,
+    *,
+    tier: Tier,
+    contradicts: bool,
+    returned: bool = False,
+    sampled: bool = False,
+    suspended: bool = False,
+    pack: Pack,
 ) -> tuple[HumanReason, ...]:
     """Why policy alone may not promote it; none means that it may (REV-3)."""
     policy = pack.policy_for(candidate.write_class)
@@ -32,6 +39,11 @@ def reasons_for_a_person(
         reasons.append("contradiction")
     if returned:
         reasons.append("returned")
+    if sampled:
+        reasons.append("audit_sample")
+    if suspended:
+        reasons.append("suspended")
+    reasons.extend(candidate.flags)
     return tuple(reasons)
 
 

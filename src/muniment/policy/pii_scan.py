@@ -62,10 +62,10 @@ _IBAN_LENGTHS = {
 _JOINT = r"[ .()/-]{0,3}"
 # With its country's code, or as telephone numbers are written in groups.
 _PHONE = re.compile(
-    rf"(?<![\w+*.:-])(?:(?:\+|00)[ ]?[1-9](?:{_JOINT}\d){{6,13}}"
+    rf"(?<![\w+*.:-])(?:(?:\+|(?<!\d[ ./-])00)[ ]?[1-9](?:{_JOINT}\d){{6,13}}"
     r"|(?:1[ .-]?)?\(\d{2,5}\)[ .-]?\d{2,4}(?:[ .-]?\d{2,4}){1,3}"
     r"|(?:1[ .-])?\d{3}([ .-])\d{3}\1\d{4}"
-    r"|0\d{1,4}[ /-]\d{2,4}(?:[ -]?\d{2,4}){1,3})"
+    r"|(?<!\d[ ./-])0[1-9]\d{0,3}[ /-]\d{2,4}(?:[ -]?\d{2,4}){1,3})"
     r"(?:[ ]?(?:x|ext\.?)[ ]?\d{1,6})?(?![\w*]|[.:/-]\d)"
 )
 # Any run of seven digits or more, right after a word that announces one.

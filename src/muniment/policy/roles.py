@@ -21,6 +21,7 @@ Verb = Literal[
     "audit",
     "packs",
     "read_packs",
+    "backtest",
     "metrics",
     "webhooks",
 ]
@@ -41,6 +42,7 @@ ALLOWED: dict[Verb, frozenset[Role]] = {
     "audit": frozenset({"auditor"}),
     "packs": frozenset({"admin"}),
     "read_packs": frozenset({"admin", "auditor", "reviewer"}),
+    "backtest": frozenset({"admin", "auditor", "reviewer"}),
     "metrics": frozenset({"admin", "auditor", "reviewer"}),
     "webhooks": frozenset({"admin"}),
 }

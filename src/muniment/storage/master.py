@@ -38,28 +38,59 @@ class MasterKeys(Protocol):
 
 
 class LocalMasterKeys:
-    """A master key held in this process."""
+    """Master keys held in this process: the first wraps, all of them unwrap, so that one can take another's place."""
 
-    def __init__(self, key: bytes) -> None:
-        if len(key) != KEY_BYTES:
-            raise KeyUnavailable(f"the master key must be {KEY_BYTES} bytes long, base64-encoded")
-        self._key = key
+    def __init__(self, key: bytes, *earlier: bytes) -> None:
+        for one in (key, *earlier):
+            if len(one) != KEY_BYTES:
+                raise KeyUnavailable(f"the master key must be {KEY_BYTES} bytes long, base64-encoded")
+        self._keys = (key, *earlier)
 
     async def wrap(self, tenant_id: str, key: bytes) -> bytes:
         """AES-256-GCM, bound to the tenant."""
         nonce = os.urandom(12)
-        return nonce + AESGCM(self._key).encrypt(nonce, key, _bound(tenant_id))
+        return nonce + AESGCM(self._keys[0]).encrypt(nonce, key, _bound(tenant_id))
 
     async def unwrap(self, tenant_id: str, wrapped: bytes) -> bytes:
         """Raises `KeyUnavailable` if it was wrapped for another tenant or by another key."""
-        try:
-            return AESGCM(self._key).decrypt(wrapped[:12], wrapped[12:], _bound(tenant_id))
-        except (InvalidTag, ValueError):
-            raise KeyUnavailable("the master key is not the one this tenant's key was wrapped with") from None
+        for key in self._keys:
+            with suppress(InvalidTag, ValueError):
+                return AESGCM(key).decrypt(wrapped[:12], wrapped[12:], _bound(tenant_id))
+        raise KeyUnavailable("the master key is not the one this tenant's key was wrapped with")
 
     def login_secret(self) -> bytes | None:
-        """The key itself; passwords are derived from it one way."""
-        return self._key
+        """The earliest key: the logins keep their passwords until it is dropped. They are derived from it one way."""
+        return self._keys[-1]
+
+
+class FileMasterKeys:
+    """Master keys in a file, one a line, the current one first; a change of the file counts at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read_at = -1
+        self._keys = self._fresh()
+
+    async def wrap(self, tenant_id: str, key: bytes) -> bytes:
+        """By the first key of the file."""
+        return await self._fresh().wrap(tenant_id, key)
+
+    async def unwrap(self, tenant_id: str, wrapped: bytes) -> bytes:
+        """By any key of the file."""
+        return await self._fresh().unwrap(tenant_id, wrapped)
+
+    def login_secret(self) -> bytes | None:
+        """The earliest key of the file."""
+        return self._fresh().login_secret()
+
+    def _fresh(self) -> LocalMasterKeys:
+        try:
+            changed_at = self._path.stat().st_mtime_ns
+        except OSError as error:
+            raise KeyUnavailable(f"cannot read the master key file {self._path}") from error
+        if changed_at != self._read_at:
+            self._keys, self._read_at = LocalMasterKeys(*_read(self._path)), changed_at
+        return self._keys
 
 
 def _bound(tenant_id: str) -> bytes:
@@ -75,9 +106,9 @@ def find_master_keys(home: Path | None, *, may_make: bool = True) -> MasterKeys:
     if provider := os.environ.get("MUNIMENT_KEY_PROVIDER"):
         return _plugged_in(provider)
     if encoded := os.environ.get("MUNIMENT_MASTER_KEY"):
-        return LocalMasterKeys(_decode(encoded, "MUNIMENT_MASTER_KEY"))
+        return LocalMasterKeys(*_decode(encoded, "MUNIMENT_MASTER_KEY"))
     if path := os.environ.get("MUNIMENT_MASTER_KEY_FILE"):
-        return LocalMasterKeys(_read(Path(path)))
+        return FileMasterKeys(Path(path))
     if home is not None:
         path = home / "master.key"
         if may_make:
@@ -86,7 +117,7 @@ def find_master_keys(home: Path | None, *, may_make: bool = True) -> MasterKeys:
             raise KeyUnavailable(
                 f"{path} is gone, and what is sealed in this home opens with no other key: put it back"
             )
-        return LocalMasterKeys(_read(path))
+        return FileMasterKeys(path)
     raise KeyUnavailable("no master key: set MUNIMENT_MASTER_KEY, MUNIMENT_MASTER_KEY_FILE or MUNIMENT_KEY_PROVIDER")
 
 
@@ -102,25 +133,46 @@ def _plugged_in(name: str) -> MasterKeys:
     raise InvalidInput(f"no installed package offers a key provider named {name}", field="MUNIMENT_KEY_PROVIDER")
 
 
+def put_master_keys(path: Path, *keys: str) -> None:
+    """Write the file anew, whole or not at all; the current key first."""
+    draft = _draft(path, "\n".join(keys) + "\n")
+    draft.replace(path)
+    _settle(path.parent)
+
+
+def read_master_keys(path: Path) -> list[str]:
+    """The keys of a file, in the form they are written."""
+    return [base64.b64encode(key).decode() for key in _read(path)]
+
+
 def _make(path: Path) -> None:
     # Written whole beside its place and linked into it: two first starts agree on one key, a kill leaves no half.
     if path.exists():
         return
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as file:
-        file.write(new_master_key() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    draft = _draft(path, new_master_key() + "\n")
     with suppress(FileExistsError):
         os.link(draft, path)
     draft.unlink()
-    folder = os.open(path.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
+    _settle(path.parent)
 
 
-def _read(path: Path) -> bytes:
+def _draft(path: Path, content: str) -> Path:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return draft
+
+
+def _settle(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    os.fsync(opened)
+    os.close(opened)
+
+
+def _read(path: Path) -> list[bytes]:
     try:
         mode = path.stat().st_mode
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -130,8 +182,9 @@ def _read(path: Path) -> bytes:
         raise KeyUnavailable(f"cannot read the master key file {path}") from error
 
 
-def _decode(encoded: str, place: str) -> bytes:
+def _decode(encoded: str, place: str) -> list[bytes]:
+    """One key, or several: the current one first, then those whose place it took."""
     try:
-        return base64.b64decode(encoded.strip(), validate=True)
+        return [base64.b64decode(one, validate=True) for one in encoded.replace(",", " ").split()] or [b""]
     except binascii.Error:
         raise KeyUnavailable(f"{place} does not hold a base64-encoded key") from None

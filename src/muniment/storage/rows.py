@@ -121,6 +121,7 @@ def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -
         pack=row["pack"],
         edit_of=row["edit_of"],
         reopens=row["reopens"],
+        audits=row["audits"],
     )
 
 

@@ -78,6 +78,15 @@ class TenantKeys:
         nonce = os.urandom(_NONCE)
         return nonce + self._ciphers[self.current].encrypt(nonce, os.urandom(KEY_BYTES), self._binding(holder))
 
+    def rewrapped(self, holder: str, wrapped: bytes, version: int) -> bytes:
+        """A holder's data key, wrapped under the current version; raises `SealBroken`."""
+        try:
+            key = self._ciphers[version].decrypt(wrapped[:_NONCE], wrapped[_NONCE:], self._binding(holder))
+        except (InvalidTag, KeyError, ValueError):
+            raise SealBroken("the key of this subject does not open") from None
+        nonce = os.urandom(_NONCE)
+        return nonce + self._ciphers[self.current].encrypt(nonce, key, self._binding(holder))
+
     def subject(self, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
         """Open a holder's data key; raises `SealBroken` when it is gone or not this holder's."""
         if wrapped is None:
@@ -115,10 +124,17 @@ class Vault:
             self._tenants.popitem(last=False)
         return keys
 
-    async def create_tenant_key(self, tx: Transaction) -> None:
-        """Give the tenant its first key, unless it has one or another process gives it one now."""
+    async def create_tenant_key(self, tx: Transaction, version: int = 1) -> None:
+        """Give the tenant its first key, or a later one, unless it has it or another process gives it one now."""
         wrapped = await self._master.wrap(tx.tenant_id, os.urandom(KEY_BYTES))
-        await tx.do("tenant.add_key", wrapped=wrapped)
+        await tx.do("tenant.add_key", wrapped=wrapped, version=version)
+
+    async def reread(self, tx: Transaction) -> TenantKeys:
+        """The tenant's keys as they stand now."""
+        self._tenants.pop(tx.tenant_id, None)
+        keys = await self.tenant(tx)
+        assert keys is not None, "the tenant was not opened"
+        return keys
 
     async def keys(
         self, tx: Transaction, holders: Iterable[str], *, make: bool = False, skip_broken: bool = False
@@ -149,9 +165,7 @@ class Vault:
 
     async def _made(self, tx: Transaction, missing: list[str], erased: list[str]) -> dict[str, Row]:
         # Asked anew: the tenant's key may have been rotated since it was kept, and the old one be gone.
-        self._tenants.pop(tx.tenant_id, None)
-        tenant = await self.tenant(tx)
-        assert tenant is not None, "the tenant was not opened"
+        tenant = await self.reread(tx)
         for holder in erased:
             wrapped = tenant.new_subject(holder)
             await tx.rows("tenant.renew_subject", holder=holder, wrapped_key=wrapped, key_version=tenant.current)

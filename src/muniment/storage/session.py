@@ -243,15 +243,17 @@ class Storage:
         self._pools.clear()
 
     @asynccontextmanager
-    async def transaction(self, tenant_id: str, task: Task, now: datetime) -> AsyncGenerator[Transaction]:
+    async def transaction(
+        self, tenant_id: str, task: Task, now: datetime, *, read_only: bool = False
+    ) -> AsyncGenerator[Transaction]:
         """A transaction of that tenant as that task's login: committed at the end, rolled back on an error.
 
-        Raises `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
+        One that is `read_only` sees one moment, and the database refuses whatever it would write. Raises `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
         """
         with _translated():
             async with self._turn(tenant_id, task):
                 pool = await self._pool(task)
-                connection = await self._begin(pool, tenant_id, task)
+                connection = await self._begin(pool, tenant_id, task, read_only)
                 try:
                     transaction = Transaction(tenant_id, now, connection)
                     yield transaction
@@ -278,10 +280,10 @@ class Storage:
         return turn
 
     async def _begin(
-        self, pool: AsyncConnectionPool[AsyncConnection[Row]], tenant_id: str, task: Task
+        self, pool: AsyncConnectionPool[AsyncConnection[Row]], tenant_id: str, task: Task, read_only: bool
     ) -> AsyncConnection[Row]:
         # A connection that died since its last use is noticed here, where nothing has been done yet.
-        opening = _opening(tenant_id, task == "recall")
+        opening = _opening(tenant_id, read_only or task == "recall", read_only)
         for _ in range(self._max_connections + 1):
             connection = await pool.getconn()
             try:
@@ -337,9 +339,10 @@ async def _configure(connection: AsyncConnection[Row]) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _opening(tenant_id: str, reading: bool) -> str:
+def _opening(tenant_id: str, reading: bool, read_only: bool = False) -> str:
     # SET LOCAL with a literal, not set_config(): the latter is not carried to the workers of a cluster.
     level = " ISOLATION LEVEL REPEATABLE READ" if reading else ""
+    level += " READ ONLY" if read_only else ""
     return f"BEGIN{level}; SET LOCAL muniment.tenant = {sql.quote(tenant_id)}"
 
 

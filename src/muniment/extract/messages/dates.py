@@ -8,20 +8,20 @@ from typing import Any
 from muniment.extract.messages.rules import either, rule
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SPELT = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _COUNTS = {
     **dict.fromkeys(("a", "an", "one"), 1),
-    **{
-        word: place
-        for place, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), 2)
-    },
+    **{word: place for place, word in enumerate(_SPELT, 2)},
 }
 _COUNT = rf"([0-9]{{1,3}}|{either(' '.join(_COUNTS))})"
 _UNIT = r"(day|week|month|year)s?"
-_PATTERN = rule(
-    r"\b(?:(yesterday|today|tomorrow|tonight|this morning)"
+_RELATIVE = (
+    r"(?:(yesterday|today|tomorrow|tonight|this morning)"
     rf"|(last|next|this past|this coming) ({'|'.join(_WEEKDAYS)}|week|month|year)"
     rf"|(this) (week|month|year)|{_COUNT} {_UNIT} (ago)|(in) {_COUNT} {_UNIT}(?: time)?)\b"
 )
+_PATTERN = rule(rf"\b{_RELATIVE}")
+_WITH_PREPOSITION = rule(rf"\b(?:(?:since|until|till|from|by|on|before|after|as of|starting) )?{_RELATIVE}")
 _PREPOSITION = rule(r"\b(?:since|until|till|from|by|on|before|after|in|for|as of|starting|of)\s*$")
 
 
@@ -50,6 +50,11 @@ def dated(text: str, now: datetime) -> Dated:
         if moment <= now:
             found.append(moment)
     return Dated("".join([*parts, text[place:]]), min(found) if found else None)
+
+
+def undated(text: str) -> str:
+    """The text without its relative dates, which are no part of what it is about."""
+    return str(_WITH_PREPOSITION.sub(" ", text)).strip()
 
 
 def _resolved(match: Any, now: datetime) -> tuple[datetime, str, str] | None:

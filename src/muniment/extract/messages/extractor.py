@@ -7,9 +7,10 @@ from typing import Any
 from muniment.extract.extractor import MOST_FACTS, Answers, Extracted, fact_of
 from muniment.extract.messages.attitudes import Attitude, attitudes_of
 from muniment.extract.messages.corrections import bare_correction, opens_correction
-from muniment.extract.messages.dates import Dated, dated
+from muniment.extract.messages.dates import Dated, dated, undated
 from muniment.extract.messages.profile import Profile, profile_of
 from muniment.extract.messages.requests import Request, requests_of
+from muniment.extract.messages.rules import word_set
 from muniment.extract.messages.sentences import Sentence, sentences_of
 from muniment.extract.messages.topics import topic
 from muniment.extract.messages.turns import own_words
@@ -19,16 +20,18 @@ from muniment.model.ids import CEID_PATTERN
 
 # Cheap: most sentences say nothing of whoever says them.
 _OF_SPEAKER = re.compile(
-    r"\b(?:i|i'm|i've|i'd|i'll|my|me|we|we've|we're|please|don't|never|always|stop|call|no|actually|sorry|correction|wait"
+    r"\b(?:i|i'm|i've|i'd|i'll|my|me|we|we've|we're|please|don't|never|always|stop"
+    r"|call|no|actually|sorry|correction|wait"
     r"|from|as someone)\b",
     re.IGNORECASE,
 )
 # Things of which one has one's choice: preferring another kind of them is a change of mind.
-_CHOICES = frozenset(
+_CHOICES = word_set(
     """
-    seat seats room rooms language languages currency format formats size sizes colour color unit units theme font time
-    times slot slots appointment appointments meeting meetings delivery payment deposit shift shifts temperature bed
-    """.split()
+    seat seats room rooms language languages currency format formats size sizes colour color unit units theme
+    font time times slot slots appointment appointments meeting meetings delivery payment deposit shift shifts
+    temperature bed
+    """
 )
 
 
@@ -61,10 +64,10 @@ def _facts(text: str, capture: Capture) -> Iterator[Extracted]:
     entity = _entity(capture)
     correcting = False
     for sentence in sentences_of(text):
-        if not _OF_SPEAKER.search(sentence.text):
+        opens = opens_correction(sentence.text)
+        if not opens and not _OF_SPEAKER.search(sentence.text):
             correcting = False
             continue
-        opens = opens_correction(sentence.text)
         found = list(_of_sentence(sentence, entity, capture, update=opens or correcting))
         if not found and not sentence.asks and (opens or correcting):
             words = bare_correction(sentence.text)
@@ -76,9 +79,16 @@ def _facts(text: str, capture: Capture) -> Iterator[Extracted]:
 
 
 def _of_sentence(sentence: Sentence, entity: str | None, capture: Capture, *, update: bool) -> Iterator[Extracted]:
-    said: list[Attitude | Profile | Request] = [*profile_of(sentence), *requests_of(sentence)]
-    taken = {one.about.lower() for one in said}
-    said += [one for one in attitudes_of(sentence) if one.about.lower() not in taken]
+    first = [*profile_of(sentence), *requests_of(sentence)]
+    ends = [(one.place, one.end) for one in first]
+    said: list[Attitude | Profile | Request] = [
+        *first,
+        *(
+            one
+            for one in attitudes_of(sentence, after=[end for _, end in ends])
+            if not any(start <= one.place < end for start, end in ends)
+        ),
+    ]
     for one in sorted(said, key=lambda each: each.place):
         match one:
             case Attitude():
@@ -102,15 +112,15 @@ def _of_sentence(sentence: Sentence, entity: str | None, capture: Capture, *, up
 def _preference(one: Attitude, entity: str | None, capture: Capture, *, update: bool) -> Extracted | None:
     update = update or one.update
     if one.over is not None:
-        sides = sorted(side for side in (topic(one.about), topic(one.over)) if side)
+        sides = sorted(side for side in (topic(undated(one.about)), topic(undated(one.over))) if side)
         if len(sides) == 2 and sides[0] != sides[1]:
             predicate = f"prefers_{sides[0][:58]}_or_{sides[1][:58]}"
             return _typed(predicate, third(one.about), one.text, one.confidence, entity, capture, update=update)
     words = one.about.split()
-    if one.likes and 2 <= len(words) <= 3 and words[-1].lower() in _CHOICES:
+    if one.chosen and 2 <= len(words) <= 3 and words[-1].lower() in _CHOICES:
         predicate = f"prefers_{topic(words[-1])}"
         return _typed(predicate, third(one.about), one.text, one.confidence, entity, capture, update=update)
-    about = topic(one.about)
+    about = topic(undated(one.about))
     if about is None:
         return None
     return _typed(f"likes_{about}", one.likes, one.text, one.confidence, entity, capture, update=update)

@@ -1,11 +1,11 @@
 """What the speaker is: name, home, work, family; diet and allergies; favourites."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from muniment.extract.messages.clauses import asks_before, is_answered, is_own_word, remainder
-from muniment.extract.messages.rules import either, rule
+from muniment.extract.messages.rules import Rule, either, rule, word_set
 from muniment.extract.messages.sentences import Sentence
 from muniment.extract.messages.topics import topic
 from muniment.extract.messages.wording import sentence as as_sentence
@@ -23,6 +23,7 @@ class Profile:
     confidence: float
     update: bool
     place: int
+    end: int = 0
     predicate: str | None = None
     value: Any = None
 
@@ -38,8 +39,8 @@ _ATTRIBUTES = either(
 )
 _DIETS = either(
     """
-    vegan vegetarian pescatarian lactose_intolerant lactose-intolerant gluten_intolerant gluten-free gluten_free diabetic
-    celiac coeliac keto kosher halal teetotal dairy-free
+    vegan vegetarian pescatarian lactose_intolerant lactose-intolerant gluten_intolerant gluten-free
+    gluten_free diabetic celiac coeliac keto kosher halal teetotal dairy-free
     """
 )
 _RELATIVES = either(
@@ -50,13 +51,17 @@ _RELATIVES = either(
 )
 _NUMBERS = either("a an one two three four five six seven eight nine ten [0-9]{1,2}")
 _OCCUPATION = rule(
-    r"(?:er|or|ist|ian|eer|yst|ant|man|woman|nurse|student|chef|cook|mom|mum|dad|mother|father|parent|teacher|coach|pilot"
-    r"|judge|clerk|artist|architect|freelancer|entrepreneur|retiree|veteran|immigrant|professor|vet|medic|scientist|resident"
+    r"(?:er|or|ist|ian|eer|yst|ant|man|woman|nurse|student|chef|cook|mom|mum|dad|mother"
+    r"|father|parent|teacher|coach|pilot"
+    r"|judge|clerk|artist|architect|freelancer|entrepreneur|retiree|veteran|immigrant"
+    r"|professor|vet|medic|scientist|resident"
     r"|assistant|intern|nanny|barista|native|citizen|introvert|extrovert|vegan|vegetarian|widow|widower)s?$"
 )
 _NO_OCCUPATION = rule(
-    r"\b(?:fan|lover|bit|lot|little|person|sucker|fan|believer|member|user|mess|firm|beginner|winner|loser|keeper|sort|kind|matter"
-    r"|killer|number|former|better|newcomer|stranger|supporter|follower|reader|viewer|owner|buyer|her|player|other|disaster)\b"
+    r"\b(?:fan|lover|bit|lot|little|person|sucker|fan|believer|member|user|mess|firm"
+    r"|beginner|winner|loser|keeper|sort|kind|matter"
+    r"|killer|number|former|better|newcomer|stranger|supporter|follower|reader|viewer"
+    r"|owner|buyer|her|player|other|disaster)\b"
 )
 
 _Reader = Callable[[Any, str, int], Profile | None]
@@ -74,8 +79,8 @@ def profile_of(sentence: Sentence) -> list[Profile]:
             if sentence.asks and (asks_before(before) or not is_answered(text[match.end() :])):
                 continue
             one = read(match, text, match.start())
-            if one is not None and not any(one.place == other.place for other in found):
-                found.append(one)
+            if one is not None and not any(other.place <= one.place < other.end for other in found):
+                found.append(replace(one, end=max(match.end(), one.end)))
     return found
 
 
@@ -100,7 +105,11 @@ def _clause(*, update: bool = False, longest: int = 12) -> _Reader:
     return read
 
 
-_EMPTY = frozenset("it that this there here them him her you a the an to so what and but".split())
+_EMPTY = word_set(
+    """
+    it that this there here them him her you a the an to so what and but is are was has can will
+    """
+)
 
 
 def _name(match: Any, text: str, place: int) -> Profile:
@@ -110,14 +119,14 @@ def _name(match: Any, text: str, place: int) -> Profile:
 def _name_to_use(match: Any, text: str, place: int) -> Profile:
     name = match.group(1)
     words = as_sentence(f"The user wants to be called {name}")
-    return Profile(name, words, SURE, False, place, "name_to_use", name)
+    return Profile(name, words, SURE, False, place, predicate="name_to_use", value=name)
 
 
 def _not_this_name(match: Any, text: str, place: int) -> Profile | None:
     name = match.group(1)
     about = topic(name)
     words = as_sentence(f"The user does not want to be called {name}")
-    return Profile(name, words, SURE, False, place, f"name_to_use_{about}", False) if about else None
+    return Profile(name, words, SURE, False, place, predicate=f"name_to_use_{about}", value=False) if about else None
 
 
 def _occupation(match: Any, text: str, place: int) -> Profile | None:
@@ -132,12 +141,18 @@ def _occupation(match: Any, text: str, place: int) -> Profile | None:
     return Profile(about, words_told, PLAIN, update, place)
 
 
-_AFTER_HEAD = frozenset("at for in of with from on by who that working living".split())
+_AFTER_HEAD = word_set(
+    """
+    at for in of with from on by who that working living
+    """
+)
 
 
 def _attribute(match: Any, text: str, place: int) -> Profile | None:
     about, _ = _rest(match, text)
     if not about or len(about.split()) > 12 or about.split()[0].lower() in _EMPTY - {"a", "the", "an"}:
+        return None
+    if about.split()[0].lower().endswith("ing") or _NO_ATTRIBUTE.search(match.group(1)):
         return None
     what = match.group(1).lower()
     update = any(word in match.group().lower().split() for word in ("new", "now", "changed"))
@@ -161,7 +176,9 @@ def _switched(match: Any, text: str, place: int) -> Profile | None:
     words = told(f"I switched from {old} to {about}" if old else f"I switched to {about}")
     sides = sorted(side for side in (topic(about), topic(old or "")) if side)
     if len(sides) == 2 and sides[0] != sides[1]:
-        return Profile(about, words, SURE, True, place, f"prefers_{sides[0][:58]}_or_{sides[1][:58]}", third(about))
+        return Profile(
+            about, words, SURE, True, place, predicate=f"prefers_{sides[0][:58]}_or_{sides[1][:58]}", value=third(about)
+        )
     return Profile(about, words, SURE, True, place)
 
 
@@ -175,12 +192,14 @@ def _diet(match: Any, text: str, place: int) -> Profile:
             SURE,
             True,
             place,
-            f"likes_{topic(diet)}_diet",
-            False,
+            predicate=f"likes_{topic(diet)}_diet",
+            value=False,
         )
     rest = remainder(text, match.end(), len(text))
-    tail = f" {rest.object}" if rest.object else ""
-    return Profile(diet, told(f"I follow a {diet} diet{tail}{rest.reason}"), SURE, False, place, "diet", diet)
+    tail = f" {rest.object}".partition(" and ")[0].rstrip()
+    return Profile(
+        diet, told(f"I follow a {diet} diet{tail}{rest.reason}"), SURE, False, place, predicate="diet", value=diet
+    )
 
 
 _ENDED = rule(r"\b(?:not|no longer|don't)\b")
@@ -194,17 +213,27 @@ def _allergy(match: Any, text: str, place: int) -> Profile | None:
         return None
     ended = bool(_ENDED.search(match.group()))
     words = f"The user is {'not ' if ended else ''}allergic to {third(to)}"
-    return Profile(to, as_sentence(words), SURE, ended, place, f"allergic_to_{about}", not ended)
+    return Profile(to, as_sentence(words), SURE, ended, place, predicate=f"allergic_to_{about}", value=not ended)
 
 
 def _favourite(match: Any, text: str, place: int) -> Profile | None:
     about, _ = _rest(match, text)
     kind = topic(match.group(1))
-    if not about or kind is None or len(about.split()) > 15 or about.split()[0].lower() in _EMPTY - {"a", "the", "an"}:
+    if (
+        not about
+        or kind is None
+        or _NO_KIND.search(match.group(1))
+        or len(about.split()) > 15
+        or about.split()[0].lower() in _EMPTY - {"a", "the", "an"}
+    ):
         return None
+    if _ONE_OF.search(text[:place]):
+        words = as_sentence(f"One of the user's favourite {match.group(1).lower()} is {third(about)}")
+        return Profile(about, words, SURE, False, place, predicate=f"likes_{topic(about)}", value=True)
     update = bool(_NEW.search(match.group()))
-    words = as_sentence(f"The user's favourite {match.group(1).lower()} is {third(about)}")
-    return Profile(about, words, SURE, update, place, f"favourite_{kind}", third(about))
+    verb = "are" if " are" in match.group().lower() else "is"
+    words = as_sentence(f"The user's favourite {match.group(1).lower()} {verb} {third(about)}")
+    return Profile(about, words, SURE, update, place, predicate=f"favourite_{kind}", value=third(about))
 
 
 def _is_favourite(match: Any, text: str, place: int) -> Profile | None:
@@ -212,12 +241,15 @@ def _is_favourite(match: Any, text: str, place: int) -> Profile | None:
     if kind is None or about.lower() in _EMPTY:
         return None
     words = as_sentence(f"The user's favourite {match.group(2).lower()} is {third(about)}")
-    return Profile(about, words, SURE, False, place, f"favourite_{kind}", third(about))
+    return Profile(about, words, SURE, False, place, predicate=f"favourite_{kind}", value=third(about))
 
 
+_NO_ATTRIBUTE = rule(r"\b(?:which|that|who|it|there|but|and)$")
+_ONE_OF = rule(r"\b(?:one|some|two|many) of $")
+_NO_KIND = rule(r"\b(?:memory|memories|part|parts|moment|moments|thing|things|bit)\b")
 _NEW = rule(r"\b(?:new|now)\b")
 
-_RULES: tuple[tuple[Any, _Reader], ...] = (
+_RULES: tuple[tuple[Rule, _Reader], ...] = (
     (
         rule(rf"\b(?:[Mm]y (?:full |first |last )?name is|[Mm]y name's|I'm called|I am called) {_NAMES}", cased=True),
         _name,
@@ -230,7 +262,7 @@ _RULES: tuple[tuple[Any, _Reader], ...] = (
     ),
     (rule(rf"\b(?:[Dd]on't|[Dd]o not|[Pp]lease don't|[Ss]top) call(?:ing)? me {_NAMES}", cased=True), _not_this_name),
     (
-        rule(rf"\bI(?:'ve| have)? {_NOW}(?:no longer |don't )?(?:live|lived|living|reside) (?:in|at|near|with) "),
+        rule(rf"\bI(?:'ve| have)? {_NOW}(?:no longer |don't |been )?(?:live|lived|living|reside) (?:in|at|near|with) "),
         _clause(),
     ),
     (rule(rf"\bI(?:'m| am) {_NOW}(?:based|located|living|residing) (?:in|at|near|out of) "), _clause()),
@@ -268,19 +300,22 @@ _RULES: tuple[tuple[Any, _Reader], ...] = (
     (rule(r"\bmy ([a-z]+(?: [a-z]+)?) (?:is|are) now "), lambda match, text, place: _attribute(match, text, place)),
     (
         rule(
-            r"\b(?:I|we)(?:'ve| have)? (?:just |recently |now )?(?:changed|updated|switched) (?:my|our) ([a-z]+(?: [a-z]+)?)(?: from ([A-Za-z0-9@. -]{1,60}?))? to "
+            r"\b(?:I|we)(?:'ve| have)? (?:just |recently |now )?(?:changed|updated|switched)"
+            r" (?:my|our) ([a-z]+(?: [a-z]+)?)(?: from ([A-Za-z0-9@. -]{1,60}?))? to "
         ),
         _changed,
     ),
     (
         rule(
-            r"\b(?:I|we)(?:'ve| have)? (?:just |recently |now |finally )?switched (?:from ([A-Za-z0-9' -]{1,60}?) )?(?:over )?to "
+            r"\b(?:I|we)(?:'ve| have)? (?:just |recently |now |finally )?switched (?:from"
+            r" ([A-Za-z0-9' -]{1,60}?) )?(?:over )?to "
         ),
         _switched,
     ),
     (
         rule(
-            rf"\b(?:I|as someone who) (?:usually |currently |strictly |now |only )*(?:follows?|keeps? to|eats?|am on|maintains?) an? ((?:[a-z-]+,? ){{1,5}})diet\b"
+            r"\b(?:I|someone who|me to) (?:[a-z']+ ){0,3}?(?:follows?|keeps? to|eats?|maintains?|stick to) an? "
+            r"((?:[a-z-]+,? ){1,5})diet\b"
         ),
         _diet,
     ),
@@ -291,19 +326,22 @@ _RULES: tuple[tuple[Any, _Reader], ...] = (
     (rule(r"\bI(?:'ve got| have| suffer from) (?:an?|my|some) (?:[a-z]+ )?allergy to "), _allergy),
     (
         rule(
-            r"\b(?:I(?:'ve got| have| suffer from)|due to|because of) (?:an?|my) (?:severe |serious |mild |bad |strong |life-threatening )?([a-z]+(?: [a-z]+)?) allergy\b"
+            r"\b(?:I(?:'ve got| have| suffer from)|due to|because of) (?:an?|my) (?:severe"
+            r" |serious |mild |bad |strong |life-threatening )?([a-z]+(?: [a-z]+)?) allergy\b"
         ),
         _allergy,
     ),
     (
         rule(
-            r"\bmy (?:all-time |absolute |current |new |personal )*favou?rite ([a-z]+(?: [a-z]+){0,3}?) (?:is|are|has always been|has to be|would be)(?: now)? "
+            r"\bmy (?:all-time |absolute |current |new |personal )*favou?rite ([a-z]+(?: [a-z]+){0,3}?)"
+            r" (?:is|are|has always been|has to be|would be)(?: now)? "
         ),
         _favourite,
     ),
     (
         rule(
-            r"(?:^|[,;] )([A-Z][A-Za-z' -]{1,50}?) (?:is|are|has been|has always been) (?:definitely |still |now )?my (?:all-time |absolute )?favou?rite ([a-z]+(?: [a-z]+){0,2})"
+            r"(?:^|[,;] )([A-Z][A-Za-z' -]{1,50}?) (?:is|are|has been|has always been) (?:definitely"
+            r" |still |now )?my (?:all-time |absolute )?favou?rite ([a-z]+(?: [a-z]+){0,2})"
         ),
         _is_favourite,
     ),

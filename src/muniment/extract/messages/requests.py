@@ -23,6 +23,7 @@ class Request:
     confidence: float
     update: bool
     place: int
+    end: int
     predicate: str
     value: Any
 
@@ -51,22 +52,29 @@ _CHANNEL = r"(e-?mail|phone|telephone|call|ring|sms|text|whatsapp|chat|slack|tea
 _SPOKEN = r"(?:ing|s|ed)?(?: calls?| messages?| chat)?s?"
 
 _BY = rule(
-    rf"\b(?:contact|reach|notify|message|update|inform|get back to|write to|answer|remind) me (?:only |just |back )?(?:by|via|through|over|on|using) {_CHANNEL}\b"
+    rf"\b(?:contact|reach|notify|message|update|inform|get back to|write to|answer"
+    rf"|remind) me (?:only |just |back )?(?:by|via|through|over|on|using) {_CHANNEL}\b"
 )
 _PREFERS_BY = rule(
-    rf"\bI(?:'d| would)? (?:much |really |strongly |usually |always |now )*(?:prefer|rather|like) (?:to be (?:contacted|reached|notified)"
-    rf"|being (?:contacted|reached|notified)|to (?:communicate|talk|hear back|be in touch)|communicating|contact|communication|updates)? ?(?:by |via |through |over |on )?{_CHANNEL}{_SPOKEN}"
+    rf"\bI(?:'d| would)? (?:much |really |strongly |usually |always |now )*(?:prefer"
+    rf"|rather|like) (?:to be (?:contacted|reached|notified)"
+    rf"|being (?:contacted|reached|notified)|to (?:communicate|talk|hear back|be in"
+    rf" touch)|communicating|contact|communication|updates)? ?(?:by |via |through "
+    rf"|over |on )?{_CHANNEL}{_SPOKEN}"
     r"(?: (?:over|to|rather than|instead of)\b|,|$| for (?:contact|communication|updates|messages))"
 )
 _INSTEAD = rule(
-    rf"(?:^|[,;] |\bplease (?:just )?){_CHANNEL} me (?:instead|only|rather than|from now on|in (?:the )?future|and not)\b"
+    rf"(?:^|[,;] |\bplease (?:just )?){_CHANNEL} me (?:instead|only|rather than|from"
+    rf" now on|in (?:the )?future|and not)\b"
 )
 _NOT_BY = rule(
-    rf"(?:^|[,;] |\bplease |\band |\bbut )(?:don't|do not|never|stop|no longer) (?:ever )?{_CHANNEL}(?:ing)? me\b(?: (anymore|any more|again|on [A-Za-z ]+|at [a-z0-9 ]+|before [a-z0-9 ]+|after [a-z0-9 ]+|during [a-z ]+|by [a-z]+))?"
+    rf"(?:^|[,;] |\bplease |\band |\bbut )(?:don't|do not|never|stop|no longer) (?:ever"
+    rf" )?{_CHANNEL}(?:ing)? me\b(?: (anymore|any more|again|on [A-Za-z ]+|at [a-z0-9 ]+"
+    rf"|before [a-z0-9 ]+|after [a-z0-9 ]+|during [a-z ]+|by [a-z]+))?"
 )
 _ALWAYS = rule(
-    r"(?:^|[,;] |\b(?:and|but|so) )(?:please (always|never)|from now on,? (?:please )?(always|never|don't|do not)?|in (?:the )?future,? please (always|never|don't|do not)?"
-    r"|(always|never) (?:[a-z]+) me)\b ?"
+    r"(?:^|[,;] |\b(?:and|but|so) )(?:please (always|never)|from now on,? (?:please )?(always|never|don't|do not)?"
+    r"|in (?:the )?future,? please (always|never|don't|do not)?)\b ?|^(always|never) [a-z]+ me\b ?"
 )
 _STOP = rule(r"(?:^|[,;] |\b(?:and|but|so) )(?:please )?stop ([a-z]+ing) (me|us|my|these|those|the|all)\b")
 _DONT = rule(r"(?:^|[,;] )please (?:don't|do not) ")
@@ -91,7 +99,14 @@ def _channels(text: str) -> Iterator[Request]:
             words = as_sentence(f"The user prefers to be contacted by {channel}")
             update = "from now on" in text.lower() or " now " in text.lower()
             yield Request(
-                text[found.start() :], words, SURE, update, found.start(), "prefers_communication_channel", channel
+                text[found.start() :],
+                words,
+                SURE,
+                update,
+                found.start(),
+                found.end(),
+                "prefers_communication_channel",
+                channel,
             )
             return
     found = _NOT_BY.search(text)
@@ -104,7 +119,9 @@ def _channels(text: str) -> Iterator[Request]:
         tail = "" if ended or not when else f" {third(when)}"
         words = as_sentence(f"The user does not want to be contacted by {channel}{tail}")
         slug = topic(f"{channel}{tail}")
-        yield Request(text[found.start() :], words, SURE, ended, found.start(), f"contact_by_{slug}", False)
+        yield Request(
+            text[found.start() :], words, SURE, ended, found.start(), found.end(), f"contact_by_{slug}", False
+        )
 
 
 def _standing(text: str) -> Iterator[Request]:
@@ -117,27 +134,27 @@ def _standing(text: str) -> Iterator[Request]:
         wish = remainder(text, start, len(text)).object
         never = how in ("never", "don't", "do not")
         update = "from now on" in found.group().lower()
-        yield from _wish(wish, never=never, update=update, how=how, place=found.start())
+        yield from _wish(wish, never=never, update=update, how=how, place=found.start(), end=len(text))
         return
     found = _STOP.search(text)
     if found:
         wish = f"{_base(found.group(1))} {found.group(2)} {remainder(text, found.end(), len(text)).object}"
-        yield from _wish(wish, never=True, update=True, how="never", place=found.start())
+        yield from _wish(wish, never=True, update=True, how="never", place=found.start(), end=len(text))
         return
     found = _DONT.search(text)
     if found:
         wish = remainder(text, found.end(), len(text)).object
-        yield from _wish(wish, never=True, update=False, how="never", place=found.start())
+        yield from _wish(wish, never=True, update=False, how="never", place=found.start(), end=len(text))
 
 
-def _wish(wish: str, *, never: bool, update: bool, how: str, place: int) -> Iterator[Request]:
+def _wish(wish: str, *, never: bool, update: bool, how: str, place: int, end: int) -> Iterator[Request]:
     wish = wish.strip()
     about = topic(wish)
     if about is None or not 1 < len(wish.split()) <= _LONGEST:
         return
     word = "never to" if never else "always to" if how == "always" else "to"
     words = as_sentence(f"The user asks {word} {third(wish)}")
-    yield Request(wish, words, SURE, update, place, f"wants_{about}", not never)
+    yield Request(wish, words, SURE, update, place, end, f"wants_{about}", not never)
 
 
 def _base(verb: str) -> str:
@@ -145,4 +162,4 @@ def _base(verb: str) -> str:
     bare = verb[:-3]
     if bare.endswith(_DOUBLED):
         return bare[:-1]
-    return f"{bare}e" if bare.endswith(("s", "v", "c", "g", "u", "z", "ar", "ir", "at")) else bare
+    return f"{bare}e" if bare.endswith(("s", "v", "c", "u", "z", "ar", "ir", "at")) else bare

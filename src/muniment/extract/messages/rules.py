@@ -1,5 +1,7 @@
 """Rules as RE2, so that no message takes more than linear time, and the words that several rules share."""
 
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, cast
 
 import re2
@@ -7,12 +9,41 @@ import re2
 _re2 = cast("Any", re2)
 
 
-def rule(pattern: str, *, cased: bool = False) -> Any:
-    """The pattern, ready to search; letters of either case, unless told otherwise. Spaces stand for themselves."""
-    options = _re2.Options()
-    options.log_errors = False
-    options.case_sensitive = cased
-    return _re2.compile(pattern, options)
+class Rule:
+    """A pattern that is compiled when it is first used: most programs never read a message."""
+
+    def __init__(self, pattern: str, *, cased: bool) -> None:
+        self._pattern = pattern
+        self._cased = cased
+
+    @cached_property
+    def _compiled(self) -> Any:
+        options = _re2.Options()
+        options.log_errors = False
+        options.case_sensitive = self._cased
+        return _re2.compile(self._pattern, options)
+
+    def search(self, text: str) -> Any:
+        """The first match, or None."""
+        return self._compiled.search(text)
+
+    def finditer(self, text: str) -> Iterator[Any]:
+        """Every match, none within another."""
+        return self._compiled.finditer(text)
+
+    def sub(self, by: str | Callable[[Any], str], text: str) -> str:
+        """The text with every match replaced."""
+        return self._compiled.sub(by, text)
+
+
+def rule(pattern: str, *, cased: bool = False) -> Rule:
+    """A pattern for letters of either case, unless told otherwise. Spaces stand for themselves."""
+    return Rule(pattern, cased=cased)
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words, parted by space."""
+    return frozenset(words.split())
 
 
 def either(words: str) -> str:
@@ -40,14 +71,14 @@ ADVERBS = (
 # What one does with things one likes or not; it says that one has a habit, and nothing of what the habit is about.
 HABITS = either(
     """
-    use eat drink buy wear read watch listen_to drive consume consider want fly stay travel shop choose play work_with
+    use eat drink buy wear read watch listen_to drive consume consider fly stay travel shop choose play work_with
     take accept follow cook order support book feed date pay_with smoke own order_from buy_from stay_at stay_in ride
-    shop_at eat_at dine_at wear_anything touch do visit attend go_to go_for
+    shop_at eat_at dine_at wear_anything touch visit attend go_to go_for
     """
 )
 HABITS_TOLD = either(
     """
-    uses eats drinks buys wears reads watches listens_to drives consumes considers wants flies stays travels shops
+    uses eats drinks buys wears reads watches listens_to drives consumes considers flies stays travels shops
     chooses plays takes accepts follows cooks orders supports books feeds rides visits attends
     """
 )

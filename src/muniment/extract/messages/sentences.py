@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from muniment.extract.messages.rules import rule
+from muniment.extract.messages.rules import rule, word_set
 
 _LONGEST = 1200
 _ENDS = ".!?"
 _CLOSERS = "\"')]*_"
-_SHORT = frozenset(
-    "mr. mrs. ms. dr. prof. st. e.g. i.e. vs. etc. no. a.m. p.m. approx. dept. jr. sr. inc. ltd. u.s. u.k.".split()
+_SHORT = word_set(
+    """
+    mr. mrs. ms. dr. prof. st. e.g. i.e. vs. etc. no. a.m. p.m. approx. dept. jr. sr. inc. ltd. u.s. u.k.
+    """
 )
 _PLAIN = str.maketrans(
     {
@@ -25,6 +27,7 @@ _PLAIN = str.maketrans(
 # Somebody's words within the message: whoever "I" is there, it is not sure to be the speaker.
 _QUOTED = rule(r'"[^"]{0,1000}\b(?:I|my|me|we|our|don\'t|please)\b[^"]{0,1000}"')
 _GAP = " ... "
+_ASIDE = rule(r" ?\([^()]{0,60}\)")
 
 
 @dataclass(frozen=True)
@@ -64,5 +67,7 @@ def _made(words: list[str]) -> Iterator[Sentence]:
     text = bare[:_LONGEST]
     if '"' in text:
         text = _QUOTED.sub(_GAP, text)
+    if "(" in text:
+        text = _ASIDE.sub("", text)
     if text:
         yield Sentence(text, asks)

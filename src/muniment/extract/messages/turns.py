@@ -4,11 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from muniment.extract.messages.rules import word_set
 from muniment.model.capture import Capture
 
-_OWN = frozenset("user human me customer client caller end_user enduser speaker patient guest member".split())
-_OTHERS = frozenset(
-    "assistant agent bot ai system support operator tool model chatbot advisor representative developer function".split()
+_OWN = word_set(
+    """
+    user human me customer client caller end_user enduser speaker patient guest member
+    """
+)
+_OTHERS = word_set(
+    """
+    assistant agent bot ai system support operator tool model chatbot advisor representative developer function
+    """
 )
 _ROLES = ("role", "speaker", "author", "sender", "from")
 _TEXTS = ("content", "text", "message")
@@ -49,7 +56,8 @@ def _turns(said: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _texts(said: Mapping[str, Any]) -> list[str]:
-    return next(([text] for key in _TEXTS if isinstance(text := said.get(key), str)), [])
+    found = next((text for key in _TEXTS if isinstance(text := said.get(key), str)), None)
+    return [] if found is None else [found]
 
 
 def _role(said: Mapping[str, Any]) -> str | None:
@@ -88,7 +96,7 @@ def _own_parts(text: str, capture: Capture) -> Iterator[str]:
     for label, line in lines:
         if talk and label is not None and (label in known or label in names):
             mine = _folded(label) in _OWN or label == capture.user_id
-            line = line.partition(":")[2].lstrip("* ")  # noqa: PLW2901  the label is not said
+            line = line.partition(":")[2].lstrip("* ")
         if mine:
             own.append(line)
     yield "\n".join(own)

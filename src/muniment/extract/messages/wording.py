@@ -1,6 +1,8 @@
 """What somebody says of themselves, told of them: from the first person to the third."""
 
-from muniment.extract.messages.rules import rule
+from typing import Any
+
+from muniment.extract.messages.rules import rule, word_set
 
 WHO = "The user"
 
@@ -35,20 +37,20 @@ _IRREGULAR = {
     "was": "was",
     "were": "was",
 }
-_UNCHANGED = frozenset(
+_UNCHANGED = word_set(
     """
-    can can't cannot could couldn't will won't would wouldn't must should may might shall is has does doesn't used
-    was gave quit got grew went cut became began left
-    """.split()
+    can can't cannot could couldn't will won't would wouldn't must should may might shall is has does doesn't
+    used was gave quit got grew went cut became began left
+    """
 )
-_BETWEEN = frozenset(
+_BETWEEN = word_set(
     """
     really absolutely usually generally typically normally often always strongly strictly truly just still also
-    definitely personally actually honestly mostly much vastly greatly deeply particularly especially simply kind sort
-    of mainly now currently quite rather totally completely genuinely certainly highly exclusively only never no longer
-    increasingly firmly intensely extremely probably seriously literally very so a bit somewhat ever recently entirely
-    not
-    """.split()
+    definitely personally actually honestly mostly much vastly greatly deeply particularly especially simply
+    kind sort of mainly now currently quite rather totally completely genuinely certainly highly exclusively
+    only never no longer increasingly firmly intensely extremely probably seriously literally very so a bit
+    somewhat ever recently entirely not
+    """
 )
 _WORD = rule(r"[A-Za-z][A-Za-z']*")
 _SIBILANTS = ("s", "sh", "ch", "x", "z", "o")
@@ -70,7 +72,7 @@ def told(clause: str) -> str:
 
 def third(text: str) -> str:
     """The text with the speaker's pronouns turned."""
-    return str(_WORD.sub(lambda found: _turned(found.group()), text))
+    return str(_WORD.sub(_turned, text))
 
 
 def sentence(text: str) -> str:
@@ -79,7 +81,8 @@ def sentence(text: str) -> str:
     return plain if plain.endswith((".", "!", "?")) else f"{plain}."
 
 
-def _turned(word: str) -> str:
+def _turned(found: Any) -> str:
+    word = str(found.group())
     return _OWN_WORDS.get(word.lower(), word)
 
 

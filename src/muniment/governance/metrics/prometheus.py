@@ -32,9 +32,9 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "muniment_pii_unmasked": ("Memories with unmasked personal data by kind (MET-4)", ("kind",)),
     "muniment_pii_unscanned": ("Memories of the window that were not scanned yet (MET-4)", ()),
     "muniment_contradictions_resolved": ("Contradictions that ended, by outcome (MET-5)", ("outcome",)),
-    "muniment_contradiction_resolution_seconds": ("How long those were open (MET-5)", ("quantile",)),
+    "muniment_contradiction_resolution_seconds": ("How long those were open (MET-5)", ("stat",)),
     "muniment_contradictions_open": ("Contradictions open at the end (MET-5)", ()),
-    "muniment_contradiction_open_seconds": ("How long those have been open (MET-5)", ("quantile",)),
+    "muniment_contradiction_open_seconds": ("How long those have been open (MET-5)", ("stat",)),
     "muniment_corrections": ("Corrections, measured ones, and those that changed a decision (MET-6)", ("state",)),
     "muniment_correction_adoption_ratio": ("Share of measured corrections that changed a decision (MET-6)", ()),
     "muniment_queue_decided": ("Proposals that people decided (MET-7)", ("write_class",)),
@@ -43,7 +43,7 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "muniment_queue_decided_per_operator_day": ("Mean decided by a person on a day with any (MET-7)", ()),
     "muniment_queue_waiting": ("Proposals waiting at the end (MET-7)", ("write_class",)),
     "muniment_queue_past_due": ("Of those, past their time (MET-7)", ("write_class",)),
-    "muniment_queue_waiting_seconds": ("How long they have been waiting (MET-7)", ("quantile",)),
+    "muniment_queue_waiting_seconds": ("How long they have been waiting (MET-7)", ("stat",)),
     "muniment_auto_accuracy": ("Share of sampled auto-promotions that people confirmed (MET-8)", ("write_class",)),
     "muniment_auto_accuracy_low": ("Lower end of its 95 % interval (MET-8)", ("write_class",)),
     "muniment_auto_accuracy_high": ("Upper end of its 95 % interval (MET-8)", ("write_class",)),
@@ -73,7 +73,7 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "muniment_recalls_degraded": ("Recalls in which something was missing", ()),
     "muniment_recall_results_median": ("Median number of memories that a recall returned", ()),
     "muniment_erasures": ("Erasures, and those gone from beneath too", ("state",)),
-    "muniment_erasure_purge_seconds": ("How long until they were", ("quantile",)),
+    "muniment_erasure_purge_seconds": ("How long until they were", ("stat",)),
 }
 
 
@@ -141,16 +141,16 @@ def _governed(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     yield "muniment_pii_unmasked", [((tally.name,), tally.count) for tally in pii.unmasked_kinds]
     yield "muniment_pii_unscanned", [((), pii.waiting)]
     yield "muniment_contradictions_resolved", [((tally.name,), tally.count) for tally in one.contradictions.outcomes]
-    yield "muniment_contradiction_resolution_seconds", _quantiles(ended)
+    yield "muniment_contradiction_resolution_seconds", _stats(ended)
     yield "muniment_contradictions_open", [((), open_.count)]
-    yield "muniment_contradiction_open_seconds", _quantiles(open_)
+    yield "muniment_contradiction_open_seconds", _stats(open_)
     adoption = one.adoption
     counts = {"all": adoption.corrections, "measured": adoption.measured, "adopted": adoption.adopted}
     yield "muniment_corrections", [((state,), count) for state, count in counts.items()]
     yield "muniment_correction_adoption_ratio", [((), adoption.share)]
     purged = one.erasures.purged
     yield "muniment_erasures", [(("all",), one.erasures.erasures), (("purged",), purged.count)]
-    yield "muniment_erasure_purge_seconds", _quantiles(purged)
+    yield "muniment_erasure_purge_seconds", _stats(purged)
 
 
 def _queued(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
@@ -163,7 +163,7 @@ def _queued(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     yield "muniment_queue_decided_per_operator_day", [((), mean)]
     yield "muniment_queue_waiting", [((each.write_class,), each.waiting.count) for each in classes]
     yield "muniment_queue_past_due", [((each.write_class,), each.past_due) for each in classes]
-    yield "muniment_queue_waiting_seconds", _quantiles(queue.waiting)
+    yield "muniment_queue_waiting_seconds", _stats(queue.waiting)
     yield "muniment_auto_accuracy", [((each.write_class,), each.accuracy) for each in one.auto]
     yield "muniment_auto_accuracy_low", [((each.write_class,), each.low) for each in one.auto]
     yield "muniment_auto_accuracy_high", [((each.write_class,), each.high) for each in one.auto]
@@ -221,11 +221,11 @@ def _flowed(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     yield "muniment_repeated_telling_ratio", [((), telling.share)]
 
 
-def _quantiles(spread: Spread) -> list[Sample]:
+def _stats(spread: Spread) -> list[Sample]:
     found: Sequence[tuple[str, float | None]] = (
-        ("0.5", spread.median),
-        ("0.9", spread.ninetieth),
-        ("1", spread.longest),
+        ("median", spread.median),
+        ("p90", spread.ninetieth),
+        ("max", spread.longest),
     )
     return [((name,), seconds) for name, seconds in found if seconds is not None]
 

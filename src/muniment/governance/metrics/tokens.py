@@ -205,8 +205,9 @@ def _said(row: Row, keys: Mapping[str, Any]) -> Said | None:
         content = from_json(keys[row["holder"]].open("captures.content", row["capture_id"], row["content"]))
     except (SealBroken, KeyError):
         return None
-    parts = [content.get("text")]
-    parts += [to_json(content[name]).decode() for name in ("fact", "payload") if content.get(name) is not None]
+    parts: list[str | None] = [content.get("text"), _in_words(content.get("fact") or {})]
+    if content.get("payload") is not None:
+        parts.append(to_json(content["payload"]).decode())
     return Said(
         row["capture_id"],
         row["seq"],
@@ -217,6 +218,13 @@ def _said(row: Row, keys: Mapping[str, Any]) -> Said | None:
         "\n".join(part for part in parts if part),
         len(content.get("evidence_refs", ())),
     )
+
+
+def _in_words(fact: Mapping[str, Any]) -> str | None:
+    if fact.get("text") is not None or fact.get("entity") is None:
+        return fact.get("text")
+    value = fact["value"] if isinstance(fact.get("value"), str) else to_json(fact.get("value")).decode()
+    return f"{fact['entity']} {fact.get('predicate')}: {value}"
 
 
 def _tokenizer(name: str) -> Tokenizer | None:

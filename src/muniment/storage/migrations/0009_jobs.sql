@@ -231,6 +231,13 @@ GRANT SELECT (tenant_id, proposal_id, candidate_id, pack), UPDATE (lock) ON prop
 GRANT SELECT (tenant_id, proposal_id, action), INSERT ON verdicts TO muniment_privacy;
 CREATE POLICY officer_withdraw ON verdicts AS RESTRICTIVE FOR INSERT TO muniment_privacy WITH CHECK (action = 'withdraw');
 
+-- The jobs hold off erasures too while they take content away.
+GRANT SELECT, INSERT, UPDATE (lock) ON promotion_locks TO muniment_jobs;
+-- What policy promoted alone, in the order of commits.
+CREATE INDEX memories_by_policy ON memories (tenant_id, born_seq, memory_id) WHERE approver_kind = 'system';
+-- Why a proposal is held, in one word that a job can look for; what a person says of it is sealed.
+ALTER TABLE verdicts ADD COLUMN cause text CHECK (cause IN ('contradiction', 'budget'));
+
 CREATE POLICY blank ON candidates FOR UPDATE TO CURRENT_USER
   USING (tenant_id = current_setting('muniment.tenant', true)) WITH CHECK (tenant_id = current_setting('muniment.tenant', true));
 CREATE POLICY blank ON verdicts FOR UPDATE TO CURRENT_USER
@@ -311,7 +318,10 @@ CREATE FUNCTION rewrap_subjects(whose text[], wrapped bytea[], version int) RETU
 SET search_path = muniment, pg_temp AS $$
   UPDATE subjects s SET wrapped_key = n.wrapped, key_version = version
   FROM unnest(whose, wrapped) AS n (holder, wrapped)
-  WHERE s.tenant_id = current_setting('muniment.tenant') AND s.holder = n.holder AND s.wrapped_key IS NOT NULL AND s.key_version < version
+  WHERE s.tenant_id = current_setting('muniment.tenant') AND s.holder = n.holder AND s.wrapped_key IS NOT NULL AND s.key_version < version;
+  -- Those without a key hold on to no version.
+  UPDATE subjects SET key_version = version
+  WHERE tenant_id = current_setting('muniment.tenant') AND wrapped_key IS NULL AND key_version < version
 $$;
 REVOKE ALL ON FUNCTION rewrap_subjects(text[], bytea[], int) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION rewrap_subjects(text[], bytea[], int) TO muniment_privacy;

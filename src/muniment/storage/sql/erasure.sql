@@ -74,3 +74,12 @@ SELECT erasure_id, seq, subject, user_id, holders FROM erasures WHERE tenant_id 
 UPDATE erasures SET purged_at = greatest(:now::timestamptz, erased_at)
 WHERE tenant_id = :tenant_id AND erasure_id = ANY (:erasure_ids) AND purged_at IS NULL
 RETURNING erasure_id
+
+-- name: working
+-- Memories of the working tier that those erasures took, by session.
+SELECT m.session_id, array_agg(m.memory_id) AS memory_ids
+FROM erasures e
+JOIN tombstones t ON t.tenant_id = :tenant_id AND t.seq = e.seq
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = t.memory_id AND m.tier = 'working'
+WHERE e.tenant_id = :tenant_id AND e.erasure_id = ANY (:erasure_ids)
+GROUP BY m.session_id

@@ -38,13 +38,13 @@ INSERT INTO calibrations (tenant_id, calibration_id, seq, calibrated_at, txid, s
 VALUES (:tenant_id, :calibration_id, :seq, :at, :txid, :source, :verdicts, :approved, :points)
 
 -- name: open_cursor
-INSERT INTO cursors (tenant_id, name, seq, capture_id, at) VALUES (:tenant_id, :name, 0, '', NULL) ON CONFLICT DO NOTHING
+INSERT INTO cursors (tenant_id, name, seq, capture_id, at) VALUES (:tenant_id, :cursor, 0, '', NULL) ON CONFLICT DO NOTHING
 
 -- name: take_cursor
-SELECT at FROM cursors WHERE tenant_id = :tenant_id AND name = :name FOR UPDATE
+SELECT at FROM cursors WHERE tenant_id = :tenant_id AND name = :cursor FOR UPDATE
 
 -- name: move_cursor
-UPDATE cursors SET at = :at WHERE tenant_id = :tenant_id AND name = :name
+UPDATE cursors SET at = :at WHERE tenant_id = :tenant_id AND name = :cursor
 
 -- name: expired
 -- How many memories ended between two moments, by tier and class.
@@ -84,12 +84,9 @@ WHERE f.tenant_id = :tenant_id AND f.tier = :tier AND f.dead_seq IS NULL AND f.t
   AND NOT EXISTS (SELECT FROM alerts a WHERE a.tenant_id = :tenant_id AND a.key = 'expiring ' || f.memory_id)
 ORDER BY f.expires_at, f.memory_id LIMIT :count
 
--- name: raise_alerts
--- each: key
+-- name: raise_alert
+-- Nothing comes back where it was raised before: of two at once each alert is one's.
 INSERT INTO alerts (tenant_id, key, raised_at) VALUES (:tenant_id, :key, :now) ON CONFLICT DO NOTHING RETURNING key
-
--- name: alerts
-SELECT key FROM alerts WHERE tenant_id = :tenant_id AND key = ANY (:keys)
 
 -- name: end_alerts
 DELETE FROM alerts WHERE tenant_id = :tenant_id AND key = ANY (:keys)
@@ -110,12 +107,32 @@ LEFT JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = f.memory
 WHERE f.tenant_id = :tenant_id AND f.dead_seq IS NULL AND f.tomb_seq IS NULL AND f.expires_at > :now
 GROUP BY f.tier, f.class
 
--- name: unsampled
--- What policy promoted alone, after an id, and nobody was asked to look at.
-SELECT m.memory_id, m.class FROM memories m
-WHERE m.tenant_id = :tenant_id AND m.approver_kind = 'system' AND m.memory_id > :after
-  AND NOT EXISTS (SELECT FROM proposals p WHERE p.tenant_id = :tenant_id AND p.audits = m.memory_id)
-ORDER BY m.memory_id LIMIT :count
+-- name: promoted_alone
+-- What policy promoted without a person, after a place in the order of commits.
+SELECT m.memory_id, m.born_seq, m.proposal_id FROM memories m
+WHERE m.tenant_id = :tenant_id AND m.approver_kind = 'system' AND (m.born_seq, m.memory_id) > (:seq, :memory_id)
+ORDER BY m.born_seq, m.memory_id LIMIT :count
+
+-- name: open_place
+INSERT INTO cursors (tenant_id, name, seq, capture_id) VALUES (:tenant_id, :cursor, 0, '') ON CONFLICT DO NOTHING
+
+-- name: take_place
+SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = :cursor FOR UPDATE
+
+-- name: move_place
+UPDATE cursors SET seq = :seq, capture_id = :id WHERE tenant_id = :tenant_id AND name = :cursor
+
+-- name: held_for_budget
+-- Proposals that wait for room: held for that, and nothing decided since.
+SELECT p.proposal_id, p.class, coalesce(
+    (SELECT o.tier FROM verdicts o WHERE o.tenant_id = :tenant_id AND o.proposal_id = p.proposal_id AND o.tier IS NOT NULL ORDER BY o.seq DESC LIMIT 1),
+    p.tier_derived) AS tier
+FROM proposals p
+JOIN LATERAL (
+  SELECT v.action, v.cause FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id
+    AND v.action NOT IN ('override', 'assign', 'resolve') ORDER BY v.seq DESC, v.verdict_id DESC LIMIT 1) last ON last.action = 'hold' AND last.cause = 'budget'
+WHERE p.tenant_id = :tenant_id
+ORDER BY p.due_at, p.proposal_id LIMIT :count
 
 -- name: audited
 -- What people made of the samples, by class, since the class was last let go on.

@@ -1,11 +1,11 @@
 -- Stage 3, review: the queue and the verdicts.
 
 -- name: enqueue
--- each: proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens, run_id
+-- each: proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens, run_id, audits
 INSERT INTO proposals (tenant_id, seq, enqueued_at,
-  proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens, run_id)
+  proposal_id, candidate_id, class, tier_derived, priority, risk, sensitive, consent_check, contradicts, auto_eligible, human_reasons, due_at, pack, edit_of, reopens, run_id, audits)
 VALUES (:tenant_id, :seq, :at,
-  :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :edit_of, :reopens, :run_id)
+  :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :edit_of, :reopens, :run_id, :audits)
 
 -- name: lock
 -- Two people on one proposal pass one after the other.
@@ -18,7 +18,7 @@ SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id =
 -- name: some
 -- Proposals with their candidates, by id.
 SELECT p.proposal_id, p.seq AS proposal_seq, p.tier_derived, p.priority, p.risk, p.sensitive, p.consent_check,
-  p.contradicts, p.auto_eligible, p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of, p.reopens,
+  p.contradicts, p.auto_eligible, p.human_reasons, p.enqueued_at, p.due_at, p.pack, p.edit_of, p.reopens, p.audits,
   {candidate c}, m.memory_id
 FROM proposals p
 JOIN candidates c ON c.tenant_id = p.tenant_id AND c.candidate_id = p.candidate_id
@@ -43,8 +43,11 @@ LIMIT :count
 -- What policy alone may promote and has not yet.
 SELECT p.proposal_id
 FROM proposals p
-WHERE p.tenant_id = :tenant_id AND p.auto_eligible
-  AND NOT EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id)
+WHERE p.tenant_id = :tenant_id AND p.auto_eligible AND NOT p.class = ANY (:suspended)
+  AND NOT EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id
+    AND v.action NOT IN ('override', 'assign', 'release')
+    AND NOT (v.action = 'hold' AND v.cause = 'budget' AND EXISTS (SELECT FROM verdicts r
+      WHERE r.tenant_id = p.tenant_id AND r.proposal_id = p.proposal_id AND r.action = 'release' AND r.seq > v.seq)))
 ORDER BY p.seq, p.proposal_id
 LIMIT :count
 
@@ -52,11 +55,11 @@ LIMIT :count
 SELECT * FROM verdicts WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY seq, verdict_id
 
 -- name: decide
--- each: verdict_id, proposal_id, seq, action, by, by_kind, at, pack, tier, priority, assignee, memory_id, holder, remark
+-- each: verdict_id, proposal_id, seq, action, by, by_kind, at, pack, tier, priority, assignee, memory_id, holder, remark, cause
 INSERT INTO verdicts (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at, pack, tier, priority,
-  assignee, memory_id, holder, remark, txid)
+  assignee, memory_id, holder, remark, cause, txid)
 VALUES (:tenant_id, :verdict_id, :proposal_id, :seq, :action, :by, :by_kind, :at, :pack, :tier, :priority,
-  :assignee, :memory_id, :holder, :remark, :txid)
+  :assignee, :memory_id, :holder, :remark, :cause, :txid)
 
 -- name: of_capture
 -- The proposals that came out of a capture.

@@ -8,7 +8,7 @@ INSERT INTO tenant_clock (tenant_id) VALUES (:tenant_id) ON CONFLICT DO NOTHING
 
 -- name: add_key
 INSERT INTO tenant_keys (tenant_id, version, wrapped, created_at)
-VALUES (:tenant_id, 1, :wrapped, :now) ON CONFLICT DO NOTHING
+VALUES (:tenant_id, :version, :wrapped, :now) ON CONFLICT DO NOTHING
 
 -- name: keys
 SELECT version, wrapped FROM tenant_keys WHERE tenant_id = :tenant_id
@@ -24,6 +24,20 @@ VALUES (:tenant_id, :holder, :wrapped_key, :key_version, :now) ON CONFLICT DO NO
 
 -- name: renew_subject
 SELECT renew_subject(:holder, :wrapped_key, :key_version)
+
+-- name: outdated_keys
+-- Data keys wrapped under an earlier version of the tenant's key, after a holder.
+SELECT holder, wrapped_key, key_version FROM subjects
+WHERE tenant_id = :tenant_id AND key_version < :version AND wrapped_key IS NOT NULL AND holder > :after
+ORDER BY holder LIMIT :count
+
+-- name: rewrap
+SELECT rewrap_subjects(:holders, :wrapped, :version)
+
+-- name: drop_keys
+-- Versions that nothing is wrapped under any more.
+DELETE FROM tenant_keys k WHERE k.tenant_id = :tenant_id AND k.version < :version
+  AND NOT EXISTS (SELECT FROM subjects s WHERE s.tenant_id = :tenant_id AND s.key_version = k.version)
 
 -- name: clock
 SELECT seq, at FROM tenant_clock WHERE tenant_id = :tenant_id

@@ -25,7 +25,7 @@ VALUES (:tenant_id, :memory_id, :seq, :at, :txid, :digest)
 
 -- name: entomb
 UPDATE memory_scope SET tomb_seq = :seq
-WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND dead_seq IS NOT NULL AND tomb_seq IS NULL
+WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND tomb_seq IS NULL
 
 -- name: delete_bodies
 -- Their vectors go with them.

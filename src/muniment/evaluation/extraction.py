@@ -1,0 +1,297 @@
+"""How well the rules for messages draw out stated preferences and their updates, and leave other talk alone."""
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal, cast
+
+from muniment.errors import InvalidInput
+from muniment.evaluation.reading import Record, read_records, taken, wrong
+from muniment.extract import Extracted
+from muniment.extract.messages import MessageExtractor
+from muniment.extract.messages.rules import word_set
+from muniment.model.capture import Capture, Content
+from muniment.policy.words import words_of
+
+Half = Literal["odd_lines", "even_lines"]
+_HALVES: tuple[Half, Half] = ("odd_lines", "even_lines")
+_AT = datetime(2024, 1, 15, 12, tzinfo=UTC)
+# So much of what was said must be in the fact.
+_COVERED = 0.5
+# So many words after a "not" it still denies.
+_REACH = 4
+
+# Words that say on which side somebody is and not what it is about; those of the first two lists take a side. They
+# are read by nothing but their order: no rule of the extractor's is used to judge it.
+_AGAINST = word_set(
+    """
+    dislike dislikes hate hates detest despise loathe avoid avoids avoiding aversion averse refuse refuses never
+    distaste not no cannot can't don't doesn't won't isn't aren't objection fear phobia bias allergy allergic
+    uncomfortable unsettling nor
+    """
+)
+_FOR = word_set(
+    """
+    prefer prefers like likes love loves enjoy enjoys only exclusively follow follows favor preference
+    """
+)
+_PLAIN = word_set(
+    """
+    strongly strong strict strictly fan interest interested into find have has user usually due concerns really
+    tend absolutely completely any all also more most much very want use uses using rather instead stand severe
+    extreme extremely intense need must try one too
+    """
+)
+_TURNS = word_set(
+    """
+    without away instead rather not no don't doesn't isn't aren't avoid avoids
+    """
+)
+_WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
+
+
+@dataclass
+class _Score:
+    """What came of one set."""
+
+    n: int = 0
+    hits: int = 0
+    facts: int = 0
+    right: int = 0
+
+    def figures(self) -> dict[str, Any]:
+        return {
+            "n": self.n,
+            "recall": self.hits / self.n if self.n else None,
+            "facts": self.facts,
+            "precision": self.right / self.facts if self.facts else None,
+        }
+
+
+@dataclass
+class _Scores:
+    """All sets of one half of the data."""
+
+    sets: dict[str, _Score] = field(default_factory=dict)
+    questions: int = 0
+    left_alone: int = 0
+    updates: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def set(self, name: str) -> _Score:
+        return self.sets.setdefault(name, _Score())
+
+
+class Timed:
+    """The extractor, and how long it took."""
+
+    def __init__(self) -> None:
+        self.seconds, self.texts = 0.0, 0
+        self._extractor = MessageExtractor()
+
+    def facts(self, text: str) -> list[Extracted]:
+        """What is drawn out of one message."""
+        capture = _message(text)
+        begun = perf_counter()
+        found = asyncio.run(self._extractor.extract(capture, _NoAnswers()))
+        self.seconds += perf_counter() - begun
+        self.texts += 1
+        return list(found)
+
+
+def read_data(data: Path) -> list[Record]:
+    """The records of a file, or of every file in a folder, by their names; raises `InvalidInput`."""
+    if not data.is_dir():
+        return read_records(data)
+    files = sorted(path for path in data.iterdir() if path.name.endswith((".jsonl", ".jsonl.gz")))
+    if not files:
+        raise InvalidInput(f"{data.name}: holds no .jsonl file", field="data")
+    return [record for path in files for record in read_records(path)]
+
+
+def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Recall and precision by set and by half of the data, and what became of updates.
+
+    Takes records with `preference`, `question` and `persona.turns` (a preference, what is asked later, and a talk in
+    which it is told), and records with `change`, `before` and `after` (`polarity`, `item`, `text`: an update).
+
+    - `stated`: the preference itself. Found when the facts hold at least half of its words, each on the side (for or
+      against) on which it was said. A fact is right when more of its words stand on their side than not.
+    - `told`: the user's turns of the talk. Of the preference's words only those count that occur in the turns at all,
+      for there it is told in other words. A fact is right here when it shares a word with the preference; those that
+      do not may be right as well, the data does not tell, so the precision is a lower bound.
+    - `questions`: they state no preference; `left_alone` is the share of them from which nothing is drawn.
+    - `updates`: the item of either side, with its polarity. By change: how many sides were `found`, how many pairs
+      were found on both sides (`both`), and how many of these have a fact of each side with one key and another value
+      (`met`), so that they contradict each other.
+
+    Halves are the odd and the even lines of each file. Raises `InvalidInput` at a record of another form.
+    """
+    timed = Timed()
+    whole, halves = _Scores(), {name: _Scores() for name in _HALVES}
+    counts: dict[str, int] = {}
+    n = 0
+    for record in records:
+        kind = "change" if "change" in record else "preference"
+        half = halves[_HALVES[counts.get(kind, 0) % 2]]
+        counts[kind] = counts.get(kind, 0) + 1
+        n += 1
+        if kind == "change":
+            _update(record, timed, (whole, half))
+        else:
+            _stated(record, timed, (whole, half))
+    return {
+        "n": n,
+        "all": _figures(whole),
+        **{name: _figures(scores) for name, scores in halves.items()},
+        "seconds_per_item": timed.seconds / timed.texts if timed.texts else None,
+    }
+
+
+def _figures(scores: _Scores) -> dict[str, Any]:
+    asked = {"n": scores.questions, "left_alone": scores.left_alone / scores.questions} if scores.questions else {}
+    sets = {name: score.figures() for name, score in scores.sets.items()}
+    return sets | ({"questions": asked} if asked else {}) | ({"updates": scores.updates} if scores.updates else {})
+
+
+def _stated(record: Mapping[str, Any], timed: Timed, scores: Sequence[_Scores]) -> None:
+    preference, question = taken(record, "preference", str), taken(record, "question", str)
+    sides = sides_of(preference)
+    found = timed.facts(preference)
+    hit = _is_found(sides, found)
+    right = sum(_is_right(sides, fact) for fact in found)
+    asked = timed.facts(question)
+    turns = [text for turn in _turns(record) for text in [taken(turn, "user", str)]]
+    said = {word.term for text in turns for word in words_of(text)}
+    reachable = {word: side for word, side in sides.items() if word in said}
+    told = [fact for text in turns for fact in timed.facts(text)]
+    for each in scores:
+        stated = each.set("stated")
+        stated.n, stated.hits = stated.n + 1, stated.hits + hit
+        stated.facts, stated.right = stated.facts + len(found), stated.right + right
+        each.questions, each.left_alone = each.questions + 1, each.left_alone + (not asked)
+        if reachable:
+            talk = each.set("told")
+            talk.n, talk.hits = talk.n + 1, talk.hits + _is_found(reachable, told)
+            talk.facts += len(told)
+            talk.right += sum(bool(_covered(sides, fact)) for fact in told)
+
+
+def _update(record: Mapping[str, Any], timed: Timed, scores: Sequence[_Scores]) -> None:
+    change = taken(record, "change", str)
+    facts: list[list[Extracted]] = []
+    for side in ("before", "after"):
+        state = cast("Mapping[str, Any]", taken(record, side, dict))
+        polarity, item = taken(state, "polarity", str), taken(state, "item", str)
+        if polarity not in ("like", "dislike"):
+            raise wrong(record, side, "expected polarity like or dislike")
+        words = {word.term: 1 if polarity == "like" else -1 for word in words_of(item)}
+        found = timed.facts(taken(state, "text", str))
+        facts.append([fact for fact in found if _is_found(words, [fact])])
+    before, after = facts
+    keys: dict[str | None, Any] = {fact.fact.predicate: fact.fact.value for fact in before if fact.fact.predicate}
+    met = any(keys.get(fact.fact.predicate, fact.fact.value) != fact.fact.value for fact in after)
+    for each in scores:
+        counted = each.updates.setdefault(change, dict.fromkeys(("n", "found", "both", "met"), 0))
+        counted["n"] += 1
+        counted["found"] += bool(before) + bool(after)
+        counted["both"] += bool(before and after)
+        counted["met"] += met
+
+
+def _turns(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    persona = cast("Mapping[str, Any]", taken(record, "persona", dict))
+    for turn in cast("list[Any]", taken(persona, "turns", list)):
+        if not isinstance(turn, dict):
+            raise wrong(record, "persona", "expected turns that are objects")
+        yield cast("dict[str, Any]", turn)
+
+
+def sides_of(text: str) -> dict[str, int]:
+    """The words of a preference, each with the side it is on: 1 for, -1 against, 0 where nothing tells."""
+    side, sides = 0, dict[str, int]()
+    denied = 0
+    for written in _WORD.findall(text):
+        low = written.lower()
+        denied -= 1
+        if low in _AGAINST:
+            side, denied = -1, _REACH
+        elif low in _FOR:
+            # "not a fan", "do not really enjoy" are no liking.
+            side = -1 if denied > 0 else 1
+        elif low not in _PLAIN:
+            for word in words_of(written):
+                sides.setdefault(word.term, side)
+    return sides
+
+
+def _covered(sides: Mapping[str, int], fact: Extracted) -> dict[str, bool]:
+    """The words of the preference that the fact holds, and whether they are on their side in it."""
+    liked, disliked = _sides_of_fact(fact)
+    covered: dict[str, bool] = {}
+    for word, side in sides.items():
+        if word in liked or word in disliked:
+            covered[word] = side == 0 or (word in liked if side > 0 else word in disliked)
+    return covered
+
+
+def _sides_of_fact(fact: Extracted) -> tuple[set[str], set[str]]:
+    predicate, value, text = fact.fact.predicate or "", fact.fact.value, fact.fact.text or ""
+    whole = {word.term for word in words_of(text)}
+    if "_or_" in predicate and isinstance(value, str):
+        liked = {word.term for word in words_of(value)}
+        return liked, whole - liked
+    if value is False or predicate.startswith("allergic_to"):
+        return set(), whole
+    if predicate in ("", "diet"):
+        return whole, whole
+    # "prefers cars without sunroofs" is for cars and against sunroofs.
+    first = next((place for place, word in enumerate(text.split()) if word.lower() in _TURNS), len(text))
+    against = {word.term for word in words_of(" ".join(text.split()[first:]))}
+    return whole - against, against
+
+
+def _is_found(sides: Mapping[str, int], facts: Sequence[Extracted]) -> bool:
+    if not sides:
+        return False
+    right = {word for fact in facts for word, is_right in _covered(sides, fact).items() if is_right}
+    return len(right) / len(sides) >= _COVERED
+
+
+def _is_right(sides: Mapping[str, int], fact: Extracted) -> bool:
+    covered = _covered(sides, fact)
+    return sum(covered.values()) * 2 > len(covered)
+
+
+def _message(text: str) -> Capture:
+    return Capture(
+        capture_id="cap_0",
+        tenant_id="evaluation",
+        seq=1,
+        author="evaluation",
+        source="agent",
+        kind="message",
+        classification="INTERNAL",
+        subject="user:1",
+        observed_at=_AT,
+        captured_at=_AT,
+        pack="muniment.builtin@1.2.0",
+        ontology_version="1.0.0",
+        content=Content(text=text),
+    )
+
+
+class _NoAnswers:
+    """No language model is asked here."""
+
+    async def get(self, extractor: str) -> bytes | None:
+        return None
+
+    async def put(self, extractor: str, answer: bytes) -> None:
+        return None
+
+    async def spent_today(self, extractor: str) -> int:
+        return 0

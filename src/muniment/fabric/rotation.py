@@ -1,0 +1,56 @@
+"""Rotating a tenant's key: data keys are wrapped under a fresh one, the old one is destroyed (ERA-3, ERA-4).
+
+The fresh key is wrapped by the current master key, so this is also how a master key takes another's place. Content is
+not touched. Everybody goes on meanwhile.
+"""
+
+import psycopg
+
+from muniment.errors import Conflict, SealBroken
+from muniment.fabric.desk import Desk
+
+AT_ONCE = 500
+
+
+async def rotate(desk: Desk, tenant_id: str, by: str = "auto") -> int:
+    """Gives the version of the new key, 0 for a tenant that has none.
+
+    Safe to be killed and to run again. Raises `Conflict` when two rotate the same tenant at once.
+    """
+    async with desk.transaction(tenant_id, "privacy") as tx:
+        keys = await desk.vault.tenant(tx)
+        if keys is None:
+            return 0
+        version = (await desk.vault.reread(tx)).current + 1
+        await desk.vault.create_tenant_key(tx, version)
+    after = ""
+    while after is not None:
+        after = await _rewrap_some(desk, tenant_id, version, after)
+    try:
+        async with desk.transaction(tenant_id, "privacy") as tx:
+            await tx.rows("tenant.rewrap", holders=[], wrapped=[], version=version)
+            await tx.do("tenant.drop_keys", version=version)
+            tx.emit("memory.key_rotated", by, version=version)
+    except psycopg.errors.ForeignKeyViolation as error:
+        raise Conflict("a subject came in under the old key meanwhile; try again") from error
+    async with desk.transaction(tenant_id, "privacy") as tx:
+        await desk.vault.reread(tx)
+    return version
+
+
+async def _rewrap_some(desk: Desk, tenant_id: str, version: int, after: str) -> str | None:
+    async with desk.transaction(tenant_id, "privacy") as tx:
+        rows = await tx.rows("tenant.outdated_keys", version=version, after=after, count=AT_ONCE)
+        if not rows:
+            return None
+        keys = await desk.vault.reread(tx)
+        holders: list[str] = []
+        wrapped: list[bytes] = []
+        for row in rows:
+            try:
+                wrapped.append(keys.rewrapped(row["holder"], row["wrapped_key"], row["key_version"]))
+                holders.append(row["holder"])
+            except SealBroken:
+                continue  # It opens nothing under the old key either; its version stays, and with it that key.
+        await tx.rows("tenant.rewrap", holders=holders, wrapped=wrapped, version=version)
+        return rows[-1]["holder"]

@@ -1,0 +1,30 @@
+"""JOB-10: what waits in the queue for room comes back when there is room."""
+
+from muniment.fabric.connect import Opened
+from muniment.governance import budgets
+from muniment.jobs.job import Done
+from muniment.pipeline import review
+
+AT_ONCE = 200
+
+
+async def run(opened: Opened, tenant_id: str) -> Done:
+    """Release what was held for want of room, the one due first first, as far as there is room now."""
+    desk = opened.desk
+    pack = await desk.pack_of_tenant(tenant_id)
+    async with desk.transaction(tenant_id, "writer") as tx:
+        rows = await tx.rows("jobs.held_for_budget", count=AT_ONCE)
+        if not rows:
+            return Done()
+        await tx.rows("review.lock_many", proposal_ids=sorted(row["proposal_id"] for row in rows))
+        room = await budgets.room(tx, pack)
+        fits = [row["proposal_id"] for row in rows if room.take(row["tier"], row["class"], 0) is None]
+        loaded = [
+            one
+            for one in await review.load_many(tx, desk.vault, fits, skip_broken=True)
+            if one.proposal.status == "held"
+        ]
+        for one in loaded:
+            own = await desk.registered_pack(tenant_id, one.proposal.pack)
+            await review.decide(tx, one, "release", None, own, held=True)
+    return Done({"released": len(loaded)}, more=len(loaded) == AT_ONCE)

@@ -1,0 +1,40 @@
+"""JOB-5: how much each source's confidence is worth, from what people made of its proposals (CAN-6)."""
+
+from collections import defaultdict
+
+from psycopg.types.json import Jsonb
+
+from muniment.fabric.connect import Opened
+from muniment.jobs.job import Done
+from muniment.model.ids import make_id
+from muniment.policy.calibration import curve, dumped
+
+# Of each source the latest verdicts count: what it was worth years ago says little.
+MOST = 1000
+
+
+async def run(opened: Opened, tenant_id: str) -> Done:
+    """A new curve for each source with enough verdicts, where it differs from the last."""
+    desk = opened.desk
+    least = (await desk.pack_of_tenant(tenant_id)).memory_layer.promotion_thresholds.calibrate_from
+    async with desk.transaction(tenant_id, "jobs") as tx:
+        outcomes, last = await tx.gather(("jobs.outcomes", {"most": MOST}), ("jobs.last_calibrations", {}))
+        by_source: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+        for row in outcomes:
+            by_source[row["source"]].append((row["raw_confidence"], row["approved"]))
+        known = {row["source"]: row["points"] for row in last}
+        made = 0
+        for source, judged in sorted(by_source.items()):
+            points = dumped(curve(judged))
+            if len(judged) < least or points == known.get(source):
+                continue
+            tick = await tx.tick()
+            approved = sum(good for _, good in judged)
+            calibration_id = make_id("cal", tick.at)
+            given = {"source": source, "verdicts": len(judged), "approved": approved}
+            tx.later(
+                "jobs.calibrate", calibration_id=calibration_id, seq=tick.seq, at=tick.at, points=Jsonb(points), **given
+            )
+            tx.emit("memory.note", "auto", about="calibrated", calibration_id=calibration_id, **given)
+            made += 1
+    return Done({"sources": made})

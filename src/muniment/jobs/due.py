@@ -1,0 +1,98 @@
+"""Where work waits: which jobs of which tenants are due, by the fabric's own clock.
+
+A clock that jumps does no harm: ahead, a job runs once and not once for each time it missed; back, it runs at once
+rather than wait for a time long gone to come again.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from muniment.fabric.connect import Opened
+from muniment.jobs.job import Job
+from muniment.jobs.registry import JOBS
+from muniment.pack import Pack
+from muniment.storage.session import Row
+
+# A job that fails is tried again after its pause, doubled for each failure in a row, up to this.
+LONGEST_PAUSE = timedelta(hours=1)
+# Seconds.
+PACK_KEPT = 30.0
+
+
+@dataclass(frozen=True)
+class Due:
+    """A job that has work, or may have."""
+
+    tenant_id: str
+    job: str
+
+
+@dataclass(frozen=True)
+class Ran:
+    """When a job ran last, and how far the tenant was then."""
+
+    at: datetime
+    seq: int
+    next_at: datetime | None
+    failures: int
+
+
+def is_due(job: Job, pause: timedelta | None, seq: int, ran: Ran | None, now: datetime, *, eager: bool = False) -> bool:
+    """Whether a job should run in a tenant that is at that number; eager, it does not rest where the log moved."""
+    if pause is None:
+        return False
+    if ran is None or (eager and seq != ran.seq and not ran.failures):
+        return True
+    if ran.next_at is not None and ran.next_at <= now and not ran.failures:
+        return True
+    waited = now - ran.at
+    rests = min(pause * 2 ** min(ran.failures, 16), max(pause, LONGEST_PAUSE))
+    rested = waited >= rests or waited < timedelta(0)
+    return rested and (not job.follows_log or seq != ran.seq or ran.failures > 0)
+
+
+class Lookout:
+    """Looks at all tenants at once; what their packs say of the schedule is asked again now and then."""
+
+    def __init__(self, opened: Opened, *, eager: bool = False) -> None:
+        self._opened = opened
+        self._eager = eager
+        self._packs: dict[str, tuple[float, Pack]] = {}
+
+    async def due(self, tenants: Iterable[str] | None = None) -> list[Due]:
+        """All that is due now; in those tenants only, where they are named."""
+        desk = self._opened.desk
+        now = desk.now()
+        # Any name opens the transaction: the jobs' login sees where all tenants are.
+        async with desk.transaction("*", "jobs") as tx:
+            rows = await tx.rows("jobs.known")
+        by_tenant: dict[str, list[Row]] = {}
+        for row in rows:
+            by_tenant.setdefault(row["tenant_id"], []).append(row)
+        wanted = set(tenants) if tenants is not None else by_tenant.keys()
+        found: list[Due] = []
+        for tenant_id in sorted(wanted & by_tenant.keys()):
+            pack = await self._pack(tenant_id)
+            found += [Due(tenant_id, name) for name in _due_here(by_tenant[tenant_id], pack, now, self._eager)]
+        return found
+
+    async def _pack(self, tenant_id: str) -> Pack:
+        read_at, pack = self._packs.get(tenant_id, (0.0, None))
+        if pack is None or time.monotonic() - read_at > PACK_KEPT:
+            pack = await self._opened.desk.pack_of_tenant(tenant_id)
+            self._packs[tenant_id] = (time.monotonic(), pack)
+        return pack
+
+
+def _due_here(rows: list[Row], pack: Pack, now: datetime, eager: bool) -> list[str]:
+    ran: Mapping[str, Ran] = {
+        row["job"]: Ran(row["ran_at"], row["ran_seq"], row["next_at"], row["failures"])
+        for row in rows
+        if row["job"] is not None
+    }
+    schedule, seq = pack.memory_layer.jobs, rows[0]["seq"]
+    return [
+        name for name, job in JOBS.items() if is_due(job, getattr(schedule, name), seq, ran.get(name), now, eager=eager)
+    ]

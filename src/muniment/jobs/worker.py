@@ -1,0 +1,123 @@
+"""The worker: looks out for jobs that are due, puts each into the queue once, and runs what is in the queue.
+
+The queue is procrastinate's: as many workers as wanted share it. A job of a tenant waits in it once at most; a
+worker that was killed leaves nothing locked, since every job can run twice, at once, or be cut off at any line.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+from procrastinate import App, PsycopgConnector
+from procrastinate.exceptions import AlreadyEnqueued
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from muniment.errors import StorageUnavailable
+from muniment.fabric.connect import Opened
+from muniment.jobs.due import Due, Lookout
+from muniment.jobs.job import Done
+from muniment.jobs.running import run
+from muniment.storage.job_queue import SCHEMA
+
+log = logging.getLogger("muniment.jobs")
+
+QUEUE = "muniment"
+CONCURRENCY = 4
+# Seconds between two looks for what is due.
+LOOK_EVERY = 1.0
+# A worker that was not heard of for so many seconds is gone; what it was at is done anew.
+GONE_AFTER = 20.0
+
+Told = Callable[[Due, Done | None], None]
+
+
+class Worker:
+    """Works for an open fabric; `on_done` hears of every job that ran, with None for one that failed."""
+
+    def __init__(self, opened: Opened, *, concurrency: int = CONCURRENCY, on_done: Told | None = None) -> None:
+        self._opened = opened
+        self._concurrency = concurrency
+        self._on_done = on_done
+        self._running: set[Due] = set()
+        self._app = App(connector=PsycopgConnector(conninfo=_conninfo(opened), min_size=1, max_size=concurrency + 3))
+        self._task = self._app.task(name="work", queue=QUEUE)(self._work)
+
+    async def until_idle(self, tenants: list[str] | None = None) -> int:
+        """Run what is due, and what becomes due by it, until nothing is; how many jobs ran."""
+        ran = 0
+        lookout = Lookout(self._opened, eager=True)
+        async with self._open():
+            while found := await lookout.due(tenants):
+                ran += await self._put(found)
+                await self._app.run_worker_async(**self._how(), wait=False, listen_notify=False)
+        return ran
+
+    async def forever(self) -> None:
+        """Work until cancelled; what is being done then is finished first."""
+        async with self._open(), anyio.create_task_group() as tasks:
+            tasks.start_soon(self._look)
+            await self._app.run_worker_async(**self._how(), wait=True, fetch_job_polling_interval=LOOK_EVERY)
+            tasks.cancel_scope.cancel()
+
+    async def _work(self, tenant_id: str, job: str) -> None:
+        what = Due(tenant_id, job)
+        self._running.add(what)
+        try:
+            done = await run(self._opened, what)
+        finally:
+            self._running.discard(what)
+        if self._on_done is not None:
+            self._on_done(what, done)
+
+    async def _look(self) -> None:
+        """Again and again; a database that is away is waited for."""
+        lookout = Lookout(self._opened)
+        while True:
+            try:
+                await self._put(await lookout.due())
+                await self._forget_the_dead()
+            except StorageUnavailable as error:
+                log.warning("%s", error)
+            except Exception as error:
+                log.warning("cannot look for due jobs: %s", type(error).__name__)
+            await anyio.sleep(LOOK_EVERY)
+
+    async def _put(self, found: list[Due]) -> int:
+        put = 0
+        for what in found:
+            if what in self._running:
+                continue
+            waits = self._task.configure(queueing_lock=f"{what.job} {what.tenant_id}")
+            with suppress(AlreadyEnqueued):
+                await waits.defer_async(tenant_id=what.tenant_id, job=what.job)
+                put += 1
+        return put
+
+    async def _forget_the_dead(self) -> None:
+        """Take out of the queue what a worker was at that is gone: it is found due again."""
+        jobs = await self._app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_AFTER)
+        for job in jobs:
+            if job.id is not None:
+                await self._app.job_manager.cancel_job_by_id_async(job.id, abort=True, delete_job=True)
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncGenerator[None]:
+        async with self._app.open_async():
+            yield
+
+    def _how(self) -> dict[str, Any]:
+        return {
+            "queues": [QUEUE],
+            "concurrency": self._concurrency,
+            "delete_jobs": "always",
+            "install_signal_handlers": False,
+            "update_heartbeat_interval": GONE_AFTER / 4,
+            "stalled_worker_timeout": GONE_AFTER,
+        }
+
+
+def _conninfo(opened: Opened) -> str:
+    place: dict[str, Any] = dict(conninfo_to_dict(opened.address.for_task("jobs")))
+    return make_conninfo(**(place | {"options": f"-c search_path={SCHEMA}", "application_name": "muniment-worker"}))

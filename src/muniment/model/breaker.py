@@ -1,0 +1,19 @@
+"""Breaker: whether a class may be promoted without a person."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from muniment.model.fields import Artifact, WriteClass
+
+
+class Breaker(Artifact):
+    """The state of a class; open means that a person sees everything."""
+
+    write_class: WriteClass
+    open: bool
+    at: datetime
+    by: str
+    samples: int
+    correct: int
+    low: float = Field(description="lower end of the interval around the share of correct samples")

@@ -1,0 +1,234 @@
+"""The groups of verbs as they block: the same methods as in `fabric`, no logic of their own."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import ParamSpec, TypeVar, Unpack
+
+from anyio.from_thread import BlockingPortal
+
+from muniment.fabric.contradictions import AsyncContradictions, Way
+from muniment.fabric.groups import AsyncConsents, AsyncPacks
+from muniment.fabric.inputs import ConsentFields
+from muniment.fabric.queue import AsyncQueue, EditFields
+from muniment.fabric.webhooks import AsyncWebhooks
+from muniment.governance.packs import RegisteredPack
+from muniment.model.candidate import Refusal
+from muniment.model.consent import Consent, Sweep
+from muniment.model.context import Asker
+from muniment.model.contradiction import Contradiction, Side
+from muniment.model.events import EventType
+from muniment.model.fields import Tier, WriteClass
+from muniment.model.proposal import Outcome, Proposal
+from muniment.model.webhook import Deliveries, Webhook
+from muniment.pack import Pack
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Blocking:
+    """Runs coroutines of one event loop from any thread."""
+
+    def __init__(self, portal: BlockingPortal) -> None:
+        self._portal = portal
+
+    def _wait(self, method: Callable[_P, Awaitable[_T]], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return self._portal.call(partial(method, *args, **kwargs))
+
+
+class Queue(Blocking):
+    """Proposals by due time; every action is a verdict of a named person."""
+
+    def __init__(self, portal: BlockingPortal, queue: AsyncQueue) -> None:
+        super().__init__(portal)
+        self._queue = queue
+
+    def list(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> list[Proposal]:
+        """See `AsyncQueue.list`."""
+        return self._wait(self._queue.list, asker, write_class=write_class, closed=closed, limit=limit, after=after)
+
+    def get(self, asker: Asker, proposal_id: str) -> Proposal:
+        """See `AsyncQueue.get`."""
+        return self._wait(self._queue.get, asker, proposal_id)
+
+    def approve(
+        self, asker: Asker, proposal_id: str, *, note: str | None = None, supersedes: str | None = None
+    ) -> Proposal:
+        """See `AsyncQueue.approve`."""
+        return self._wait(self._queue.approve, asker, proposal_id, note=note, supersedes=supersedes)
+
+    def approve_many(self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None) -> Sequence[Outcome]:
+        """See `AsyncQueue.approve_many`."""
+        return self._wait(self._queue.approve_many, asker, proposal_ids, note=note)
+
+    def edit(
+        self, asker: Asker, proposal_id: str, *, note: str | None = None, **changes: Unpack[EditFields]
+    ) -> Proposal | Refusal:
+        """See `AsyncQueue.edit`."""
+        return self._wait(self._queue.edit, asker, proposal_id, note=note, **changes)
+
+    def reject(self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None) -> Proposal:
+        """See `AsyncQueue.reject`."""
+        return self._wait(self._queue.reject, asker, proposal_id, reason=reason, note=note)
+
+    def lift(self, asker: Asker, proposal_id: str, *, note: str | None = None) -> Proposal:
+        """See `AsyncQueue.lift`."""
+        return self._wait(self._queue.lift, asker, proposal_id, note=note)
+
+    def override(
+        self,
+        asker: Asker,
+        proposal_id: str,
+        *,
+        tier: Tier | None = None,
+        priority: float | None = None,
+        note: str | None = None,
+    ) -> Proposal:
+        """See `AsyncQueue.override`."""
+        return self._wait(self._queue.override, asker, proposal_id, tier=tier, priority=priority, note=note)
+
+    def assign(self, asker: Asker, proposal_id: str, *, to: str | None = None) -> Proposal:
+        """See `AsyncQueue.assign`."""
+        return self._wait(self._queue.assign, asker, proposal_id, to=to)
+
+    def release(self, asker: Asker, proposal_id: str) -> Proposal:
+        """See `AsyncQueue.release`."""
+        return self._wait(self._queue.release, asker, proposal_id)
+
+
+class Consents(Blocking):
+    """The consent ledger of a tenant."""
+
+    def __init__(self, portal: BlockingPortal, consents: AsyncConsents) -> None:
+        super().__init__(portal)
+        self._consents = consents
+
+    def grant(self, asker: Asker, **fields: Unpack[ConsentFields]) -> Consent:
+        """See `AsyncConsents.grant`."""
+        return self._wait(self._consents.grant, asker, **fields)
+
+    def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
+        """See `AsyncConsents.revoke`."""
+        return self._wait(self._consents.revoke, asker, consent_id, evidence_refs=evidence_refs)
+
+    def sweep(self, tenant_id: str) -> Sweep:
+        """See `AsyncConsents.sweep`."""
+        return self._wait(self._consents.sweep, tenant_id)
+
+    def list(self, asker: Asker, *, subject: str | None = None, limit: int = 200) -> list[Consent]:
+        """See `AsyncConsents.list`."""
+        return self._wait(self._consents.list, asker, subject=subject, limit=limit)
+
+
+class Contradictions(Blocking):
+    """Facts that cannot both hold."""
+
+    def __init__(self, portal: BlockingPortal, contradictions: AsyncContradictions) -> None:
+        super().__init__(portal)
+        self._contradictions = contradictions
+
+    def list(
+        self,
+        asker: Asker,
+        *,
+        proposal_id: str | None = None,
+        closed: bool = False,
+        limit: int = 200,
+        after: str | None = None,
+    ) -> list[Contradiction]:
+        """See `AsyncContradictions.list`."""
+        return self._wait(
+            self._contradictions.list, asker, proposal_id=proposal_id, closed=closed, limit=limit, after=after
+        )
+
+    def resolve(
+        self,
+        asker: Asker,
+        contradiction_id: str,
+        way: Way,
+        *,
+        keep: Side | None = None,
+        existing: dict[str, str] | None = None,
+        incoming: dict[str, str] | None = None,
+        note: str | None = None,
+    ) -> Contradiction:
+        """See `AsyncContradictions.resolve`."""
+        return self._wait(
+            self._contradictions.resolve,
+            asker,
+            contradiction_id,
+            way,
+            keep=keep,
+            existing=existing,
+            incoming=incoming,
+            note=note,
+        )
+
+
+class Packs(Blocking):
+    """The packs registered in a tenant."""
+
+    def __init__(self, portal: BlockingPortal, packs: AsyncPacks) -> None:
+        super().__init__(portal)
+        self._packs = packs
+
+    def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
+        """See `AsyncPacks.register`."""
+        return self._wait(self._packs.register, asker, pack)
+
+    def get(self, asker: Asker, ref: str) -> RegisteredPack:
+        """See `AsyncPacks.get`."""
+        return self._wait(self._packs.get, asker, ref)
+
+    def list(self, asker: Asker) -> list[RegisteredPack]:
+        """See `AsyncPacks.list`."""
+        return self._wait(self._packs.list, asker)
+
+
+class Webhooks(Blocking):
+    """The webhooks of a tenant."""
+
+    def __init__(self, portal: BlockingPortal, webhooks: AsyncWebhooks) -> None:
+        super().__init__(portal)
+        self._webhooks = webhooks
+
+    def add(self, asker: Asker, *, url: str, types: Iterable[EventType] | None = None) -> Webhook:
+        """See `AsyncWebhooks.add`."""
+        return self._wait(self._webhooks.add, asker, url=url, types=types)
+
+    def list(self, asker: Asker) -> list[Webhook]:
+        """See `AsyncWebhooks.list`."""
+        return self._wait(self._webhooks.list, asker)
+
+    def get(self, asker: Asker, webhook_id: str) -> Webhook:
+        """See `AsyncWebhooks.get`."""
+        return self._wait(self._webhooks.get, asker, webhook_id)
+
+    def remove(self, asker: Asker, webhook_id: str) -> None:
+        """See `AsyncWebhooks.remove`."""
+        return self._wait(self._webhooks.remove, asker, webhook_id)
+
+    def rotate_secret(self, asker: Asker, webhook_id: str) -> Webhook:
+        """See `AsyncWebhooks.rotate_secret`."""
+        return self._wait(self._webhooks.rotate_secret, asker, webhook_id)
+
+    def resume(self, asker: Asker, webhook_id: str) -> Webhook:
+        """See `AsyncWebhooks.resume`."""
+        return self._wait(self._webhooks.resume, asker, webhook_id)
+
+    def replay(self, asker: Asker, webhook_id: str, *, after: int) -> Webhook:
+        """See `AsyncWebhooks.replay`."""
+        return self._wait(self._webhooks.replay, asker, webhook_id, after=after)
+
+    def deliver(self, tenant_id: str, *, max_events: int = 1000) -> Deliveries:
+        """See `AsyncWebhooks.deliver`."""
+        return self._wait(self._webhooks.deliver, tenant_id, max_events=max_events)

