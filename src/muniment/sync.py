@@ -37,7 +37,7 @@ from muniment.pack import Pack
 from muniment.pipeline.capture import Receipt
 from muniment.policy.assertion import Judge, judge
 from muniment.storage.master import MasterKeys
-from muniment.sync_groups import Blocking, Consents, Contradictions, Packs, Queue, Webhooks
+from muniment.sync_groups import Blocking, Consents, Contradictions, Packs, Queue, Webhooks, Work
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -123,6 +123,11 @@ class Fabric(Blocking):
     def contradictions(self) -> Contradictions:
         """What cannot both hold."""
         return Contradictions(self._portal, self._fabric.contradictions)
+
+    @property
+    def work(self) -> Work:
+        """What the jobs are at."""
+        return Work(self._portal, self._fabric.work)
 
     @property
     def packs(self) -> Packs:

@@ -12,7 +12,9 @@ from muniment.fabric.groups import AsyncConsents, AsyncPacks
 from muniment.fabric.inputs import ConsentFields
 from muniment.fabric.queue import AsyncQueue, EditFields
 from muniment.fabric.webhooks import AsyncWebhooks
+from muniment.fabric.work import AsyncWork
 from muniment.governance.packs import RegisteredPack
+from muniment.model.breaker import Breaker
 from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent, Sweep
 from muniment.model.context import Asker
@@ -21,6 +23,7 @@ from muniment.model.events import EventType
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import Outcome, Proposal
 from muniment.model.webhook import Deliveries, Webhook
+from muniment.model.work import Backlog, JobRun, Parked
 from muniment.pack import Pack
 
 _P = ParamSpec("_P")
@@ -192,6 +195,38 @@ class Packs(Blocking):
     def list(self, asker: Asker) -> list[RegisteredPack]:
         """See `AsyncPacks.list`."""
         return self._wait(self._packs.list, asker)
+
+
+class Work(Blocking):
+    """See `AsyncWork`."""
+
+    def __init__(self, portal: BlockingPortal, work: AsyncWork) -> None:
+        super().__init__(portal)
+        self._work = work
+
+    def backlog(self, asker: Asker) -> Backlog:
+        """See `AsyncWork.backlog`."""
+        return self._wait(self._work.backlog, asker)
+
+    def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
+        """See `AsyncWork.parked`."""
+        return self._wait(self._work.parked, asker, limit=limit, after=after)
+
+    def requeue(self, asker: Asker, capture_ids: Sequence[str] | None = None) -> Sequence[str]:
+        """See `AsyncWork.requeue`."""
+        return self._wait(self._work.requeue, asker, capture_ids)
+
+    def jobs(self, asker: Asker) -> Sequence[JobRun]:
+        """See `AsyncWork.jobs`."""
+        return self._wait(self._work.jobs, asker)
+
+    def breakers(self, asker: Asker) -> Sequence[Breaker]:
+        """See `AsyncWork.breakers`."""
+        return self._wait(self._work.breakers, asker)
+
+    def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
+        """See `AsyncWork.resume`."""
+        return self._wait(self._work.resume, asker, write_class)
 
 
 class Webhooks(Blocking):

@@ -3,6 +3,9 @@
 from typing import Any
 
 from muniment import Fabric, Refusal, Submission
+from muniment.jobs.job import Done
+from muniment.jobs.registry import JOBS
+from muniment.jobs.worker import Worker
 from muniment.model.context import Asker
 from muniment.model.proposal import Proposal
 from muniment.testing import People
@@ -62,3 +65,23 @@ def remembered(fabric: Fabric, people: People, value: Any = "email", *, by: Aske
     done = fabric.queue.approve(people.reviewer, item.proposal_id)
     assert done.memory_id is not None, done.status
     return done.memory_id
+
+
+def run_job(fabric: Fabric, job: str, tenant_id: str) -> Done:
+    """One run of a job, as the worker would, in the fabric's own loop."""
+    return fabric._portal.call(JOBS[job].run, fabric._fabric._opened, tenant_id)
+
+
+def worked(fabric: Fabric, tenant_id: str) -> int:
+    """The worker, until nothing is due in the tenant; how many jobs ran."""
+    return fabric._portal.call(Worker(fabric._fabric._opened).until_idle, [tenant_id])
+
+
+def told(fabric: Fabric, people: People, kind: str) -> list[dict[str, Any]]:
+    """What the events of that type say, in their order."""
+    found: list[dict[str, Any]] = []
+    after = 0
+    while page := fabric.events(people.auditor, after=after, limit=200):
+        found += [event.data for event in page if event.type == f"memory.{kind}"]
+        after = page[-1].seq
+    return found

@@ -23,6 +23,7 @@ from cryptography.x509.oid import NameOID
 from muniment import AsyncFabric, Fabric
 from muniment.errors import InvalidInput, NotFound, RoleMissing, TooLarge
 from muniment.model.context import Principal
+from muniment.outbox import sending
 from muniment.outbox.rules import PAUSES
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
@@ -73,7 +74,7 @@ def receiver() -> Iterator[Receiver]:
                 self.send_header(name, value)
             self.end_headers()
 
-        def log_message(self, format: str, *args: Any) -> None: ...
+        def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002  its name there
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -336,6 +337,8 @@ def test_a_redirect_is_not_followed_and_the_environment_names_no_proxy(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9/")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9/")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
     hook = fabric.webhooks.add(people.admin, url=receiver.url)
     written(fabric, people)
     receiver.answer = lambda _: (307, {"Location": "http://169.254.169.254/latest/meta-data"})
@@ -456,12 +459,51 @@ def test_one_who_is_stopped_in_the_middle_leaves_the_event_to_the_next(
 
 
 @pytest.mark.rule("EVT-1")
+def test_a_lease_goes_on_with_every_event(
+    fabric: Fabric, people: People, receiver: Receiver, clock: FakeClock, rows: Any
+) -> None:
+    fabric.webhooks.add(people.admin, url=receiver.url)
+    written(fabric, people, 3)
+    held: list[bool] = []
+
+    def answer(_: int) -> int:
+        clock.advance(seconds=40)
+        held.append(rows("webhooks", "leased_until")[0]["leased_until"] > clock.now)
+        return 200
+
+    receiver.answer = answer
+    assert fabric.webhooks.deliver(people.tenant_id).delivered == 3
+    assert held == [True, True, True]
+    assert rows("webhooks", "leased_until") == [{"leased_until": None}]
+
+
+@pytest.mark.rule("EVT-1")
+def test_a_server_that_does_not_answer_is_left_after_a_while(
+    fabric: Fabric, people: People, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "DEADLINE", 0.1)
+    hook = fabric.webhooks.add(people.admin, url=receiver.url)
+    written(fabric, people)
+    receiver.stall = threading.Event()
+    assert fabric.webhooks.deliver(people.tenant_id).retrying == 1
+    assert fabric.webhooks.get(people.admin, hook.webhook_id).last_error == "timeout"
+
+
+@pytest.mark.rule("EVT-1")
+@pytest.mark.parametrize("status", [200, 500])
 def test_one_whose_lease_ended_cannot_move_the_place_any_more(
-    fabric: Fabric, people: People, receiver: Receiver, server: TestServer, database: str, clock: FakeClock
+    fabric: Fabric,
+    people: People,
+    receiver: Receiver,
+    server: TestServer,
+    database: str,
+    clock: FakeClock,
+    status: int,
 ) -> None:
     hook = fabric.webhooks.add(people.admin, url=receiver.url)
     written(fabric, people, 2)
     receiver.stall = threading.Event()
+    receiver.answer = lambda _: status
 
     async def slow() -> None:
         async with _opened(server, database, clock) as other:
@@ -471,10 +513,13 @@ def test_one_whose_lease_ended_cannot_move_the_place_any_more(
             await other.webhooks.replay(people.admin, hook.webhook_id, after=0)
             assert receiver.stall is not None
             receiver.stall.set()
-            assert (await task).delivered == 0
+            done = await task
+            assert (done.delivered, done.retrying) == (0, 0)
 
     asyncio.run(slow())
-    assert fabric.webhooks.get(people.admin, hook.webhook_id).seq == 0
+    seen = fabric.webhooks.get(people.admin, hook.webhook_id)
+    assert (seen.seq, seen.state) == (0, "active")
     receiver.got.clear()
+    receiver.answer = lambda _: 200
     fabric.webhooks.deliver(people.tenant_id)
     assert receiver.sequences == log_after(fabric, people, 0)

@@ -47,6 +47,7 @@ from muniment.fabric.settings import Clock, Settings
 from muniment.fabric.submission import submit, submitted_under
 from muniment.fabric.webhooks import AsyncWebhooks
 from muniment.fabric.withdrawal import withdraw
+from muniment.fabric.work import AsyncWork
 from muniment.governance import adoption, trail
 from muniment.model.adoption import Adoption
 from muniment.model.candidate import Consolidation, Refusal
@@ -175,6 +176,11 @@ class AsyncFabric:
     def contradictions(self) -> AsyncContradictions:
         """What cannot both hold."""
         return AsyncContradictions(self._desk)
+
+    @property
+    def work(self) -> AsyncWork:
+        """What the jobs are at."""
+        return AsyncWork(self._desk)
 
     @property
     def packs(self) -> AsyncPacks:

@@ -131,7 +131,7 @@ async def replay(desk: Desk, asker: Asker, recall_id: str) -> Replay:
     async with desk.transaction(asker.tenant_id, "auditor") as tx:
         then = await recorded(tx, desk.vault, recall_id)
         view, pack = await _view(desk, tx, asker, then.run, then, then.moment)
-        embedder, reasons = _embedder(desk, then)
+        embedder, reasons = recorded_embedder(desk, then)
         found: list[str] = []
         if not then.query_gone:
             query = then.request.query
@@ -152,7 +152,7 @@ async def replay(desk: Desk, asker: Asker, recall_id: str) -> Replay:
         )
 
 
-def _embedder(desk: Desk, then: Recorded) -> tuple[Embedder | None, tuple[Why, ...]]:
+def recorded_embedder(desk: Desk, then: Recorded) -> tuple[Embedder | None, tuple[Why, ...]]:
     """The embedder that ranked it, where this process has it; and what cannot be as it was."""
     gone: tuple[Why, ...] = ("query_erased",) if then.query_gone else ()
     name = then.row["embedder"]

@@ -292,6 +292,12 @@ def _field_map(place: Place, field: Mapping[str, Any]) -> Iterator[Finding]:
             for where, path in _word(place, field, key):
                 if path.startswith("$$"):
                     yield where, "begins with $$ without each; expected $"
+    # Items within items, each searched to its depth, would take more than linear time.
+    if ".." in str(field.get("each")):
+        for key in ("entity", "predicate", "value", "observed_at", "confidence_path"):
+            for where, path in _word(place, field, key):
+                if ".." in path and not path.startswith("$$"):
+                    yield where, "has .. where each has it too; expected it in one of them"
     for index, condition in enumerate(_list(field.get("when"))):
         if isinstance(condition, dict) and all(_mapping(cast("Any", condition)).get(test) is None for test in _TESTS):
             yield (*place, "when", index), f"expected one of {one_of(_TESTS)}"

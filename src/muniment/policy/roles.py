@@ -17,6 +17,8 @@ Verb = Literal[
     "read_consent",
     "erase",
     "read_erasures",
+    "work",
+    "read_work",
     "read_memory",
     "audit",
     "packs",
@@ -38,6 +40,8 @@ ALLOWED: dict[Verb, frozenset[Role]] = {
     "read_consent": frozenset({"privacy_officer", "auditor"}),
     "erase": frozenset({"privacy_officer"}),
     "read_erasures": frozenset({"privacy_officer", "auditor"}),
+    "work": frozenset({"admin"}),
+    "read_work": frozenset({"admin", "auditor", "reviewer"}),
     "read_memory": frozenset({"auditor", "reviewer"}),
     "audit": frozenset({"auditor"}),
     "packs": frozenset({"admin"}),
@@ -47,7 +51,7 @@ ALLOWED: dict[Verb, frozenset[Role]] = {
     "webhooks": frozenset({"admin"}),
 }
 # No role makes an agent or a service a person.
-PERSONS_ONLY: frozenset[Verb] = frozenset({"correct", "review", "retract", "consent", "erase", "packs", "webhooks"})
+PERSONS_ONLY: frozenset[Verb] = frozenset({"correct", "review", "retract", "consent", "erase", "work", "packs", "webhooks"})
 
 
 def may(principal: Principal, verb: Verb) -> Decision:

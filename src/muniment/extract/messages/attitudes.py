@@ -50,7 +50,7 @@ _NOW = rule(
 _FLIPPED = rule(r"\b(?:no longer|never)\b")
 # Not a topic, but what was said a moment ago, or how one speaks.
 _NO_TOPIC = rule(
-    r"^(?:better|best|more$|on|at|in|by|from|with|for|about)\b|\b(?:you|your)\b|\bthis"
+    r"^(?:better|best|more$|on|at|in|by|from|with|for|about|after|before|until|during)\b|\b(?:you|your)\b|\bthis"
     r" (?:is|was)\b|^(?:it|that|this|these|those|them|him|her|you|your|yours|how|when"
     r"|what|where|why|who|if|one|ones|everything|nothing"
     r"|(?:anything|something)(?: (?:else|about|to|you|I|in|for|at))|(?:anything|something)$"

@@ -1,0 +1,80 @@
+"""The work in hand, for those who run it: backlog, parked captures, jobs, and classes that were suspended."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from muniment.errors import Conflict
+from muniment.fabric import checks
+from muniment.fabric.checks import page_size
+from muniment.fabric.desk import Desk
+from muniment.governance import breakers
+from muniment.model.breaker import Breaker
+from muniment.model.context import Asker
+from muniment.model.fields import Artifact, Name, WriteClass, build
+from muniment.model.work import Backlog, JobRun, Parked
+
+
+class _Named(Artifact):
+    capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000)] | None = None
+
+
+class AsyncWork:
+    """What the jobs are at in a tenant."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def backlog(self, asker: Asker) -> Backlog:
+        """How much waits to be consolidated."""
+        await self._desk.authorise(asker, "read_work")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            row = await tx.row("candidate.backlog")
+            assert row is not None
+            return Backlog(**row)
+
+    async def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
+        """Captures that were given up after the last try, oldest first; `after` is the last id of the page before."""
+        last = checks.name(after, "after") if after is not None else ""
+        count = page_size(limit)
+        await self._desk.authorise(asker, "read_work")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return [Parked(**row) for row in await tx.rows("candidate.parked", after=last, count=count)]
+
+    async def requeue(self, asker: Asker, capture_ids: Sequence[str] | None = None) -> Sequence[str]:
+        """Have parked captures tried again, all of them where none is named; gives those that were parked."""
+        given = build(_Named, {"capture_ids": capture_ids})
+        principal = await self._desk.authorise(asker, "work")
+        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+            ids = list(given.capture_ids) if given.capture_ids is not None else None
+            again = sorted(row["capture_id"] for row in await tx.rows("candidate.requeue", capture_ids=ids))
+            if again:
+                tx.emit("memory.note", principal.id, about="requeued", captures=len(again))
+            return again
+
+    async def jobs(self, asker: Asker) -> Sequence[JobRun]:
+        """When each job ran last."""
+        await self._desk.authorise(asker, "read_work")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return [JobRun(**row) for row in await tx.rows("jobs.runs")]
+
+    async def breakers(self, asker: Asker) -> Sequence[Breaker]:
+        """The classes whose promotion without a person was ever suspended, and how they stand."""
+        await self._desk.authorise(asker, "read_work")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return await breakers.listed(tx)
+
+    async def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
+        """Let a suspended class be promoted without a person again; its samples are counted anew.
+
+        Raises `Conflict` for a class that is not suspended.
+        """
+        which = checks.write_class(write_class, "write_class")
+        principal = await self._desk.authorise(asker, "work")
+        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+            if which not in await breakers.suspended(tx):
+                raise Conflict("is not suspended", field="write_class")
+            await breakers.close(tx, which, principal)
+        async with self._desk.transaction(principal.tenant_id, "auditor") as tx:
+            return next(one for one in await breakers.listed(tx) if one.write_class == which)

@@ -1,0 +1,71 @@
+"""What a backtest gives back: recorded history under another pack, beside the one that rules (PAC-3)."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from muniment.model.fields import Artifact
+
+# What would become of a candidate: promoted by policy alone, seen by a person, seen for what it contradicts, and so on.
+Fate = Literal["promoted", "person", "contradiction", "duplicate", "refused"]
+FATES: tuple[Fate, ...] = ("promoted", "person", "contradiction", "duplicate", "refused")
+EXAMPLES = 5
+
+
+class Example(Artifact):
+    """One capture or recall that a rule treats differently; `records` are the memories that come or go."""
+
+    id: str
+    text: str | None = Field(default=None, description="masked by both packs; only for a reviewer who asked for it")
+    records: tuple[str, ...] = ()
+
+
+class RuleDifference(Artifact):
+    """What one rule decides differently, how often, and where for example."""
+
+    rule: str = Field(
+        description="a gate with its reason, tier, approval, sla, retention, redaction, recall.labels ..."
+    )
+    before: str
+    after: str
+    count: int
+    examples: tuple[Example, ...] = ()
+
+
+class Tally(Artifact):
+    """What would become of the candidates under one pack."""
+
+    candidates: int = 0
+    fates: dict[Fate, int] = Field(default_factory=dict)
+    refusals: dict[str, int] = Field(default_factory=dict, description="by gate and reason")
+
+
+class RecallTally(Artifact):
+    """How recorded recalls would be answered: how many were tried, and how many records come, go or move."""
+
+    recalls: int = 0
+    changed: int = 0
+    come: int = 0
+    gone: int = 0
+    unreadable: int = Field(default=0, description="their query was erased, or their embedder is not here")
+
+
+class Backtest(Artifact):
+    """Recorded captures and recalls under a pack, beside the one it would take the place of. Nothing was written."""
+
+    pack: str
+    against: str
+    since: datetime | None
+    until: datetime
+    captures: int = 0
+    unreadable: int = Field(default=0, description="captures whose content is gone or does not open")
+    more: bool = Field(default=False, description="there were more captures in the window than were asked for")
+    before: Tally
+    after: Tally
+    recalls: RecallTally = Field(default_factory=RecallTally)
+    differences: tuple[RuleDifference, ...] = ()
+    left_out: dict[str, int] = Field(
+        default_factory=dict, description="extractors that were not asked, and for how many captures"
+    )
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,79 @@
+-- Trying a pack against history: read as the auditor, in transactions that cannot write.
+
+-- name: captures
+-- The latest of a window, newest first, from a place on. `decided_seq` is the number under which something was made of
+-- it, by which what it was compared with is known; `queued` whether anything of it came into the queue.
+SELECT c.*, coalesce(d.seq, r.seq, c.seq + 1) AS decided_seq, d.seq IS NOT NULL AS queued
+FROM captures c
+LEFT JOIN LATERAL (SELECT min(x.seq) AS seq FROM candidates x WHERE x.tenant_id = :tenant_id AND x.capture_id = c.capture_id) d ON true
+LEFT JOIN LATERAL (SELECT min(x.seq) AS seq FROM refusals x WHERE x.tenant_id = :tenant_id AND x.capture_id = c.capture_id) r ON true
+WHERE c.tenant_id = :tenant_id AND (:since::timestamptz IS NULL OR c.captured_at > :since) AND c.captured_at <= :until
+  AND (c.seq, c.capture_id) < (:seq, :capture_id)
+ORDER BY c.seq DESC, c.capture_id DESC
+LIMIT :count
+
+-- name: answers
+-- What models answered about those captures.
+SELECT capture_id, extractor, holder, answer FROM extractions
+WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND extractor = ANY (:extractors)
+
+-- name: on_key
+-- What stood on a key when a capture was decided.
+SELECT {memory m}, NOT {consent_allows f} AS hidden
+FROM memories m
+JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
+JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+WHERE m.tenant_id = :tenant_id AND m.entity = :entity AND m.predicate = :predicate
+  AND f.born_seq < :seq AND (f.dead_seq IS NULL OR f.dead_seq >= :seq) AND f.expires_at > :at
+  AND {consent_may_return f}
+ORDER BY m.born_seq, m.memory_id
+
+-- name: near
+-- plan: each time
+-- The nearest to a text among what those users saw then, by the index of the built-in embedder.
+SELECT {memory m}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden
+FROM (
+  SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS distance
+  FROM memory_vectors v
+  JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
+  WHERE v.tenant_id = :tenant_id AND f.tenant_id = :tenant_id AND v.embedder = 'wordllama-256@1'
+    AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
+    AND (NOT :on_key OR f.entity IS NULL)
+    AND f.born_seq < :seq AND (f.dead_seq IS NULL OR f.dead_seq >= :seq) AND f.expires_at > :at
+    AND {consent_may_return f}
+  ORDER BY distance LIMIT :count) near
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = near.memory_id
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
+WHERE near.distance <= :reach AND (:about::text IS NULL OR coalesce(m.entity, m.subject, :about) = :about)
+ORDER BY near.distance, m.memory_id
+
+-- name: near_exactly
+-- plan: each time
+-- The same of any other embedder, by looking at all of them.
+SELECT {memory m}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden
+FROM (
+  SELECT v.memory_id, v.vector <=> :vector::halfvec AS distance
+  FROM memory_vectors v
+  JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
+  WHERE v.tenant_id = :tenant_id AND f.tenant_id = :tenant_id AND v.embedder = :embedder
+    AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
+    AND (NOT :on_key OR f.entity IS NULL)
+    AND f.born_seq < :seq AND (f.dead_seq IS NULL OR f.dead_seq >= :seq) AND f.expires_at > :at
+    AND {consent_may_return f}
+  ORDER BY distance LIMIT :count) near
+JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = near.memory_id
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
+WHERE near.distance <= :reach AND (:about::text IS NULL OR coalesce(m.entity, m.subject, :about) = :about)
+ORDER BY near.distance, m.memory_id
+
+-- name: recalls
+-- The latest of a window, newest first; not those that only asked after one memory.
+SELECT recall_id FROM recalls
+WHERE tenant_id = :tenant_id AND (:since::timestamptz IS NULL OR at > :since) AND at <= :until AND (request->>'only') IS NULL
+ORDER BY recall_id DESC
+LIMIT :count
