@@ -27,7 +27,7 @@ def test_preferences_are_counted_where_stated_and_where_told_and_by_half() -> No
                 "I dislike loud music.",
                 "Hello there.",
                 "By the way, I avoid loud music.",
-                question="I hate rain, and you?",
+                question="I hate rain, what do you do?",
             ),
             told("Nuts upset my stomach badly.", "I like trains and my nuts."),
         ]

@@ -52,6 +52,14 @@ STATED: list[tuple[str, list[tuple[str | None, Any, str]]]] = [
     ),
     ("My favourite colour is blue.", [("favourite_colour", "blue", "The user's favourite colour is blue.")]),
     ("I'm allergic to peanuts.", [("allergic_to_peanut", True, "The user is allergic to peanuts.")]),
+    ("I love the taste of mint.", [("likes_taste_mint", True, "The user loves the taste of mint.")]),
+    (
+        "I'm allergic to wool and avoid it, and can't eat nuts.",
+        [
+            ("allergic_to_wool", True, "The user is allergic to wool."),
+            ("likes_nut", False, "The user can't eat nuts."),
+        ],
+    ),
     ("I'm vegan", [("diet", "vegan", "The user follows a vegan diet.")]),
     ("Please call me Bob.", [("name_to_use", "Bob", "The user wants to be called Bob.")]),
     (
@@ -146,6 +154,7 @@ def test_an_update_is_marked_for_review_and_is_never_a_correction(
         "I don't think I like sushi.",
         "It's not that I dislike cats.",
         "I like the idea.",
+        "I especially like the book swap and the quiz.",
         "I love that! I love it. I love your suggestions.",
         "I'd love to learn more.",
         "I would like a refund.",

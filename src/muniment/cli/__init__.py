@@ -27,6 +27,7 @@ from muniment.cli import (
     contradictions,
     db,
     demo,
+    erasing,
     evaluate,
     importing,
     inquiring,
@@ -38,6 +39,7 @@ from muniment.cli import (
     review,
     verifying,
     webhook,
+    working,
     writing,
 )
 from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, visible
@@ -53,7 +55,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for _part in (demo, writing, importing, review, contradictions, recalling, inquiring, reading, metrics, evaluate):
+for _part in (
+    demo,
+    writing,
+    importing,
+    review,
+    contradictions,
+    recalling,
+    inquiring,
+    reading,
+    metrics,
+    evaluate,
+    erasing,
+    working,
+):
     app.add_typer(_part.app)
 app.add_typer(
     consent.app, name="consent", rich_help_panel="Govern", help="The consent ledger: lists it, grants, revokes, sweeps."
@@ -64,6 +79,9 @@ app.add_typer(
     webhook.app, name="webhook", rich_help_panel="Govern", help="Webhooks: lists them, adds, removes, resumes, replays."
 )
 app.add_typer(db.app, name="db", rich_help_panel="Run it", help="The database: its address, its schema, its server.")
+app.add_typer(
+    working.work, name="work", rich_help_panel="Run it", help="The work in hand: what waits, what was parked, the jobs."
+)
 app.add_typer(key.app, name="key", rich_help_panel="Run it", help="Keys.")
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
@@ -269,16 +268,11 @@ def _scalar(value: Any) -> Any:
 Scalar = Annotated[Any, AfterValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 TokenCount = Annotated[int, Field(strict=True, ge=16, le=65536)]
 
-_URL = r"https?://[!-~]{1,500}"
+_URL = r"https?://(?:[A-Za-z0-9._~-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[1-9][0-9]{0,4})?(?:/[!-~]{0,400})?"
 
 
 def _plain_address(value: str) -> str:
-    try:
-        parts = urlsplit(value)
-        sound = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        sound = False
-    if not sound or not re.fullmatch(_URL, value) or any(sign in value for sign in "@?#"):
+    if not re.fullmatch(_URL, value) or any(sign in value for sign in "@?#"):
         # Not shown: there could be a password in it.
         raise ValueError("expected http://host:port/path or https, without a password, a question mark or a #")
     return value.rstrip("/")

@@ -66,9 +66,8 @@ _NO_TOPIC = rule(
     r"|it|him|her|you|that|this|those|these)\b"
 )
 # After a word of praise "the" points at what is being talked about; after one of dislike it names a thing.
-_POINTED = rule(
-    r"^the [a-z-]+(?: [a-z-]+)? ?(?:idea|ideas|suggestion|suggestions|option|options|one|part|plan|thought)?$"
-)
+_POINTED = rule(r"^the ")
+_SENSED = rule(r"^the (?:colou?r|taste|smell|scent|sound|feel|feeling|look|sight|outdoors|sea|sun|cold|heat)\b")
 _NOT_TO = rule(r"^(?:not (?:to )?|to not |to avoid |avoiding |to steer clear of |to stay away from )(?:ever )?")
 _OVER = rule(r"^(.{2,120}?),? (?:over|rather than|instead of|more than|as opposed to|versus|vs|than) (.{2,120})$")
 _TO = rule(r"^([A-Za-z-]+(?: [A-Za-z-]+)?) to ([A-Za-z-]+(?: [A-Za-z-]+)?)$")
@@ -81,7 +80,7 @@ _DOING = rule(
 _CALLED = rule(r", [A-Z][a-z]+$", cased=True)
 _DANGLING = rule(
     r"(?:,? (?:as|since|because|so|and|but|though|although|that|which|while|or|where"
-    r"|especially|including|like|with|for|of|in|to))+$"
+    r"|especially|including|like how|like|with|for|of|in|to))+$"
 )
 _MOST_WORDS = 40
 _MOST_ITEMS = 8
@@ -219,7 +218,7 @@ def _parted(about: str, *, likes: bool) -> tuple[str, str | None]:
 def _is_topic(about: str, *, likes: bool) -> bool:
     if not any(sign.isalpha() for sign in about) or _NO_TOPIC.search(about):
         return False
-    return not (likes and _POINTED.search(about))
+    return not likes or not _POINTED.search(about) or bool(_SENSED.search(about))
 
 
 def _by_findings(sentence: Sentence) -> Iterator[Attitude]:

@@ -202,12 +202,15 @@ def _diet(match: Any, text: str, place: int) -> Profile:
     )
 
 
+_GOES_ON = rule(r",? (?:and|so) (?:avoid|must|can't|cannot|have|need|don't|prefer|never|only|try)\b")
 _ENDED = rule(r"\b(?:not|no longer|don't)\b")
 _NO_MORE = rule(r"^,? (?:anymore|any more|any longer)")
 
 
 def _allergy(match: Any, text: str, place: int) -> Profile | None:
     to = match.group(1) if match.groups() and match.group(1) else _rest(match, text)[0]
+    gone_on = _GOES_ON.search(to)
+    to = to[: gone_on.start()] if gone_on else to
     about = topic(to)
     if about is None or len(to.split()) > 8:
         return None

@@ -12,7 +12,8 @@ WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
 GROUP BY kind ORDER BY kind
 
 -- name: waiting
--- What waits to be consolidated now: behind the cursor and not done, to be tried again, parked.
+-- What waits to be consolidated now: behind the cursor and not done, to be tried again, parked. Looked up one by one: as a
+-- join this would be planned badly where the tables are new and nothing is known of them yet.
 SELECT count(*) AS behind, min(c.captured_at) AS oldest,
   (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS again,
   (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NOT NULL) AS parked
@@ -20,7 +21,7 @@ FROM captures c
 WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) > (
     coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
     coalesce((SELECT capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), ''))
-  AND NOT EXISTS (SELECT FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = c.capture_id)
+  AND (SELECT d.at FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = c.capture_id LIMIT 1) IS NULL
 
 -- name: refusals
 SELECT gate, reason, count(*) AS n FROM refusals
@@ -225,14 +226,15 @@ WHERE v.tenant_id = :tenant_id AND v.seq > :first_seq AND v.seq <= :last_seq AND
 GROUP BY p.class ORDER BY p.class
 
 -- name: queued
--- Proposals that no verdict had ended at the window's end, with their age in seconds: by class, and of all.
+-- Proposals that no verdict had ended at the window's end, with their age in seconds: by class, and of all. Looked up one
+-- by one, for the same reason.
 SELECT p.class, count(*) AS n, count(*) FILTER (WHERE p.due_at < :until) AS past_due,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - p.enqueued_at)) AS median,
   max(extract(epoch FROM :until::timestamptz - p.enqueued_at))::float8 AS oldest
 FROM proposals p
-WHERE p.tenant_id = :tenant_id AND p.seq <= :last_seq AND NOT EXISTS (
-  SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.seq <= :last_seq
-    AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))
+WHERE p.tenant_id = :tenant_id AND p.seq <= :last_seq AND (
+  SELECT v.at FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.seq <= :last_seq
+    AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw') LIMIT 1) IS NULL
 GROUP BY GROUPING SETS ((p.class), ()) ORDER BY p.class NULLS FIRST
 
 -- name: audits
