@@ -24,6 +24,7 @@
         ├── SchemaNewer      schema_newer             the database is newer than this program
         ├── KeyUnavailable   key_unavailable          no master key, or not the one this data was sealed with
         ├── PurgeIncomplete  purge_incomplete         something erased is still kept beneath the tables
+        ├── ArchiveBroken    archive_broken           an archive file is missing, changed or unreadable
         └── SealBroken       seal_broken              sealed content does not open: changed, moved or erased
 
 Expected outcomes (refused, held, contradicted) are values, not errors.
@@ -219,3 +220,9 @@ class PurgeIncomplete(StorageError):
     """Something that was erased is still kept beneath the tables."""
 
     code = "purge_incomplete"
+
+
+class ArchiveBroken(StorageError):
+    """An archive file is missing, was changed, or cannot be read."""
+
+    code = "archive_broken"

@@ -1,12 +1,14 @@
 """The groups of verbs as they block: the same methods as in `fabric`, no logic of their own."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar, Unpack
 
 from anyio.from_thread import BlockingPortal
 
+from muniment.fabric import backtest
 from muniment.fabric.contradictions import AsyncContradictions, Way
 from muniment.fabric.groups import AsyncConsents, AsyncPacks
 from muniment.fabric.inputs import ConsentFields
@@ -14,6 +16,8 @@ from muniment.fabric.queue import AsyncQueue, EditFields
 from muniment.fabric.webhooks import AsyncWebhooks
 from muniment.fabric.work import AsyncWork
 from muniment.governance.packs import RegisteredPack
+from muniment.model.backfill import Backfill
+from muniment.model.backtest import Backtest
 from muniment.model.breaker import Breaker
 from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent, Sweep
@@ -21,6 +25,7 @@ from muniment.model.context import Asker
 from muniment.model.contradiction import Contradiction, Side
 from muniment.model.events import EventType
 from muniment.model.fields import Tier, WriteClass
+from muniment.model.pack_difference import PackDifference
 from muniment.model.proposal import Outcome, Proposal
 from muniment.model.webhook import Deliveries, Webhook
 from muniment.model.work import Backlog, JobRun, Parked
@@ -195,6 +200,49 @@ class Packs(Blocking):
     def list(self, asker: Asker) -> list[RegisteredPack]:
         """See `AsyncPacks.list`."""
         return self._wait(self._packs.list, asker)
+
+    def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
+        """See `AsyncPacks.compare`."""
+        return self._wait(self._packs.compare, asker, one, other)
+
+    def backtest(
+        self,
+        asker: Asker,
+        pack: str | Path | Pack,
+        *,
+        against: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 1000,
+        recalls: int = 200,
+        texts: bool = False,
+        on_progress: backtest.Progress | None = None,
+    ) -> Backtest:
+        """See `AsyncPacks.backtest`."""
+        return self._wait(
+            self._packs.backtest,
+            asker,
+            pack,
+            against=against,
+            since=since,
+            until=until,
+            limit=limit,
+            recalls=recalls,
+            texts=texts,
+            on_progress=on_progress,
+        )
+
+    def backfill(self, asker: Asker, ref: str, *, dry_run: bool = False) -> Backfill:
+        """See `AsyncPacks.backfill`."""
+        return self._wait(self._packs.backfill, asker, ref, dry_run=dry_run)
+
+    def backfills(self, asker: Asker, *, limit: int = 50) -> Sequence[Backfill]:
+        """See `AsyncPacks.backfills`."""
+        return self._wait(self._packs.backfills, asker, limit=limit)
+
+    def run_backfill(self, tenant_id: str, *, on_progress: backfill.Progress | None = None) -> Backfill | None:
+        """See `AsyncPacks.run_backfill`."""
+        return self._wait(self._packs.run_backfill, tenant_id, on_progress=on_progress)
 
 
 class Work(Blocking):

@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 from muniment import Fabric
 from muniment.embedding.tokenizers import builtin_tokenizer
 from muniment.errors import InvalidInput, RoleMissing
+from muniment.model.consent import Consent
 from muniment.model.metrics import GoldenResult, Metrics
 from muniment.policy.intervals import wilson
 from muniment.testing import FakeClock, People, TestServer
@@ -157,6 +158,8 @@ def test_a_recall_hit_when_a_later_capture_of_its_run_cites_a_plain_record(
     doubtful = promoted(fabric, people, "blue", predicate="colour", confidence=0.4)
     cites("r1", memory)  # before the recall
     recalled("refunds", "r1")
+    cites("r9", memory)  # likewise, with an earlier recall of another run
+    recalled("refunds", "r9")
     named = recalled("refunds", "r2")
     cites("r2", recall_id=named)
     recalled("refunds", "r3")
@@ -167,11 +170,11 @@ def test_a_recall_hit_when_a_later_capture_of_its_run_cites_a_plain_record(
     cites("r6", memory, recall_id=other_run)
     found = {hits.workflow_id: hits for hits in measured(fabric, people).hits}
     refunds, offers = found["refunds"], found["offers"]
-    assert (refunds.recalls, refunds.looked_at, refunds.found, refunds.cited) == (4, 4, 3, 2)
-    assert (refunds.found_rate, refunds.hit_rate) == (0.75, 0.5)
+    assert (refunds.recalls, refunds.looked_at, refunds.found, refunds.cited) == (5, 5, 4, 2)
+    assert (refunds.found_rate, refunds.hit_rate) == (0.8, 0.4)
     assert (offers.recalls, offers.found, offers.cited) == (2, 2, 0)
     recalls = measured(fabric, people).recalls
-    assert (recalls.recalls, recalls.median_results) == (6, 2)
+    assert (recalls.recalls, recalls.median_results) == (7, 2)
     # Two that contradict each other are shown, but neither as a plain record.
     promoted(fabric, people, "phone")
     recalled("conflicts", "r7")
@@ -222,19 +225,28 @@ def test_compiled_memory_is_weighed_against_the_captures_the_run_could_have_been
 def test_what_no_consent_covered_at_its_promotion_is_a_violation(
     fabric: Fabric, people: People, clock: FakeClock, sql: Sql
 ) -> None:
-    consents = [fabric.consent.grant(people.officer, subject=f"customer:cust_{n}", **CONSENT) for n in (1, 2, 3)]
+    def granted(number: int, **fields: Any) -> Consent:
+        return fabric.consent.grant(people.officer, subject=f"customer:cust_{number}", **CONSENT, **fields)
+
+    consents = [granted(number) for number in (1, 2, 3)]
+    revoked, renewed = granted(4), granted(5)
+    fabric.consent.revoke(people.officer, revoked.consent_id)
+    clock.advance(minutes=1)
+    consents += [granted(4), granted(5, supersedes=renewed.consent_id)]
     fact: dict[str, Any] = {"predicate": "size", "classification": "PII"}
     clock.advance(days=1)
     memories = [promoted(fabric, people, "L", **fact, subject=one.subject, entity=one.subject) for one in consents]
     assert measured(fabric, people).pii.violations == 0
     clock.advance(days=1)
-    # One that is revoked afterwards was there at the time. One that had run out, or never covered it, was not.
+    # One that is revoked afterwards was there at the time. One that had run out, or never covered it, was not; nor does
+    # one before it count that was revoked or renewed by then.
     fabric.consent.revoke(people.officer, consents[0].consent_id)
     ended = "UPDATE muniment.consents SET valid_until = valid_from + interval '1 hour' WHERE consent_id = %s"
     sql(ended, consents[1].consent_id)
-    sql("UPDATE muniment.consents SET labels = '{CONFIDENTIAL}' WHERE consent_id = %s", consents[2].consent_id)
+    narrowed = "UPDATE muniment.consents SET labels = '{CONFIDENTIAL}' WHERE consent_id = ANY (%s)"
+    sql(narrowed, [one.consent_id for one in consents[2:]])
     found = measured(fabric, people).pii
-    assert (found.violations, found.without_consent, found.unmasked) == (2, 2, 0)
+    assert (found.violations, found.without_consent, found.unmasked) == (4, 4, 0)
     assert found.memory_ids == tuple(sorted(memories[1:]))
     clock.advance(days=40)
     assert measured(fabric, people).pii.violations == 0

@@ -60,7 +60,7 @@ STATED: list[tuple[str, list[tuple[str | None, Any, str]]]] = [
             ("likes_nut", False, "The user can't eat nuts."),
         ],
     ),
-    ("I'm vegan", [("diet", "vegan", "The user follows a vegan diet.")]),
+    ("I'm vegan", [("diet", "vegan", "The user is vegan.")]),
     ("Please call me Bob.", [("name_to_use", "Bob", "The user wants to be called Bob.")]),
     (
         "Please contact me by email.",

@@ -1,24 +1,45 @@
 """The smaller groups of verbs: consent, packs."""
 
+import re
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Unpack
+from typing import Annotated, Unpack
+
+from pydantic import Strict
+from pydantic_core import to_json
 
 from muniment.errors import InvalidInput
+from muniment.fabric import backfill as backfilling
+from muniment.fabric import backtest as backtesting
 from muniment.fabric import checks
 from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.fabric.inputs import ConsentFields
-from muniment.governance import consent, packs, tombstones
+from muniment.governance import backfills, consent, packs, tombstones
+from muniment.model.backfill import Backfill
+from muniment.model.backtest import Backtest
 from muniment.model.consent import Consent, ConsentInput, Sweep
 from muniment.model.context import Asker
-from muniment.model.fields import Artifact, EvidenceRefs, build
+from muniment.model.fields import Artifact, EvidenceRefs, Instant, build
+from muniment.model.pack_difference import PackDifference
 from muniment.pack import Pack, load_pack
+from muniment.policy.pack_difference import differences
 from muniment.policy.redaction import redactor_of
 
 
 class _Evidence(Artifact):
     evidence_refs: EvidenceRefs = ()
+
+
+# What stands before the @ cannot begin a pack's text.
+_REF = re.compile(r"[a-z][a-z0-9_.-]{0,63}@[0-9][0-9A-Za-z.-]{0,127}")
+
+
+class _Window(Artifact):
+    since: Instant | None = None
+    until: Instant | None = None
+    texts: Annotated[bool, Strict()] = False
 
 
 class AsyncConsents:
@@ -110,3 +131,95 @@ class AsyncPacks:
         await self._desk.authorise(asker, "read_packs")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await packs.listed(tx)
+
+    async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
+        """In what the other pack differs from the one, rule by rule.
+
+        Each is a registered one (`acme@1.2.0`), a file's path, a pack's text, or loaded. Raises `NotFound`, `PackInvalid`.
+        """
+        await self._desk.authorise(asker, "read_packs")
+        return differences(await self._named(asker, one, "one"), await self._named(asker, other, "other"))
+
+    async def backtest(
+        self,
+        asker: Asker,
+        pack: str | Path | Pack,
+        *,
+        against: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 1000,
+        recalls: int = 200,
+        texts: bool = False,
+        on_progress: backtesting.Progress | None = None,
+    ) -> Backtest:
+        """Run the latest captures and recalls of a window through a pack, beside the one that rules or `against`.
+
+        Nothing is written and nobody outside is asked. Examples are ids; with `texts` a reviewer is also shown the
+        beginning of what can be read in the queue, masked by both packs.
+        """
+        given = build(_Window, {"since": since, "until": until, "texts": texts})
+        captures = checks.whole_number(limit, "limit", least=1, most=10_000)
+        some = checks.whole_number(recalls, "recalls", least=0, most=2_000)
+        await self._desk.authorise(asker, "backtest")
+        if given.texts:
+            await self._desk.authorise(asker, "review")
+        ruling = await self._named(asker, against or self._desk.packs.default.ref, "against")
+        tried = await self._named(asker, pack, "pack")
+        redactor_of(tried)
+        return await backtesting.backtest(
+            self._desk,
+            asker.tenant_id,
+            tried,
+            ruling,
+            since=given.since,
+            until=given.until,
+            limit=captures,
+            recalls=some,
+            texts=given.texts,
+            on_progress=on_progress,
+        )
+
+    async def backfill(self, asker: Asker, ref: str, *, dry_run: bool = False) -> Backfill:
+        """Order that live memories follow the ontology of a registered pack: renamed, retyped, dropped predicates.
+
+        Whoever orders it approves every record that comes of it; `run_backfill`, or the worker, carries it out. With
+        `dry_run` nothing is ordered. Raises `NotFound`, and `Conflict` while another is under way.
+        """
+        checks.name(ref, "ref")
+        only_planned = checks.flag(dry_run, "dry_run")
+        principal = await self._desk.authorise(asker, "review")
+        async with self._desk.reported(principal, "review", ref):
+            if only_planned:
+                return await backfilling.planned(self._desk, principal, ref)
+            return await backfilling.order(self._desk, principal, ref)
+
+    # Sequence, not list: `list` is a verb of this class.
+    async def backfills(self, asker: Asker, *, limit: int = 50) -> Sequence[Backfill]:
+        """The orders, the latest first: how far each is, and the memories that wait for a person."""
+        count = page_size(limit)
+        await self._desk.authorise(asker, "read_packs")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return await backfills.listed(tx, count)
+
+    async def run_backfill(self, tenant_id: str, *, on_progress: backfilling.Progress | None = None) -> Backfill | None:
+        """Carry out the tenant's order to its end; what came of it, or None where nothing was ordered.
+
+        Safe to run twice, at once, or to be killed: the next pass goes on.
+        """
+        checks.tenant(tenant_id, "tenant_id")
+        return await backfilling.run(self._desk, tenant_id, on_progress)
+
+    async def _named(self, asker: Asker, given: str | Path | Pack, field: str) -> Pack:
+        """A pack that was handed in, or the registered one of that name; raises `NotFound`."""
+        if isinstance(given, Pack):
+            # Checked once more as a document: a copy with changes was never checked as a whole.
+            return load_pack(to_json(given.document()))
+        if isinstance(given, str) and _REF.fullmatch(given):
+            if given == self._desk.packs.default.ref:
+                return await self._desk.registered_pack(asker.tenant_id, None)
+            async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+                return (await packs.one(tx, given, field)).pack
+        if not isinstance(given, str | Path):
+            raise InvalidInput("expected a registered pack, a path, a pack's text, or a loaded pack", field=field)
+        return load_pack(given)

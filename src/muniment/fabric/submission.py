@@ -27,7 +27,7 @@ async def submit(desk: Desk, author: Principal, pack: Pack, item: CaptureInput) 
     await desk.open_tenant(author.tenant_id)
     async with desk.transaction(author.tenant_id, "writer") as tx:
         ids = make_ids("cap", 1, tx.now)
-        unwritten = _as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
+        unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
         (draft,) = candidates.drafts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
         admission = await Admission.of(desk, tx, pack, [draft])
         await admission.foresee(tx)
@@ -36,7 +36,7 @@ async def submit(desk: Desk, author: Principal, pack: Pack, item: CaptureInput) 
         if receipt.repeated:
             return await _submitted_before(desk, tx, receipt.capture_id)
         waiting.mark_done(tx, ids)
-        proposals, refusals = await decided.captured(_as_captured(item, author, receipt, pack)).enter(tx)
+        proposals, refusals = await decided.captured(as_captured(item, author, receipt, pack)).enter(tx)
         if refusals:
             return refusals[0]
         return Submission(
@@ -66,7 +66,8 @@ async def _submitted_before(desk: Desk, tx: Transaction, capture_id: str) -> Sub
     return refusals[0]
 
 
-def _as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: Pack) -> Capture:
+def as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: Pack) -> Capture:
+    """What was handed in as the capture that it becomes."""
     return Capture(
         capture_id=receipt.capture_id,
         tenant_id=author.tenant_id,

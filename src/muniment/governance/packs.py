@@ -102,11 +102,11 @@ async def listed(tx: Transaction) -> list[RegisteredPack]:
     return [_registered(row) for row in await tx.rows("tenant.list_packs")]
 
 
-async def one(tx: Transaction, ref: str) -> RegisteredPack:
+async def one(tx: Transaction, ref: str, field: str = "ref") -> RegisteredPack:
     """One pack; raises `NotFound`."""
     row = await tx.row("tenant.pack", pack=ref)
     if row is None:
-        raise NotFound("no such pack is registered in this tenant", field="ref")
+        raise NotFound("no such pack is registered in this tenant", field=field)
     return _registered(row)
 
 

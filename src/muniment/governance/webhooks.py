@@ -19,7 +19,7 @@ from muniment.storage.session import Row, Transaction
 
 MOST = 16
 # How long who posts may be silent; longer than one post can take.
-LEASE = timedelta(seconds=60)
+LEASE = timedelta(seconds=20)
 OLD_SECRET_FOR = timedelta(days=1)
 PAGE = 100
 # Past the last event of any transaction.

@@ -31,7 +31,7 @@ from muniment.policy.contradiction import Compared, Contradicted, compare, repea
 from muniment.policy.scope import covers
 from muniment.storage.rows import consent_of, fact_content, memory_of
 from muniment.storage.sealing import SubjectKey, Vault
-from muniment.storage.session import Named, Transaction
+from muniment.storage.session import Named, Row, Transaction
 
 # The lock of what is for all users; a user's own follows it.
 _SCOPE = "scope @"
@@ -75,7 +75,12 @@ async def lock(tx: Transaction, proposals: Sequence[Proposal]) -> set[str]:
     Two promotions that some run could see side by side never pass at once: what is for all users waits for every
     other, what is for one user waits for that user's and for what is for all. All take them in one order.
     """
-    candidates = [one.candidate for one in proposals]
+    erasures = await hold(tx, [one.candidate for one in proposals], min(one.seq for one in proposals))
+    return {one.proposal_id for one in proposals if erasure.was_erased(one.candidate, one.seq, erasures)}
+
+
+async def hold(tx: Transaction, candidates: Sequence[Candidate], seq: int) -> list[Row]:
+    """The locks alone, of candidates that are no proposals yet; gives what was erased after a number."""
     users = {one.scope.user_id for one in candidates}
     scopes: list[Named] = [("promote.take_lock" if None in users else "promote.share_lock", {"key": _SCOPE})]
     scopes += [("promote.take_lock", {"key": _SCOPE + user}) for user in sorted(user for user in users if user)]
@@ -83,9 +88,8 @@ async def lock(tx: Transaction, proposals: Sequence[Proposal]) -> set[str]:
     holders = {holder_of(one.subject, one.scope.user_id) for one in candidates}
     subjects: list[Named] = [("promote.lock_subject", {"holder": holder}) for holder in sorted(holders)]
     # The last is a statement of its own, after the locks: it sees what was committed while they were waited for.
-    since: Named = ("erasure.after", {"seq": min(one.seq for one in proposals)})
-    erasures = (await tx.gather(erasure.HOLD_OFF, *subjects, *scopes, since))[-1]
-    return {one.proposal_id for one in proposals if erasure.was_erased(one.candidate, one.seq, erasures)}
+    since: Named = ("erasure.after", {"seq": seq})
+    return (await tx.gather(erasure.HOLD_OFF, *subjects, *scopes, since))[-1]
 
 
 async def examine(
@@ -197,16 +201,22 @@ async def insert(
     approval: Approval,
     senses: Senses,
     pack: Pack,
+    *,
+    ends_by: datetime | None = None,
 ) -> str:
-    """Write the memory with its body, filters and vector, retract what it supersedes, open what it contradicts."""
+    """Write the memory with its body, filters and vector, retract what it supersedes, open what it contradicts.
+
+    It lives for its term, and not beyond `ends_by`.
+    """
     candidate, scope, tier = proposal.candidate, proposal.candidate.scope, proposal.tier_target
     tick = await tx.tick()
     memory_id = make_id("pm", tick.at)
+    ends = [routing.expires_at(candidate.write_class, tier, tick.at, pack), ends_by]
     common = {
         "memory_id": memory_id,
         "seq": tick.seq,
         "at": tick.at,
-        "expires_at": routing.expires_at(candidate.write_class, tier, tick.at, pack),
+        "expires_at": min((at for at in ends if at is not None), default=None),
         "class": candidate.write_class,
         "entity": candidate.entity,
         "predicate": candidate.predicate,

@@ -195,11 +195,10 @@ def _diet(match: Any, text: str, place: int) -> Profile:
             predicate=f"likes_{topic(diet)}_diet",
             value=False,
         )
-    rest = remainder(text, match.end(), len(text))
-    tail = f" {rest.object}".partition(" and ")[0].rstrip()
-    return Profile(
-        diet, told(f"I follow a {diet} diet{tail}{rest.reason}"), SURE, False, place, predicate="diet", value=diet
-    )
+    reason = remainder(text, match.end(), len(text)).reason
+    follows = match.group().lower().endswith("diet")
+    words = told(f"I follow a {diet} diet{reason}" if follows else f"I am {diet}{reason}")
+    return Profile(diet, words, SURE, False, place, predicate="diet", value=diet)
 
 
 _GOES_ON = rule(r",? (?:and|so) (?:avoid|must|can't|cannot|have|need|don't|prefer|never|only|try)\b")

@@ -33,7 +33,7 @@ CREATE POLICY until_finished ON backfills FOR UPDATE
   USING (tenant_id = current_setting('muniment.tenant', true) AND finished_at IS NULL)
   WITH CHECK (tenant_id = current_setting('muniment.tenant', true));
 GRANT SELECT, INSERT, UPDATE (place_seq, place, finished_at) ON backfills TO muniment_writer;
-GRANT SELECT ON backfills TO muniment_auditor, muniment_jobs;
+GRANT SELECT ON backfills TO muniment_auditor;
 
 -- What became of each memory that an order is about; none twice. `reason` is a code, no content.
 CREATE TABLE backfill_items (

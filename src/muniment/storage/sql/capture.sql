@@ -7,10 +7,11 @@ INSERT INTO idempotency_keys (tenant_id, key, capture_id, digest)
 VALUES (:tenant_id, :key, :capture_id, :digest) ON CONFLICT DO NOTHING
 
 -- name: claimed_keys
--- Who holds those keys now, with what is needed to answer a repeated request.
-SELECT k.key, k.capture_id, k.digest, c.seq, c.captured_at
+-- Who holds those keys now, with what is needed to answer a repeated request; also for a capture that was archived (CAP-4).
+SELECT k.key, k.capture_id, k.digest, coalesce(c.seq, a.seq) AS seq, coalesce(c.captured_at, a.captured_at) AS captured_at
 FROM idempotency_keys k
 LEFT JOIN captures c ON c.tenant_id = k.tenant_id AND c.capture_id = k.capture_id
+LEFT JOIN archived_captures a ON a.tenant_id = k.tenant_id AND a.capture_id = k.capture_id
 WHERE k.tenant_id = :tenant_id AND k.key = ANY (:keys)
 
 -- name: insert

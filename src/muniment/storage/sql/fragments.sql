@@ -145,3 +145,23 @@ array_agg(alias.term) AS terms, array_agg(alias.memory_id) AS stand_in, string_a
 -- Its time as microseconds since 1970; a time that no clock gives is told apart from all others.
 CASE WHEN alias.at BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM alias.at) * 1000000)::bigint
      ELSE -9223372036854775808 END
+
+-- name: settled
+-- A capture that nothing waits for any more: consolidated, not to be tried again, no proposal that rests on it open.
+(EXISTS (SELECT FROM consolidations done WHERE done.tenant_id = :tenant_id AND done.capture_id = alias.capture_id)
+ AND NOT EXISTS (SELECT FROM retries again WHERE again.tenant_id = :tenant_id AND again.capture_id = alias.capture_id)
+ AND NOT EXISTS (
+   SELECT FROM candidates told
+   JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = told.candidate_id
+   WHERE told.tenant_id = :tenant_id AND told.capture_id = alias.capture_id AND NOT EXISTS (
+     SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id
+       AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))))
+
+-- name: last_file
+-- The file of an archive as it is now.
+(SELECT * FROM archive_files l WHERE l.tenant_id = :tenant_id AND l.archive_id = alias.archive_id ORDER BY l.revision DESC LIMIT 1)
+
+-- name: reached
+-- Whether an erasure that came after a capture reached it, whoever's key sealed it.
+EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.seq
+  AND (alias.holder = ANY (e.holders) OR alias.subject = e.subject OR alias.user_id = e.user_id))

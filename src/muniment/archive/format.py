@@ -1,0 +1,135 @@
+"""An archive file: a header, one line of JSON for each capture, a trailer that counts and hashes them; under zstd.
+
+The same captures give the same bytes. Content stays sealed under its subject's key: a key that was destroyed closes
+it here too.
+"""
+
+import base64
+import binascii
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, cast
+
+import zstandard
+
+from muniment.errors import ArchiveBroken
+
+Row = dict[str, Any]
+
+FORMAT = 1
+LEVEL = 3
+_TIMES = ("observed_at", "captured_at")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What all captures of a file share, and which archive it is."""
+
+    tenant_id: str
+    archive_id: str
+    kind: str
+    ontology_version: str
+
+
+class Packer:
+    """Makes the bytes of a file, part by part; `size` counts them as they are before compression."""
+
+    def __init__(self, heading: Heading) -> None:
+        self._zstd = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compressobj()
+        self._lines = sha256()
+        self._heading = heading
+        self._begun = False
+        self.captures = 0
+        self.size = 0
+
+    def pack(self, row: Row, *, most: int | None = None) -> bytes | None:
+        """A capture's part of the file; None, and nothing is taken, where the file would grow beyond `most` by it."""
+        line = _line(_plain(row))
+        if most is not None and self.captures and self.size + len(line) > most:
+            return None
+        head = b"" if self._begun else self._part(_line({"format": FORMAT, **asdict(self._heading)}))
+        self._begun = True
+        self.captures += 1
+        return head + self._part(line)
+
+    def end(self) -> bytes:
+        """The last part."""
+        trailer = {"captures": self.captures, "sha256": self._lines.hexdigest()}
+        return self._zstd.compress(_line(trailer)) + self._zstd.flush()
+
+    def _part(self, line: bytes) -> bytes:
+        self._lines.update(line)
+        self.size += len(line)
+        return self._zstd.compress(line)
+
+
+class Unpacked:
+    """A file's heading, and its captures one after the other; raises `ArchiveBroken` where it is not whole."""
+
+    def __init__(self, packed: bytes) -> None:
+        self._lines = _decompressed(packed)
+        self._hash = sha256()
+        head = self._next()
+        if head is None or head.pop("format", None) != FORMAT or set(head) != set(Heading.__annotations__):
+            raise ArchiveBroken("an archive file begins with no header that this program knows")
+        self.heading = Heading(**head)
+        self.captures = 0
+
+    def __iter__(self) -> Iterator[Row]:
+        while True:
+            before = self._hash.hexdigest()
+            found = self._next()
+            if found is None:
+                raise ArchiveBroken("an archive file ends before its trailer")
+            if "sha256" in found:
+                break
+            self.captures += 1
+            yield _row(found)
+        if found != {"captures": self.captures, "sha256": before} or self._next() is not None:
+            raise ArchiveBroken("an archive file is not what its trailer says")
+
+    def _next(self) -> dict[str, Any] | None:
+        line = next(self._lines, None)
+        if line is None:
+            return None
+        self._hash.update(line)
+        try:
+            found = json.loads(line)
+        except ValueError:
+            raise ArchiveBroken("an archive file holds a line that is not JSON") from None
+        if not isinstance(found, dict):
+            raise ArchiveBroken("an archive file holds a line that is no object")
+        return cast("dict[str, Any]", found)
+
+
+def _decompressed(packed: bytes) -> Iterator[bytes]:
+    with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(packed)) as stream:
+        try:
+            yield from io.BufferedReader(cast("io.RawIOBase", stream), 1 << 16)
+        except zstandard.ZstdError:
+            raise ArchiveBroken("an archive file does not decompress") from None
+
+
+def _line(found: dict[str, Any]) -> bytes:
+    return json.dumps(found, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    plain = {name: _time(said) if isinstance(said, datetime) else said for name, said in row.items()}
+    return plain | {"content": base64.b64encode(row["content"]).decode()}
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat()
+
+
+def _row(found: dict[str, Any]) -> Row:
+    try:
+        times = {name: datetime.fromisoformat(found[name]) for name in _TIMES}
+        return found | times | {"content": base64.b64decode(found["content"], validate=True)}
+    except (KeyError, TypeError, ValueError, binascii.Error):
+        raise ArchiveBroken("an archive file holds a line that is no capture") from None

@@ -1,0 +1,119 @@
+"""What a later ontology makes of a fact: another name, another type, or nothing any more (JOB-8)."""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from math import isfinite
+from typing import Any, cast
+
+from muniment.model.backfill import Change
+from muniment.model.ids import CEID_PATTERN, holds_card_number
+from muniment.pack import Pack
+from muniment.pack.schema import ValueType
+
+_WHOLE, _DECIMAL = re.compile(r"[+-]?\d{1,300}"), re.compile(r"[+-]?\d{1,30}\.\d{1,30}(?:[eE][+-]?\d{1,3})?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is to be done with a fact: its new name and value, or (`failed`) why its value cannot be of the new type."""
+
+    change: Change
+    predicate: str
+    value: Any = None
+    failed: str | None = None
+
+
+class _Unfit(Exception):
+    """The value is not one of that type, nor written like one."""
+
+
+def concerned(pack: Pack) -> list[str]:
+    """The predicates whose facts may have to change, under the names they have now."""
+    ontology = pack.ontology
+    renamed = [old for one in ontology.predicates.values() for old in one.renamed_from]
+    typed = [name for name, one in ontology.predicates.items() if one.type != "any"]
+    return sorted({*ontology.dropped, *renamed, *typed})
+
+
+def step(predicate: str, value: Any, pack: Pack) -> Step | None:
+    """What the pack's ontology makes of a fact; None where it stands as it is."""
+    ontology = pack.ontology
+    if predicate in ontology.dropped:
+        return Step("dropped", predicate, value)
+    name = next((new for new, one in ontology.predicates.items() if predicate in one.renamed_from), predicate)
+    declared = ontology.predicates.get(name)
+    change: Change = "renamed" if name != predicate else "retyped"
+    try:
+        # An evidence link has a name and no value.
+        converted = _as(declared.type, value) if declared is not None and value is not None else value
+    except _Unfit:
+        assert declared is not None
+        return Step(change, name, value, failed=f"not_a_{declared.type}")
+    if name == predicate and _identical(converted, value):
+        return None
+    return Step(change, name, converted)
+
+
+def _identical(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and one == other
+
+
+def _as(wanted: ValueType, value: Any) -> Any:
+    """The value as one of that type; raises `_Unfit` rather than lose a part of it."""
+    match wanted:
+        case "any":
+            return value
+        case "string":
+            return _text(value)
+        case "number":
+            return _number(value)
+        case "boolean":
+            return _boolean(value)
+        case "date" if isinstance(value, str) and _DATE.fullmatch(value.strip()):
+            try:
+                return date.fromisoformat(value.strip()).isoformat()
+            except ValueError:
+                raise _Unfit from None
+        case "ceid" if isinstance(value, str) and re.fullmatch(CEID_PATTERN, value) and not holds_card_number(value):
+            return value
+        case "object" if isinstance(value, dict):
+            return cast("dict[str, Any]", value)
+        case _:
+            raise _Unfit
+
+
+def _text(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer():
+            return str(int(value))
+        case int() | float():
+            return str(value)
+        case _:
+            raise _Unfit
+
+
+def _number(value: Any) -> int | float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    written = value.strip() if isinstance(value, str) else ""
+    if _WHOLE.fullmatch(written):
+        return int(written)
+    if _DECIMAL.fullmatch(written) and isfinite(number := float(written)):
+        return number
+    raise _Unfit
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    said = value.strip().casefold() if isinstance(value, str) else ""
+    if said in _TRUE | _FALSE:
+        return said in _TRUE
+    raise _Unfit

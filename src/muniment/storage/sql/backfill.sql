@@ -1,0 +1,58 @@
+-- Backfill: live memories follow a later ontology.
+
+-- name: order
+INSERT INTO backfills (tenant_id, backfill_id, seq, ordered_at, txid, ordered_by, pack, ontology_version, from_versions)
+VALUES (:tenant_id, :backfill_id, :seq, :at, :txid, :by, :pack, :ontology_version, :from_versions)
+
+-- name: take
+-- The order under way; of two who carry it out the second waits here, and goes on where the first has come.
+SELECT * FROM backfills WHERE tenant_id = :tenant_id AND finished_at IS NULL FOR UPDATE
+
+-- name: under_way
+SELECT backfill_id FROM backfills WHERE tenant_id = :tenant_id AND finished_at IS NULL
+
+-- name: next
+-- Live memories of those predicates in the order of their promotion, from a place on up to a number: those promoted under
+-- another ontology, by a pack that was registered before this one.
+SELECT {memory m}
+FROM memories m
+JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
+JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+JOIN packs p ON p.tenant_id = m.tenant_id AND p.pack = m.pack
+WHERE m.tenant_id = :tenant_id AND m.predicate = ANY (:predicates) AND m.ontology_version <> :ontology_version
+  AND p.seq < (SELECT n.seq FROM packs n WHERE n.tenant_id = :tenant_id AND n.pack = :pack)
+  AND f.dead_seq IS NULL AND f.expires_at > :now
+  AND (m.born_seq, m.memory_id) > (:place_seq, :place) AND m.born_seq <= :seq
+ORDER BY m.born_seq, m.memory_id
+LIMIT :count
+
+-- name: move
+UPDATE backfills SET place_seq = :place_seq, place = :place
+WHERE tenant_id = :tenant_id AND backfill_id = :backfill_id AND finished_at IS NULL
+
+-- name: item
+INSERT INTO backfill_items (tenant_id, backfill_id, memory_id, change, outcome, reason, proposal_id, became, at)
+VALUES (:tenant_id, :backfill_id, :memory_id, :change, :outcome, :reason, :proposal_id, :became, :now)
+
+-- name: finish
+UPDATE backfills SET finished_at = :now WHERE tenant_id = :tenant_id AND backfill_id = :backfill_id AND finished_at IS NULL
+
+-- name: list
+-- The latest first, each with what became of its memories; or one.
+SELECT o.backfill_id, o.pack, o.ontology_version, o.from_versions, o.ordered_by, o.ordered_at, o.finished_at, coalesce((
+    SELECT jsonb_object_agg(i.outcome, i.number) FROM (
+      SELECT x.outcome, count(*) AS number FROM backfill_items x
+      WHERE x.tenant_id = :tenant_id AND x.backfill_id = o.backfill_id GROUP BY x.outcome) i), '{}') AS done
+FROM backfills o
+WHERE o.tenant_id = :tenant_id AND (:backfill_id::text IS NULL OR o.backfill_id = :backfill_id)
+ORDER BY o.seq DESC
+LIMIT :count
+
+-- name: left
+-- Those that stay, of some orders.
+SELECT backfill_id, memory_id, change, outcome, reason, proposal_id, became
+FROM backfill_items
+WHERE tenant_id = :tenant_id AND backfill_id = ANY (:backfill_ids) AND outcome IN ('left', 'refused', 'held')
+ORDER BY backfill_id, memory_id
+LIMIT :count
