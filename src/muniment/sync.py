@@ -11,6 +11,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from muniment.embedding import Embedder
 from muniment.errors import InvalidInput
 from muniment.fabric import AsyncFabric, upkeep, verification
+from muniment.fabric import archives as archiving
 from muniment.fabric.consolidation import Progress
 from muniment.fabric.inputs import (
     CaptureFields,
@@ -21,6 +22,7 @@ from muniment.fabric.inputs import (
 )
 from muniment.fabric.settings import Clock
 from muniment.model.adoption import Adoption
+from muniment.model.archive import Archive, ArchiveCheck
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
@@ -67,6 +69,7 @@ class Fabric(Blocking):
         embedder: str | Embedder | None = None,
         redis_url: str | None = None,
         private_webhooks: bool | None = None,
+        archives: str | Path | None = None,
     ) -> Self:
         """See `AsyncFabric.open`."""
         fabric = AsyncFabric.open(
@@ -79,6 +82,7 @@ class Fabric(Blocking):
             embedder=embedder,
             redis_url=redis_url,
             private_webhooks=private_webhooks,
+            archives=archives,
         )
         running = start_blocking_portal()
         portal = running.__enter__()
@@ -250,6 +254,14 @@ class Fabric(Blocking):
     ) -> Verification:
         """See `AsyncFabric.verify`."""
         return self._wait(self._fabric.verify, asker, head=head, on_progress=on_progress)
+
+    def archives(self, asker: Asker, *, limit: int = 50) -> list[Archive]:
+        """See `AsyncFabric.archives`."""
+        return self._wait(self._fabric.archives, asker, limit=limit)
+
+    def verify_archives(self, asker: Asker, *, on_progress: archiving.Progress | None = None) -> ArchiveCheck:
+        """See `AsyncFabric.verify_archives`."""
+        return self._wait(self._fabric.verify_archives, asker, on_progress=on_progress)
 
     def chain_head(self, asker: Asker) -> Head:
         """See `AsyncFabric.chain_head`."""

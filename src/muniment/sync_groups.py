@@ -8,7 +8,8 @@ from typing import ParamSpec, TypeVar, Unpack
 
 from anyio.from_thread import BlockingPortal
 
-from muniment.fabric import backtest
+from muniment.fabric import backfill as backfilling
+from muniment.fabric import backtest as backtesting
 from muniment.fabric.contradictions import AsyncContradictions, Way
 from muniment.fabric.groups import AsyncConsents, AsyncPacks
 from muniment.fabric.inputs import ConsentFields
@@ -216,7 +217,7 @@ class Packs(Blocking):
         limit: int = 1000,
         recalls: int = 200,
         texts: bool = False,
-        on_progress: backtest.Progress | None = None,
+        on_progress: backtesting.Progress | None = None,
     ) -> Backtest:
         """See `AsyncPacks.backtest`."""
         return self._wait(
@@ -240,7 +241,7 @@ class Packs(Blocking):
         """See `AsyncPacks.backfills`."""
         return self._wait(self._packs.backfills, asker, limit=limit)
 
-    def run_backfill(self, tenant_id: str, *, on_progress: backfill.Progress | None = None) -> Backfill | None:
+    def run_backfill(self, tenant_id: str, *, on_progress: backfilling.Progress | None = None) -> Backfill | None:
         """See `AsyncPacks.run_backfill`."""
         return self._wait(self._packs.run_backfill, tenant_id, on_progress=on_progress)
 

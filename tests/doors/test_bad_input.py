@@ -23,6 +23,7 @@ from tests.pipeline.stories import CONSENT, promoted, proposed
 FACT: dict[str, Any] = {"entity": SUBJECT, "predicate": "eats", "value": "cake"}
 # They take the tenant alone, or nobody in particular.
 ASKED_BY_NOBODY = {"open", "close", "consolidate", "consent.sweep", "reindex", "scan_pii", "seal", "webhooks.deliver"}
+ASKED_BY_NOBODY |= {"packs.run_backfill"}
 
 
 @dataclass(frozen=True)
@@ -211,6 +212,7 @@ def test_work_on_a_whole_tenant_takes_its_name(door: Door, tenant: Any) -> None:
     assert complaint(lambda: door.fabric.reindex(tenant), "tenant_id") is None
     assert complaint(lambda: door.fabric.seal(tenant), "tenant_id") is None
     assert complaint(lambda: door.fabric.scan_pii(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.packs.run_backfill(tenant), "tenant_id") is None
     assert complaint(lambda: door.fabric.webhooks.deliver(tenant), "tenant_id") is None
 
 

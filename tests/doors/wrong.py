@@ -323,6 +323,30 @@ CALLS: dict[str, Call] = {
     ),
     "packs.get": Call("auditor", {"ref": "muniment.builtin@1.2.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
     "packs.list": Call("auditor", {}, {}),
+    "packs.compare": Call(
+        "auditor",
+        {"one": "muniment.builtin@1.2.0", "other": "muniment.builtin@1.2.0"},
+        {"one": [None, 5, b"x", {}, "acme@9.9.9"], "other": [None, 5, b"x", {}, "acme@9.9.9"]},
+    ),
+    "packs.backtest": Call(
+        "auditor",
+        {"pack": "muniment.builtin@1.2.0"},
+        {
+            "pack": [None, 5, b"x", {}, "acme@9.9.9"],
+            "against": [*IDS[:-1], "acme", "acme@9.9.9"],
+            "since": TIMES,
+            "until": TIMES,
+            "limit": [*COUNTS, None],
+            "recalls": [-1, *COUNTS[2:], None],
+            "texts": [5, "yes", None, [], {}],
+        },
+    ),
+    "packs.backfill": Call(
+        "reviewer",
+        {"ref": "muniment.builtin@1.2.0"},
+        {"ref": [*IDS, "acme", "acme@9.9.9"], "dry_run": [5, "yes", None, [], {}]},
+    ),
+    "packs.backfills": Call("auditor", {}, {"limit": [*COUNTS, 1001, None]}),
     "verify": Call("auditor", {}, {"head": [5, MARK, b"x", [], True, {}, {"batch": MARK}, {"hash": NUL}]}),
     "chain_head": Call("auditor", {}, {}),
     "metrics": Call(

@@ -31,8 +31,13 @@ TABLE: dict[Verb, set[Role]] = {
     "read_packs": {"admin", "auditor", "reviewer"},
     "metrics": {"admin", "auditor", "reviewer"},
     "webhooks": {"admin"},
+    "erase": {"privacy_officer"},
+    "read_erasures": {"privacy_officer", "auditor"},
+    "work": {"admin"},
+    "backtest": {"admin", "auditor", "reviewer"},
+    "read_work": {"admin", "auditor", "reviewer"},
 }
-READING: set[Verb] = {"read_queue", "read_consent", "read_memory", "audit", "read_packs", "metrics"}
+READING: set[Verb] = {"read_queue", "read_consent", "read_memory", "audit", "read_packs", "metrics", "read_erasures", "read_work", "backtest"}
 
 
 def person(*roles: Role, kind: Source = "operator") -> Principal:

@@ -34,14 +34,35 @@ APPEND_ONLY = {
     "recalls",
     "compiles",
     "golden_runs",
+    "backfill_items",
     "pii_scans",
     "tenant_keys",
     "tenants",
+    "extractions",
+    "calibrations",
+    "breakers",
+    "erased_rows",
+    "archives",
+    "archive_files",
+    "archived_captures",
 }
-# What a login can take away, and only where a tombstone stands in its place.
+# What a login can take away: bodies only where a tombstone stands in their place; work in hand that is done.
 DELETABLE = {
     ("jobs", "memory_bodies"),
+    ("privacy", "memory_bodies"),
+    ("writer", "retries"),
+    ("jobs", "alerts"),
 }
+# What runs as the owner, and who may call it: the one way to what no login may do by itself.
+FUNCTIONS = {
+    "collect_captures": {"jobs"},
+    "drop_tenant_keys": {"privacy"},
+    "erase_content": {"privacy"},
+    "renew_subject": {"writer", "privacy"},
+    "rewrap_subjects": {"privacy"},
+}
+# What the jobs see of all tenants, to know where work waits: names, clocks, when a job ran. No content.
+SEEN_BY_JOBS = {"tenants", "tenant_clock", "job_runs"}
 TASKS = ("writer", "recall", "auditor", "privacy", "jobs")
 
 Connection = psycopg.Connection[tuple[object, ...]]

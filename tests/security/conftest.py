@@ -20,7 +20,7 @@ def owner(server: TestServer, database: str) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def furnished(fabric: Fabric, people: People) -> dict[str, Any]:
+def furnished(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]:
     """Every table has something of this tenant."""
     subject = "customer:cust_1"
     consent = fabric.consent.grant(people.officer, subject=subject, **CONSENT)
@@ -45,6 +45,7 @@ def furnished(fabric: Fabric, people: People) -> dict[str, Any]:
     fabric.seal(people.tenant_id)
     fabric.record_golden(people.run(), [GoldenResult(query="workplace", passed=True)])
     fabric.scan_pii(people.tenant_id)
+    backfilled(fabric, people)
     return {
         "consent": consent,
         "memories": [first, second, sensitive],
@@ -55,6 +56,39 @@ def furnished(fabric: Fabric, people: People) -> dict[str, Any]:
         **coexisting(fabric, people),
         **swept(fabric, people),
     }
+
+
+def backfilled(fabric: Fabric, people: People) -> None:
+    """A memory that was given another name."""
+    promoted(fabric, people, "tea", predicate="drink")
+    ontology = "ontology: {predicates: {favourite_drink: {renamed_from: [drink]}}}"
+    head = 'pack_meta: {id: acme, version: "2.0.0", ontology_version: "2.0.0"}'
+    fabric.packs.backfill(people.reviewer, fabric.packs.register(people.admin, f"{head}\n{ontology}").ref)
+    fabric.packs.run_backfill(people.tenant_id)
+
+
+def work_in_hand(owner: Connection, tenant_id: str) -> None:
+    """A row in each table that the jobs write in the course of time."""
+    first = owner.execute(
+        "SELECT t.seq, t.at, t.txid, c.capture_id, c.holder FROM ticks t, captures c"
+        " WHERE t.tenant_id = %s AND c.tenant_id = t.tenant_id ORDER BY t.seq LIMIT 1",
+        [tenant_id],
+    ).fetchone()
+    assert first is not None
+    seq, at, txid, capture_id, holder = first
+    given = {"t": tenant_id, "seq": seq, "at": at, "txid": txid, "capture": capture_id, "holder": holder}
+    for insert in (
+        "retries VALUES (%(t)s, %(capture)s, 1, %(holder)s, 1, %(at)s, 'x', NULL)",
+        "extractions VALUES (%(t)s, %(capture)s, 'x@1', %(holder)s, %(at)s, 'sealed')",
+        "calibrations VALUES (%(t)s, 'cal_1', %(seq)s, %(at)s, %(txid)s, 'agent x@1', 1, 1, '[]')",
+        "breakers VALUES (%(t)s, 'preference', %(seq)s, %(at)s, %(txid)s, true, 'auto', 1, 1, 0.5)",
+        "alerts VALUES (%(t)s, 'x', %(at)s)",
+        "job_runs VALUES (%(t)s, 'seal', %(at)s, 1, NULL, 0)",
+        "archives VALUES (%(t)s, 'arc_1', %(seq)s, %(at)s, %(txid)s, 'message', '1.0.0', 1, %(at)s)",
+        "archive_files VALUES (%(t)s, 'arc_1', 1, decode(repeat('00', 32), 'hex'), 1, false, %(at)s)",
+        "archived_captures VALUES (%(t)s, 'cap_gone', 'arc_1', 1, %(at)s, %(holder)s)",
+    ):
+        owner.execute(f"INSERT INTO {insert}", given)  # type: ignore[arg-type]  # literals of this test
 
 
 def coexisting(fabric: Fabric, people: People) -> dict[str, Any]:

@@ -118,7 +118,9 @@ def entomb(jobs: Connection, tenant: str, memory_id: str) -> None:
     """A tombstone, and the memory's own word for it."""
     now = tick(jobs, tenant)
     insert(jobs, "tombstones", {**tombstone(tenant, memory_id), **now.stamp("tombstoned_at")})
-    jobs.execute("UPDATE memory_scope SET tomb_seq = %s WHERE memory_id = %s", [now.seq, memory_id])
+    jobs.execute(
+        "UPDATE memory_scope SET tomb_seq = %s, tomb_at = %s WHERE memory_id = %s", [now.seq, now.at, memory_id]
+    )
 
 
 @pytest.mark.rule("CON-4", "PRO-3", "ERA-1")
@@ -142,10 +144,10 @@ def test_a_body_and_its_vector_go_only_where_a_tombstone_stands(
     with pytest.raises(psycopg.errors.ForeignKeyViolation), jobs.transaction():
         entomb(jobs, tenant, retracted)  # and its body stays: at the commit it may not
     with pytest.raises(psycopg.errors.ForeignKeyViolation), jobs.transaction():
-        jobs.execute("UPDATE memory_scope SET tomb_seq = 1 WHERE memory_id = %s", [retracted])
+        jobs.execute("UPDATE memory_scope SET tomb_seq = 1, tomb_at = now() WHERE memory_id = %s", [retracted])
     with pytest.raises(psycopg.errors.CheckViolation) as caught:
-        jobs.execute("UPDATE memory_scope SET tomb_seq = 1 WHERE memory_id = %s", [live])
-    assert caught.value.diag.constraint_name == "memory_scope_dead_first"
+        jobs.execute("UPDATE memory_scope SET tomb_seq = 1, tomb_at = promoted_at WHERE memory_id = %s", [live])
+    assert caught.value.diag.constraint_name == "memory_scope_ended_first"
     assert left("memory_bodies") == left("memory_vectors") == {retracted, live}
     with jobs.transaction():
         entomb(jobs, tenant, retracted)
@@ -179,12 +181,19 @@ def test_a_vector_written_while_its_body_goes_goes_with_it(
 
 
 @pytest.mark.rule("CON-4", "PRO-3")
-def test_a_tombstone_needs_a_retraction(furnished: Furnished, as_role: Connect, tenant: str) -> None:
-    jobs = as_role("jobs")
-    with pytest.raises(psycopg.errors.ForeignKeyViolation) as caught, jobs.transaction():
-        row = tombstone(tenant, furnished["memories"][0])
-        insert(jobs, "tombstones", {**row, **tick(jobs, tenant).stamp("tombstoned_at")})
-    assert caught.value.diag.constraint_name == "tombstones_tenant_id_memory_id_fkey"
+def test_a_tombstone_needs_an_end(furnished: Furnished, as_role: Connect, tenant: str) -> None:
+    """A retraction, or the memory's own time: neither can be said of one that lives."""
+    jobs, live = as_role("jobs"), furnished["memories"][0]
+    with pytest.raises(psycopg.errors.CheckViolation) as caught, jobs.transaction():
+        stamp = tick(jobs, tenant).stamp("tombstoned_at")
+        insert(jobs, "tombstones", {**tombstone(tenant, live), **stamp})
+        jobs.execute(
+            "UPDATE memory_scope SET tomb_seq = %s, tomb_at = %s WHERE memory_id = %s",
+            [stamp["seq"], stamp["tombstoned_at"], live],
+        )
+    assert caught.value.diag.constraint_name == "memory_scope_ended_first"
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):  # by a time that is not the tombstone's
+        jobs.execute("UPDATE memory_scope SET tomb_seq = 1, tomb_at = expires_at WHERE memory_id = %s", [live])
 
 
 @pytest.mark.rule("CON-4", "PRO-3", "ERA-1")

@@ -12,7 +12,7 @@ from muniment.errors import NotFound
 from muniment.testing import People, TestServer
 from tests.conftest import Connect
 from tests.pipeline.stories import promoted, texts
-from tests.security.catalogue import TASKS, WITHOUT_A_TENANT, tables, tenant_tables
+from tests.security.catalogue import FUNCTIONS, SEEN_BY_JOBS, TASKS, WITHOUT_A_TENANT, tables, tenant_tables
 
 
 @pytest.mark.rule("ISO-1")
@@ -38,8 +38,10 @@ def test_every_policy_compares_the_tenant(server: TestServer, database: str) -> 
         names = set(tenant_tables(owner))
     assert {policy[0] for policy in policies} == names
     wanted = "(tenant_id = current_setting('muniment.tenant'::text, true))"
-    # The one exception: the jobs walk the list of tenants.
-    policies = [policy for policy in policies if (policy[0], policy[2]) != ("tenants", "true")]
+    # The exception: the jobs look for work in all tenants.
+    open_to_jobs = {policy[0] for policy in policies if policy[2] == "true"}
+    assert open_to_jobs == SEEN_BY_JOBS
+    policies = [policy for policy in policies if policy[2] != "true"]
     for table, command, using, check in policies:
         assert wanted in f"{using} {check}", f"{table} {command}"
         assert " OR " not in f"{using} {check}", f"{table} {command}"
@@ -97,7 +99,7 @@ def test_no_tenant_sees_nothing_and_another_tenant_sees_nothing_in_any_table(
                 continue
             assert own is not None
             seen = max(seen, int(str(own[0])))
-            for stranger in () if (task, table) == ("jobs", "tenants") else (others.tenant_id, "", "%", None):
+            for stranger in () if task == "jobs" and table in SEEN_BY_JOBS else (others.tenant_id, "", "%", None):
                 asked = f"SELECT count(tenant_id) FROM {table} WHERE tenant_id = %s"
                 found = as_role(task, stranger).execute(asked, [tenant]).fetchone()
                 assert found == (0,), f"{task} in {stranger!r} sees {table}"
@@ -155,7 +157,7 @@ def test_partitions_cannot_be_reached_around_their_table(
 ) -> None:
     with server.connect(database) as owner:
         parts = sorted(set(tables(owner, partitions=True)) - set(tables(owner)))
-    assert len(parts) == 6 * 8
+    assert len(parts) == 7 * 8
     for part in parts:
         for task in TASKS:
             for statement in (f"SELECT count(*) FROM {part}", f"DELETE FROM {part}"):
@@ -248,3 +250,15 @@ def test_hostile_tenant_names_are_only_names(fabric: Fabric) -> None:
         there = People(name)
         promoted(fabric, there)
         assert len(texts(fabric, there.run())) == 1
+
+
+@pytest.mark.rule("CAP-1", "ERA-2", "ISO-1")
+def test_what_runs_as_the_owner_is_known_and_callable_by_few(server: TestServer, database: str) -> None:
+    with server.connect(database) as owner:
+        rows = owner.execute(
+            "SELECT p.proname, p.prosecdef, p.proconfig, array(SELECT r.rolname FROM pg_roles r WHERE r.rolname LIKE 'muniment_%'"
+            " AND r.rolname <> 'muniment_owner' AND has_function_privilege(r.oid, p.oid, 'EXECUTE'))"
+            " FROM pg_proc p WHERE p.pronamespace = 'muniment'::regnamespace"
+        ).fetchall()
+    assert {str(name): {str(role).removeprefix("muniment_") for role in roles} for name, _, _, roles in rows} == FUNCTIONS
+    assert all(definer and config == ["search_path=muniment, pg_temp"] for _, definer, config, _ in rows)

@@ -139,6 +139,10 @@ class Archives:
                     there.append(File(path, name[1], int(name[2]), _NAME.fullmatch(path.name) is not None))
         return there
 
+    def has(self, tenant_id: str, archive_id: str, revision: int) -> bool:
+        """Whether the file is there."""
+        return self.kept and self._path(tenant_id, archive_id, revision).is_file()
+
     def remove(self, files: list[File]) -> None:
         """Remove them, for good."""
         for file in files:

@@ -1,13 +1,15 @@
 """Packs: the schema they follow, checking one, and those registered in a tenant."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import yaml
 
+from muniment.cli import backtesting
 from muniment.cli.asking import WHERE, WHO, Call, verb
-from muniment.cli.output import Screen, document
+from muniment.cli.output import Screen, document, progress
 from muniment.fabric.settings import Settings
 from muniment.governance.packs import RegisteredPack
 from muniment.pack import Pack, builtin_pack, load_pack, pack_schema
@@ -63,6 +65,91 @@ def list_packs(call: Call) -> None:
     with call.open() as fabric:
         found = fabric.packs.list(call.principal("admin"))
     call.show([_entry(one) for one in found], lambda: _table(found))
+
+
+Side = Annotated[str, typer.Argument(metavar="PACK", help="A file, or a registered one such as acme@1.2.0.")]
+
+
+@verb(app, "compare", options=_OPTIONS, example="muniment pack compare acme@1.2.0 acme.pack.yaml")
+def compare(call: Call, one: Side, other: Side) -> None:
+    """Show in what the second pack differs from the first, rule by rule."""
+    with call.open() as fabric:
+        found = fabric.packs.compare(call.principal("admin"), _side(one), _side(other))
+    call.show(found, lambda: backtesting.difference(Screen(), found))
+
+
+@verb(app, "backtest", options=_OPTIONS, example="muniment pack backtest acme.pack.yaml --since 30d")
+def backtest(
+    call: Call,
+    tried: Side,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="REF", help="A registered pack; the one in force when not said.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="How long ago, such as 30d, or a time in ISO 8601.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many captures, the latest.")] = 1000,
+    recalls: Annotated[int, typer.Option("--recalls", help="At most so many recalls, the latest.")] = 200,
+    texts: Annotated[
+        bool, typer.Option("--texts", help="Show reviewers the beginning of what can be read in the queue, masked.")
+    ] = False,
+) -> None:
+    """Run recorded captures and recalls through a pack, and show what it would decide differently.
+
+    Beside the pack in force, in a shadow that cannot write.
+    """
+    start = backtesting.since(since, datetime.now(UTC))
+    asker = call.principal("reviewer" if texts else "admin")
+    with call.open() as fabric, progress("backtest", as_json=call.as_json) as steps:
+        found = fabric.packs.backtest(
+            asker,
+            _side(tried),
+            against=against,
+            since=start,
+            limit=limit,
+            recalls=recalls,
+            texts=texts,
+            on_progress=lambda done: steps.at(f"{done} captures and recalls"),
+        )
+    call.show(found, lambda: backtesting.backtest(Screen(), found))
+
+
+@verb(app, "backfill", options=_OPTIONS, example="muniment pack backfill acme@2.0.0 --dry-run")
+def backfill(
+    call: Call,
+    ref: Annotated[str, typer.Argument(metavar="REF", help="A registered pack, such as acme@2.0.0.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what it would be about.")] = False,
+) -> None:
+    """Have live memories follow the ontology of a pack: renamed, retyped and dropped predicates.
+
+    You approve every record that comes of it. What cannot follow stays, and is listed.
+    """
+    reviewer = call.principal("reviewer")
+    with call.open() as fabric, progress("backfill", as_json=call.as_json) as steps:
+        found = fabric.packs.backfill(reviewer, ref, dry_run=dry_run)
+        if not dry_run:
+            found = (
+                fabric.packs.run_backfill(call.tenant, on_progress=lambda done: steps.at(f"{done} memories")) or found
+            )
+    call.show(found, lambda: backtesting.backfill(Screen(), found))
+
+
+@verb(app, "backfills", options=_OPTIONS, example="muniment pack backfills")
+def backfills(call: Call, limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 10) -> None:
+    """Show the backfills of the tenant, the latest first, and the memories that wait for a person."""
+    with call.open() as fabric:
+        found = fabric.packs.backfills(call.principal("admin"), limit=limit)
+
+    def draw() -> None:
+        for one in found:
+            backtesting.backfill(Screen(), one)
+
+    call.show(found, draw)
+
+
+def _side(given: str) -> str | Path:
+    """A registered pack where the words name one and no file is called so."""
+    return given if "@" in given and not Path(given).exists() else Path(given)
 
 
 def _in_force(call: Call) -> Pack:

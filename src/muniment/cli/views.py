@@ -219,7 +219,7 @@ def trail(screen: Screen, shown: Trail) -> None:
         _candidate(screen, one)
     _title(screen, "Capture")
     if shown.capture is None:
-        screen.line("archived", indent=4)
+        screen.line(f"dropped with archive {shown.archive}" if shown.archive else "gone", indent=4)
     else:
         _capture(screen, shown.capture)
     if shown.consent is not None:

@@ -7,6 +7,7 @@ holds the order, writes what became of the memory and moves on: killed, run twic
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from muniment.errors import Conflict, MunimentError, SealBroken, SelfApproval, StorageUnavailable
 from muniment.fabric.admission import Admission, Decided
@@ -109,14 +110,14 @@ async def run(desk: Desk, tenant_id: str, on_progress: Progress | None = None) -
         backfill_id = await backfills.under_way(tx)
     if backfill_id is None:
         return None
-    more = True
-    while more:
+    while True:
         more = await work(desk, tenant_id, _AT_ONCE)
         async with desk.transaction(tenant_id, "auditor") as tx:
             (now,) = await backfills.listed(tx, 1, backfill_id)
         if on_progress is not None:
             on_progress(sum(now.done.values()))
-    return now
+        if not more:
+            return now
 
 
 async def _one(desk: Desk, tenant_id: str) -> bool:
@@ -246,7 +247,7 @@ class _Migration:
     def _as_input(self) -> CaptureInput:
         memory, todo = self.memory, self.todo
         link = memory.write_class == "evidence_link"
-        said = {"write_class": memory.write_class, "entity": memory.entity}
+        said: dict[str, Any] = {"write_class": memory.write_class, "entity": memory.entity}
         was = None if link else TypedFact.model_construct(**said, predicate=memory.predicate, value=memory.value)
         text = None if was is None or memory.text == candidates.rendered(was) else memory.text
         fact = build(

@@ -8,6 +8,7 @@ import psycopg
 from psycopg import AsyncConnection, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from muniment.archive.folder import Archives
 from muniment.embedding.choose import find_embedder
 from muniment.errors import StorageUnavailable
 from muniment.fabric.desk import Desk
@@ -118,4 +119,5 @@ def _desk(settings: Settings, address: Address, keys: MasterKeys) -> Desk:
         Embedders(find_embedder(settings.embedder)),
         session_store(settings.redis_url),
         outbox=settings.webhooks,
+        archives=Archives(settings.archives),
     )

@@ -11,6 +11,7 @@ from pydantic import model_validator
 
 from muniment.embedding import Embedder
 from muniment.errors import InvalidInput, NotFound
+from muniment.fabric import archives as archiving
 from muniment.fabric import (
     checks,
     compilation,
@@ -50,6 +51,7 @@ from muniment.fabric.withdrawal import withdraw
 from muniment.fabric.work import AsyncWork
 from muniment.governance import adoption, trail
 from muniment.model.adoption import Adoption
+from muniment.model.archive import Archive, ArchiveCheck
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
@@ -115,6 +117,7 @@ class AsyncFabric:
         embedder: str | Embedder | None = None,
         redis_url: str | None = None,
         private_webhooks: bool | None = None,
+        archives: str | Path | None = None,
     ) -> Self:
         """A fabric on that database, or on the embedded one in `home` (MUNIMENT_HOME, else ./.muniment).
 
@@ -122,7 +125,8 @@ class AsyncFabric:
         `judge` says of two texts whether they assert the same or contradict each other; the built-in needs no model.
         `embedder` (MUNIMENT_EMBEDDER) turns texts into vectors, `redis_url` (MUNIMENT_REDIS_URL) is where processes
         share the working tier; both have a built-in in their place. `private_webhooks` lets webhooks be on addresses
-        that are not on the internet, and without https.
+        that are not on the internet, and without https; `archives` (MUNIMENT_ARCHIVES) is the folder that old captures
+        go to.
         """
         settings = Settings.gather(
             url,
@@ -133,6 +137,7 @@ class AsyncFabric:
             embedder=embedder,
             redis_url=redis_url,
             private_webhooks=private_webhooks,
+            archives=archives,
         )
         return cls(settings, master_keys)
 
@@ -415,6 +420,14 @@ class AsyncFabric:
         With a `head` that was exported earlier also whether that is still in the chain.
         """
         return await verification.verify(self._desk, asker, head, on_progress)
+
+    async def archives(self, asker: Asker, *, limit: int = 50) -> list[Archive]:
+        """The archives that old captures went to, the latest first; those that were dropped too."""
+        return await archiving.listed(self._desk, asker, page_size(limit))
+
+    async def verify_archives(self, asker: Asker, *, on_progress: archiving.Progress | None = None) -> ArchiveCheck:
+        """Whether every archive file is there and holds what was archived, no more and no less; and what is wrong."""
+        return await archiving.check(self._desk, asker, on_progress)
 
     async def chain_head(self, asker: Asker) -> Head:
         """The head of the audit chain, to keep elsewhere; raises `NotFound` when nothing is sealed yet."""

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from muniment.archive.folder import Archives
 from muniment.errors import Denied, InvalidInput, PackImmutable, RoleMissing
 from muniment.fabric.settings import Clock
 from muniment.governance import packs
@@ -33,6 +34,7 @@ class Desk:
     embedders: Embedders
     sessions: SessionStore
     outbox: Rules = field(default_factory=Rules)
+    archives: Archives = field(default_factory=lambda: Archives(None))
 
     async def senses(self, tx: Transaction, pack: Pack) -> Senses:
         """What texts are compared with under this pack: the tenant's embedder with its thresholds, and the judge."""

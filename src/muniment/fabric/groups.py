@@ -135,7 +135,8 @@ class AsyncPacks:
     async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
         """In what the other pack differs from the one, rule by rule.
 
-        Each is a registered one (`acme@1.2.0`), a file's path, a pack's text, or loaded. Raises `NotFound`, `PackInvalid`.
+        Each is a registered one (`acme@1.2.0`), a file's path, a pack's text, or loaded. Raises `NotFound` and
+        `PackInvalid`.
         """
         await self._desk.authorise(asker, "read_packs")
         return differences(await self._named(asker, one, "one"), await self._named(asker, other, "other"))
@@ -161,10 +162,11 @@ class AsyncPacks:
         given = build(_Window, {"since": since, "until": until, "texts": texts})
         captures = checks.whole_number(limit, "limit", least=1, most=10_000)
         some = checks.whole_number(recalls, "recalls", least=0, most=2_000)
+        beside = checks.name(against, "against") if against is not None else self._desk.packs.default.ref
         await self._desk.authorise(asker, "backtest")
         if given.texts:
             await self._desk.authorise(asker, "review")
-        ruling = await self._named(asker, against or self._desk.packs.default.ref, "against")
+        ruling = await self._registered(asker, beside, "against")
         tried = await self._named(asker, pack, "pack")
         redactor_of(tried)
         return await backtesting.backtest(
@@ -211,15 +213,22 @@ class AsyncPacks:
         return await backfilling.run(self._desk, tenant_id, on_progress)
 
     async def _named(self, asker: Asker, given: str | Path | Pack, field: str) -> Pack:
-        """A pack that was handed in, or the registered one of that name; raises `NotFound`."""
-        if isinstance(given, Pack):
-            # Checked once more as a document: a copy with changes was never checked as a whole.
-            return load_pack(to_json(given.document()))
+        """The registered pack of that name, or one that was handed in; raises `NotFound`."""
         if isinstance(given, str) and _REF.fullmatch(given):
-            if given == self._desk.packs.default.ref:
-                return await self._desk.registered_pack(asker.tenant_id, None)
-            async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-                return (await packs.one(tx, given, field)).pack
-        if not isinstance(given, str | Path):
-            raise InvalidInput("expected a registered pack, a path, a pack's text, or a loaded pack", field=field)
-        return load_pack(given)
+            return await self._registered(asker, given, field)
+        return _handed_in(given, field)
+
+    async def _registered(self, asker: Asker, ref: str, field: str) -> Pack:
+        if ref == self._desk.packs.default.ref:
+            return await self._desk.registered_pack(asker.tenant_id, None)
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return (await packs.one(tx, ref, field)).pack
+
+
+def _handed_in(given: str | Path | Pack, field: str) -> Pack:
+    if isinstance(given, Pack):
+        # Checked once more as a document: a copy with changes was never checked as a whole.
+        return load_pack(to_json(given.document()))
+    if not isinstance(given, str | Path):
+        raise InvalidInput("expected a registered pack, a path, a pack's text, or a loaded pack", field=field)
+    return load_pack(given)

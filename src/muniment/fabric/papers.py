@@ -1,8 +1,8 @@
 """A memory's papers: everything it rests on, and everything that used it, read in one transaction."""
 
 from muniment.fabric.desk import Desk
+from muniment.governance import archives, contradictions, trail
 from muniment.governance import consent as ledger
-from muniment.governance import contradictions, trail
 from muniment.model.context import Asker
 from muniment.model.trail import Trail
 from muniment.pipeline import review
@@ -16,7 +16,9 @@ async def of_memory(desk: Desk, asker: Asker, memory_id: str) -> Trail:
         line = await trail.candidates(tx, vault, memory.candidate_id)
         ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
         proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
-        capture = await trail.capture(tx, vault, memory.capture_id)
+        capture = await trail.capture(tx, vault, memory.capture_id, desk.archives)
+        # A capture goes only to an archive, and from there when that is dropped.
+        archive = await archives.archive_of(tx, memory.capture_id) if capture is None else None
         seqs = {
             memory.born_seq,
             *(v.seq for p in proposals for v in p.verdicts),
@@ -29,6 +31,7 @@ async def of_memory(desk: Desk, asker: Asker, memory_id: str) -> Trail:
             proposals=proposals,
             candidates=line,
             capture=capture,
+            archive=archive,
             consent=consent,
             contradictions=tuple(await contradictions.listed(tx, memory_id=memory_id)),
             recalls=await trail.recalls_with(tx, memory_id),

@@ -77,7 +77,8 @@ async def promote_undisputed(
     probes = await senses.probes([one.proposal.candidate for one in loaded])
     erased = await promote.lock(tx, [one.proposal for one in loaded])
     room = await budgets.hold(tx, pack)
-    captures = await trail.captures(tx, desk.vault, sorted({one.proposal.candidate.capture_id for one in loaded}))
+    wanted = sorted({one.proposal.candidate.capture_id for one in loaded})
+    captures = await trail.captures(tx, desk.vault, wanted, desk.archives)
     grounds = await promote.undisputed(tx, desk.vault, probes, senses, pack)
     done: dict[str, str] = {}
     for one, ground in zip(loaded, grounds, strict=True):
@@ -102,9 +103,13 @@ def _size(loaded: review.Loaded) -> int:
     return len(loaded.row["content"])
 
 
-async def capture_of(desk: Desk, tx: Transaction, loaded: review.Loaded) -> Capture:
-    """The capture that a proposal came from; raises `NotFound` once that is archived."""
-    found = await trail.capture(tx, desk.vault, loaded.proposal.candidate.capture_id)
+async def capture_of(desk: Desk, tx: Transaction, loaded: review.Loaded, *, to_edit: bool = False) -> Capture:
+    """The capture that a proposal came from; raises `NotFound` where that is gone.
+
+    To be edited it has to be in the database: no new candidate can rest on one that is archived.
+    """
+    archives = None if to_edit else desk.archives
+    found = await trail.capture(tx, desk.vault, loaded.proposal.candidate.capture_id, archives)
     if found is None:
         raise NotFound("the capture it came from is archived", field="proposal_id")
     return found

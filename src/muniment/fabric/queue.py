@@ -213,7 +213,7 @@ class AsyncQueue:
                 raise Conflict(
                     f"was edited {EDITS_LIMIT} times: reject it and have it proposed anew", field="proposal_id"
                 )
-            capture = await capture_of(self._desk, at.tx, at.loaded)
+            capture = await capture_of(self._desk, at.tx, at.loaded, to_edit=True)
             (candidate_id,) = candidates.new_ids(at.tx, 1)
             ordinals = await candidates.ordinals(at.tx, [capture.capture_id])
             edited = _edited(at, changes, given, capture, candidate_id)

@@ -4,8 +4,6 @@ The fresh key is wrapped by the current master key, so this is also how a master
 not touched. Everybody goes on meanwhile.
 """
 
-import psycopg
-
 from muniment.errors import Conflict, SealBroken
 from muniment.fabric.desk import Desk
 
@@ -26,13 +24,12 @@ async def rotate(desk: Desk, tenant_id: str, by: str = "auto") -> int:
     after = ""
     while after is not None:
         after = await _rewrap_some(desk, tenant_id, version, after)
-    try:
-        async with desk.transaction(tenant_id, "privacy") as tx:
-            await tx.rows("tenant.rewrap", holders=[], wrapped=[], version=version)
-            await tx.do("tenant.drop_keys", version=version)
-            tx.emit("memory.key_rotated", by, version=version)
-    except psycopg.errors.ForeignKeyViolation as error:
-        raise Conflict("a subject came in under the old key meanwhile; try again") from error
+    async with desk.transaction(tenant_id, "privacy") as tx:
+        await tx.rows("tenant.rewrap", holders=[], wrapped=[], version=version)
+        left = await tx.row("tenant.drop_keys", version=version)
+        if left is None or left["needed"]:
+            raise Conflict("a subject came in under the old key meanwhile; try again")
+        tx.emit("memory.key_rotated", by, version=version)
     async with desk.transaction(tenant_id, "privacy") as tx:
         await desk.vault.reread(tx)
     return version

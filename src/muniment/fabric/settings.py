@@ -27,6 +27,7 @@ class Settings:
     embedder: str | Embedder | None = None
     redis_url: str | None = None
     webhooks: Rules = field(default_factory=Rules)
+    archives: Path | None = None
 
     @classmethod
     def gather(
@@ -40,6 +41,7 @@ class Settings:
         embedder: str | Embedder | None = None,
         redis_url: str | None = None,
         private_webhooks: bool | None = None,
+        archives: str | Path | None = None,
     ) -> "Settings":
         """Raises `InvalidInput` or `PackInvalid`."""
         if url is not None and not url.strip():
@@ -58,6 +60,7 @@ class Settings:
             embedder or os.environ.get("MUNIMENT_EMBEDDER") or None,
             redis_url or os.environ.get("MUNIMENT_REDIS_URL") or None,
             Rules.gather(private_webhooks),
+            _archives(archives, None if url is not None else folder),
         )
 
 
@@ -69,6 +72,12 @@ def _pack(given: str | Path | Pack | None) -> Pack | None:
     if not path.is_file():
         raise InvalidInput(f"there is no file {path}", field="pack")
     return load_pack(path)
+
+
+def _archives(given: str | Path | None, home: Path | None) -> Path | None:
+    """The folder of archive files; without one to be found there are none."""
+    named = given or os.environ.get("MUNIMENT_ARCHIVES") or (home / "archives" if home is not None else None)
+    return Path(named).expanduser().absolute() if named is not None else None
 
 
 def _now() -> datetime:

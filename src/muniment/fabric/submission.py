@@ -49,7 +49,7 @@ async def submitted_under(
 ) -> Submission | Refusal | None:
     """What became of a correction of that memory which the same author handed in under that idempotency key."""
     for row in await tx.rows("capture.claimed_keys", keys=[key]):
-        capture = await trail.capture(tx, desk.vault, row["capture_id"])
+        capture = await trail.capture(tx, desk.vault, row["capture_id"], desk.archives)
         fact = capture.content.fact if capture is not None and capture.content is not None else None
         if capture is not None and fact is not None and (capture.author, fact.corrects) == (author.id, corrects):
             return await _submitted_before(desk, tx, capture.capture_id)

@@ -1,7 +1,6 @@
 """Archived captures: where they are, and what is still to be read of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from anyio.to_thread import run_sync
@@ -14,6 +13,7 @@ from muniment.storage.session import Row, Transaction
 
 CURSOR = "archive"
 _ALL = 2**31 - 1
+DROPPED, BLANKED = "archive_dropped", "archive_blanked"
 
 
 async def take_turn(tx: Transaction) -> None:
@@ -71,15 +71,6 @@ def _archive(row: Row) -> Archive:
     )
 
 
-@dataclass(frozen=True)
-class Indexed:
-    """What the database keeps of a capture that leaves it."""
-
-    capture_id: str
-    seq: int
-    place: tuple[object, ...]
-
-
 async def record(tx: Transaction, heading: Heading, written: Written, captures: Sequence[Row]) -> None:
     """Let those captures go, which a finished file holds; raises `Conflict` where one is needed again since."""
     tick = await tx.tick()
@@ -98,9 +89,8 @@ async def record(tx: Transaction, heading: Heading, written: Written, captures: 
     tx.insert_later(
         "archive.record_captures", [[row[name] for name in names] for row in captures], archive_id=heading.archive_id
     )
-    unsettled, _ = await tx.gather(
-        ("archive.unsettled", {"archive_id": heading.archive_id}), ("archive.collect", {"archive_id": heading.archive_id})
-    )
+    this = {"archive_id": heading.archive_id}
+    unsettled, _ = await tx.gather(("archive.unsettled", this), ("archive.collect", this))
     if unsettled:
         raise Conflict("a capture is needed again since it was chosen for the archive; try again")
     tx.emit(
@@ -113,7 +103,9 @@ async def record(tx: Transaction, heading: Heading, written: Written, captures: 
     )
 
 
-async def record_file(tx: Transaction, archive_id: str, revision: int, written: Written, *, dropped: bool = False) -> None:
+async def record_file(
+    tx: Transaction, archive_id: str, revision: int, written: Written, *, dropped: bool = False
+) -> None:
     """Write down the file of an archive as it is from this number on."""
     tick = await tx.tick()
     tx.later(
@@ -132,9 +124,6 @@ async def record_change(tx: Transaction, about: str, archive_id: str, revision: 
     """Another revision of a file, or its end (`archive_dropped`)."""
     await record_file(tx, archive_id, revision, written, dropped=about == DROPPED)
     tx.emit("memory.note", "auto", about=about, **_said(archive_id, revision, written))
-
-
-DROPPED, BLANKED = "archive_dropped", "archive_blanked"
 
 
 def _said(archive_id: str, revision: int, written: Written) -> dict[str, object]:

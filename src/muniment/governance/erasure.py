@@ -77,7 +77,7 @@ async def erase(
     )
     tx.later("promote.mark_dead", memory_ids=live, seq=tick.seq)
     tx.insert_later("tombstone.insert", [(row["memory_id"], row["digest"]) for row in digests], **at)
-    tx.later("tombstone.entomb", memory_ids=ids, seq=tick.seq)
+    tx.later("tombstone.entomb", memory_ids=ids, **at)
     tx.later("tombstone.delete_bodies", memory_ids=ids)
     for row in proposals:
         tx.add("review.decide", **_withdrawn(row, officer.id, make_id("rv", tick.at)), **at)

@@ -51,7 +51,7 @@ async def take_away(tx: Transaction, chain: Chain) -> int:
     tx.insert_later("promote.retract", [(memory_id,) for memory_id in live], **at, **retraction)
     tx.later("promote.mark_dead", seq=tick.seq, memory_ids=live)
     tx.insert_later("tombstone.insert", [(row["memory_id"], row["digest"]) for row in digests], **at)
-    tx.later("tombstone.entomb", seq=tick.seq, memory_ids=ids)
+    tx.later("tombstone.entomb", memory_ids=ids, **at)
     tx.later("tombstone.delete_bodies", memory_ids=ids)
     for memory_id in live:
         said = {"reason": "consent_revoked", "superseded_by": None, **used[memory_id]}
@@ -66,7 +66,7 @@ async def collect(tx: Transaction, memory_ids: list[str]) -> None:
     tick = await tx.tick()
     rows = [(row["memory_id"], row["digest"]) for row in digests]
     tx.insert_later("tombstone.insert", rows, seq=tick.seq, at=tick.at)
-    tx.later("tombstone.entomb", seq=tick.seq, memory_ids=memory_ids)
+    tx.later("tombstone.entomb", seq=tick.seq, at=tick.at, memory_ids=memory_ids)
     tx.later("tombstone.delete_bodies", memory_ids=memory_ids)
 
 

@@ -2,7 +2,9 @@
 
 from datetime import timedelta
 
+from muniment.archive.folder import Archives
 from muniment.errors import NotFound
+from muniment.governance import archives as archived
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
 from muniment.model.events import Event
@@ -28,14 +30,21 @@ async def memory(tx: Transaction, vault: Vault, memory_id: str) -> PromotedMemor
     return memory_of(row, key.open("memory_bodies.content", memory_id, row["content"]))
 
 
-async def capture(tx: Transaction, vault: Vault, capture_id: str) -> Capture | None:
+async def capture(tx: Transaction, vault: Vault, capture_id: str, archives: Archives | None = None) -> Capture | None:
     """One capture, opened, or None when it is not there (any more)."""
-    return (await captures(tx, vault, [capture_id])).get(capture_id)
+    return (await captures(tx, vault, [capture_id], archives)).get(capture_id)
 
 
-async def captures(tx: Transaction, vault: Vault, capture_ids: list[str]) -> dict[str, Capture]:
-    """Those captures that are there, opened, by id."""
+async def captures(
+    tx: Transaction, vault: Vault, capture_ids: list[str], archives: Archives | None = None
+) -> dict[str, Capture]:
+    """Those captures that are there, opened, by id; given the archives, those that are there too.
+
+    New candidates can rest on captures that are in the database alone: who makes some gives none.
+    """
     rows = await tx.rows("capture.some", capture_ids=capture_ids)
+    if archives is not None and (elsewhere := sorted({*capture_ids} - {row["capture_id"] for row in rows})):
+        rows = rows + await archived.rows(tx, archives, elsewhere)
     keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]})
     return {row["capture_id"]: capture_of(row, _content(row, keys, "captures", "capture_id")) for row in rows}
 

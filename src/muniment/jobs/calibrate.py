@@ -2,11 +2,9 @@
 
 from collections import defaultdict
 
-from psycopg.types.json import Jsonb
-
 from muniment.fabric.connect import Opened
+from muniment.governance import calibrations
 from muniment.jobs.job import Done
-from muniment.model.ids import make_id
 from muniment.policy.calibration import curve, dumped
 
 # Of each source the latest verdicts count: what it was worth years ago says little.
@@ -25,16 +23,8 @@ async def run(opened: Opened, tenant_id: str) -> Done:
         known = {row["source"]: row["points"] for row in last}
         made = 0
         for source, judged in sorted(by_source.items()):
-            points = dumped(curve(judged))
-            if len(judged) < least or points == known.get(source):
-                continue
-            tick = await tx.tick()
-            approved = sum(good for _, good in judged)
-            calibration_id = make_id("cal", tick.at)
-            given = {"source": source, "verdicts": len(judged), "approved": approved}
-            tx.later(
-                "jobs.calibrate", calibration_id=calibration_id, seq=tick.seq, at=tick.at, points=Jsonb(points), **given
-            )
-            tx.emit("memory.note", "auto", about="calibrated", calibration_id=calibration_id, **given)
-            made += 1
+            points = curve(judged)
+            if len(judged) >= least and dumped(points) != known.get(source):
+                await calibrations.record(tx, source, points)
+                made += 1
     return Done({"sources": made})

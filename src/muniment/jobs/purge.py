@@ -1,7 +1,7 @@
 """ERA-3: what erasures left beneath the tables goes: keys rotated away, tables rewritten, the log of before cleared."""
 
 from muniment.errors import PurgeIncomplete
-from muniment.fabric import rotation
+from muniment.fabric import archives, rotation
 from muniment.fabric.connect import Opened
 from muniment.jobs.job import Done
 from muniment.storage import purging
@@ -15,6 +15,7 @@ async def run(opened: Opened, tenant_id: str) -> Done:
     if not waiting:
         return Done()
     await _clear_sessions(opened, tenant_id, waiting)
+    await archives.blank(desk, tenant_id)
     await rotation.rotate(desk, tenant_id)
     await purging.rewrite(opened.address, tenant_id)
     await purging.clear_log(opened.superuser)

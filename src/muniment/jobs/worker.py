@@ -12,14 +12,13 @@ from typing import Any
 import anyio
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from muniment.errors import StorageUnavailable
 from muniment.fabric.connect import Opened
 from muniment.jobs.due import Due, Lookout
 from muniment.jobs.job import Done
 from muniment.jobs.running import run
-from muniment.storage.job_queue import SCHEMA
+from muniment.storage.job_queue import queue_address
 
 log = logging.getLogger("muniment.jobs")
 
@@ -41,7 +40,9 @@ class Worker:
         self._concurrency = concurrency
         self._on_done = on_done
         self._running: set[Due] = set()
-        self._app = App(connector=PsycopgConnector(conninfo=_conninfo(opened), min_size=1, max_size=concurrency + 3))
+        self._app = App(
+            connector=PsycopgConnector(conninfo=queue_address(opened.address), min_size=1, max_size=concurrency + 3)
+        )
         self._task = self._app.task(name="work", queue=QUEUE)(self._work)
 
     async def until_idle(self, tenants: list[str] | None = None) -> int:
@@ -116,8 +117,3 @@ class Worker:
             "update_heartbeat_interval": GONE_AFTER / 4,
             "stalled_worker_timeout": GONE_AFTER,
         }
-
-
-def _conninfo(opened: Opened) -> str:
-    place: dict[str, Any] = dict(conninfo_to_dict(opened.address.for_task("jobs")))
-    return make_conninfo(**(place | {"options": f"-c search_path={SCHEMA}", "application_name": "muniment-worker"}))

@@ -1,5 +1,7 @@
 """A memory's papers, laid side by side from its promotion back to its capture (AUD-1)."""
 
+from pydantic import Field
+
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
 from muniment.model.consent import Consent
@@ -17,6 +19,7 @@ class Trail(Artifact):
     proposals: tuple[Proposal, ...]
     candidates: tuple[Candidate, ...]
     capture: Capture | None
+    archive: str | None = Field(default=None, description="without a capture: the archive it was dropped with")
     consent: Consent | None = None
     contradictions: tuple[Contradiction, ...] = ()
     recalls: tuple[str, ...] = ()

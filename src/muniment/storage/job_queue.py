@@ -4,9 +4,12 @@ How far they are stands in the comment of the schema: the name of the last of pr
 """
 
 from pathlib import Path
-from typing import LiteralString, cast
+from typing import Any, LiteralString, cast
 
 from psycopg import AsyncConnection, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from muniment.storage.address import Address
 
 SCHEMA = "procrastinate"
 _GRANTS = (
@@ -15,6 +18,12 @@ _GRANTS = (
     "USAGE ON ALL SEQUENCES IN SCHEMA {}",
     "EXECUTE ON ALL FUNCTIONS IN SCHEMA {}",
 )
+
+
+def queue_address(address: Address) -> str:
+    """The queue's tables, as the jobs' login."""
+    place: dict[str, Any] = dict(conninfo_to_dict(address.for_task("jobs")))
+    return make_conninfo(**(place | {"options": f"-c search_path={SCHEMA}", "application_name": "muniment-worker"}))
 
 
 async def migrate(connection: AsyncConnection) -> None:

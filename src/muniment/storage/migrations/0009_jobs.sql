@@ -1,7 +1,7 @@
 -- What keeps the fabric healthy for years: captures tried again, answers of models kept, confidence calibrated, samples
 -- audited, alerts told once, captures archived, subjects erased.
 --
--- Four functions, each the one way to something that no login may do by itself (ADR 24). They run as the owner, whom forced row
+-- Five functions, each the one way to something that no login may do by itself (ADR 24). They run as the owner, whom forced row
 -- security holds to the tenant of the transaction like everybody else.
 
 -- Captures that could not be consolidated: tried again later, parked in the end. Work in hand, not a record: the row
@@ -111,8 +111,10 @@ ALTER TABLE breakers FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant_read ON breakers FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
 CREATE POLICY tenant_switch ON breakers FOR INSERT
   WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
-CREATE POLICY jobs_open ON breakers AS RESTRICTIVE FOR INSERT TO muniment_jobs WITH CHECK (open);
-CREATE POLICY people_close ON breakers AS RESTRICTIVE FOR INSERT TO muniment_writer WITH CHECK (NOT open);
+CREATE POLICY jobs_open ON breakers AS RESTRICTIVE FOR INSERT TO muniment_jobs
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND open);
+CREATE POLICY people_close ON breakers AS RESTRICTIVE FOR INSERT TO muniment_writer
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND NOT open);
 GRANT SELECT, INSERT ON breakers TO muniment_jobs, muniment_writer;
 GRANT SELECT ON breakers TO muniment_auditor;
 
@@ -155,20 +157,30 @@ ALTER TABLE cursors ADD COLUMN at timestamptz;
 GRANT SELECT, INSERT, UPDATE (at) ON cursors TO muniment_jobs;
 CREATE INDEX memory_scope_by_expiry ON memory_scope (tenant_id, expires_at) WHERE expires_at < 'infinity' AND tomb_seq IS NULL;
 
--- A memory goes from live to tombstoned when its time is over, too (PRO-3): without a retraction, but never without an end.
-ALTER TABLE memory_scope DROP CONSTRAINT memory_scope_dead_first;
-ALTER TABLE memory_scope ADD CONSTRAINT memory_scope_ended_first
-  CHECK (tomb_seq IS NULL OR dead_seq IS NOT NULL OR isfinite(expires_at));
-ALTER TABLE tombstones DROP CONSTRAINT tombstones_tenant_id_memory_id_fkey;
+-- A memory goes from live to tombstoned when its time is over, too (PRO-3): without a retraction, but never before its end,
+-- by the tombstone's own time. The owner sees the rows meanwhile that the foreign keys are checked against.
+ALTER TABLE memory_scope NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE tombstones NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE memories NO FORCE ROW LEVEL SECURITY;
-ALTER TABLE tombstones ADD FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id);
+ALTER TABLE tombstones
+  DROP CONSTRAINT tombstones_tenant_id_memory_id_fkey,
+  ADD FOREIGN KEY (tenant_id, memory_id) REFERENCES memories (tenant_id, memory_id),
+  ADD UNIQUE (tenant_id, memory_id, seq, tombstoned_at);
+ALTER TABLE memory_scope ADD COLUMN tomb_at timestamptz;
+UPDATE memory_scope f SET tomb_at = t.tombstoned_at FROM tombstones t WHERE t.tenant_id = f.tenant_id AND t.memory_id = f.memory_id;
+ALTER TABLE memory_scope
+  DROP CONSTRAINT memory_scope_dead_first,
+  ADD CONSTRAINT memory_scope_ended_first CHECK (tomb_seq IS NULL OR dead_seq IS NOT NULL OR expires_at <= tomb_at),
+  ADD CONSTRAINT memory_scope_whole_tomb CHECK ((tomb_seq IS NULL) = (tomb_at IS NULL)),
+  ADD FOREIGN KEY (tenant_id, memory_id, tomb_seq, tomb_at) REFERENCES tombstones (tenant_id, memory_id, seq, tombstoned_at);
 ALTER TABLE memories FORCE ROW LEVEL SECURITY;
 ALTER TABLE tombstones FORCE ROW LEVEL SECURITY;
+ALTER TABLE memory_scope FORCE ROW LEVEL SECURITY;
 DROP POLICY entomb_once ON memory_scope;
 CREATE POLICY entomb_once ON memory_scope FOR UPDATE TO muniment_jobs, muniment_privacy
-  USING (tenant_id = current_setting('muniment.tenant', true) AND tomb_seq IS NULL AND (dead_seq IS NOT NULL OR isfinite(expires_at)))
+  USING (tenant_id = current_setting('muniment.tenant', true) AND tomb_seq IS NULL)
   WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND tomb_seq IS NOT NULL);
+GRANT UPDATE (tomb_at) ON memory_scope TO muniment_jobs;
 
 -- Erasures, as receipts: who asked, what went, when the last of it was gone from beneath too.
 CREATE TABLE erasures (
@@ -216,20 +228,23 @@ CREATE POLICY count_them ON erased_rows FOR INSERT TO CURRENT_USER WITH CHECK (t
 GRANT SELECT ON erased_rows TO muniment_privacy, muniment_auditor, muniment_jobs;
 
 -- The officer takes promoted memories away as the jobs do, for this reason alone.
-GRANT SELECT ON memories, memory_scope, memory_bodies, recalls, compiles, contradictions, tombstones TO muniment_privacy;
-GRANT UPDATE (dead_seq, tomb_seq) ON memory_scope TO muniment_privacy;
+GRANT SELECT ON memories, memory_scope, memory_bodies, compiles, contradictions, tombstones TO muniment_privacy;
+GRANT SELECT (tenant_id, recall_id, result_ids) ON recalls TO muniment_privacy;
+GRANT UPDATE (dead_seq, tomb_seq, tomb_at) ON memory_scope TO muniment_privacy;
 GRANT DELETE ON memory_bodies TO muniment_privacy;
 GRANT SELECT, INSERT ON retractions, tombstones, resolutions TO muniment_privacy;
-CREATE POLICY officer_retract ON retractions AS RESTRICTIVE FOR INSERT TO muniment_privacy WITH CHECK (reason = 'erased');
+CREATE POLICY officer_retract ON retractions AS RESTRICTIVE FOR INSERT TO muniment_privacy
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND reason = 'erased');
 CREATE POLICY officer_resolve ON resolutions AS RESTRICTIVE FOR INSERT TO muniment_privacy
-  WITH CHECK (outcome IN ('retracted', 'withdrawn'));
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND outcome IN ('retracted', 'withdrawn'));
 GRANT SELECT, INSERT, UPDATE (lock) ON promotion_locks TO muniment_privacy;
 
 -- And ends what still waits in the queue.
 GRANT SELECT (tenant_id, candidate_id, holder, subject, entity, user_id) ON candidates TO muniment_privacy;
 GRANT SELECT (tenant_id, proposal_id, candidate_id, pack), UPDATE (lock) ON proposals TO muniment_privacy;
 GRANT SELECT (tenant_id, proposal_id, action), INSERT ON verdicts TO muniment_privacy;
-CREATE POLICY officer_withdraw ON verdicts AS RESTRICTIVE FOR INSERT TO muniment_privacy WITH CHECK (action = 'withdraw');
+CREATE POLICY officer_withdraw ON verdicts AS RESTRICTIVE FOR INSERT TO muniment_privacy
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND action = 'withdraw');
 
 -- The jobs hold off erasures too while they take content away.
 GRANT SELECT, INSERT, UPDATE (lock) ON promotion_locks TO muniment_jobs;
@@ -325,7 +340,16 @@ SET search_path = muniment, pg_temp AS $$
 $$;
 REVOKE ALL ON FUNCTION rewrap_subjects(text[], bytea[], int) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION rewrap_subjects(text[], bytea[], int) TO muniment_privacy;
-GRANT INSERT, DELETE ON tenant_keys TO muniment_privacy;
+GRANT INSERT ON tenant_keys TO muniment_privacy;
+
+-- Keys of the tenant that nothing is wrapped under any more, before a version; how many earlier ones are still needed.
+CREATE FUNCTION drop_tenant_keys(before int) RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = muniment, pg_temp AS $$
+  DELETE FROM tenant_keys k WHERE k.tenant_id = current_setting('muniment.tenant') AND k.version < before
+    AND NOT EXISTS (SELECT FROM subjects s WHERE s.tenant_id = k.tenant_id AND s.key_version = k.version);
+  SELECT count(*) FROM tenant_keys k WHERE k.tenant_id = current_setting('muniment.tenant') AND k.version < before
+$$;
+REVOKE ALL ON FUNCTION drop_tenant_keys(int) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION drop_tenant_keys(int) TO muniment_privacy;
 
 -- Captures that left the database for an archive file, by which they are still found.
 CREATE TABLE archives (
@@ -385,7 +409,7 @@ ALTER TABLE archived_captures FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON archived_captures USING (tenant_id = current_setting('muniment.tenant', true));
 GRANT SELECT, INSERT ON archived_captures TO muniment_jobs;
 GRANT SELECT ON archived_captures TO muniment_writer, muniment_auditor, muniment_privacy;
-GRANT SELECT ON captures, consolidations, packs TO muniment_jobs;
+GRANT SELECT ON consolidations TO muniment_jobs;
 
 -- The collector: the one way a capture leaves the database, and only one that an archive holds (CAP-1).
 CREATE FUNCTION collect_captures(wanted text) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = muniment, pg_temp AS $$

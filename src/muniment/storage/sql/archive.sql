@@ -47,7 +47,7 @@ ORDER BY a.archive_id
 -- name: list
 -- The archives with their files as they are now, the latest first.
 SELECT a.tenant_id, a.archive_id, a.seq, a.archived_at, a.kind, a.ontology_version, a.captures, a.last_at,
-  f.revision, f.digest, f.bytes, f.dropped, f.written_at, f.seq AS file_seq
+  f.revision, f.digest, f.bytes, f.dropped, f.written_at
 FROM archives a
 JOIN LATERAL {last_file a} f ON true
 WHERE a.tenant_id = :tenant_id AND a.archive_id < coalesce(:before::text, 'b')
@@ -93,7 +93,7 @@ WHERE a.tenant_id = :tenant_id AND a.archive_id = :archive_id AND {reached a}
 
 -- name: one
 -- An archive with its file as it is now, if that was not dropped.
-SELECT a.archive_id, a.kind, a.ontology_version, a.captures, f.revision, f.digest
+SELECT a.archive_id, a.kind, a.ontology_version, a.captures, f.revision, f.digest, f.seq AS file_seq
 FROM archives a
 JOIN LATERAL {last_file a} f ON NOT f.dropped
 WHERE a.tenant_id = :tenant_id AND a.archive_id = :archive_id

@@ -35,9 +35,8 @@ ORDER BY holder LIMIT :count
 SELECT rewrap_subjects(:holders, :wrapped, :version)
 
 -- name: drop_keys
--- Versions that nothing is wrapped under any more.
-DELETE FROM tenant_keys k WHERE k.tenant_id = :tenant_id AND k.version < :version
-  AND NOT EXISTS (SELECT FROM subjects s WHERE s.tenant_id = :tenant_id AND s.key_version = k.version)
+-- Versions that nothing is wrapped under any more; how many before it are still needed.
+SELECT drop_tenant_keys(:version) AS needed
 
 -- name: clock
 SELECT seq, at FROM tenant_clock WHERE tenant_id = :tenant_id

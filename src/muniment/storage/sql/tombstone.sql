@@ -24,7 +24,7 @@ INSERT INTO tombstones (tenant_id, memory_id, seq, tombstoned_at, txid, digest)
 VALUES (:tenant_id, :memory_id, :seq, :at, :txid, :digest)
 
 -- name: entomb
-UPDATE memory_scope SET tomb_seq = :seq
+UPDATE memory_scope SET tomb_seq = :seq, tomb_at = :at
 WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND tomb_seq IS NULL
 
 -- name: delete_bodies
