@@ -286,8 +286,8 @@ def test_no_login_can_take_away_a_capture_that_its_transaction_does_not_archive(
     jobs = as_role("jobs")
     jobs.execute(
         "INSERT INTO archived_captures (tenant_id, capture_id, archive_id, seq, captured_at, holder)"
-        " SELECT tenant_id, capture_id, %s, seq, captured_at, holder FROM captures",
-        [archive.archive_id],
+        " VALUES (%s, %s, %s, %s, %s, '@cust_1')",
+        [people.tenant_id, kept.capture_id, archive.archive_id, kept.seq, kept.captured_at],
     )
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         jobs.execute("SELECT collect_captures(%s)", [archive.archive_id])

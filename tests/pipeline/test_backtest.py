@@ -10,6 +10,7 @@ import pytest
 from muniment import Fabric
 from muniment.errors import InvalidInput, NotFound, RoleMissing
 from muniment.pack import load_pack
+from muniment.pipeline import shadow
 from muniment.testing import FakeClock, People, TestServer
 from tests.pipeline.conftest import HEAD, Opener
 from tests.pipeline.stories import KEY, promoted, proposed, remembered, run_job
@@ -215,6 +216,21 @@ def test_a_backtest_writes_nothing_and_its_shadow_is_refused_by_the_database(
 
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         fabric._portal.call(write)
+
+
+@pytest.mark.rule("PAC-3", "CTR-2")
+@pytest.mark.parametrize("fetched", [0, shadow.FETCHED])
+def test_texts_are_compared_with_what_stood_however_many_there_are(
+    fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch, fetched: int
+) -> None:
+    monkeypatch.setattr(shadow, "FETCHED", fetched)
+    for days in (30, 14):
+        text = f"Returns are accepted within {days} days."
+        first = proposed(fabric, people.run(None), write_class="statement", text=text)
+        if days == 30:
+            fabric.queue.approve(people.reviewer, first.proposal_id)
+    found = fabric.packs.backtest(people.admin, load_pack(HEAD))
+    assert found.before.fates == found.after.fates == {"person": 1, "contradiction": 1}
 
 
 @pytest.mark.rule("PAC-3")

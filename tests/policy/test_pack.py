@@ -276,6 +276,8 @@ INCONSISTENT = [
     ("identity: {aliases: {a: b, b: c}}", "identity.aliases.a"),
     ("identity: {namespaces: [a, a]}", "identity.namespaces"),
     ("ontology: {predicates: {a: {renamed_from: [b]}, b: {}}}", "ontology.predicates.a.renamed_from.0"),
+    ("ontology: {predicates: {a: {}}, dropped: [b, a]}", "ontology.dropped.1"),
+    ("ontology: {predicates: {a: {renamed_from: [b]}}, dropped: [b]}", "ontology.dropped.0"),
     (
         "ontology: {predicates: {a: {renamed_from: [c]}, b: {renamed_from: [c]}}}",
         "ontology.predicates.b.renamed_from.0",

@@ -84,7 +84,16 @@ def test_no_role_makes_an_agent_or_a_service_a_person(verb: Verb, kind: Source) 
 
 @pytest.mark.rule("REV-4", "ISO-5")
 def test_every_verb_that_decides_over_others_words_is_for_persons() -> None:
-    assert {"correct", "review", "retract", "consent", "packs", "webhooks"} == PERSONS_ONLY
+    assert {
+        "correct",
+        "review",
+        "retract",
+        "consent",
+        "erase",
+        "packs",
+        "webhooks",
+        "work",
+    } == PERSONS_ONLY
 
 
 @pytest.mark.rule("ISO-5")

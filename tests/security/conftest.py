@@ -46,6 +46,8 @@ def furnished(fabric: Fabric, people: People, owner: Connection) -> dict[str, An
     fabric.record_golden(people.run(), [GoldenResult(query="workplace", passed=True)])
     fabric.scan_pii(people.tenant_id)
     backfilled(fabric, people)
+    fabric.erase(people.officer, subject="customer:nobody")
+    work_in_hand(owner, people.tenant_id)
     return {
         "consent": consent,
         "memories": [first, second, sensitive],
@@ -85,7 +87,7 @@ def work_in_hand(owner: Connection, tenant_id: str) -> None:
         "alerts VALUES (%(t)s, 'x', %(at)s)",
         "job_runs VALUES (%(t)s, 'seal', %(at)s, 1, NULL, 0)",
         "archives VALUES (%(t)s, 'arc_1', %(seq)s, %(at)s, %(txid)s, 'message', '1.0.0', 1, %(at)s)",
-        "archive_files VALUES (%(t)s, 'arc_1', 1, decode(repeat('00', 32), 'hex'), 1, false, %(at)s)",
+        "archive_files VALUES (%(t)s, 'arc_1', 1, decode(repeat('00', 32), 'hex'), 1, false, %(at)s, %(seq)s, %(txid)s)",
         "archived_captures VALUES (%(t)s, 'cap_gone', 'arc_1', 1, %(at)s, %(holder)s)",
     ):
         owner.execute(f"INSERT INTO {insert}", given)  # type: ignore[arg-type]  # literals of this test

@@ -266,9 +266,11 @@ def test_no_login_but_the_auditors_reads_a_query_and_recall_reads_back_no_record
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             as_role("recall").execute(statement)
     for task in ("privacy",):
-        for table in ("memory_terms", "memory_links", "memory_vectors", "compiles"):
+        for table in ("memory_terms", "memory_links", "memory_vectors"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 as_role(task).execute(f"SELECT FROM {table}")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            as_role(task).execute("SELECT blocks FROM compiles")
 
 
 @pytest.mark.rule("PRO-3", "REC-8")

@@ -6,7 +6,6 @@ it here too.
 
 import base64
 import binascii
-import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ Row = dict[str, Any]
 
 FORMAT = 1
 LEVEL = 3
+_STEP = 1 << 16
 _TIMES = ("observed_at", "captured_at")
 
 
@@ -107,11 +107,16 @@ class Unpacked:
 
 
 def _decompressed(packed: bytes) -> Iterator[bytes]:
-    with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(packed)) as stream:
+    """The lines; whatever is no whole frame, or comes after it, is told when they are through."""
+    frame, rest = zstandard.ZstdDecompressor().decompressobj(), b""
+    for first in range(0, len(packed), _STEP):
         try:
-            yield from io.BufferedReader(cast("io.RawIOBase", stream), 1 << 16)
+            *lines, rest = (rest + frame.decompress(packed[first : first + _STEP])).split(b"\n")
         except zstandard.ZstdError:
             raise ArchiveBroken("an archive file does not decompress") from None
+        yield from (line + b"\n" for line in lines)
+    if rest or not frame.eof or frame.unused_data:
+        raise ArchiveBroken("an archive file ends before it should, or goes on after")
 
 
 def _line(found: dict[str, Any]) -> bytes:

@@ -23,6 +23,7 @@ import typer
 
 from muniment import __version__
 from muniment.cli import (
+    archives,
     consent,
     contradictions,
     db,
@@ -67,6 +68,7 @@ for _part in (
     metrics,
     evaluate,
     erasing,
+    archives,
     working,
 ):
     app.add_typer(_part.app)

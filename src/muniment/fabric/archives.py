@@ -24,7 +24,7 @@ from muniment.model.ids import make_id
 from muniment.storage.session import Row, Transaction
 
 # Of one file: it is read as a whole, and while it is recorded the tenant's other writers wait.
-CAPTURES, SIZE = 10_000, 64 * 1024 * 1024
+CAPTURES, SIZE = 2_500, 64 * 1024 * 1024
 PAGE = 200
 DROPPED_AT_ONCE = 100
 PROBLEMS_TOLD = 100
@@ -40,23 +40,28 @@ async def compact_some(desk: Desk, tenant_id: str, horizons: Mapping[str, timede
     async with desk.transaction(tenant_id, "jobs") as tx:
         await ledger.take_turn(tx)
         await hold_off_erasure(tx)
-        before = {kind: tx.now - age for kind, age in sorted(horizons.items())}
+        packed = await _packed(desk, tenant_id, {kind: tx.now - age for kind, age in sorted(horizons.items())})
+        if packed is None:
+            return 0
+        await ledger.record(tx, *packed)
+        return len(packed[2])
+
+
+async def _packed(
+    desk: Desk, tenant_id: str, before: Mapping[str, datetime]
+) -> tuple[Heading, Written, list[Row]] | None:
+    """A finished file, and what the database keeps of each capture in it; read as the auditor, for jobs reads none."""
+    async with desk.transaction(tenant_id, "auditor") as tx:
         group = await tx.row("archive.next", kinds=list(before), befores=list(before.values()))
         if group is None:
-            return 0
+            return None
         heading = Heading(tenant_id, make_id("arc", tx.now), group["kind"], group["ontology_version"])
         draft = await run_sync(desk.archives.begin, heading, 1)
         try:
             captures = await _fill(tx, draft, heading, before[heading.kind])
-            if not captures:
-                draft.discard()
-                return 0
-            written = await run_sync(draft.finish)
-        except BaseException:
+            return (heading, await run_sync(draft.finish), captures) if captures else None
+        finally:
             draft.discard()
-            raise
-        await ledger.record(tx, heading, written, captures)
-        return len(captures)
 
 
 async def _fill(tx: Transaction, draft: Draft, heading: Heading, before: datetime) -> list[Row]:
@@ -103,7 +108,8 @@ async def tidy(desk: Desk, tenant_id: str) -> int:
                 names = await run_sync(archives.names, file, tenant_id)
             except ArchiveBroken:
                 continue
-            known = await tx.rows("archive.known", capture_ids=names)
+            async with desk.transaction(tenant_id, "auditor") as reading:
+                known = await reading.rows("archive.known", capture_ids=names)
             if len(known) == len(names):
                 left_over.append(file)
         await run_sync(archives.remove, left_over)

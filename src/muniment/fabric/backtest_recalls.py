@@ -75,14 +75,14 @@ class Recalls:
         come = [one for one in now.found.ids if one not in was.found.ids]
         by_rule: dict[Changed, list[str]] = {}
         for memory_id, rule in (await self._rules(tx, then, gone, was, now)).items():
-            by_rule.setdefault((rule, _THERE, _AWAY), []).append(memory_id)
+            by_rule.setdefault((_named(rule), _THERE, _AWAY), []).append(memory_id)
         for memory_id, rule in (await self._rules(tx, then, come, now, was)).items():
-            by_rule.setdefault((rule, _AWAY, _THERE), []).append(memory_id)
+            by_rule.setdefault((_named(rule), _AWAY, _THERE), []).append(memory_id)
         for changed, memory_id in _parts(was.found, now.found):
             by_rule.setdefault(changed, []).append(memory_id)
         stayed = [one for one in was.found.plain if one in now.found.plain]
         if stayed != [one for one in now.found.plain if one in was.found.plain]:
-            by_rule[("recall.weights", "in one order", "in another")] = stayed
+            by_rule[(_named("weights"), "in one order", "in another")] = stayed
         for changed, records in by_rule.items():
             self.note(changed, Example(id=recall_id, records=tuple(records)))
         self.tally = RecallTally(
@@ -117,20 +117,25 @@ class Recalls:
         return {row["memory_id"]: _rule(row, there, away) for row in rows}
 
 
+def _named(rule: str) -> str:
+    return f"recall.{rule}"
+
+
 def _rule(row: Row, there: _Answer, away: _Answer) -> str:
     if not row["by_label"]:
-        return "recall.labels"
+        return "labels"
     if not row["is_fresh"]:
-        return "recall.freshness"
+        return "freshness"
     if not row["consent_allows"]:
-        return "recall.consent"
+        return "consent"
     cut = away.request.limit < there.request.limit
     first = {*there.found.plain[: away.request.limit], *there.found.low[: away.request.limit]}
-    return "recall.max_recalls" if cut and row["memory_id"] not in first else "recall.weights"
+    return "max_recalls" if cut and row["memory_id"] not in first else "weights"
 
 
 def _parts(was: Found, now: Found) -> list[tuple[Changed, str]]:
     """Records that count as sure under one pack and not under the other."""
-    sunk = [(("recall.confidence", "plain", "low_confidence"), one) for one in was.plain if one in now.low]
-    risen = [(("recall.confidence", "low_confidence", "plain"), one) for one in was.low if one in now.plain]
+    sure, unsure = "plain", "low_confidence"
+    sunk = [((_named("confidence"), sure, unsure), one) for one in was.plain if one in now.low]
+    risen = [((_named("confidence"), unsure, sure), one) for one in was.low if one in now.plain]
     return sunk + risen

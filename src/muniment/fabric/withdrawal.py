@@ -2,7 +2,7 @@
 
 from muniment.fabric.admission import Admission
 from muniment.fabric.desk import Desk
-from muniment.governance import trail
+from muniment.governance import archives, trail
 from muniment.model.promoted import Retraction, RetractionReason
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import promote, review
@@ -34,6 +34,7 @@ async def _returning(desk: Desk, tx: Transaction, memory_id: str) -> list[Admiss
         return []
     ids = iter(candidates.new_ids(tx, len(found)))
     wanted = sorted({one.proposal.candidate.capture_id for one in found})
+    await archives.hold_off(tx)
     captures = await trail.captures(tx, desk.vault, wanted)
     ordinals = await candidates.ordinals(tx, wanted)
     by_pack: dict[str, list[Draft]] = {}

@@ -22,6 +22,11 @@ async def take_turn(tx: Transaction) -> None:
     await tx.row("jobs.take_cursor", cursor=CURSOR)
 
 
+async def hold_off(tx: Transaction) -> None:
+    """Let no capture leave for an archive beside this transaction. It comes before the tenant's clock."""
+    await tx.row("archive.hold_off")
+
+
 async def rows(tx: Transaction, archives: Archives, capture_ids: list[str]) -> list[Row]:
     """Those of the captures that are in archives, as they were; sealed, or without content where they were erased.
 

@@ -210,6 +210,7 @@ async def insert(
     """
     candidate, scope, tier = proposal.candidate, proposal.candidate.scope, proposal.tier_target
     tick = await tx.tick()
+    comparing = await vault.comparing(tx)
     memory_id = make_id("pm", tick.at)
     ends = [routing.expires_at(candidate.write_class, tier, tick.at, pack), ends_by]
     common = {
@@ -264,7 +265,6 @@ async def insert(
         content=key.seal("memory_bodies.content", memory_id, content),
     )
     tx.add("promote.insert_scope", **common)
-    comparing = await vault.comparing(tx)
     probe = ground.probe
     indexing.index(tx, memory_id, candidate, capture.observed_at, probe.vector, probe.coming, senses, comparing)
     tx.emit(

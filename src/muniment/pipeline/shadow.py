@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from muniment.embedding import BUILTIN_EMBEDDER
 from muniment.errors import SealBroken
 from muniment.model.capture import Capture
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
-from muniment.pipeline.senses import Probe, Senses, to_sql
+from muniment.pipeline.senses import Probe, Senses, Vector, from_sql, to_sql
 from muniment.policy.contradiction import Neighbour
 from muniment.policy.visibility import sensitive_labels
 from muniment.storage.rows import capture_of, memory_of
@@ -20,7 +22,8 @@ from muniment.storage.session import Named, Row, Transaction
 Place = tuple[int, str]
 # Beyond every capture there can be.
 LAST: Place = (2**62, "")
-NEAREST = 200
+# Up to so many memories in scope are fetched and compared here; of more each candidate's nearest are looked up.
+FETCHED, NEAREST = 5000, 200
 # Searches that go out in one round trip.
 AT_ONCE = 25
 # Half precision moves a similarity by less than this.
@@ -79,52 +82,110 @@ async def neighbours(
     tx: Transaction, vault: Vault, probes: Sequence[tuple[Probe, Past]], senses: Senses, pack: Pack
 ) -> list[list[Neighbour]]:
     """Of each candidate what stood on its key or near its text when its capture was decided; consent is as of now."""
-    found: list[list[Neighbour]] = []
-    for first in range(0, len(probes), AT_ONCE):
-        part = [_asked(probe, past, senses, pack) for probe, past in probes[first : first + AT_ONCE]]
-        answered = iter(await tx.gather(*(one for asked in part for one in asked)))
-        for asked in part:
-            rows = [row for _ in asked for row in next(answered)]
-            found.append(await _opened(tx, vault, rows))
+    if not probes:
+        return []
+    users = {probe.candidate.scope.user_id for probe, _ in probes}
+    scope = {
+        "embedder": senses.embedder.name,
+        "users": None if None in users else ["", *sorted(user for user in users if user is not None)],
+        "count": FETCHED + 1,
+    }
+    keys = sorted(
+        {(one.candidate.entity or "", one.candidate.predicate or "") for one, _ in probes if one.candidate.on_key}
+    )
+    on = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
+    labels = sensitive_labels(pack)
+    seen, on_keys = await tx.gather(("backtest.vectors", scope), ("backtest.on_keys", on | {"sensitive": labels}))
+    if len(seen) <= FETCHED:
+        vectors = np.stack([from_sql(row["vector"]) for row in seen]) if seen else None
+        near = [_near(probe, past, seen, vectors, senses) for probe, past in probes]
+        wanted = sorted({memory_id for found in near for memory_id in found})
+        rows = await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else []
+    else:
+        near, rows = await _searched(tx, probes, senses, labels)
+    opened = await _opened(tx, vault, [*on_keys, *rows])
+    hidden = {row["memory_id"] for row in (*on_keys, *rows) if row["hidden"]}
+    answers: list[list[Neighbour]] = []
+    for (probe, past), similar in zip(probes, near, strict=True):
+        key = (probe.candidate.entity, probe.candidate.predicate)
+        there = [row["memory_id"] for row in on_keys if (row["entity"], row["predicate"]) == key and _stood(row, past)]
+        shown = [name for name in dict.fromkeys([*there, *similar]) if name in opened]
+        answers.append([Neighbour(opened[name], similar.get(name, 0.0), name in hidden) for name in shown])
+    return answers
+
+
+def _stood(row: Row, past: Past) -> bool:
+    """Whether it was live when the capture was decided."""
+    if row["born_seq"] >= past.decided_seq or (row["died_seq"] is not None and row["died_seq"] < past.decided_seq):
+        return False
+    return row["ends_at"] is None or row["ends_at"] > past.capture.captured_at
+
+
+def _near(probe: Probe, past: Past, seen: Sequence[Row], vectors: Vector | None, senses: Senses) -> dict[str, float]:
+    """Those near enough to it that its user saw, with their similarity: a fact on a key meets plain texts only."""
+    if probe.vector is None or vectors is None:
+        return {}
+    candidate = probe.candidate
+    user, about = candidate.scope.user_id, candidate.entity or candidate.subject
+    similar = vectors @ probe.vector
+    found: dict[str, float] = {}
+    for place in np.flatnonzero(similar >= senses.by.thresholds.similarity - _ROUNDING).tolist():
+        row = seen[place]
+        meets = (user is None or row["user_id"] in ("", user)) and not (candidate.on_key and row["on_key"])
+        if meets and (about is None or row["about"] in (None, about)) and _stood(row, past):
+            found[row["memory_id"]] = float(similar[place])
     return found
 
 
-def _asked(probe: Probe, past: Past, senses: Senses, pack: Pack) -> list[Named]:
-    candidate = probe.candidate
+async def _searched(
+    tx: Transaction, probes: Sequence[tuple[Probe, Past]], senses: Senses, labels: list[str]
+) -> tuple[list[dict[str, float]], list[Row]]:
+    """The same where they are too many to be fetched: each candidate's are looked up by the database."""
+    near: list[dict[str, float]] = []
+    rows: list[Row] = []
+    for first in range(0, len(probes), AT_ONCE):
+        asked = [_asked(probe, past, senses, labels) for probe, past in probes[first : first + AT_ONCE]]
+        answered = iter(await tx.gather(*(one for one in asked if one is not None)))
+        for one in asked:
+            found = next(answered) if one is not None else []
+            near.append({row["memory_id"]: row["similarity"] for row in found})
+            rows += found
+    return near, rows
+
+
+def _asked(probe: Probe, past: Past, senses: Senses, labels: list[str]) -> Named | None:
+    candidate, name = probe.candidate, senses.embedder.name
+    if probe.vector is None:
+        return None
     user = candidate.scope.user_id
-    then = {"seq": past.decided_seq, "at": past.capture.captured_at, "sensitive": sensitive_labels(pack)}
-    asked: list[Named] = []
-    if candidate.on_key:
-        asked.append(("backtest.on_key", {"entity": candidate.entity, "predicate": candidate.predicate, **then}))
-    if probe.vector is not None:
-        near: dict[str, Any] = {
-            "vector": to_sql(probe.vector),
-            "users": None if user is None else ["", user],
-            "on_key": candidate.on_key,
-            "about": candidate.entity or candidate.subject,
-            "reach": 1 - senses.by.thresholds.similarity + _ROUNDING,
-            "count": NEAREST,
-            **then,
-        }
-        name = senses.embedder.name
-        by_index = name == BUILTIN_EMBEDDER
-        asked.append(("backtest.near", near) if by_index else ("backtest.near_exactly", near | {"embedder": name}))
-    return asked
+    near: dict[str, Any] = {
+        "vector": to_sql(probe.vector),
+        "users": None if user is None else ["", user],
+        "on_key": candidate.on_key,
+        "about": candidate.entity or candidate.subject,
+        "reach": 1 - senses.by.thresholds.similarity + _ROUNDING,
+        "count": NEAREST,
+        "seq": past.decided_seq,
+        "at": past.capture.captured_at,
+        "sensitive": labels,
+    }
+    if name == BUILTIN_EMBEDDER:
+        return ("backtest.near", near)
+    return ("backtest.near_exactly", near | {"embedder": name})
 
 
-async def _opened(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> list[Neighbour]:
+async def _opened(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> dict[str, PromotedMemory]:
     memories: dict[str, PromotedMemory] = {}
     for row in rows:
-        if row["memory_id"] not in memories:
-            try:
-                key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
-                content = key.open("memory_bodies.content", row["memory_id"], row["content"])
-            except SealBroken:
-                continue  # Nobody can read it: it says nothing that could be contradicted or repeated.
-            memories[row["memory_id"]] = memory_of(row, content)
-    similar = {row["memory_id"]: row["similarity"] for row in rows if "similarity" in row}
-    hidden = {row["memory_id"] for row in rows if row["hidden"]}
-    return [Neighbour(one, similar.get(name, 0.0), name in hidden) for name, one in memories.items()]
+        if row["memory_id"] in memories:
+            continue
+        try:
+            key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+            content = key.open("memory_bodies.content", row["memory_id"], row["content"])
+        except SealBroken:
+            continue  # Nobody can read it: it says nothing that could be contradicted or repeated.
+        memories[row["memory_id"]] = memory_of(row, content)
+    return memories
 
 
 async def recall_ids(tx: Transaction, since: datetime | None, until: datetime, count: int) -> list[str]:

@@ -56,7 +56,8 @@ class Transaction:
     _tick: Tick | None = None
     _txid: str | None = None
     _committed: bool = False
-    _pending: list[tuple[Statement, list[Any]] | tuple[str, list[Row]]] = field(default_factory=list)
+    # None stands for all that was added.
+    _pending: list[tuple[Statement, list[Any]] | None] = field(default_factory=list)
     _added: dict[str, list[Row]] = field(default_factory=dict)
     _foreseen: list[tuple[Named, list[Row]]] = field(default_factory=list)
     # Keys opened in this transaction, by holder; for the vault alone.
@@ -101,14 +102,14 @@ class Transaction:
         self._pending.append(self._stated(name, parameters))
 
     def add(self, name: str, **row: Any) -> None:
-        """Insert a row, as `later`: rows added to one statement go out together, where the first of them stood.
+        """Insert a row, as `later`: all that is added goes out where the first of it stood, statement by statement in
+        the order of their ranks.
 
-        INVARIANT: what a row refers to was added before the first of its statement, or without this.
+        INVARIANT: what an added row refers to was there before, or was added too, by a statement of lower rank.
         """
-        if (rows := self._added.get(name)) is None:
-            rows = self._added[name] = []
-            self._pending.append((name, rows))
-        rows.append(row)
+        if not self._added:
+            self._pending.append(None)
+        self._added.setdefault(name, []).append(row)
 
     def insert_later(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
@@ -195,16 +196,15 @@ class Transaction:
 
     async def _send_pending(self) -> None:
         pending, self._pending = self._pending, []
-        self._added.clear()
-        for one, given in pending:
-            if isinstance(one, Statement):
-                await self._send(one, given)
-                continue
-            each = statement(one).each
-            for insert in self._inserts(
-                one, [[row[name] for name in each] for row in cast("list[Row]", given)], each, {}
-            ):
-                await self._send(*insert)
+        added, self._added = self._added, {}
+        for one in pending:
+            for statement_, arguments in [one] if one is not None else self._together(added):
+                await self._send(statement_, arguments)
+
+    def _together(self, added: dict[str, list[Row]]) -> Iterator[tuple[Statement, list[Any]]]:
+        for name in sorted(added, key=lambda name: statement(name).rank):
+            each = statement(name).each
+            yield from self._inserts(name, [[row[column] for column in each] for row in added[name]], each, {})
 
     async def _send(self, one: Statement, arguments: list[Any]) -> AsyncRawCursor[Row]:
         cursor = AsyncRawCursor(self._connection)

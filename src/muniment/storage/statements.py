@@ -6,6 +6,7 @@ One that says `-- each: a, b` inserts many rows: its VALUES group is repeated pe
 given per row, all others are given once for the whole statement.
 One that says `-- plan: each time` is planned for the values it is given: one plan for all of them would be a bad one.
 One that says `-- results: binary` has its results sent so: long columns are read faster.
+One that says `-- rank: 2` goes out after those of lower rank where rows of several are added together.
 """
 
 import re
@@ -16,6 +17,7 @@ from typing import Any
 
 _HEAD = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _EACH = re.compile(r"^-- each: (.+)$", re.MULTILINE)
+_RANK = re.compile(r"^-- rank: (\d)$", re.MULTILINE)
 _EACH_TIME = "-- plan: each time\n"
 _BINARY = "-- results: binary\n"
 _COMMENT = re.compile(r"^--.*$", re.MULTILINE)
@@ -37,6 +39,7 @@ class Statement:
     each: tuple[str, ...] = ()
     planned_once: bool = True
     binary: bool = False
+    rank: int = 0
 
     def arguments(self, given: dict[str, Any]) -> list[Any]:
         """The values in the order of the statement's parameters; raises KeyError for one not given."""
@@ -51,6 +54,7 @@ class _Written:
     each: tuple[str, ...]
     planned_once: bool
     binary: bool
+    rank: int
 
 
 @cache
@@ -60,7 +64,7 @@ def statement(name: str) -> Statement:
     found = _stage(stage)[short]
     order = _names(found.text)
     numbered = _numbered(found.text, {n: f"${place}" for place, n in enumerate(order, 1)})
-    return Statement(name, numbered, order, found.each, found.planned_once, found.binary)
+    return Statement(name, numbered, order, found.each, found.planned_once, found.binary, found.rank)
 
 
 @lru_cache(maxsize=1024)
@@ -96,7 +100,8 @@ def _stage(stage: str) -> dict[str, _Written]:
         text = _COMMENT.sub("", body)
         while stage != "fragments" and _FRAGMENT.search(text):
             text = _FRAGMENT.sub(_fragment, text)
-        loaded[name] = _Written(text.strip().rstrip(";"), names, _EACH_TIME not in body, _BINARY in body)
+        rank = int(found[1]) if (found := _RANK.search(body)) else 0
+        loaded[name] = _Written(text.strip().rstrip(";"), names, _EACH_TIME not in body, _BINARY in body, rank)
     return loaded
 
 

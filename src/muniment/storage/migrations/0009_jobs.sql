@@ -228,7 +228,8 @@ CREATE POLICY count_them ON erased_rows FOR INSERT TO CURRENT_USER WITH CHECK (t
 GRANT SELECT ON erased_rows TO muniment_privacy, muniment_auditor, muniment_jobs;
 
 -- The officer takes promoted memories away as the jobs do, for this reason alone.
-GRANT SELECT ON memories, memory_scope, memory_bodies, compiles, contradictions, tombstones TO muniment_privacy;
+GRANT SELECT ON memories, memory_scope, memory_bodies, contradictions, tombstones TO muniment_privacy;
+GRANT SELECT (tenant_id, compile_id, memory_ids) ON compiles TO muniment_privacy;
 GRANT SELECT (tenant_id, recall_id, result_ids) ON recalls TO muniment_privacy;
 GRANT UPDATE (dead_seq, tomb_seq, tomb_at) ON memory_scope TO muniment_privacy;
 GRANT DELETE ON memory_bodies TO muniment_privacy;

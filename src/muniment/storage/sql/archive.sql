@@ -1,5 +1,9 @@
 -- Archives: captures that left the database for files, by which they are still found.
 
+-- name: hold_off
+-- Whoever makes new candidates of old captures keeps these from leaving until the commit.
+SELECT name FROM cursors WHERE tenant_id = :tenant_id AND name = 'archive' FOR SHARE
+
 -- name: next
 -- The kind and ontology version of the oldest capture that can go.
 SELECT c.kind, c.ontology_version

@@ -17,17 +17,27 @@ LIMIT :count
 SELECT capture_id, extractor, holder, answer FROM extractions
 WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND extractor = ANY (:extractors)
 
--- name: on_key
--- What stood on a key when a capture was decided.
-SELECT {memory m}, NOT {consent_allows f} AS hidden
-FROM memories m
+-- name: on_keys
+-- All that ever stood on those keys and still has content; whether it stood when a capture was decided is seen outside.
+SELECT {memory m}, f.dead_seq AS died_seq, NOT {consent_allows f} AS hidden
+FROM unnest(:entities::text[], :predicates::text[]) AS wanted (entity, predicate)
+JOIN memories m ON m.tenant_id = :tenant_id AND m.entity = wanted.entity AND m.predicate = wanted.predicate
 JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
 JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
-WHERE m.tenant_id = :tenant_id AND m.entity = :entity AND m.predicate = :predicate
-  AND f.born_seq < :seq AND (f.dead_seq IS NULL OR f.dead_seq >= :seq) AND f.expires_at > :at
-  AND {consent_may_return f}
+WHERE {consent_may_return f}
 ORDER BY m.born_seq, m.memory_id
+
+-- name: vectors
+-- All that those users (null: anybody) see or once saw, for a batch that is compared at once.
+SELECT v.memory_id, f.user_id, f.entity IS NOT NULL AS on_key, coalesce(f.entity, m.subject) AS about, f.born_seq,
+  f.dead_seq AS died_seq, nullif(f.expires_at, 'infinity') AS ends_at, halfvec_send(v.vector) AS vector
+FROM memory_vectors v
+JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
+JOIN memories m ON m.tenant_id = v.tenant_id AND m.memory_id = v.memory_id
+WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
+  AND {consent_may_return f}
+LIMIT :count
 
 -- name: near
 -- plan: each time

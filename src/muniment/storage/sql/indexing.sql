@@ -1,16 +1,19 @@
 -- What promoted memories are found by: words, vectors, links. All of it can be made again from their bodies.
 
 -- name: add_vector
+-- rank: 5
 -- each: memory_id, embedder, vector
 INSERT INTO memory_vectors (tenant_id, memory_id, embedder, vector) VALUES (:tenant_id, :memory_id, :embedder, :vector::halfvec)
 ON CONFLICT DO NOTHING
 
 -- name: add_terms
+-- rank: 5
 -- each: user_id, memory_id, words, term, tf
 INSERT INTO memory_terms (tenant_id, user_id, memory_id, words, term, tf) VALUES (:tenant_id, :user_id, :memory_id, :words, :term, :tf)
 ON CONFLICT DO NOTHING
 
 -- name: add_link
+-- rank: 5
 -- each: memory_id, entity, links_to
 INSERT INTO memory_links (tenant_id, memory_id, entity, links_to) VALUES (:tenant_id, :memory_id, :entity, :links_to)
 ON CONFLICT DO NOTHING

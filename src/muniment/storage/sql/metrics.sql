@@ -7,9 +7,13 @@ SELECT coalesce((SELECT max(seq) FROM ticks WHERE tenant_id = :tenant_id AND at 
   coalesce((SELECT max(seq) FROM ticks WHERE tenant_id = :tenant_id AND at <= :until), 0) AS last_seq
 
 -- name: captures
-SELECT kind, count(*) AS n FROM captures
-WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
-GROUP BY kind ORDER BY kind
+-- Those that went to an archive since count too.
+SELECT c.kind, count(*) AS n FROM (
+  SELECT kind FROM captures WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
+  UNION ALL
+  SELECT r.kind FROM archived_captures a JOIN archives r ON r.tenant_id = :tenant_id AND r.archive_id = a.archive_id
+  WHERE a.tenant_id = :tenant_id AND a.seq > :first_seq AND a.seq <= :last_seq) c
+GROUP BY c.kind ORDER BY c.kind
 
 -- name: waiting
 -- What waits to be consolidated now: behind the cursor and not done, to be tried again, parked. Looked up one by one: as a
@@ -263,8 +267,13 @@ FROM (
       JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = k.candidate_id AND p.audits IS NULL
       JOIN verdicts v ON v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.action = 'duplicate' AND v.by = 'auto'
       WHERE k.tenant_id = :tenant_id AND k.capture_id = m.capture_id AND v.seq <= :last_seq) AS again
-  FROM captures m
-  WHERE m.tenant_id = :tenant_id AND m.kind = 'message' AND m.seq > :first_seq AND m.seq <= :last_seq) c
+  FROM (
+    SELECT capture_id FROM captures
+    WHERE tenant_id = :tenant_id AND kind = 'message' AND seq > :first_seq AND seq <= :last_seq
+    UNION ALL
+    SELECT a.capture_id FROM archived_captures a
+    JOIN archives r ON r.tenant_id = :tenant_id AND r.archive_id = a.archive_id AND r.kind = 'message'
+    WHERE a.tenant_id = :tenant_id AND a.seq > :first_seq AND a.seq <= :last_seq) m) c
 
 -- name: stored
 -- Memories live at the window's end, and the bytes of their sealed bodies.

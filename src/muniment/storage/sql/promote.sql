@@ -17,6 +17,7 @@ SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = :key FOR 
 SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = :key FOR SHARE
 
 -- name: insert
+-- rank: 2
 -- each: memory_id, candidate_id, proposal_id, verdict_id, capture_id, seq, at, expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, decision_key, consent_id, consent_root, pack, ontology_version, kind, origin, source, author, editors, approver, approver_kind, captured_at, observed_at
 INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at, born_txid,
   expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust, holder,
@@ -28,10 +29,12 @@ VALUES (:tenant_id, :memory_id, :candidate_id, :proposal_id, :verdict_id, :captu
   :ontology_version, :kind, :origin, :source, :author, :editors, :approver, :approver_kind, :captured_at, :observed_at)
 
 -- name: insert_body
+-- rank: 3
 -- each: memory_id, content
 INSERT INTO memory_bodies (tenant_id, memory_id, content) VALUES (:tenant_id, :memory_id, :content)
 
 -- name: insert_scope
+-- rank: 4
 -- each: user_id, memory_id, seq, at, expires_at, priority, confidence, tier, class, classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers
 INSERT INTO memory_scope (tenant_id, user_id, memory_id, born_seq, promoted_at, expires_at, priority, confidence, tier, class,
   classification, session_id, workflow_id, intent_id, entity, predicate, consent_root, qualifiers)

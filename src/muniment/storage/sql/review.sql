@@ -55,6 +55,7 @@ LIMIT :count
 SELECT * FROM verdicts WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY seq, verdict_id
 
 -- name: decide
+-- rank: 1
 -- each: verdict_id, proposal_id, seq, action, by, by_kind, at, pack, tier, priority, assignee, memory_id, holder, remark, cause
 INSERT INTO verdicts (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at, pack, tier, priority,
   assignee, memory_id, holder, remark, cause, txid)
