@@ -170,9 +170,12 @@ def _groups() -> list[tuple[type[Any], type[Any]]]:
 FACES = [(Fabric, AsyncFabric), *_groups()]
 
 
+GROUPS = ("Queue", "Consents", "Contradictions", "Packs", "Webhooks", "Work")
+
+
 def test_every_group_of_the_specification_has_two_faces() -> None:
     pairs = {(plain.__name__, awaited.__name__) for plain, awaited in _groups()}
-    assert pairs == {(name, f"Async{name}") for name in ("Queue", "Consents", "Contradictions", "Packs", "Webhooks")}
+    assert pairs == {(name, f"Async{name}") for name in GROUPS}
 
 
 @pytest.mark.parametrize(("plain", "awaited"), FACES, ids=lambda face: face.__name__)

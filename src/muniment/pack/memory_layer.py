@@ -345,7 +345,7 @@ class MemoryLayer(Section):
     extraction: Extraction = Field(default_factory=Extraction, description="The other extractors.")
     audit: AuditPolicy = Field(default_factory=AuditPolicy, description="Sample audit of auto-promotion.")
     jobs: Schedule = Field(default_factory=Schedule, description="How often jobs look for work.")
-    alerts: AlertPolicy = Field(default_factory=AlertPolicy, description="When the fabric speaks up by itself.")
+    alerts: AlertPolicy = Field(default_factory=AlertPolicy, description="Alerts.")
 
     @field_validator("classes")
     @classmethod
