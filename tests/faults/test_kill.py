@@ -11,7 +11,7 @@ from muniment.testing import People, TestServer
 from tests.pipeline.stories import promoted, proposed
 
 CHILD = Path(__file__).parent / "killed_child.py"
-MOST_STATEMENTS = 40
+MOST_STATEMENTS = 48
 
 
 def _traces(server: TestServer, database: str, tenant: str, proposal_id: str) -> list[int]:

@@ -9,7 +9,8 @@ import pytest
 
 from muniment import Fabric
 from muniment.archive.format import Unpacked
-from muniment.errors import ArchiveBroken, IdempotencyConflict, NotFound, PurgeIncomplete, RoleMissing
+from muniment.errors import ArchiveBroken, Conflict, IdempotencyConflict, NotFound, PurgeIncomplete, RoleMissing
+from muniment.fabric import archives as archiving
 from muniment.governance import archives as ledger
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
@@ -146,6 +147,38 @@ def test_killed_between_the_file_and_the_transaction_nothing_is_lost_and_each_is
     run_job(keeping, "compact", people.tenant_id)
     assert strange.exists()
     assert [one.kind for one in keeping.verify_archives(people.auditor).problems] == ["unknown"]
+
+
+@pytest.mark.rule("JOB-4", "ERA-2")
+def test_what_becomes_needed_while_it_is_being_archived_stays_and_no_erasure_comes_between(
+    keeping: Fabric,
+    people: People,
+    clock: FakeClock,
+    server: TestServer,
+    database: str,
+    rows: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    item = proposed(keeping, people.run(), entity="customer:cust_1", predicate="likes", value="tea")
+    keeping.queue.reject(people.reviewer, item.proposal_id, reason="no")
+    clock.advance(days=31)
+    packed = archiving._packed
+
+    async def meanwhile(*given: Any) -> Any:
+        found = await packed(*given)
+        with server.connect(database) as owner:
+            owner.execute("DELETE FROM verdicts WHERE tenant_id = %s", [people.tenant_id])
+            erasing = "SELECT FROM promotion_locks WHERE tenant_id = %s AND key = 'erasure' FOR UPDATE NOWAIT"
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                owner.execute(erasing, [people.tenant_id])
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(archiving, "_packed", meanwhile)
+        with pytest.raises(Conflict):
+            run_job(keeping, "compact", people.tenant_id)
+    assert run_job(keeping, "compact", people.tenant_id).told == {}
+    assert (len(rows("captures")), rows("archives"), keeping.verify_archives(people.auditor).ok) == (1, [], True)
 
 
 @pytest.mark.rule("JOB-4", "AUD-2")

@@ -467,7 +467,7 @@ def test_a_lease_goes_on_with_every_event(
     held: list[bool] = []
 
     def answer(_: int) -> int:
-        clock.advance(seconds=40)
+        clock.advance(seconds=15)
         held.append(rows("webhooks", "leased_until")[0]["leased_until"] > clock.now)
         return 200
 

@@ -183,7 +183,7 @@ async def promote_by_policy(desk: Desk, tenant_id: str) -> tuple[str, ...]:
 
 async def _promote_together(desk: Desk, tenant_id: str, proposal_ids: Sequence[str]) -> dict[str, str]:
     async with desk.transaction(tenant_id, "writer") as tx:
-        await tx.rows("review.lock_many", proposal_ids=sorted(proposal_ids))
+        await review.lock(tx, proposal_ids)
         loaded = await review.load_many(tx, desk.vault, proposal_ids, skip_broken=True)
         waits = [one for one in loaded if one.proposal.status == "pending"]
         if not waits:

@@ -159,14 +159,12 @@ class AsyncQueue:
         errors: dict[str, MunimentError] = {}
         alone: Sequence[str] = []
         async with self._desk.transaction(principal.tenant_id, "writer") as tx:
-            there = await tx.rows("review.lock_many", proposal_ids=sorted(proposal_ids))
+            there = await review.lock(tx, proposal_ids)
             loaded = await review.load_many(tx, self._desk.vault, proposal_ids, skip_broken=True)
             found = {one.proposal.proposal_id: one for one in loaded}
-            for row in there:
-                if row["proposal_id"] not in found:
-                    errors[row["proposal_id"]] = SealBroken(
-                        "its content does not open: it was changed, moved or erased"
-                    )
+            for proposal_id in there:
+                if proposal_id not in found:
+                    errors[proposal_id] = SealBroken("its content does not open: it was changed, moved or erased")
             together: list[review.Loaded] = []
             for one in loaded:
                 pack = await self._desk.registered_pack(principal.tenant_id, one.proposal.pack)

@@ -16,7 +16,7 @@ async def run(opened: Opened, tenant_id: str) -> Done:
         rows = await tx.rows("jobs.held_for_budget", count=AT_ONCE)
         if not rows:
             return Done()
-        await tx.rows("review.lock_many", proposal_ids=sorted(row["proposal_id"] for row in rows))
+        await review.lock(tx, [row["proposal_id"] for row in rows])
         room = await budgets.room(tx, pack)
         fits = [row["proposal_id"] for row in rows if room.take(row["tier"], row["class"], 0) is None]
         loaded = [

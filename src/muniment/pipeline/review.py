@@ -9,7 +9,7 @@ import psycopg
 from pydantic_core import to_json
 
 from muniment.errors import AlreadyDecided, NotFound, SealBroken
-from muniment.governance import contradictions
+from muniment.governance import contradictions, erasure
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.context import Principal
@@ -178,6 +178,13 @@ async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate
     tx.emit("memory.duplicate", "auto", proposal_id=proposal_id, memory_id=memory_id)
 
 
+async def lock(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
+    """Hold those that are there until the commit, in one order for all, and hold off erasures first: they end proposals."""
+    tx.insert_later("promote.make_locks", [(erasure.LOCK,)])
+    _, rows = await tx.gather(erasure.HOLD_OFF, ("review.lock", {"proposal_ids": sorted(proposal_ids)}))
+    return [row["proposal_id"] for row in rows]
+
+
 async def load(
     tx: Transaction, vault: Vault, proposal_id: str, *, locked: bool = False, to_decide: bool = False
 ) -> Loaded:
@@ -185,7 +192,7 @@ async def load(
 
     Raises `NotFound` and `AlreadyDecided`.
     """
-    if (locked or to_decide) and await tx.row("review.lock", proposal_id=proposal_id) is None:
+    if (locked or to_decide) and not await lock(tx, [proposal_id]):
         raise NotFound("no such proposal", field="proposal_id")
     found = await load_many(tx, vault, [proposal_id])
     if not found:

@@ -8,11 +8,7 @@ VALUES (:tenant_id, :seq, :at,
   :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :edit_of, :reopens, :run_id, :audits)
 
 -- name: lock
--- Two people on one proposal pass one after the other.
-SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = :proposal_id FOR UPDATE
-
--- name: lock_many
--- The same for many, in one order for all.
+-- Two people on one proposal pass one after the other; many are held in one order for all.
 SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY proposal_id FOR UPDATE
 
 -- name: some
