@@ -17,10 +17,10 @@ PACK = """
 pack_meta: {id: acme.year, version: "1.0.0", ontology_version: "1.0.0"}
 memory_layer:
   memory_policy: {ttl: {semantic: 120d}}
-  budgets: [{tier: semantic, write_class: preference, records: 3}]
+  budgets: [{tier: semantic, write_class: preference, records: 2}]
   consent: {revocation_note_limit: 1}
 """
-STEP, STEPS = timedelta(days=16), 24
+STEP, STEPS = timedelta(days=31), 12
 HORIZON = timedelta(days=90)
 
 
@@ -52,9 +52,9 @@ def test_a_year_passes_and_every_promise_is_kept(
                     born[done.memory_id] = clock.now
             # A right withdrawn is withdrawn for the past too: what rests on consent is looked at apart.
             seen[clock.now] = {record.id for record in fabric.recall(people.run(), limit=8).records} - {sensitive}
-            if step % 6 == 5:
+            if step % 4 == 3:
                 live = [one for one in fabric.metrics(people.auditor).storage if one.tier == "semantic"]
-                assert sum(one.records for one in live) <= 3
+                assert sum(one.records for one in live) <= 2
             clock.advance(days=STEP.days)
             worked(fabric, people.tenant_id)
             looks_back(fabric, people, clock, seen, sensitive)
