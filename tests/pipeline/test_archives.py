@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from muniment import Fabric
-from muniment.archive.format import Unpacked
+from muniment.archive.format import Packer, Unpacked
 from muniment.errors import ArchiveBroken, Conflict, IdempotencyConflict, NotFound, PurgeIncomplete, RoleMissing
 from muniment.fabric import archives as archiving
 from muniment.governance import archives as ledger
@@ -146,7 +146,9 @@ def test_killed_between_the_file_and_the_transaction_nothing_is_lost_and_each_is
     assert keeping.trail(people.auditor, memory_id).capture is not None
     # What another database put there is not known here, and stays.
     strange = stray.parent / "arc_0123456789ab0123456789abcdef.1.zst"
-    strange.write_bytes(files(folder)[0].read_bytes()[:40])
+    found = Unpacked(files(folder)[0].read_bytes())
+    packer = Packer(found.heading)
+    strange.write_bytes((packer.pack(next(iter(found)) | {"capture_id": "cap_elsewhere"}) or b"") + packer.end())
     run_job(keeping, "compact", people.tenant_id)
     assert strange.exists()
     assert [one.kind for one in keeping.verify_archives(people.auditor).problems] == ["unknown"]
