@@ -1,6 +1,7 @@
 """After a purge nothing of an erased subject is left: not in the data folder, its log, a dump, an archive or Redis."""
 
 import asyncio
+import base64
 import importlib.util
 import subprocess
 from collections.abc import Iterator
@@ -9,12 +10,20 @@ from typing import Any
 
 import psycopg
 import pytest
+import redis
+import zstandard
 
 from muniment import AsyncFabric
 from muniment.fabric.connect import Opened
 from muniment.jobs.worker import Worker
+from muniment.pack import load_pack
 from muniment.testing import FakeClock, People
+from tests.redis_server import running
 
+PACK = """
+pack_meta: {id: acme.purge, version: "1.0.0", ontology_version: "1.0.0"}
+memory_layer: {retention: {captures: {statement: 10d}}}
+"""
 SUBJECT, USER = "customer:cus_77", "cus_77"
 SECRET = "the violet giraffe sings at noon"
 
@@ -73,14 +82,16 @@ def still_there(folder: Path, wanted: set[bytes]) -> set[str]:
     return {name for name, content in files(folder) for needle in needles if needle in content}
 
 
-@pytest.mark.rule("ERA-3", "ERA-2", "AUD-2")
+@pytest.mark.rule("ERA-3", "ERA-2", "AUD-2", "JOB-4")
 def test_nothing_of_an_erased_subject_is_left_beneath_the_tables(tmp_path: Path) -> None:
-    asyncio.run(_purged(tmp_path / "home"))
+    with running() as redis_server:
+        asyncio.run(_purged(tmp_path / "home", redis_server.url))
 
 
-async def _purged(home: Path) -> None:
+async def _purged(home: Path, redis_url: str) -> None:
     people, clock = People("tenant_1"), FakeClock()
-    async with AsyncFabric.open(home=home, clock=clock) as fabric:
+    where: dict[str, Any] = {"home": home, "clock": clock, "pack": load_pack(PACK), "redis_url": redis_url}
+    async with AsyncFabric.open(**where) as fabric:
         opened: Opened = fabric._opened  # type: ignore[assignment]  # it is open
         memory_id = await lived(fabric, people)
         assert opened.lease is not None
@@ -88,30 +99,49 @@ async def _purged(home: Path) -> None:
         before = traces(superuser)
         assert len(before) > 60
         assert still_there(home, before), "without an erasure they are there to be found"
-        head = None
+        assert any(body in kept for kept in in_redis(redis_url) for body in before)
+        clock.advance(days=11)
+        await Worker(opened).until_idle()
+        archived = in_archives(home)
+        assert any(base64.b64encode(one) in archived for one in before)
+        head = await fabric.chain_head(people.auditor)
+
         receipt = await fabric.erase(people.officer, subject=SUBJECT, user_id=USER)
-        kept = traces(superuser)
-        gone = before - kept
+        gone = before - traces(superuser)
         assert len(gone) > 60
         dump = _dumped(opened.lease.conninfo)
         assert SECRET.encode() not in dump
         assert not any(one.hex().encode() in dump for one in gone)
 
-        clock.advance(minutes=2)
         await Worker(opened).until_idle()
         (done,) = await fabric.erasures(people.auditor)
         assert (done.erasure_id, done.purged_at is not None) == (receipt.erasure_id, True)
 
         left = before - traces(superuser)
-        assert {one for one in before if one in left} >= gone, "no wrapped key of before is in use any more"
+        assert left >= gone, "no wrapped key of before is in use any more"
         assert still_there(home, left | {SECRET.encode(), b"violet", b"giraffe"}) == set()
+        assert not any(base64.b64encode(one) in in_archives(home) for one in left)
+        assert not any(body in kept for kept in in_redis(redis_url) for body in left)
         assert (await fabric.verify(people.auditor, head=head)).ok
+        assert (await fabric.verify_archives(people.auditor)).ok
         told = await fabric.explain(people.auditor, memory_id=memory_id, run=people.run(USER))
         assert "erased" in told.model_dump_json()
     # After a clean stop and another start nothing comes back.
-    async with AsyncFabric.open(home=home, clock=clock) as fabric:
+    async with AsyncFabric.open(**where) as fabric:
         assert (await fabric.recall(people.run(USER))).records == ()
     assert still_there(home, left | {SECRET.encode()}) == set()
+
+
+def in_archives(home: Path) -> bytes:
+    """What the archive files hold, unpacked."""
+    found = (home / "archives").rglob("*.zst")
+    return b"".join(zstandard.ZstdDecompressor().stream_reader(path.read_bytes()).read() for path in found)
+
+
+def in_redis(url: str) -> list[bytes]:
+    """Every value that the session store holds."""
+    with redis.Redis.from_url(url) as store:
+        return [value for key in store.scan_iter() for value in store.hgetall(key).values()]  # type: ignore[union-attr]  # not awaited
 
 
 def _dumped(conninfo: str) -> bytes:
