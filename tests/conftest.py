@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from muniment import Fabric
 from muniment.testing import FakeClock, People, TestServer
-from muniment.testing.database import MASTER_KEYS
+from tests.connections import Connections
 
 # The first example of a property may load what later ones use; no bar stands on a clock.
 settings.register_profile("suite", deadline=None)
@@ -61,10 +61,16 @@ def others() -> People:
     return People(f"tenant_{uuid4().hex[:12]}")
 
 
-@pytest.fixture
-def fabric(server: TestServer, database: str, clock: FakeClock) -> Iterator[Fabric]:
-    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS) as opened:
+@pytest.fixture(scope="session")
+def connections(server: TestServer, database: str) -> Iterator[Connections]:
+    """Open connections to the shared database, for fabrics that are about something else than opening and closing."""
+    with Connections(server.url(database)) as opened:
         yield opened
+
+
+@pytest.fixture
+def fabric(connections: Connections, clock: FakeClock) -> Fabric:
+    return connections.fabric(clock=clock)
 
 
 @pytest.fixture
