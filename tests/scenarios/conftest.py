@@ -8,7 +8,7 @@ import pytest
 
 from muniment import Fabric
 from muniment.testing import FakeClock, TestServer
-from muniment.testing.database import MASTER_KEYS
+from tests.connections import Connections
 from tests.scenarios.oracle import Proposal
 from tests.scenarios.watching import Watching
 from tests.scenarios.world import ENTITIES, PACKS, Place
@@ -82,11 +82,11 @@ class Story(Watching):
 
 
 @pytest.fixture
-def staged(server: TestServer, database: str) -> Iterator[None]:
+def staged(connections: Connections, server: TestServer, database: str) -> Iterator[None]:
     """Where the machine plays."""
 
     def make(unresolved: str, clock: FakeClock) -> Fabric:
-        return Fabric.open(server.url(database), pack=PACKS[unresolved], clock=clock, master_keys=MASTER_KEYS)
+        return connections.fabric(pack=PACKS[unresolved], clock=clock)
 
     Watching.make = staticmethod(make)
     with server.connect(database) as Watching.superuser:

@@ -30,7 +30,10 @@ CHANGEABLE = {
     *(("job_runs", column) for column in ("ran_at", "seq", "next_at", "took", "failures", "error")),
     ("embedders", "completed_at"),
     *(("backfills", column) for column in ("place_seq", "place", "finished_at")),
-    *(("webhooks", column) for column in ("secret", "old_secret", "old_secret_until", "removed_at", "seq", "n", "tries")),
+    *(
+        ("webhooks", column)
+        for column in ("secret", "old_secret", "old_secret_until", "removed_at", "seq", "n", "tries")
+    ),
     *(("webhooks", column) for column in ("next_try_at", "last_error", "parked_at", "lease", "leased_until")),
 }
 # Who retracts, with a reason that the login may give; who takes numbers.

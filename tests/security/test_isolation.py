@@ -260,5 +260,6 @@ def test_what_runs_as_the_owner_is_known_and_callable_by_few(server: TestServer,
             " AND r.rolname <> 'muniment_owner' AND has_function_privilege(r.oid, p.oid, 'EXECUTE'))"
             " FROM pg_proc p WHERE p.pronamespace = 'muniment'::regnamespace"
         ).fetchall()
-    assert {str(name): {str(role).removeprefix("muniment_") for role in roles} for name, _, _, roles in rows} == FUNCTIONS
+    callers: dict[str, Any] = {str(name): roles for name, _, _, roles in rows}
+    assert {name: {role.removeprefix("muniment_") for role in roles} for name, roles in callers.items()} == FUNCTIONS
     assert all(definer and config == ["search_path=muniment, pg_temp"] for _, definer, config, _ in rows)

@@ -34,7 +34,8 @@ def nobody_watches(words: str) -> None:
 def evaluation_pack(most: int) -> Pack:
     """The built-in pack, but for what an evaluation cannot do without.
 
-    What is said is taken as a statement and read by no other extractor, a recall may give `most` records, texts are not compared with each other (raw
+    What is said is taken as a statement and read by no other extractor, a recall may give `most` records, texts are
+    not compared with each other (raw
     talk is no list of facts), nothing expires, and the past reaches back as far as a pack can say.
     """
     document = builtin_pack().document()

@@ -60,7 +60,8 @@ class DecisionExtractor:
             f"decision:{capture.decision_key}" if capture.decision_key else None,
             f"recall:{capture.recall_id}" if capture.recall_id else None,
         )
-        return (Extracted(fact, evidence_refs=refs),)
+        told = about is not None and outcome is not about
+        return (Extracted(fact, evidence_refs=refs, own_words=told),)
 
 
 def _entity(capture: Capture) -> str | None:

@@ -23,6 +23,8 @@ class Extracted:
     classification: str | None = None
     # The end user corrected or updated something: a reason for review, never class `correction`.
     user_correction: bool = False
+    # The predicate is made of what was said: it is content, and is stored as a keyed hash.
+    own_words: bool = False
     # When what is said was or holds from, where the content tells; None is the capture's own time.
     observed_at: datetime | None = None
 

@@ -119,7 +119,7 @@ class ModelExtractor:
         fact = fact_of(**said)
         if fact is None:
             return None
-        return Extracted(fact, classification=label, user_correction=stated.correction)
+        return Extracted(fact, classification=label, user_correction=stated.correction, own_words=True)
 
 
 def _own_entity(capture: Capture) -> str | None:

@@ -1,11 +1,13 @@
 """Plug-ins: any Python function that an installed package offers as an extractor."""
 
-import asyncio
 import inspect
 import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from typing import Any, cast
+
+import anyio.to_thread
+from anyio import CapacityLimiter
 
 from muniment.errors import ExtractorFailed
 from muniment.extract.extractor import MOST_FACTS, Answers, Extracted, Extractor
@@ -52,7 +54,10 @@ class PluginExtractor:
             ):
                 found = await self._call(capture)
             else:
-                found = await asyncio.to_thread(self._call, capture)
+                # One that hangs is left behind on its thread; the next gets another.
+                found = await anyio.to_thread.run_sync(
+                    self._call, capture, abandon_on_cancel=True, limiter=CapacityLimiter(1)
+                )
                 if inspect.isawaitable(found):
                     found = await found
             facts = list(cast("Sequence[Any]", found))

@@ -89,7 +89,7 @@ class Admission:
         asked: list[Named] = []
         for one in self.screened:
             candidate = one.draft.candidate
-            asked.append(("tenant.subject_keys", {"holders": [holder_of(candidate.subject, candidate.scope.user_id)]}))
+            asked.append(("tenant.hold_subjects", {"holders": [holder_of(candidate.subject, candidate.scope.user_id)]}))
             if (consents := candidates.consents_asked([candidate])) is not None:
                 asked.append(consents)
             if (weighed := candidates.calibrations_asked([candidate])) is not None:

@@ -17,6 +17,7 @@ from muniment.fabric.submission import as_captured
 from muniment.fabric.withdrawal import withdraw
 from muniment.governance import backfills, contradictions, erasure, packs
 from muniment.governance import consent as ledger
+from muniment.governance.erasure import hold_off_erasure
 from muniment.model.backfill import Backfill, BackfillItem, Change, ItemOutcome
 from muniment.model.capture import Capture, CaptureInput, TypedFact
 from muniment.model.context import Principal
@@ -125,6 +126,8 @@ async def _one(desk: Desk, tenant_id: str) -> bool:
     at: tuple[Row, Row, Step] | None = None
     try:
         async with desk.transaction(tenant_id, "writer") as tx:
+            # What is written anew was read before: no erasure may pass in between.
+            await hold_off_erasure(tx)
             if (under := await backfills.take(tx)) is None:
                 return False
             pack = await desk.registered_pack(tenant_id, under["pack"])

@@ -81,8 +81,11 @@ async def _decided(
     by_pack: dict[str, list[Draft]] = {}
     some = sum(1 + len(found.get(capture.capture_id, ())) for capture in ready)
     ids = iter(candidates.new_ids(tx, some))
+    spoken = {holder_of(capture.subject, capture.user_id) for capture in ready if found.get(capture.capture_id)}
+    keys = await desk.vault.keys(tx, spoken, make=True) if spoken else {}
     for capture in ready:
-        read = candidates.drafts(capture, packs[capture.pack], found.get(capture.capture_id, []), ids)
+        key = keys.get(holder_of(capture.subject, capture.user_id))
+        read = candidates.drafts(capture, packs[capture.pack], found.get(capture.capture_id, []), ids, key)
         if read:
             by_pack.setdefault(capture.pack, []).extend(read)
     return [
@@ -116,7 +119,7 @@ async def _extracted(
             errors[capture.capture_id] = f"{extractor.name}: {error.message}"
         except TimeoutError:
             errors[capture.capture_id] = f"{extractor.name}: no answer within {within:g} s"
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Whatever an extractor does, it loses nothing (CAN-3). What its error says may be content: its name is not.
             errors[capture.capture_id] = f"{extractor.name}: {type(error).__name__}"
 
@@ -124,8 +127,10 @@ async def _extracted(
         async with anyio.create_task_group() as tasks:
             for capture, extractor in asked[first : first + ASKED_AT_ONCE]:
                 tasks.start_soon(ask, capture, extractor)
-    # In the order of the extractors, not of their answers.
+    # In the order of the extractors, not of their answers. One that gave neither facts nor an error cancelled itself.
     for capture, extractor in asked:
+        if (capture.capture_id, extractor.name) not in read:
+            errors.setdefault(capture.capture_id, f"{extractor.name}: cancelled")
         found.setdefault(capture.capture_id, []).extend(read.get((capture.capture_id, extractor.name), ()))
     return found, errors
 

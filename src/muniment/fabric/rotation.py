@@ -16,12 +16,22 @@ async def rotate(desk: Desk, tenant_id: str, by: str = "auto") -> int:
     Safe to be killed and to run again. Raises `Conflict` when two rotate the same tenant at once.
     """
     async with desk.transaction(tenant_id, "privacy") as tx:
-        keys = await desk.vault.tenant(tx)
-        if keys is None:
+        if await desk.vault.tenant(tx) is None:
             return 0
+        keys = await desk.vault.reread(tx)
+    if keys.several:
+        # One that was killed on its way is finished first.
+        await _finish(desk, tenant_id, keys.current, by)
+    async with desk.transaction(tenant_id, "privacy") as tx:
         version = (await desk.vault.reread(tx)).current + 1
         await desk.vault.create_tenant_key(tx, version)
-    after = ""
+    await _finish(desk, tenant_id, version, by)
+    return version
+
+
+async def _finish(desk: Desk, tenant_id: str, version: int, by: str) -> None:
+    """Wrap everything under that version, and drop those before it."""
+    after: str | None = ""
     while after is not None:
         after = await _rewrap_some(desk, tenant_id, version, after)
     async with desk.transaction(tenant_id, "privacy") as tx:
@@ -32,7 +42,6 @@ async def rotate(desk: Desk, tenant_id: str, by: str = "auto") -> int:
         tx.emit("memory.key_rotated", by, version=version)
     async with desk.transaction(tenant_id, "privacy") as tx:
         await desk.vault.reread(tx)
-    return version
 
 
 async def _rewrap_some(desk: Desk, tenant_id: str, version: int, after: str) -> str | None:
@@ -44,10 +53,10 @@ async def _rewrap_some(desk: Desk, tenant_id: str, version: int, after: str) -> 
         holders: list[str] = []
         wrapped: list[bytes] = []
         for row in rows:
+            holders.append(row["holder"])
             try:
                 wrapped.append(keys.rewrapped(row["holder"], row["wrapped_key"], row["key_version"]))
-                holders.append(row["holder"])
             except SealBroken:
-                continue  # It opens nothing under the old key either; its version stays, and with it that key.
+                wrapped.append(row["wrapped_key"])  # It opened nothing before, and does not now.
         await tx.rows("tenant.rewrap", holders=holders, wrapped=wrapped, version=version)
         return rows[-1]["holder"]

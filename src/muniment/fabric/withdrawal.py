@@ -3,6 +3,7 @@
 from muniment.fabric.admission import Admission
 from muniment.fabric.desk import Desk
 from muniment.governance import archives, trail
+from muniment.governance.erasure import hold_off_erasure
 from muniment.model.promoted import Retraction, RetractionReason
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import promote, review
@@ -20,6 +21,8 @@ async def withdraw(desk: Desk, tx: Transaction, memory_id: str, *, by: str, reas
     What comes back is read and screened before the tenant's clock is taken; it can only be compared after, when what
     it repeated stands no more.
     """
+    # What comes back was read before: no erasure may pass in between.
+    await hold_off_erasure(tx)
     returning = await _returning(desk, tx, memory_id) if reason in _BRING_BACK else []
     retraction = await promote.retract(tx, memory_id, by=by, reason=reason)
     for admission in returning:
@@ -40,8 +43,8 @@ async def _returning(desk: Desk, tx: Transaction, memory_id: str) -> list[Admiss
     by_pack: dict[str, list[Draft]] = {}
     for one in found:
         capture = captures.get(one.proposal.candidate.capture_id)
-        if capture is None:
-            continue  # Archived: what it said can be proposed anew.
+        if capture is None or not one.row["content"]:
+            continue  # Archived: what it said can be proposed anew. Erased: it cannot.
         pack = await desk.registered_pack(tx.tenant_id, one.proposal.pack)
         again = candidates.afresh(one.proposal.candidate, next(ids), capture, pack)
         prior = tuple(one.row["prior_editors"] or ())

@@ -15,7 +15,7 @@ from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.policy import consent as policy
 from muniment.storage.rows import consent_of
-from muniment.storage.sealing import Vault
+from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Row, Transaction
 
 
@@ -34,8 +34,7 @@ async def grant(tx: Transaction, vault: Vault, officer: Principal, given: Consen
     Raises `NotFound`, or `ConsentChanged` when that one was superseded before.
     """
     holder = holder_of(given.subject, None)
-    keys = await vault.keys(tx, [holder], make=True)
-    await tx.row("consent.lock_subject", holder=holder)
+    keys = await _held(tx, vault, holder)
     consent_id = make_id("cns", tx.now)
     root_id = consent_id
     if given.supersedes is not None:
@@ -94,8 +93,7 @@ async def revoke(
     """Revoke a consent with a new record that supersedes it; raises `NotFound` or `ConsentChanged`."""
     earlier = await _one(tx, vault, consent_id)
     holder = holder_of(earlier.subject, None)
-    keys = await vault.keys(tx, [holder], make=True)
-    await tx.row("consent.lock_subject", holder=holder)
+    keys = await _held(tx, vault, holder)
     earlier = await _one(tx, vault, consent_id)
     if earlier.superseded_by is not None or earlier.action == "revoke":
         raise ConsentChanged("was superseded or revoked before", field="consent_id")
@@ -121,6 +119,15 @@ async def revoke(
     )
     tx.emit("memory.consent_revoked", officer.id, consent_id=consent_id, purpose=earlier.purpose)
     return await _one(tx, vault, consent_id)
+
+
+async def _held(tx: Transaction, vault: Vault, holder: str) -> dict[str, SubjectKey]:
+    """The subject's key, with the subject held alone: first, since who shares it cannot ask for more without a ring."""
+    there = await tx.row("consent.lock_subject", holder=holder)
+    keys = await vault.keys(tx, [holder], make=True)
+    if there is None:
+        await tx.row("consent.lock_subject", holder=holder)
+    return keys
 
 
 async def listed(tx: Transaction, vault: Vault, subject: str | None, limit: int) -> list[Consent]:

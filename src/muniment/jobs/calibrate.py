@@ -14,17 +14,22 @@ MOST = 1000
 async def run(opened: Opened, tenant_id: str) -> Done:
     """A new curve for each source with enough verdicts, where it differs from the last."""
     desk = opened.desk
-    least = (await desk.pack_of_tenant(tenant_id)).memory_layer.promotion_thresholds.calibrate_from
+    rule = (await desk.pack_of_tenant(tenant_id)).memory_layer.promotion_thresholds
+    since = desk.now() - rule.calibrate_over
     async with desk.transaction(tenant_id, "jobs") as tx:
-        outcomes, last = await tx.gather(("jobs.outcomes", {"most": MOST}), ("jobs.last_calibrations", {}))
+        outcomes, last = await tx.gather(
+            ("jobs.outcomes", {"most": MOST, "since": since}), ("jobs.last_calibrations", {})
+        )
         by_source: dict[str, list[tuple[float, bool]]] = defaultdict(list)
         for row in outcomes:
             by_source[row["source"]].append((row["raw_confidence"], row["approved"]))
         known = {row["source"]: row["points"] for row in last}
         made = 0
-        for source, judged in sorted(by_source.items()):
-            points = curve(judged)
-            if len(judged) >= least and dumped(points) != known.get(source):
+        for source in sorted({*by_source, *known}):
+            judged = by_source[source]
+            # Too few, or none any more: it has no history again, and can earn another.
+            points = curve(judged) if len(judged) >= rule.calibrate_from else ()
+            if dumped(points) != known.get(source, []):
                 await calibrations.record(tx, source, points)
                 made += 1
     return Done({"sources": made})

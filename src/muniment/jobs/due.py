@@ -4,6 +4,7 @@ A clock that jumps does no harm: ahead, a job runs once and not once for each ti
 rather than wait for a time long gone to come again.
 """
 
+import logging
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from muniment.jobs.job import Job
 from muniment.jobs.registry import JOBS
 from muniment.pack import Pack
 from muniment.storage.session import Row
+
+log = logging.getLogger("muniment.jobs")
 
 # A job that fails is tried again after its pause, doubled for each failure in a row, up to this.
 LONGEST_PAUSE = timedelta(hours=1)
@@ -74,7 +77,12 @@ class Lookout:
         wanted = set(tenants) if tenants is not None else by_tenant.keys()
         found: list[Due] = []
         for tenant_id in sorted(wanted & by_tenant.keys()):
-            pack = await self._pack(tenant_id)
+            try:
+                pack = await self._pack(tenant_id)
+            except Exception as error:
+                # What one tenant registered stops no other: its jobs go by the built-in schedule.
+                log.warning("the pack of tenant %s cannot be read: %s", tenant_id, type(error).__name__)
+                pack = self._opened.desk.packs.default
             found += [Due(tenant_id, name) for name in _due_here(by_tenant[tenant_id], pack, now, self._eager)]
         return found
 

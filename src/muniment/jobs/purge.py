@@ -17,6 +17,7 @@ async def run(opened: Opened, tenant_id: str) -> Done:
     await _clear_sessions(opened, tenant_id, waiting)
     await archives.blank(desk, tenant_id)
     await rotation.rotate(desk, tenant_id)
+    await purging.outlive_snapshots(opened.superuser)
     await purging.rewrite(opened.address, tenant_id)
     await purging.clear_log(opened.superuser)
     async with desk.transaction(tenant_id, "jobs") as tx:

@@ -4,6 +4,7 @@ from muniment.fabric.admission import Admission
 from muniment.fabric.connect import Opened
 from muniment.fabric.desk import Desk
 from muniment.governance import breakers, trail
+from muniment.governance.erasure import hold_off_erasure
 from muniment.jobs.job import Done
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
@@ -30,6 +31,7 @@ async def _draw(desk: Desk, tenant_id: str, pack: Pack) -> tuple[int, int]:
     async with desk.transaction(tenant_id, "writer") as tx:
         if await desk.vault.tenant(tx) is None:
             return 0, 0
+        await hold_off_erasure(tx)
         tx.later("jobs.open_place", cursor=CURSOR)
         place = await tx.row("jobs.take_place", cursor=CURSOR)
         assert place is not None
@@ -62,7 +64,7 @@ async def _drafts(desk: Desk, tx: Transaction, chosen: dict[str, str]) -> dict[s
     by_pack: dict[str, list[Draft]] = {}
     for one in found:
         capture = captures.get(one.proposal.candidate.capture_id)
-        if capture is None or capture.content is None:
+        if capture is None or capture.content is None or not one.row["content"]:
             continue  # Archived or erased: nobody could say what it rests on.
         pack = await desk.registered_pack(tx.tenant_id, one.proposal.pack)
         again = candidates.afresh(one.proposal.candidate, next(ids), capture, pack)

@@ -5,7 +5,9 @@ import re
 from datetime import datetime
 from typing import Literal
 
-Prefix = Literal["cap", "mc", "mwp", "rv", "pm", "ctr", "cns", "rcl", "cmp", "evt", "whk", "era", "cal", "arc", "gld", "bkf"]
+Prefix = Literal[
+    "cap", "mc", "mwp", "rv", "pm", "ctr", "cns", "rcl", "cmp", "evt", "whk", "era", "cal", "arc", "gld", "bkf"
+]  # fmt: skip
 
 CEID_PATTERN = r"^[a-z][a-z0-9_]*:[A-Za-z0-9._-]{1,128}$"
 # On its own, not within a longer word: one UUID in some hundred would be taken for a card otherwise.

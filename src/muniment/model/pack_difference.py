@@ -8,7 +8,7 @@ ChangeKind = Literal["added", "removed", "changed"]
 
 
 class RuleChange(Artifact):
-    """One rule that the packs do not share: its place, such as `memory_layer.classes.preference.sla`, and both sides."""
+    """One rule that the packs do not share: its place (`memory_layer.classes.preference.sla`) and both sides."""
 
     path: str
     section: str

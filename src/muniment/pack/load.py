@@ -1,6 +1,6 @@
 """From a pack's text to a `Pack`, or to every reason why not, each at its line."""
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +21,8 @@ def load_pack(source: str | bytes | Path) -> Pack:
     """The pack of a file (`Path`) or of YAML or JSON text; raises `PackInvalid` with every problem."""
     if isinstance(source, Path):
         source = _read_file(source)
-    return _from_text(decode(source) if isinstance(source, bytes) else source)
+    # A copy of its own for each: what a caller does to the mappings of one shows in no other.
+    return _from_text(decode(source) if isinstance(source, bytes) else source).model_copy(deep=True)
 
 
 @cache
@@ -40,6 +41,8 @@ def _read_file(path: Path) -> bytes:
         refuse("expected the path of a file", line=None)
 
 
+# A fabric's pack is registered in one tenant after the other, each time from its whole text.
+@lru_cache(maxsize=8)
 def _from_text(text: str) -> Pack:
     written = read_text(text)
     document: Any = written.value

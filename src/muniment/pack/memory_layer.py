@@ -135,6 +135,9 @@ class PromotionThresholds(Section):
     calibrate_from: PositiveCount = Field(
         default=20, description="Verdicts of people on a source before its confidence is calibrated."
     )
+    calibrate_over: Duration = Field(
+        default=timedelta(days=180), description="How far back verdicts count; a source is worth what it is now."
+    )
     sensitive_sla: Duration = Field(
         default=timedelta(hours=24),
         description="Time to review what is sensitive, where shorter than its class's.",

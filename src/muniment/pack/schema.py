@@ -120,7 +120,7 @@ class Ontology(Section):
 
     predicates: dict[PredicateWord, Predicate] = Field(default_factory=dict, description="Declared predicates by name.")
     dropped: Unique[PredicateWord] = Field(
-        default=(), description="Predicates of earlier ontology versions that are no more; a backfill withdraws their facts."
+        default=(), description="Predicates of earlier versions that are no more; a backfill withdraws their facts."
     )
 
 

@@ -1,5 +1,6 @@
 """Stage 2, candidate: a capture becomes typed facts; each passes the gates, or is refused and kept nowhere."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -57,12 +58,29 @@ class Screened:
 Refused = tuple[Draft, GateName, Decision]
 
 
-def drafts(capture: Capture, pack: Pack, found: Sequence[Found], ids: Iterator[str]) -> list[Draft]:
+def drafts(
+    capture: Capture, pack: Pack, found: Sequence[Found], ids: Iterator[str], key: SubjectKey | None = None
+) -> list[Draft]:
     """What a capture states, in order: what was proposed with it, or the plain text of a statement; and what extractors
-    read in it."""
+    read in it.
+
+    A predicate made of somebody's own words is content: it becomes a hash under the `key` of the capture's holder, the
+    same for the same words, and means nothing once the key is gone.
+    """
     stated = _stated(capture, pack)
-    every = [stated, *found] if stated is not None else found
+    read = [(name, _unspoken(one, key)) for name, one in found]
+    every = [stated, *read] if stated is not None else read
     return [Draft(_candidate(capture, pack, *one, next(ids)), capture, place) for place, one in enumerate(every)]
+
+
+def _unspoken(read: Extracted, key: SubjectKey | None) -> Extracted:
+    predicate = read.fact.predicate
+    if not read.own_words or predicate is None or key is None:
+        return read
+    head = re.split(r"[_.]", predicate, maxsplit=1)[0]
+    mark = key.digest(b"predicate\0" + predicate.encode()).hex()[:16]
+    text = read.fact.text or rendered(read.fact)
+    return replace(read, fact=read.fact.model_copy(update={"predicate": f"{head}.{mark}", "text": text}))
 
 
 def _stated(capture: Capture, pack: Pack) -> Found | None:
@@ -105,10 +123,15 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
         ),
         trust=trust.of_source(capture.source, capture.kind, capture.origin, pack),
         extractor=extractor,
-        claimed_by=f"{trust.kind_of_source(capture.source, capture.kind, capture.origin)} {extractor}",
+        claimed_by=_claimed_by(capture, extractor),
         flags=("user_correction",) if read.user_correction else (),
         corrects=fact.corrects,
     )
+
+
+def _claimed_by(capture: Capture, extractor: str) -> str:
+    """Whose word it is: who wrote it down, what it came from, what read it. An origin alone anyone could claim."""
+    return f"{capture.author} {trust.kind_of_source(capture.source, capture.kind, capture.origin)} {extractor}"
 
 
 def _least(label: str, least: str | None, pack: Pack) -> str:
@@ -308,7 +331,7 @@ async def _calibrations(tx: Transaction, candidates: Sequence[Candidate]) -> dic
 def _weighed(candidate: Candidate, weighed: dict[str, Row], pack: Pack) -> Candidate:
     """With its confidence as its source's history has it; without one what it claims, up to the cap (CAN-6)."""
     found = weighed.get(candidate.claimed_by)
-    if found is None:
+    if found is None or not found["points"]:
         least = confidence.without_history(candidate.raw_confidence, pack)
         return candidate.model_copy(update={"confidence": least, "calibration": None})
     worth = calibration.calibrated(candidate.raw_confidence, calibration.loaded(found["points"]))

@@ -179,7 +179,7 @@ async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate
 
 
 async def lock(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
-    """Hold those that are there until the commit, in one order for all, and hold off erasures first: they end proposals."""
+    """Hold those that are there until the commit, in one order for all; erasures, which end proposals, before them."""
     tx.insert_later("promote.make_locks", [(erasure.LOCK,)])
     _, rows = await tx.gather(erasure.HOLD_OFF, ("review.lock", {"proposal_ids": sorted(proposal_ids)}))
     return [row["proposal_id"] for row in rows]

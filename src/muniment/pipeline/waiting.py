@@ -95,8 +95,8 @@ async def _opened(
 async def take(tx: Transaction, batch: Batch) -> Batch:
     """Hold the tenant's cursor until the commit.
 
-    Gives an empty batch if another went on meanwhile, or something was erased: what was read counts no more. Of captures
-    tried again, those that another finished meanwhile are left out.
+    Gives an empty batch if another went on meanwhile, or something was erased: what was read counts no more. Of
+    captures tried again, those that another finished meanwhile are left out.
     """
     await tx.do("candidate.open_cursor")
     held = await tx.row("candidate.take_cursor")

@@ -1,4 +1,4 @@
-"""Two packs held against each other, rule by rule; things with a name are matched by it, wherever they stand (PAC-4)."""
+"""Two packs held against each other, rule by rule; what has a name is matched by it, wherever it stands (PAC-4)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast

@@ -51,7 +51,9 @@ ALLOWED: dict[Verb, frozenset[Role]] = {
     "webhooks": frozenset({"admin"}),
 }
 # No role makes an agent or a service a person.
-PERSONS_ONLY: frozenset[Verb] = frozenset({"correct", "review", "retract", "consent", "erase", "work", "packs", "webhooks"})
+PERSONS_ONLY: frozenset[Verb] = frozenset(
+    {"correct", "review", "retract", "consent", "erase", "work", "packs", "webhooks"}
+)
 
 
 def may(principal: Principal, verb: Verb) -> Decision:

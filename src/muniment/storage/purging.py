@@ -6,6 +6,7 @@ and keys lie in is rewritten; then the log is switched and checkpointed until no
 
 from typing import LiteralString, cast
 
+import anyio
 import psycopg
 from psycopg import AsyncConnection, sql
 
@@ -16,6 +17,13 @@ from muniment.storage.address import Address
 CUT = ("subjects", "captures", "extractions", "candidates", "memory_bodies", "memory_terms", "memory_vectors")
 WHOLE = ("tenant_keys", "verdicts", "consents", "recalls", "memory_links", "rejection_marks", "webhooks")
 _PARTS = 8
+SNAPSHOT_TRIES, SNAPSHOT_PAUSE = 50, 0.1
+_OLDER = """
+SELECT 1 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND age(backend_xmin) > age(%s::xid)
+UNION ALL SELECT 1 FROM pg_prepared_xacts WHERE age(transaction) > age(%s::xid)
+UNION ALL SELECT 1 FROM pg_replication_slots WHERE age(xmin) > age(%s::xid)
+LIMIT 1
+"""
 
 
 async def rewrite(address: Address, tenant_id: str) -> None:
@@ -38,6 +46,22 @@ async def _part(connection: AsyncConnection, table: str, tenant_id: str) -> str:
         if row is not None and row[0]:
             return f"{table}_{place}"
     raise AssertionError(f"{table} has no part for the tenant")
+
+
+async def outlive_snapshots(conninfo: str) -> None:
+    """Wait until nobody's transaction is older than now: a rewrite keeps what an old one could still see.
+
+    Raises `PurgeIncomplete` when one stays for longer than that.
+    """
+    async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        row = await (await connection.execute("SELECT pg_current_xact_id()::xid::text")).fetchone()
+        assert row is not None
+        for _ in range(SNAPSHOT_TRIES):
+            found = await connection.execute(_OLDER, [row[0], row[0], row[0]])
+            if await found.fetchone() is None:
+                return
+            await anyio.sleep(SNAPSHOT_PAUSE)
+    raise PurgeIncomplete("a transaction from before the erasure is still open, and tables would keep what it can see")
 
 
 async def clear_log(conninfo: str) -> None:

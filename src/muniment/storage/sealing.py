@@ -69,6 +69,11 @@ class TenantKeys:
         self._ciphers = {version: AESGCM(key) for version, key in keys.items()}
         self.current = max(keys)
 
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one: a rotation is under way, or was cut off."""
+        return len(self._ciphers) > 1
+
     def knows(self, version: int) -> bool:
         """Whether it was opened with that version."""
         return version in self._ciphers
@@ -141,13 +146,16 @@ class Vault:
     ) -> dict[str, SubjectKey]:
         """The data keys of those holders; missing ones are made when asked, else left out, broken ones too if told.
 
+        Who may make keys is going to seal: the keys are held against erasure until the commit.
+
         Holders are created in sorted order, so that two writers never wait for each other in a ring.
         """
         opened: dict[str, SubjectKey] = {one: tx.opened_keys[one] for one in holders if one in tx.opened_keys}
         wanted = sorted(set(holders) - opened.keys())
         if not wanted:
             return opened
-        found = {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=wanted)}
+        asked = "tenant.hold_subjects" if make else "tenant.subject_keys"
+        found = {row["holder"]: row for row in await tx.rows(asked, holders=wanted)}
         missing = [holder for holder in wanted if holder not in found]
         # One that was erased and comes back gets another key; what was sealed under the first stays closed.
         erased = [holder for holder in wanted if holder in found and found[holder]["wrapped_key"] is None]
@@ -173,7 +181,7 @@ class Vault:
         if new:
             await tx.insert_many("tenant.add_subjects", new, key_version=tenant.current)
         # Another writer may have been first: what counts is what stands there now.
-        return {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=sorted(missing + erased))}
+        return {row["holder"]: row for row in await tx.rows("tenant.hold_subjects", holders=sorted(missing + erased))}
 
     async def known_comparing(self, tx: Transaction) -> SubjectKey | None:
         """The same where there is one: who may only read cannot make it."""

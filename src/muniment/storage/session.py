@@ -248,7 +248,8 @@ class Storage:
     ) -> AsyncGenerator[Transaction]:
         """A transaction of that tenant as that task's login: committed at the end, rolled back on an error.
 
-        One that is `read_only` sees one moment, and the database refuses whatever it would write. Raises `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
+        One that is `read_only` sees one moment, and the database refuses whatever it would write. Raises
+        `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
         """
         with _translated():
             async with self._turn(tenant_id, task):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from muniment.extract.extractor import MOST_FACTS, Answers, Extracted, fact_of
@@ -126,6 +127,10 @@ def _preference(one: Attitude, entity: str | None, capture: Capture, *, update: 
     return _typed(f"likes_{about}", one.likes, one.text, one.confidence, entity, capture, update=update)
 
 
+# Predicates that say nothing of what was said.
+_OURS = frozenset({"name_to_use", "diet", "prefers_communication_channel"})
+
+
 def _typed(
     predicate: str, value: Any, text: str, confidence: float, entity: str | None, capture: Capture, *, update: bool
 ) -> Extracted | None:
@@ -135,7 +140,8 @@ def _typed(
     fact = fact_of(
         write_class="preference", entity=entity, predicate=predicate, value=value, text=at.text, confidence=confidence
     )
-    return _extracted(fact, at, update=update)
+    made = _extracted(fact, at, update=update)
+    return replace(made, own_words=predicate not in _OURS) if made is not None else None
 
 
 def _statement(text: str, confidence: float, capture: Capture, *, update: bool) -> Extracted | None:

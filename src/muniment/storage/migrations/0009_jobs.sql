@@ -59,7 +59,7 @@ CREATE TABLE calibrations (
   calibrated_at  timestamptz NOT NULL,
   txid           xid8 NOT NULL,
   source         text COLLATE "C" NOT NULL,
-  verdicts       int NOT NULL CHECK (verdicts > 0),
+  verdicts       int NOT NULL CHECK (verdicts >= 0),
   approved       int NOT NULL CHECK (approved BETWEEN 0 AND verdicts),
   points         jsonb NOT NULL CHECK (jsonb_typeof(points) = 'array'),
   PRIMARY KEY (tenant_id, calibration_id),
@@ -267,12 +267,15 @@ CREATE FUNCTION erase_content(wanted text) RETURNS void LANGUAGE plpgsql SECURIT
 DECLARE
   here text := current_setting('muniment.tenant');
   e erasures;
+  told text[];
   touched bigint;
 BEGIN
   SELECT * INTO e FROM erasures WHERE tenant_id = here AND erasure_id = wanted AND txid = pg_current_xact_id();
   IF NOT FOUND THEN
     RAISE EXCEPTION 'no erasure of this transaction' USING ERRCODE = 'insufficient_privilege';
   END IF;
+  -- Captures that told of the subject though they were somebody else's.
+  told := ARRAY(SELECT capture_id FROM candidates WHERE tenant_id = here AND entity = e.subject);
 
   UPDATE subjects SET wrapped_key = NULL WHERE tenant_id = here AND holder = ANY (e.holders) AND wrapped_key IS NOT NULL;
   GET DIAGNOSTICS touched = ROW_COUNT;
@@ -280,12 +283,13 @@ BEGIN
 
   DELETE FROM extractions x USING captures c
   WHERE x.tenant_id = here AND c.tenant_id = here AND c.capture_id = x.capture_id
-    AND (c.holder = ANY (e.holders) OR c.subject = e.subject OR c.user_id = e.user_id);
+    AND (c.holder = ANY (e.holders) OR c.subject = e.subject OR c.user_id = e.user_id OR c.capture_id = ANY (told));
   GET DIAGNOSTICS touched = ROW_COUNT;
   INSERT INTO erased_rows VALUES (here, wanted, 'extractions', touched);
 
   UPDATE captures SET content = ''
-  WHERE tenant_id = here AND content <> '' AND (holder = ANY (e.holders) OR subject = e.subject OR user_id = e.user_id);
+  WHERE tenant_id = here AND content <> ''
+    AND (holder = ANY (e.holders) OR subject = e.subject OR user_id = e.user_id OR capture_id = ANY (told));
   GET DIAGNOSTICS touched = ROW_COUNT;
   INSERT INTO erased_rows VALUES (here, wanted, 'captures', touched);
 

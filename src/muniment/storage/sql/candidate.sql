@@ -62,7 +62,8 @@ WHERE tenant_id = :tenant_id AND parked_at IS NOT NULL AND (:capture_ids::text[]
 RETURNING capture_id
 
 -- name: backlog
--- How much waits: behind the cursor, to be tried again, parked; and since when the oldest does.
+-- How much waits: behind the cursor, to be tried again, parked; since when the oldest does, and when the next can be tried:
+-- what waits behind another counts with that one.
 SELECT
   (SELECT count(*) FROM captures c WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) > (
     coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
@@ -71,7 +72,9 @@ SELECT
     coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
     coalesce((SELECT capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), ''))) AS since,
   (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS again,
-  (SELECT min(r.next_at) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS next_at,
+  (SELECT min(r.next_at) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL
+    AND (r.holder = '*' OR NOT EXISTS (SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL
+      AND e.holder = r.holder AND (e.seq, e.capture_id) < (r.seq, r.capture_id)))) AS next_at,
   (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NOT NULL) AS parked
 
 -- name: answer

@@ -27,7 +27,7 @@ FROM (
   JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id
   JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
   WHERE v.tenant_id = :tenant_id AND v.by_kind = 'operator' AND c.claimed_by IS NOT NULL
-    AND v.action IN ('approve', 'edit', 'reject', 'duplicate')) o
+    AND v.action IN ('approve', 'edit', 'reject', 'duplicate') AND v.at > :since) o
 WHERE o.place <= :most
 
 -- name: last_calibrations

@@ -17,6 +17,11 @@ SELECT version, wrapped FROM tenant_keys WHERE tenant_id = :tenant_id
 -- The wrapped data keys of those holders.
 SELECT holder, wrapped_key, key_version FROM subjects WHERE tenant_id = :tenant_id AND holder = ANY (:holders)
 
+-- name: hold_subjects
+-- The same for who is going to seal under them: no erasure destroys them before the commit. In one order for all.
+SELECT holder, wrapped_key, key_version FROM subjects WHERE tenant_id = :tenant_id AND holder = ANY (:holders)
+ORDER BY holder FOR SHARE
+
 -- name: add_subjects
 -- each: holder, wrapped_key
 INSERT INTO subjects (tenant_id, holder, wrapped_key, key_version, created_at)
