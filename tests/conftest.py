@@ -1,6 +1,7 @@
 """One embedded server a run; one migrated database that most tests share, each in a tenant of its own."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,28 @@ settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
 Connect = Callable[..., "psycopg.Connection[tuple[object, ...]]"]
+
+MEMORY = Path("/dev/shm")
+ROOM = 5 * 1024**3
+_of_this_run = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Temporary files lie in memory where there is room: making a server is mostly waiting for a disk.
+
+    A TMPDIR that is given stays, and so does what the tests leave in it.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < ROOM:
+        return
+    folder = config.stash[_of_this_run] = Path(tempfile.mkdtemp(prefix="mun-", dir=MEMORY))
+    folder.chmod(0o755)  # Some tests run servers as another user below it.
+    # What this process looked up before stays where it was; those it starts, the workers too, read the environment.
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if (folder := config.stash.get(_of_this_run, None)) is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -177,9 +177,16 @@ class EmbedderUnavailable(MunimentError):
 
 
 class ExtractorFailed(MunimentError):
-    """An extractor raised, is missing, or is answered wrongly; the message holds nothing of the capture."""
+    """An extractor raised, is missing, or is answered wrongly; the message holds nothing of the capture.
+
+    `later` says that it is no fault of the capture's: it is put off and no try counted.
+    """
 
     code = "extractor_failed"
+
+    def __init__(self, message: str, *, field: str | None = None, later: bool = False) -> None:
+        super().__init__(message, field=field)
+        self.later = later
 
 
 class StorageError(MunimentError):

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from muniment.cli import app
 from muniment.sync import Consents, Contradictions, Packs, Queue, Webhooks, Work
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.docs.running import printed_by
+from tests.docs.conftest import Printed
 from tests.pipeline.stories import proposed
 
 ROOT = Path(__file__).parents[2]
@@ -59,32 +58,26 @@ def test_every_method_is_documented_with_its_parameters_and_no_other() -> None:
         assert own - {"self"} <= set(re.findall(r"\w+", documented[name])), name
 
 
-@pytest.fixture
-def home() -> Iterator[Path]:
-    # short, so that the socket lies in the home itself
-    with tempfile.TemporaryDirectory(prefix="me") as folder:
-        yield Path(folder) / "home"
-
-
-def test_the_example_of_two_truths_is_shown_as_it_is_and_prints_what_the_page_says(home: Path) -> None:
+def test_the_example_of_two_truths_is_shown_as_it_is_and_prints_what_the_page_says(printed: Printed) -> None:
     page = PAGE.read_text("utf-8")
     assert f"```python\n{EXAMPLE.read_text('utf-8')}```\n" in page
-    printed = re.search(r"It prints:\n\n((?:    .*\n)+)", page)
-    assert printed is not None
-    assert printed_by(EXAMPLE, home) == [line.strip() for line in printed[1].splitlines()]
+    shown = re.search(r"It prints:\n\n((?:    .*\n)+)", page)
+    assert shown is not None
+    assert printed(EXAMPLE)[0] == [line.strip() for line in shown[1].splitlines()]
 
 
-def test_the_example_of_two_truths_finds_nothing_new_the_second_time(home: Path) -> None:
-    assert printed_by(EXAMPLE, home)[1:] == printed_by(EXAMPLE, home)
+def test_the_example_of_two_truths_finds_nothing_new_the_second_time(printed: Printed) -> None:
+    first, second = printed(EXAMPLE)
+    assert first[1:] == second
 
 
 @pytest.mark.rule("REC-7", "REC-9", "REC-11")
-def test_the_example_that_asks_and_compiles_is_shown_as_it_is_and_prints_what_the_page_says(home: Path) -> None:
+def test_the_example_that_asks_and_compiles_is_shown_as_it_is_and_prints_what_the_page_says(printed: Printed) -> None:
     page = COMPILING.read_text("utf-8")
     assert f"```python\n{ASKING.read_text('utf-8')}```\n" in page
-    printed = page.split("It prints:\n\n", 1)[1].split("\n## What is in it", 1)[0]
-    for _ in range(2):
-        assert printed_by(ASKING, home) == [line.removeprefix("    ") for line in printed.rstrip("\n").splitlines()]
+    shown = page.split("It prints:\n\n", 1)[1].split("\n## What is in it", 1)[0]
+    for lines in printed(ASKING):
+        assert lines == [line.removeprefix("    ") for line in shown.rstrip("\n").splitlines()]
 
 
 @pytest.mark.rule("CTR-2")

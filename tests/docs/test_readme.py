@@ -8,6 +8,7 @@ from textwrap import indent
 
 import pytest
 
+from tests.docs.conftest import Printed
 from tests.docs.running import printed_by
 
 ROOT = Path(__file__).parents[2]
@@ -28,13 +29,13 @@ def test_the_readme_shows_the_first_example_as_it_is_in_its_file() -> None:
     assert EXAMPLE.read_text("utf-8") in blocks
 
 
-def test_the_readme_shows_a_part_of_the_second_example_and_what_it_prints_last(home: Path) -> None:
+def test_the_readme_shows_a_part_of_the_second_example_and_what_it_prints_last(printed: Printed) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     shown = readme.split("## Ask, compile, look back", 1)[1].split("\n## ", 1)[0]
     (block,) = re.findall(r"^```python\n(.*?)^```$", shown, re.DOTALL | re.MULTILINE)
     assert FURTHER.read_text("utf-8").endswith(indent(block, "    "))
-    printed = [line.removeprefix("    ") for line in shown.splitlines() if line.startswith("    ")]
-    assert printed_by(FURTHER, home)[-len(printed) :] == printed[-4:] == printed
+    last = [line.removeprefix("    ") for line in shown.splitlines() if line.startswith("    ")]
+    assert printed(FURTHER)[0][-len(last) :] == last[-4:] == last
 
 
 def test_the_first_example_runs_on_an_empty_folder_and_again_on_what_it_left(home: Path) -> None:

@@ -9,14 +9,15 @@ import pytest
 import typer
 
 from muniment.storage import embedded
+from muniment.testing import TestServer
 from tests.doors.command import Desk
 
 
 @pytest.fixture(scope="package")
 def home() -> Iterator[Path]:
     # a short path, unlike that of tmp_path_factory, so that the socket fits in
-    with tempfile.TemporaryDirectory(prefix="mc") as folder, embedded.acquire(Path(folder) / "home") as lease:
-        yield lease.home
+    with tempfile.TemporaryDirectory(prefix="mc") as folder, TestServer(Path(folder) / "home") as running:
+        yield embedded.resolve(running.home)
 
 
 @pytest.fixture(scope="package", autouse=True)

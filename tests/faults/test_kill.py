@@ -14,11 +14,10 @@ CHILD = Path(__file__).parent / "killed_child.py"
 MOST_STATEMENTS = 48
 
 
-def _traces(server: TestServer, database: str, tenant: str, proposal_id: str) -> list[int]:
+def _traces(owner: Connection, tenant: str, proposal_id: str) -> list[int]:
     """How much of a promotion is there: verdict, memory, body, filters, retraction, contradiction, event."""
-    with server.connect(database) as owner:
-        row = owner.execute(
-            """SELECT (SELECT count(*) FROM verdicts v WHERE v.tenant_id = %(t)s AND v.proposal_id = %(p)s),
+    row = owner.execute(
+        """SELECT (SELECT count(*) FROM verdicts v WHERE v.tenant_id = %(t)s AND v.proposal_id = %(p)s),
               (SELECT count(*) FROM memories m WHERE m.tenant_id = %(t)s AND m.proposal_id = %(p)s),
               (SELECT count(*) FROM memories m JOIN memory_bodies b USING (tenant_id, memory_id) WHERE m.tenant_id = %(t)s AND m.proposal_id = %(p)s),
               (SELECT count(*) FROM memories m JOIN memory_scope f USING (tenant_id, memory_id) WHERE m.tenant_id = %(t)s AND m.proposal_id = %(p)s),

@@ -9,7 +9,7 @@ from muniment.errors import Conflict
 from muniment.pack import Pack, load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.pipeline.stories import proposed, run_job, told
+from tests.pipeline.stories import proposed, refused, run_job, told
 
 PACK = """
 pack_meta: {id: acme.auto, version: "1.0.0", ontology_version: "1.0.0"}
@@ -138,3 +138,38 @@ def test_what_was_eligible_before_its_class_was_stopped_waits(auto: Fabric, peop
             auto.queue.reject(people.reviewer, item.proposal_id, reason="wrong")
     run_job(auto, "sample", people.tenant_id)
     assert run_job(auto, "consolidate", people.tenant_id).counts["promoted"] == 0
+
+
+@pytest.mark.rule("REV-3", "REV-4", "CAN-9")
+def test_policy_promotes_nothing_that_a_person_has_touched(auto: Fabric, people: People) -> None:
+    judged(auto, people, 12)
+    run_job(auto, "calibrate", people.tenant_id)
+    overridden, edited = (proposed(auto, people.run(None), **fact(n)) for n in (60, 61))
+    auto.queue.override(people.reviewer, overridden.proposal_id, tier="durable")
+    again = auto.queue.edit(people.reviewer, edited.proposal_id, value="phone")
+    assert "operator_source" in again.human_reasons  # type: ignore[union-attr]  # a proposal
+    plain = proposed(auto, people.run(None), **fact(62))
+    assert run_job(auto, "consolidate", people.tenant_id).counts["promoted"] == 1
+    assert auto.queue.get(people.reviewer, plain.proposal_id).status == "promoted"
+    assert auto.queue.get(people.reviewer, overridden.proposal_id).status == "pending"
+
+
+@pytest.mark.rule("CAN-6")
+def test_a_source_cannot_borrow_what_another_earned(auto: Fabric, people: People) -> None:
+    judged(auto, people, 12, origin="tool:crm.lookup")
+    run_job(auto, "calibrate", people.tenant_id)
+    proven = people.run(None)
+    newcomer = proven.model_copy(update={"agent_id": "another_bot"})
+    assert proposed(auto, proven, **fact(70), origin="tool:crm.lookup").candidate.calibration is not None
+    assert proposed(auto, newcomer, **fact(71), origin="tool:crm.lookup").candidate.calibration is None
+
+
+@pytest.mark.rule("CAN-6", "JOB-5")
+def test_a_source_that_did_badly_can_earn_its_way_back(auto: Fabric, people: People, clock: FakeClock) -> None:
+    judged(auto, people, 14, wrong=14)
+    run_job(auto, "calibrate", people.tenant_id)
+    assert refused(auto, people.run(None), **fact(80)).gate == "confidence"
+    clock.advance(days=181)
+    assert run_job(auto, "calibrate", people.tenant_id).told == {"sources": 1}
+    candidate = proposed(auto, people.run(None), **fact(80)).candidate
+    assert (candidate.confidence, candidate.calibration) == (0.8, None)

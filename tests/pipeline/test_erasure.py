@@ -174,3 +174,28 @@ def test_a_capture_that_was_erased_before_it_was_read_gives_nothing(
     fabric.erase(people.officer, subject=SUBJECT)
     done = fabric.consolidate(people.tenant_id)
     assert (done.captures, done.proposals, done.failed) == (1, (), ())
+
+
+@pytest.mark.rule("ERA-2")
+def test_a_fact_about_the_person_that_was_refused_goes_too(
+    fabric: Fabric, people: People, server: TestServer, database: str
+) -> None:
+    """Told under somebody else's name, and never a candidate: its capture is found by whom it is about."""
+    refused(fabric, people.run("shop"), entity=SUBJECT, predicate="p", value=SECRET, classification="PII")
+    assert fabric.erase(people.officer, subject=SUBJECT).rows["captures"] == 1
+
+
+@pytest.mark.rule("ERA-1", "ERA-2", "CAN-2")
+def test_a_predicate_made_of_what_was_said_is_stored_as_a_hash_of_the_persons_own(
+    fabric: Fabric, people: People
+) -> None:
+    for subject in (SUBJECT, "customer:other"):
+        for said_ in ("I love violet giraffes", "I no longer like violet giraffes"):
+            fabric.capture(people.run(None), kind="message", text=said_, subject=subject, classification="INTERNAL")
+    fabric.consolidate(people.tenant_id)
+    found = [item.candidate for item in fabric.queue.list(people.reviewer)]
+    assert len(found) == 4
+    assert not any("giraffe" in (one.predicate or "") for one in found)
+    keys = {(one.entity, one.predicate) for one in found}
+    assert len(keys) == 2, "the same words of one person meet on one key"
+    assert len({predicate for _, predicate in keys}) == 2, "and of two persons they do not"

@@ -156,3 +156,20 @@ def test_a_job_that_fails_is_recorded_stops_no_other_and_is_tried_again(
     clock.advance(minutes=11)
     worked(fabric, people.tenant_id)
     assert next(run for run in fabric.work.jobs(people.admin) if run.job == "alert").failures == 0
+
+
+@pytest.mark.rule("JOB-10", "PRO-5")
+def test_what_takes_the_place_of_something_needs_no_room(tight: Fabric, people: People) -> None:
+    old, _ = (remembered(tight, people, "email", **fact(n)) for n in (1, 2))
+    newer = proposed(tight, people.run(), **fact(1), value="phone")
+    assert tight.queue.approve(people.reviewer, newer.proposal_id, supersedes=old).status == "promoted"
+
+
+@pytest.mark.rule("JOB-10")
+def test_what_does_not_fit_by_its_size_is_not_released_to_be_held_again(tight: Fabric, people: People) -> None:
+    remembered(tight, people, "x" * 300, **fact(1), tier="episodic")
+    item = proposed(tight, people.run(None), **fact(2), value="y" * 300)
+    tight.queue.override(people.reviewer, item.proposal_id, tier="episodic")
+    tight.queue.approve(people.reviewer, item.proposal_id)
+    assert run_job(tight, "budget", people.tenant_id).told == {}
+    assert tight.queue.get(people.reviewer, item.proposal_id).status == "held"

@@ -45,8 +45,11 @@ class Kept:
     async def put(self, extractor: str, answer: bytes) -> None:
         self.answers[extractor] = answer
 
-    async def spent_today(self, extractor: str) -> int:
-        return self.spent + (extractor in self.answers)
+    async def spend(self, extractor: str, most: int) -> bool:
+        if self.spent >= most:
+            return False
+        self.spent += 1
+        return True
 
 
 def extracted(extractor: Extractor, of: Capture, answers: Kept | None = None) -> list[Extracted]:

@@ -63,29 +63,29 @@ def _nested(depth: int, inner: Any) -> Any:
 
 
 MANY: dict[str, Any] = {
-    "keys": {f"k{number}@x.example": number for number in range(9_000)},
-    "mails": [f"person{number}@example.com" for number in range(8_000)],
-    "short": [f"w{number}" for number in range(20_000)],
-    "short and mails": [*(f"w{n}" for n in range(9_000)), *(f"p{n}@example.com" for n in range(4_000))],
-    "phones": " ".join(f"+44 20 79{number // 10_000:02} {number % 10_000:04}" for number in range(12_000)),
-    "deep": _nested(30, [f"person{number}@example.com" for number in range(4_000)]),
-    "halves": [part for number in range(4_000) for part in (f"ada{number}@", "example.com")],
-    "quarters": [part for _ in range(4_000) for part in (4111, 1111, 1111, 1111, "and")],
-    "numbers of telephones": {"phone": [4_670_000 + number for number in range(10_000)]},
+    "keys": {f"k{number}@x.example": number for number in range(4_500)},
+    "mails": [f"person{number}@example.com" for number in range(4_000)],
+    "short": [f"w{number}" for number in range(10_000)],
+    "short and mails": [*(f"w{n}" for n in range(4_500)), *(f"p{n}@example.com" for n in range(2_000))],
+    "phones": " ".join(f"+44 20 79{number // 10_000:02} {number % 10_000:04}" for number in range(6_000)),
+    "deep": _nested(30, [f"person{number}@example.com" for number in range(2_000)]),
+    "halves": [part for number in range(2_000) for part in (f"ada{number}@", "example.com")],
+    "quarters": [part for _ in range(2_000) for part in (4111, 1111, 1111, 1111, "and")],
+    "numbers of telephones": {"phone": [4_670_000 + number for number in range(5_000)]},
 }
 
 
 @pytest.mark.rule("RED-2", "RED-3")
 @pytest.mark.parametrize("kind", MANY)
 def test_time_grows_with_the_value_and_not_with_what_is_found_in_it(kind: str) -> None:
-    # Each takes about a second; what grows with the square of it would take minutes.
+    # Each takes less than a second; what grows with the square of it would take half a minute.
     before = process_time()
     done = redacted(draft(value=MANY[kind], text="the mail is person17@example.com"))
-    assert process_time() - before < 20
+    assert process_time() - before < 6
     assert "person17" not in done.content.model_dump_json()
     assert redacted(done.content) == Redacted(done.content, {}, None)
     if kind == "keys":
-        assert sorted(done.content.value.values()) == list(range(9_000))
+        assert sorted(done.content.value.values()) == list(range(4_500))
 
 
 @pytest.mark.rule("RED-1")

@@ -82,6 +82,7 @@ def work_in_hand(owner: Connection, tenant_id: str) -> None:
     for insert in (
         "retries VALUES (%(t)s, %(capture)s, 1, %(holder)s, 1, %(at)s, 'x', NULL)",
         "extractions VALUES (%(t)s, %(capture)s, 'x@1', %(holder)s, %(at)s, 'sealed')",
+        "model_calls VALUES (%(t)s, 'x@1', '2026-01-05', 1)",
         "calibrations VALUES (%(t)s, 'cal_1', %(seq)s, %(at)s, %(txid)s, 'agent x@1', 1, 1, '[]')",
         "breakers VALUES (%(t)s, 'preference', %(seq)s, %(at)s, %(txid)s, true, 'auto', 1, 1, 0.5)",
         "alerts VALUES (%(t)s, 'x', %(at)s)",

@@ -26,6 +26,7 @@ CHANGEABLE = {
     ("memory_scope", "tomb_at"),
     ("cursors", "at"),
     ("erasures", "purged_at"),
+    ("model_calls", "calls"),
     *(("retries", column) for column in ("tries", "next_at", "error", "parked_at")),
     *(("job_runs", column) for column in ("ran_at", "seq", "next_at", "took", "failures", "error")),
     ("embedders", "completed_at"),

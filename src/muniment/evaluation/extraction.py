@@ -293,5 +293,6 @@ class _NoAnswers:
     async def put(self, extractor: str, answer: bytes) -> None:
         return None
 
-    async def spent_today(self, extractor: str) -> int:
-        return 0
+    async def spend(self, extractor: str, most: int) -> bool:
+        """Nobody is asked here."""
+        return False

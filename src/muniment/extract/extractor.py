@@ -30,7 +30,7 @@ class Extracted:
 
 
 class Answers(Protocol):
-    """The stored answers of a language model for one capture, and how many were given today."""
+    """The stored answers of a language model for one capture, and what may be asked today."""
 
     async def get(self, extractor: str) -> bytes | None:
         """The stored answer; None where there is none."""
@@ -40,8 +40,8 @@ class Answers(Protocol):
         """Store an answer, to be had again by `get`."""
         ...
 
-    async def spent_today(self, extractor: str) -> int:
-        """How many answers of the extractor were stored today in this tenant."""
+    async def spend(self, extractor: str, most: int) -> bool:
+        """Count one more call of today in this tenant; False, and none is counted, when there were `most` already."""
         ...
 
 

@@ -77,8 +77,8 @@ class ModelExtractor:
         stored = await answers.get(self._name)
         if stored is not None:
             return self._checked(_parsed(stored), capture)
-        if await answers.spent_today(self._name) >= self._settings.daily_calls:
-            raise ExtractorFailed("the budget of the model is spent for today")
+        if not await answers.spend(self._name, self._settings.daily_calls):
+            raise ExtractorFailed("the budget of the model is spent for today", later=True)
         answer = await ask(self._settings, _request(self._settings, capture))
         found = _parsed(answer)
         await answers.put(self._name, answer)

@@ -6,7 +6,6 @@ Safe to run twice, at once, or to be killed: each batch is one transaction with 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -17,12 +16,14 @@ from muniment.fabric.admission import Admission, Decided
 from muniment.fabric.desk import Desk
 from muniment.fabric.promotion import promote_proposal, promote_undisputed
 from muniment.governance import breakers
+from muniment.governance.erasure import hold_off_erasure
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import Capture, holder_of
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import review, waiting
 from muniment.pipeline.candidate import Draft, Found
+from muniment.pipeline.waiting import Failure
 from muniment.storage.session import Transaction
 
 AT_ONCE = 500
@@ -95,10 +96,10 @@ async def _decided(
 
 async def _extracted(
     desk: Desk, captures: Sequence[Capture], packs: dict[str, Pack]
-) -> tuple[dict[str, list[Found]], dict[str, str]]:
+) -> tuple[dict[str, list[Found]], dict[str, Failure]]:
     """What the extractors read in each capture; and the reason of each that failed. Nothing is held meanwhile."""
     found: dict[str, list[Found]] = {}
-    errors: dict[str, str] = {}
+    errors: dict[str, Failure] = {}
     asked: list[tuple[Capture, Extractor]] = []
     for place, capture in enumerate(captures, 1):
         if capture.content is not None and capture.content.fact is None:
@@ -116,12 +117,12 @@ async def _extracted(
                 seen = await extractor.extract(capture, _Answers(desk, capture))
             read[capture.capture_id, extractor.name] = [(extractor.name, one) for one in seen]
         except ExtractorFailed as error:
-            errors[capture.capture_id] = f"{extractor.name}: {error.message}"
+            errors[capture.capture_id] = Failure(f"{extractor.name}: {error.message}", error.later)
         except TimeoutError:
-            errors[capture.capture_id] = f"{extractor.name}: no answer within {within:g} s"
+            errors[capture.capture_id] = Failure(f"{extractor.name}: no answer within {within:g} s")
         except (Exception, SystemExit) as error:
             # Whatever an extractor does, it loses nothing (CAN-3). What its error says may be content: its name is not.
-            errors[capture.capture_id] = f"{extractor.name}: {type(error).__name__}"
+            errors[capture.capture_id] = Failure(f"{extractor.name}: {type(error).__name__}")
 
     for first in range(0, len(asked), ASKED_AT_ONCE):
         async with anyio.create_task_group() as tasks:
@@ -130,7 +131,7 @@ async def _extracted(
     # In the order of the extractors, not of their answers. One that gave neither facts nor an error cancelled itself.
     for capture, extractor in asked:
         if (capture.capture_id, extractor.name) not in read:
-            errors.setdefault(capture.capture_id, f"{extractor.name}: cancelled")
+            errors.setdefault(capture.capture_id, Failure(f"{extractor.name}: cancelled"))
         found.setdefault(capture.capture_id, []).extend(read.get((capture.capture_id, extractor.name), ()))
     return found, errors
 
@@ -153,17 +154,19 @@ class _Answers:
     async def put(self, extractor: str, answer: bytes) -> None:
         holder = holder_of(self.capture.subject, self.capture.user_id)
         async with self.desk.transaction(self.capture.tenant_id, "writer") as tx:
-            # A key that is gone is not made again for this: the subject was erased while the model was thinking.
+            # What was erased while the model was thinking stays erased, and a key that is gone is not made again.
+            await hold_off_erasure(tx)
+            if not await tx.rows("candidate.still_there", capture_id=self.capture.capture_id):
+                return
             if (key := (await self.desk.vault.keys(tx, [holder], skip_broken=True)).get(holder)) is not None:
                 sealed = key.seal("extractions.answer", self._row(extractor), answer)
                 given = {"capture_id": self.capture.capture_id, "extractor": extractor}
                 await tx.do("candidate.keep_answer", **given, holder=holder, answer=sealed)
 
-    async def spent_today(self, extractor: str) -> int:
-        since = self.desk.now() - timedelta(days=1)
+    async def spend(self, extractor: str, most: int) -> bool:
         async with self.desk.transaction(self.capture.tenant_id, "writer") as tx:
-            row = await tx.row("candidate.answers_since", extractor=extractor, since=since)
-            return row["answers"] if row is not None else 0
+            day = self.desk.now().date()
+            return bool(await tx.rows("candidate.spend", extractor=extractor, day=day, most=most))
 
     def _row(self, extractor: str) -> str:
         return f"{self.capture.capture_id}/{extractor}"

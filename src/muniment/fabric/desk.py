@@ -133,7 +133,16 @@ class Desk:
     async def pack_of_tenant(self, tenant_id: str) -> Pack:
         """The pack that was registered last in the tenant: what the jobs go by."""
         async with self.transaction(tenant_id, "recall") as tx:
-            return await self.packs.read_at(tx, 2**62) or self.packs.default
+            return await self.latest_pack(tx)
+
+    async def latest_pack(self, tx: Transaction) -> Pack:
+        """The same, inside a transaction: what holds for the tenant as a whole, whatever a run has pinned."""
+        row = await tx.row("tenant.latest_pack")
+        if row is None:
+            return self.packs.default
+        return (
+            self.packs.known(tx.tenant_id, row["pack"]) or await self.packs.read(tx, row["pack"]) or self.packs.default
+        )
 
     async def open_tenant(self, tenant_id: str) -> None:
         """Make sure the tenant has its clock, its key and the fabric's pack, before the first write in it."""

@@ -36,7 +36,7 @@ async def promote_proposal(
     (probe,) = await senses.probes([proposal.candidate])
     if await promote.lock(tx, [proposal]):
         raise NotPromotable("what it says was erased", field="proposal_id")
-    room = await budgets.hold(tx, pack)
+    room = await budgets.hold(tx, await desk.latest_pack(tx))
     capture = await capture_of(desk, tx, loaded)
     ground = await promote.examine(tx, desk.vault, proposal, probe, senses, pack, capture.observed_at, supersedes)
     if ground.duplicate_of is not None:
@@ -51,7 +51,8 @@ async def promote_proposal(
             await review.decide(tx, loaded, unresolved, principal, pack, reason=why, note=note, cause=why)
             return None
     tier, priority = proposal.tier_target, proposal.priority
-    full = room.take(tier, proposal.write_class, _size(loaded))
+    # What takes the place of something takes no room of its own.
+    full = room.take(tier, proposal.write_class, _size(loaded)) if not ground.supersedes else None
     if full is not None:
         await review.decide(tx, loaded, "hold", principal, pack, reason="budget", note=note, cause="budget")
         tx.emit("memory.budget_exceeded", by, budget=name_of(full), proposal_id=proposal.proposal_id, full=True)
@@ -76,7 +77,7 @@ async def promote_undisputed(
     senses, by = await desk.senses(tx, pack), review.signature(principal)
     probes = await senses.probes([one.proposal.candidate for one in loaded])
     erased = await promote.lock(tx, [one.proposal for one in loaded])
-    room = await budgets.hold(tx, pack)
+    room = await budgets.hold(tx, await desk.latest_pack(tx))
     wanted = sorted({one.proposal.candidate.capture_id for one in loaded})
     captures = await trail.captures(tx, desk.vault, wanted, desk.archives)
     grounds = await promote.undisputed(tx, desk.vault, probes, senses, pack)

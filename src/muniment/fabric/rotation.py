@@ -35,7 +35,7 @@ async def _finish(desk: Desk, tenant_id: str, version: int, by: str) -> None:
     while after is not None:
         after = await _rewrap_some(desk, tenant_id, version, after)
     async with desk.transaction(tenant_id, "privacy") as tx:
-        await tx.rows("tenant.rewrap", holders=[], wrapped=[], version=version)
+        await tx.rows("tenant.rewrap", holders=[], before=[], wrapped=[], version=version)
         left = await tx.row("tenant.drop_keys", version=version)
         if left is None or left["needed"]:
             raise Conflict("a subject came in under the old key meanwhile; try again")
@@ -58,5 +58,6 @@ async def _rewrap_some(desk: Desk, tenant_id: str, version: int, after: str) -> 
                 wrapped.append(keys.rewrapped(row["holder"], row["wrapped_key"], row["key_version"]))
             except SealBroken:
                 wrapped.append(row["wrapped_key"])  # It opened nothing before, and does not now.
-        await tx.rows("tenant.rewrap", holders=holders, wrapped=wrapped, version=version)
+        before = [row["wrapped_key"] for row in rows]
+        await tx.rows("tenant.rewrap", holders=holders, before=before, wrapped=wrapped, version=version)
         return rows[-1]["holder"]

@@ -14,7 +14,10 @@ async def room(tx: Transaction, pack: Pack) -> Room:
 
 
 async def hold(tx: Transaction, pack: Pack) -> Room:
-    """What is left, held until the commit: no two promotions take the same room. It comes before the tenant's clock."""
+    """What is left under the tenant's pack, held until the commit: no two promotions take the same room.
+
+    It comes before the tenant's clock.
+    """
     if pack.memory_layer.budgets:
         tx.insert_later("promote.make_locks", [(LOCK,)])
         await tx.row("promote.take_lock", key=LOCK)

@@ -51,9 +51,10 @@ def is_due(job: Job, pause: timedelta | None, seq: int, ran: Ran | None, now: da
     if ran.next_at is not None and ran.next_at <= now and not ran.failures:
         return True
     waited = now - ran.at
+    if waited < timedelta(0):
+        return True
     rests = min(pause * 2 ** min(ran.failures, 16), max(pause, LONGEST_PAUSE))
-    rested = waited >= rests or waited < timedelta(0)
-    return rested and (not job.follows_log or seq != ran.seq or ran.failures > 0)
+    return waited >= rests and (not job.follows_log or seq != ran.seq or ran.failures > 0)
 
 
 class Lookout:

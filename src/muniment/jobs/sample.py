@@ -41,12 +41,13 @@ async def _draw(desk: Desk, tenant_id: str, pack: Pack) -> tuple[int, int]:
         key = await desk.vault.comparing(tx)
         share = pack.memory_layer.audit.sample_share
         chosen = {row["proposal_id"]: row["memory_id"] for row in rows if chance(key, row["memory_id"]) < share}
-        by_pack = await _drafts(desk, tx, chosen)
+        by_pack, drawn = await _drafts(desk, tx, chosen), 0
         for ref, drafts in sorted(by_pack.items()):
             own = await desk.registered_pack(tenant_id, ref)
-            await (await (await Admission.of(desk, tx, own, drafts)).decided(tx)).enter(tx)
+            entered, _ = await (await (await Admission.of(desk, tx, own, drafts)).decided(tx)).enter(tx)
+            drawn += len(entered)
         tx.later("jobs.move_place", cursor=CURSOR, seq=rows[-1]["born_seq"], id=rows[-1]["memory_id"])
-        return len(rows), sum(map(len, by_pack.values()))
+        return len(rows), drawn
 
 
 def chance(key: SubjectKey, memory_id: str) -> float:

@@ -198,7 +198,8 @@ async def admit(
     refused: list[Refused] = []
     for one, before in zip(screened, rejected, strict=True):
         capture = one.draft.capture
-        candidate = _weighed(one.draft.candidate, weighed, pack)
+        # A sample stays what it was when policy promoted it: what is asked is whether that was right.
+        candidate = one.draft.candidate if one.draft.audits else _weighed(one.draft.candidate, weighed, pack)
         known = Circumstances(
             pack,
             tx.now,

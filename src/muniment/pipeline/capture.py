@@ -146,6 +146,7 @@ def _columns(items: list[CaptureInput], tick: Tick) -> tuple[dict[str, Any], dic
     fields = [vars(item) for item in items]
     columns: dict[str, Sequence[Any]] = {name: [one[name] for one in fields] for name in COLUMNS}
     columns["qualifiers"] = [Jsonb(named) if named else None for named in columns["qualifiers"]]
+    columns["entity"] = [one["fact"].entity if one["fact"] is not None else None for one in fields]
     columns["observed_at"] = [seen or tick.at for seen in columns["observed_at"]]
     uniform = {name: column[0] for name, column in columns.items() if column.count(column[0]) == len(column)}
     return uniform, {name: column for name, column in columns.items() if name not in uniform}

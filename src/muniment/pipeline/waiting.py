@@ -41,6 +41,14 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """Why a capture could not be read; `later` where that is no fault of its own, and no try is counted."""
+
+    why: str
+    later: bool = False
+
+
+@dataclass(frozen=True)
 class PutOff:
     """A capture that waits: why it failed, or nothing where it only waits for one before it."""
 
@@ -137,7 +145,7 @@ def _row(one: PutOff) -> tuple[Any, ...]:
 
 
 def in_order(
-    batch: Batch, errors: dict[str, str], pack_of: dict[str, Pack], now: datetime
+    batch: Batch, errors: dict[str, Failure], pack_of: dict[str, Pack], now: datetime
 ) -> tuple[list[Capture], list[PutOff]]:
     """Which captures of the batch can be done now, and which are put off: the failed, and those behind them."""
     behind = set(batch.held_up)
@@ -151,7 +159,7 @@ def in_order(
         elif (error := errors.get(capture.capture_id)) is None:
             ready.append(capture)
         else:
-            failed = _failed(capture, error, before + 1, pack_of[capture.pack], now)
+            failed = _failed(capture, error, before, pack_of[capture.pack], now)
             put_off.append(failed)
             if failed.parked_at is None and holder != TENANT_HOLDER:
                 behind.add(holder)
@@ -159,11 +167,13 @@ def in_order(
     return ready, put_off
 
 
-def _failed(capture: Capture, error: str, tries: int, pack: Pack, now: datetime) -> PutOff:
-    rule = pack.memory_layer.extraction
+def _failed(capture: Capture, error: Failure, before: int, pack: Pack, now: datetime) -> PutOff:
+    if error.later:
+        return PutOff(capture, error.why, before, now + timedelta(hours=1))
+    rule, tries = pack.memory_layer.extraction, before + 1
     parked_at = now if tries >= rule.tries else None
-    pause: timedelta = rule.retry_after * 4 ** (tries - 1)
-    return PutOff(capture, error, tries, now + min(pause, timedelta(days=1)), parked_at)
+    pause: timedelta = min(rule.retry_after * 4 ** min(tries - 1, 16), timedelta(days=1))
+    return PutOff(capture, error.why, tries, now + pause, parked_at)
 
 
 def mark_done(tx: Transaction, capture_ids: Iterable[str]) -> None:

@@ -25,7 +25,7 @@ def reasons_for_a_person(
     reasons: list[HumanReason] = []
     if policy.approval == "human" or policy.auto_promotion is None:
         reasons.append("approval_mode")
-    if candidate.source == "operator":
+    if candidate.source == "operator" or candidate.editor is not None:
         reasons.append("operator_source")
     if pack.is_sensitive(candidate.classification):
         reasons.append("sensitive")

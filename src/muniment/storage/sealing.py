@@ -14,7 +14,7 @@ from hashlib import sha256
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from muniment.errors import SealBroken
+from muniment.errors import Conflict, KeyUnavailable, SealBroken
 from muniment.model.capture import TENANT_HOLDER
 from muniment.storage.master import KEY_BYTES, MasterKeys
 from muniment.storage.session import Row, Transaction
@@ -123,11 +123,24 @@ class Vault:
         rows = await tx.rows("tenant.keys")
         if not rows:
             return None
-        opened = {row["version"]: await self._master.unwrap(tx.tenant_id, row["wrapped"]) for row in rows}
+        opened = await self._opened(tx.tenant_id, rows)
         keys = self._tenants[tx.tenant_id] = TenantKeys(tx.tenant_id, opened)
         if len(self._tenants) > _TENANTS_CACHED:
             self._tenants.popitem(last=False)
         return keys
+
+    async def _opened(self, tenant_id: str, rows: list[Row]) -> dict[int, bytes]:
+        """Those that open: one that does not closes no other. Raises `KeyUnavailable` when none does."""
+        opened: dict[int, bytes] = {}
+        broken: KeyUnavailable | None = None
+        for row in rows:
+            try:
+                opened[row["version"]] = await self._master.unwrap(tenant_id, row["wrapped"])
+            except KeyUnavailable as error:
+                broken = error
+        if broken is not None and not opened:
+            raise broken
+        return opened
 
     async def create_tenant_key(self, tx: Transaction, version: int = 1) -> None:
         """Give the tenant its first key, or a later one, unless it has it or another process gives it one now."""
@@ -213,4 +226,6 @@ class Vault:
         tenant = await self.tenant(tx, version=version)
         if tenant is None:
             raise SealBroken("this tenant has no keys")
+        if wrapped is not None and not tenant.knows(version) and version < tenant.current:
+            raise Conflict("the tenant's key was rotated just now; try again")
         return tenant.subject(holder, wrapped, version)

@@ -33,6 +33,8 @@ Row = dict[str, Any]
 Named = tuple[str, dict[str, Any]]
 
 CONNECT_TIMEOUT_SECONDS = 3
+# What a subject's key is wrapped under.
+_KEY_VERSION = "subjects_tenant_id_key_version_fkey"
 # Of one tenant, per task and process. Its writes pass one at a time through its clock anyway.
 TENANT_SHARE = 2
 
@@ -377,6 +379,8 @@ class _translated:  # noqa: N801  reads as a word at its one place
                 | psycopg.errors.SerializationFailure()
             ):
                 raise Conflict("somebody else is changing the same thing; try again") from error
+            case psycopg.errors.ForeignKeyViolation() if error.diag.constraint_name == _KEY_VERSION:
+                raise Conflict("the tenant's key is being rotated; try again") from error
             case psycopg.errors.UndefinedTable() | psycopg.errors.InvalidSchemaName():
                 raise SchemaMissing("the database lacks tables of this version; run: muniment db migrate") from error
             case psycopg.errors.DiskFull():

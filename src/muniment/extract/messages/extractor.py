@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import anyio.to_thread
+
 from muniment.extract.extractor import MOST_FACTS, Answers, Extracted, fact_of
 from muniment.extract.messages.attitudes import Attitude, attitudes_of
 from muniment.extract.messages.corrections import bare_correction, opens_correction
@@ -17,6 +19,7 @@ from muniment.extract.messages.topics import topic
 from muniment.extract.messages.turns import own_words
 from muniment.extract.messages.wording import third
 from muniment.model.capture import Capture
+from muniment.model.fields import TEXT_LIMIT
 from muniment.model.ids import CEID_PATTERN
 
 # Cheap: most sentences say nothing of whoever says them.
@@ -35,6 +38,9 @@ _CHOICES = word_set(
     """
 )
 
+# Characters that are read at once, without a thread. No more than a text's limit is read of a message in all.
+_LONG = 2000
+
 
 class MessageExtractor:
     """Reads captures of kind `message`: stated preferences, profile facts, requests, and their updates."""
@@ -52,13 +58,23 @@ class MessageExtractor:
         """What the speaker states of themselves; no facts from questions, suppositions and the words of others."""
         if capture.content is None or capture.content.fact is not None:
             return ()
-        found: dict[tuple[Any, ...], Extracted] = {}
-        for text in own_words(capture):
-            for one in _facts(text, capture):
-                fact = one.fact
-                key = (fact.predicate, str(fact.value)) if fact.predicate else (fact.text,)
-                found.setdefault(key, one)
-        return list(found.values())[:MOST_FACTS]
+        texts = list(own_words(capture))
+        if sum(map(len, texts)) > _LONG:
+            # Nobody else's call waits for it.
+            return await anyio.to_thread.run_sync(_read, texts, capture)
+        return _read(texts, capture)
+
+
+def _read(texts: list[str], capture: Capture) -> list[Extracted]:
+    found: dict[tuple[Any, ...], Extracted] = {}
+    left = TEXT_LIMIT
+    for text in texts:
+        for one in _facts(text[:left], capture):
+            fact = one.fact
+            key = (fact.predicate, str(fact.value)) if fact.predicate else (fact.text,)
+            found.setdefault(key, one)
+        left = max(0, left - len(text))
+    return list(found.values())[:MOST_FACTS]
 
 
 def _facts(text: str, capture: Capture) -> Iterator[Extracted]:

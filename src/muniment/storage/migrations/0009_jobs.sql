@@ -51,6 +51,20 @@ BEGIN
 END $$;
 ALTER TABLE extractions ALTER COLUMN answer SET STATISTICS 0;
 
+-- How often a model was asked on a day; asking counts, whatever is answered.
+CREATE TABLE model_calls (
+  tenant_id text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
+  extractor text COLLATE "C" NOT NULL,
+  day       date NOT NULL,
+  calls     int NOT NULL CHECK (calls > 0),
+  PRIMARY KEY (tenant_id, extractor, day)
+);
+ALTER TABLE model_calls ENABLE ROW LEVEL SECURITY;
+ALTER TABLE model_calls FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON model_calls USING (tenant_id = current_setting('muniment.tenant', true));
+GRANT SELECT, INSERT, UPDATE (calls) ON model_calls TO muniment_writer;
+GRANT SELECT ON model_calls TO muniment_auditor;
+
 -- How much a source's confidence was worth, from people's verdicts: [[raw, estimate, verdicts, approved], ...] rising.
 CREATE TABLE calibrations (
   tenant_id      text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
@@ -86,7 +100,7 @@ ALTER TABLE proposals
   ADD COLUMN audits text COLLATE "C",
   ADD UNIQUE (tenant_id, audits),
   ADD FOREIGN KEY (tenant_id, audits) REFERENCES memories (tenant_id, memory_id);
-GRANT SELECT (tenant_id, candidate_id, claimed_by, raw_confidence) ON candidates TO muniment_jobs;
+GRANT SELECT (tenant_id, candidate_id, claimed_by, raw_confidence, entity) ON candidates TO muniment_jobs;
 GRANT SELECT (tenant_id, proposal_id, candidate_id, class, due_at, enqueued_at, pack, audits, edit_of) ON proposals TO muniment_jobs;
 GRANT SELECT (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at) ON verdicts TO muniment_jobs;
 
@@ -181,6 +195,9 @@ CREATE POLICY entomb_once ON memory_scope FOR UPDATE TO muniment_jobs, muniment_
   USING (tenant_id = current_setting('muniment.tenant', true) AND tomb_seq IS NULL)
   WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND tomb_seq IS NOT NULL);
 GRANT UPDATE (tomb_at) ON memory_scope TO muniment_jobs;
+
+-- Whom a fact that was proposed is about, whoever's capture it is: an erasure must find it, refused or archived too.
+ALTER TABLE captures ADD COLUMN entity text COLLATE "C";
 
 -- Erasures, as receipts: who asked, what went, when the last of it was gone from beneath too.
 CREATE TABLE erasures (
@@ -283,13 +300,13 @@ BEGIN
 
   DELETE FROM extractions x USING captures c
   WHERE x.tenant_id = here AND c.tenant_id = here AND c.capture_id = x.capture_id
-    AND (c.holder = ANY (e.holders) OR c.subject = e.subject OR c.user_id = e.user_id OR c.capture_id = ANY (told));
+    AND (c.holder = ANY (e.holders) OR c.subject = e.subject OR c.user_id = e.user_id OR c.entity = e.subject OR c.capture_id = ANY (told));
   GET DIAGNOSTICS touched = ROW_COUNT;
   INSERT INTO erased_rows VALUES (here, wanted, 'extractions', touched);
 
   UPDATE captures SET content = ''
   WHERE tenant_id = here AND content <> ''
-    AND (holder = ANY (e.holders) OR subject = e.subject OR user_id = e.user_id OR capture_id = ANY (told));
+    AND (holder = ANY (e.holders) OR subject = e.subject OR user_id = e.user_id OR entity = e.subject OR capture_id = ANY (told));
   GET DIAGNOSTICS touched = ROW_COUNT;
   INSERT INTO erased_rows VALUES (here, wanted, 'captures', touched);
 
@@ -334,18 +351,22 @@ REVOKE ALL ON FUNCTION renew_subject(text, bytea, int) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION renew_subject(text, bytea, int) TO muniment_writer, muniment_privacy;
 
 -- Data keys wrapped anew under a later key of the tenant; none is replaced by one of an earlier or the same version.
-CREATE FUNCTION rewrap_subjects(whose text[], wrapped bytea[], version int) RETURNS void LANGUAGE sql SECURITY DEFINER
+CREATE FUNCTION rewrap_subjects(whose text[], before bytea[], wrapped bytea[], version int) RETURNS void LANGUAGE sql SECURITY DEFINER
 SET search_path = muniment, pg_temp AS $$
+  -- Only what is as it was read: one that was destroyed, or made anew, meanwhile stays so.
   UPDATE subjects s SET wrapped_key = n.wrapped, key_version = version
-  FROM unnest(whose, wrapped) AS n (holder, wrapped)
-  WHERE s.tenant_id = current_setting('muniment.tenant') AND s.holder = n.holder AND s.wrapped_key IS NOT NULL AND s.key_version < version;
+  FROM unnest(whose, before, wrapped) AS n (holder, before, wrapped)
+  WHERE s.tenant_id = current_setting('muniment.tenant') AND s.holder = n.holder AND s.wrapped_key = n.before AND s.key_version < version;
   -- Those without a key hold on to no version.
   UPDATE subjects SET key_version = version
   WHERE tenant_id = current_setting('muniment.tenant') AND wrapped_key IS NULL AND key_version < version
 $$;
-REVOKE ALL ON FUNCTION rewrap_subjects(text[], bytea[], int) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION rewrap_subjects(text[], bytea[], int) TO muniment_privacy;
+REVOKE ALL ON FUNCTION rewrap_subjects(text[], bytea[], bytea[], int) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION rewrap_subjects(text[], bytea[], bytea[], int) TO muniment_privacy;
 GRANT INSERT ON tenant_keys TO muniment_privacy;
+-- Who opens a tenant gives it its first key; later ones come by rotation.
+CREATE POLICY first_key ON tenant_keys AS RESTRICTIVE FOR INSERT TO muniment_writer
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND version = 1);
 
 -- Keys of the tenant that nothing is wrapped under any more, before a version; how many earlier ones are still needed.
 CREATE FUNCTION drop_tenant_keys(before int) RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = muniment, pg_temp AS $$
@@ -405,6 +426,7 @@ CREATE TABLE archived_captures (
   holder      text COLLATE "C" NOT NULL,
   subject     text COLLATE "C",
   user_id     text COLLATE "C",
+  entity      text COLLATE "C",
   PRIMARY KEY (tenant_id, capture_id),
   FOREIGN KEY (tenant_id, archive_id) REFERENCES archives (tenant_id, archive_id)
 );

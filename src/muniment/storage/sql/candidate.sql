@@ -26,9 +26,9 @@ LIMIT :count
 SELECT c.*, r.tries
 FROM retries r
 JOIN captures c ON c.tenant_id = :tenant_id AND c.capture_id = r.capture_id
-WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND r.next_at <= :now
+WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND {its_time r}
   AND NOT EXISTS (
-    SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND e.next_at > :now
+    SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND NOT {its_time e}
       AND e.holder = r.holder AND e.holder <> '*' AND (e.seq, e.capture_id) < (r.seq, r.capture_id))
 ORDER BY r.seq, r.capture_id
 LIMIT :count
@@ -85,8 +85,14 @@ SELECT answer, holder FROM extractions WHERE tenant_id = :tenant_id AND capture_
 INSERT INTO extractions (tenant_id, capture_id, extractor, holder, at, answer)
 VALUES (:tenant_id, :capture_id, :extractor, :holder, :now, :answer) ON CONFLICT DO NOTHING
 
--- name: answers_since
-SELECT count(*) AS answers FROM extractions WHERE tenant_id = :tenant_id AND extractor = :extractor AND at >= :since
+-- name: still_there
+SELECT capture_id FROM captures WHERE tenant_id = :tenant_id AND capture_id = :capture_id AND content <> ''
+
+-- name: spend
+-- One more call to a model on that day, unless there were as many as are allowed: then nothing comes back.
+INSERT INTO model_calls (tenant_id, extractor, day, calls) VALUES (:tenant_id, :extractor, :day, 1)
+ON CONFLICT (tenant_id, extractor, day) DO UPDATE SET calls = model_calls.calls + 1 WHERE model_calls.calls < :most
+RETURNING calls
 
 -- name: calibrations
 -- The latest of each source.

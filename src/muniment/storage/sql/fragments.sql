@@ -164,4 +164,9 @@ CASE WHEN alias.at BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FRO
 -- name: reached
 -- Whether an erasure that came after a capture reached it, whoever's key sealed it.
 EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.seq
-  AND (alias.holder = ANY (e.holders) OR alias.subject = e.subject OR alias.user_id = e.user_id))
+  AND (alias.holder = ANY (e.holders) OR alias.subject = e.subject OR alias.user_id = e.user_id OR alias.entity = e.subject
+    OR EXISTS (SELECT FROM candidates d WHERE d.tenant_id = :tenant_id AND d.capture_id = alias.capture_id AND d.entity = e.subject)))
+
+-- name: its_time
+-- No pause is longer than a day: one that would be comes from a clock that was ahead, and is over.
+(alias.next_at <= :now OR alias.next_at > :now::timestamptz + interval '25 hours')

@@ -124,10 +124,11 @@ UPDATE cursors SET seq = :seq, capture_id = :id WHERE tenant_id = :tenant_id AND
 
 -- name: held_for_budget
 -- Proposals that wait for room: held for that, and nothing decided since.
-SELECT p.proposal_id, p.class, coalesce(
+SELECT p.proposal_id, p.class, octet_length(c.content) AS size, coalesce(
     (SELECT o.tier FROM verdicts o WHERE o.tenant_id = :tenant_id AND o.proposal_id = p.proposal_id AND o.tier IS NOT NULL ORDER BY o.seq DESC LIMIT 1),
     p.tier_derived) AS tier
 FROM proposals p
+JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id
 JOIN LATERAL (
   SELECT v.action, v.cause FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id
     AND v.action NOT IN ('override', 'assign', 'resolve') ORDER BY v.seq DESC, v.verdict_id DESC LIMIT 1) last ON last.action = 'hold' AND last.cause = 'budget'

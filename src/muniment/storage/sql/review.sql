@@ -36,14 +36,14 @@ ORDER BY p.due_at, p.proposal_id
 LIMIT :count
 
 -- name: auto_promotable
--- What policy alone may promote and has not yet.
+-- What policy alone may promote and has not yet; nothing that a person has touched.
 SELECT p.proposal_id
 FROM proposals p
 WHERE p.tenant_id = :tenant_id AND p.auto_eligible AND NOT p.class = ANY (:suspended)
   AND NOT EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id
-    AND v.action NOT IN ('override', 'assign', 'release')
-    AND NOT (v.action = 'hold' AND v.cause = 'budget' AND EXISTS (SELECT FROM verdicts r
-      WHERE r.tenant_id = p.tenant_id AND r.proposal_id = p.proposal_id AND r.action = 'release' AND r.seq > v.seq)))
+    AND NOT (v.by_kind = 'system' AND (v.action = 'release' OR v.cause = 'budget')))
+  AND coalesce((SELECT v.action FROM verdicts v WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id
+    ORDER BY v.seq DESC, v.verdict_id DESC LIMIT 1), 'release') = 'release'
 ORDER BY p.seq, p.proposal_id
 LIMIT :count
 

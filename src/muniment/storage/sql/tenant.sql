@@ -37,7 +37,7 @@ WHERE tenant_id = :tenant_id AND key_version < :version AND wrapped_key IS NOT N
 ORDER BY holder LIMIT :count
 
 -- name: rewrap
-SELECT rewrap_subjects(:holders, :wrapped, :version)
+SELECT rewrap_subjects(:holders, :before, :wrapped, :version)
 
 -- name: drop_keys
 -- Versions that nothing is wrapped under any more; how many before it are still needed.
@@ -73,6 +73,9 @@ SELECT tenant_id FROM tenants ORDER BY tenant_id
 -- name: pack_at
 -- The pack that was registered last by then.
 SELECT * FROM packs WHERE tenant_id = :tenant_id AND seq <= :seq ORDER BY seq DESC, pack LIMIT 1
+
+-- name: latest_pack
+SELECT pack FROM packs WHERE tenant_id = :tenant_id ORDER BY seq DESC, pack LIMIT 1
 
 -- name: pack_registered_at
 SELECT seq FROM packs WHERE tenant_id = :tenant_id AND pack = :pack

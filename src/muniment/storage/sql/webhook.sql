@@ -33,7 +33,8 @@ WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id
 -- Those that somebody should post to now.
 SELECT webhook_id FROM webhooks
 WHERE tenant_id = :tenant_id AND removed_at IS NULL AND parked_at IS NULL
-  AND (next_try_at IS NULL OR next_try_at <= :now) AND (leased_until IS NULL OR leased_until <= :now)
+  AND (next_try_at IS NULL OR next_try_at <= :now OR next_try_at > :now::timestamptz + interval '25 hours')
+  AND (leased_until IS NULL OR leased_until <= :now OR leased_until > :now::timestamptz + interval '1 hour')
   AND (seq, n::int) < (SELECT seq, 32767 FROM tenant_clock WHERE tenant_id = :tenant_id)
 ORDER BY webhook_id
 
@@ -41,7 +42,8 @@ ORDER BY webhook_id
 -- One poster at a time, until its lease ends by itself.
 UPDATE webhooks SET lease = :lease, leased_until = :until
 WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id AND removed_at IS NULL AND parked_at IS NULL
-  AND (next_try_at IS NULL OR next_try_at <= :now) AND (leased_until IS NULL OR leased_until <= :now)
+  AND (next_try_at IS NULL OR next_try_at <= :now OR next_try_at > :now::timestamptz + interval '25 hours')
+  AND (leased_until IS NULL OR leased_until <= :now OR leased_until > :now::timestamptz + interval '1 hour')
 RETURNING *
 
 -- name: next_events
