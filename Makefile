@@ -1,16 +1,20 @@
-# Everything starts here: make run, make test, make check, make bench.
+# Everything starts here: make run, make test, make check, make soak, make bench.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test check format bench clean
+.PHONY: run test soak check format bench clean
 
 run: $(STAMP)            ## the worked correction, step by step, on an embedded database
 	@$(BIN)/muniment demo
 
 test: $(STAMP)           ## the whole suite
 	@$(BIN)/python -m pytest -q -n 2
+
+soak: $(STAMP)           ## what is random, for long: many examples, workers killed for five minutes; a quarter of an hour
+	@MUNIMENT_SOAK=1 MUNIMENT_KILL_SECONDS=300 $(BIN)/python -m pytest -q -n 2 \
+		tests/scenarios/test_state_machine.py tests/faults/test_workers_killed.py tests/policy/test_redaction_properties.py
 
 check: $(STAMP)          ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

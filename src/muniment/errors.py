@@ -13,6 +13,7 @@
     │   ├── AlreadyDecided   already_decided          the proposal has its final verdict
     │   ├── IdempotencyConflict idempotency_conflict  same key, other content
     │   ├── ConsentChanged   consent_changed          the consent was superseded or revoked already
+    │   ├── KeyRotated       key_rotated              the tenant's key was rotated at this moment
     │   └── PackImmutable    pack_immutable           that version is registered with other content
     ├── NotPromotable        not_promotable           what the proposal rests on changed since its review
     ├── HistoryCollected     history_collected        the moment lies beyond the replay horizon
@@ -150,6 +151,12 @@ class ConsentChanged(Conflict):
     """The consent was superseded or revoked already."""
 
     code = "consent_changed"
+
+
+class KeyRotated(Conflict):
+    """The tenant's key was rotated at this moment; the same again works."""
+
+    code = "key_rotated"
 
 
 class PackImmutable(Conflict):

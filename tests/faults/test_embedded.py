@@ -65,7 +65,7 @@ def test_processes_share_one_server_which_outlives_the_one_that_started_it(home:
 
 
 def test_many_processes_that_meet_in_an_empty_folder_start_one_server(new_home: Path) -> None:
-    clients = [client(new_home) for _ in range(4)]
+    clients = [client(new_home) for _ in range(3)]
     started = {value(conninfo_of(each), "SELECT pg_postmaster_start_time()") for each in clients}
     assert len(started) == 1
     for each in clients:

@@ -1,5 +1,6 @@
 """Keys take each other's place while everybody goes on: nothing sealed is lost, the old one opens nothing more."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import psycopg
 import pytest
 
 from muniment import Fabric
-from muniment.errors import KeyUnavailable
+from muniment.errors import Conflict, KeyUnavailable
 from muniment.fabric import rotation
 from muniment.storage.master import FileMasterKeys, LocalMasterKeys, new_master_key, put_master_keys, read_master_keys
 from muniment.testing import FakeClock, People, TestServer
@@ -58,6 +59,33 @@ def test_a_rotation_that_was_killed_is_finished_by_the_next(
     assert rotate(fabric, people) == 3
     assert versions(server, database, people.tenant_id) == [3]
     assert values(fabric, people) == ["email"]
+
+
+@pytest.mark.rule("ERA-4", "ERR-2")
+def test_rotations_at_once_lose_no_key(
+    fabric: Fabric, people: People, server: TestServer, database: str, clock: FakeClock
+) -> None:
+    for n in range(6):
+        remembered(fabric, people, f"v{n}", entity=f"customer:c_{n}", subject=f"customer:c_{n}")
+    outcomes: list[Any] = []
+
+    def turn(one: Fabric) -> None:
+        for _ in range(5):
+            try:
+                outcomes.append(rotate(one, people))
+            except Conflict as error:
+                outcomes.append(error.code)
+
+    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS) as other:
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(turn, one) for one in (fabric, other)]:
+                done.result()
+        assert any(isinstance(one, int) for one in outcomes)
+        for one in (fabric, other):
+            assert sorted(values(one, people)) == [f"v{n}" for n in range(6)]
+    rotate(fabric, people)
+    assert len(versions(server, database, people.tenant_id)) == 1
+    assert sorted(values(fabric, people)) == [f"v{n}" for n in range(6)]
 
 
 @pytest.mark.rule("ERA-4")

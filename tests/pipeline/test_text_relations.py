@@ -116,7 +116,9 @@ def test_all_neighbours_are_examined_and_not_the_nearest_only(
         return Judgement("contradicts", ("far",)) if far in (a, b) else Judgement("different", ())
 
     with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, judge=only_the_far_one) as fabric:
-        facts = [{"kind": "statement", "text": text, "classification": "INTERNAL", "user_id": "cust_1"} for text in near]
+        facts = [
+            {"kind": "statement", "text": text, "classification": "INTERNAL", "user_id": "cust_1"} for text in near
+        ]
         fabric.capture_many(people.service, facts)
         waiting = fabric.consolidate(people.tenant_id).proposals
         done = fabric.queue.approve_many(people.reviewer, waiting)

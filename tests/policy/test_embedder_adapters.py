@@ -450,6 +450,11 @@ def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
         thread.join()
 
 
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muniment.embedding.http._PAUSES", (0.0, 0.0))
+
+
 def _at(remote: Remote, **options: Any) -> HttpEmbedder:
     return HttpEmbedder(remote.url, **{"model": "m", "dimensions": 3} | options)
 
@@ -611,7 +616,7 @@ def test_without_a_word_from_the_server_the_pause_is_short(remote: Remote) -> No
     assert _at(remote).embed(["ab"]).any()
 
 
-def test_a_connection_that_breaks_is_tried_again(remote: Remote) -> None:
+def test_a_connection_that_breaks_is_tried_again(remote: Remote, no_pauses: None) -> None:
     def hang_up(asked: Asked) -> None:
         asked.close_connection = True
 
@@ -628,7 +633,7 @@ def test_a_connection_that_breaks_is_tried_again(remote: Remote) -> None:
 
 
 @pytest.mark.rule("ERR-4")
-def test_a_server_that_is_not_there_is_tried_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_not_there_is_tried_three_times(no_pauses: None, monkeypatch: pytest.MonkeyPatch) -> None:
     tries: list[Any] = []
     connect = socket.create_connection
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

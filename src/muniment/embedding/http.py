@@ -1,6 +1,7 @@
 """An embedder behind HTTP: any server that speaks `POST /embeddings` as OpenAI's does."""
 
 import json
+import logging
 import os
 import random
 import re
@@ -21,6 +22,9 @@ import numpy as np
 from muniment.embedding.function import TITLE, check_dimensions, check_name, embed_by
 from muniment.embedding.static import Vectors
 from muniment.errors import EmbedderUnavailable, InvalidInput
+
+# An address may hold a token: the client's own log, which names it, stays out of ours.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 KEY_VARIABLE = "MUNIMENT_EMBEDDER_KEY"
 TIMEOUT, DEADLINE = 20.0, 60.0

@@ -136,6 +136,7 @@ def _fact(field: FieldMap, place: _Place, capture: Capture) -> Extracted | None:
         evidence_refs=refs,
         classification=field.classification,
         observed_at=_time(place.first(field.observed_at)),
+        own_words=(field.predicate or "").startswith("$"),
     )
 
 

@@ -1,6 +1,7 @@
 """The server of a language model: one question, one answer of a limited size, in a limited time."""
 
 import asyncio
+import logging
 import os
 import random
 import re
@@ -10,6 +11,9 @@ import httpx2
 
 from muniment.errors import ExtractorFailed
 from muniment.pack import ModelExtraction
+
+# An address may hold a token: the client's own log, which names it, stays out of ours.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 KEY_VARIABLE = "MUNIMENT_MODEL_KEY"
 

@@ -14,6 +14,7 @@ from muniment.extract.extractor import MOST_FACTS, Answers, Extracted, Extractor
 from muniment.model.capture import Capture
 
 GROUP = "muniment.extractors"
+_MOST_THREADS = 16
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 
@@ -26,6 +27,7 @@ class PluginExtractor:
     def __init__(self, name: str, plugin: Any, version: str) -> None:
         self._name = f"{name}@{version}"
         self._plugin = plugin
+        self._busy = 0
         self._call = cast("Callable[[Capture], Any]", getattr(plugin, "extract", plugin))
 
     @property
@@ -54,19 +56,32 @@ class PluginExtractor:
             ):
                 found = await self._call(capture)
             else:
-                # One that hangs is left behind on its thread; the next gets another.
-                found = await anyio.to_thread.run_sync(
-                    self._call, capture, abandon_on_cancel=True, limiter=CapacityLimiter(1)
-                )
+                found = await self._on_a_thread(capture)
                 if inspect.isawaitable(found):
                     found = await found
             facts = list(cast("Sequence[Any]", found))
+        except ExtractorFailed:
+            raise
         except Exception as error:
             # Its message may hold what the capture says.
             raise ExtractorFailed(f"the plug-in {self._name} raised {type(error).__name__}") from None
         if not all(isinstance(fact, Extracted) for fact in facts):
             raise ExtractorFailed(f"the plug-in {self._name} gave something else than Extracted")
         return cast("list[Extracted]", facts)[:MOST_FACTS]
+
+    async def _on_a_thread(self, capture: Capture) -> Any:
+        """One that hangs is left behind on its thread, and the next gets another; but not without end."""
+        if self._busy >= _MOST_THREADS:
+            raise ExtractorFailed(f"the plug-in {self._name} hangs")
+
+        def call() -> Any:
+            try:
+                return self._call(capture)
+            finally:
+                self._busy -= 1
+
+        self._busy += 1
+        return await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=CapacityLimiter(1))
 
 
 class MissingExtractor:

@@ -11,6 +11,7 @@ from muniment.pack import Pack
 from muniment.pipeline import promote, review
 from muniment.policy import approval
 from muniment.policy.budgets import name_of
+from muniment.storage.rows import fact_content
 from muniment.storage.session import Transaction
 
 
@@ -51,8 +52,10 @@ async def promote_proposal(
             await review.decide(tx, loaded, unresolved, principal, pack, reason=why, note=note, cause=why)
             return None
     tier, priority = proposal.tier_target, proposal.priority
-    # What takes the place of something takes no room of its own.
-    full = room.take(tier, proposal.write_class, _size(loaded)) if not ground.supersedes else None
+    # What takes the place of something has its room.
+    for old in ground.supersedes:
+        room.give_back(old.tier, old.write_class, len(fact_content(old.text, old.value, old.evidence_refs)))
+    full = room.take(tier, proposal.write_class, _size(loaded))
     if full is not None:
         await review.decide(tx, loaded, "hold", principal, pack, reason="budget", note=note, cause="budget")
         tx.emit("memory.budget_exceeded", by, budget=name_of(full), proposal_id=proposal.proposal_id, full=True)

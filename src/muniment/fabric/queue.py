@@ -32,7 +32,7 @@ from muniment.model.fields import (
 from muniment.model.proposal import Action, Outcome, Proposal
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
-from muniment.pipeline import rejections, review
+from muniment.pipeline import promote, rejections, review
 from muniment.pipeline.candidate import Draft
 from muniment.storage.session import Transaction
 
@@ -123,6 +123,8 @@ class AsyncQueue:
         async with self._open(asker, proposal_id) as at:
             four_eyes(at.principal, at.loaded, at.pack)
             if (audits := at.loaded.proposal.audits) is not None:
+                if not await promote.lock_live(at.tx, audits, expired_too=True):
+                    raise Conflict("the memory was withdrawn meanwhile: reject the sample", field="proposal_id")
                 await at.decide("duplicate", note=given.note, memory_id=audits)
             else:
                 await promote_proposal(

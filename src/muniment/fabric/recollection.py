@@ -7,7 +7,7 @@ from typing import Any
 from anyio import fail_after
 
 from muniment.embedding import Embedder, StaticEmbedder, embedded
-from muniment.errors import EmbedderUnavailable, HistoryCollected, InvalidInput
+from muniment.errors import EmbedderUnavailable, HistoryCollected, InvalidInput, KeyRotated
 from muniment.fabric.desk import Desk
 from muniment.fabric.inputs import RecallInput
 from muniment.governance.packs import Packs
@@ -41,8 +41,15 @@ async def recall(desk: Desk, run: RunContext, query: str | None, narrowed: Mappi
     given = await asked(desk, run, query, narrowed)
     pack = await desk.pack_to_record(run)
     works_with = await means(desk, run.tenant_id, given.query)
-    async with desk.transaction(run.tenant_id, "recall") as tx:
-        return await recall_(tx, works_with, run, *await prepared(desk, tx, run, pack, given))
+    for attempt in (1, 2):
+        try:
+            async with desk.transaction(run.tenant_id, "recall") as tx:
+                return await recall_(tx, works_with, run, *await prepared(desk, tx, run, pack, given))
+        except KeyRotated:
+            # Another process rotated the tenant's key since this one read it: the second look has it.
+            if attempt == 2:
+                raise
+    raise AssertionError("one of the two gave an answer or an error")
 
 
 async def prepared(

@@ -13,7 +13,8 @@ AT_ONCE = 500
 async def rotate(desk: Desk, tenant_id: str, by: str = "auto") -> int:
     """Gives the version of the new key, 0 for a tenant that has none.
 
-    Safe to be killed and to run again. Raises `Conflict` when two rotate the same tenant at once.
+    Safe to be killed and to run again. Of two at once on one tenant one may be told to try again (`KeyRotated`): each
+    wraps under exactly its own version, and drops only what nothing is wrapped under.
     """
     async with desk.transaction(tenant_id, "privacy") as tx:
         if await desk.vault.tenant(tx) is None:
@@ -55,9 +56,9 @@ async def _rewrap_some(desk: Desk, tenant_id: str, version: int, after: str) -> 
         for row in rows:
             holders.append(row["holder"])
             try:
-                wrapped.append(keys.rewrapped(row["holder"], row["wrapped_key"], row["key_version"]))
+                wrapped.append(keys.rewrapped(row["holder"], row["wrapped_key"], row["key_version"], version))
             except SealBroken:
-                wrapped.append(row["wrapped_key"])  # It opened nothing before, and does not now.
+                wrapped.append(row["wrapped_key"])  # No key of the tenant opens it, before as after.
         before = [row["wrapped_key"] for row in rows]
         await tx.rows("tenant.rewrap", holders=holders, before=before, wrapped=wrapped, version=version)
         return rows[-1]["holder"]

@@ -51,17 +51,12 @@ async def erase(
     concerned: dict[str, Any] = {"holders": holders, "subject": given.subject, "user_id": given.user_id}
     tx.insert_later("promote.make_locks", [(LOCK,)])
     await tx.gather(("erasure.hold", {}), ("erasure.lock_holders", {"holders": holders}))
-    memories, proposals, consents = await tx.gather(
-        ("erasure.memories", concerned),
-        ("erasure.proposals", concerned),
-        ("erasure.consents", {"subject": given.subject}),
+    memories, consents = await tx.gather(
+        ("erasure.memories", concerned), ("erasure.consents", {"subject": given.subject})
     )
     ids = [row["memory_id"] for row in memories]
-    waiting = [row["proposal_id"] for row in proposals]
-    live_rows, _, digests = await tx.gather(
-        ("tombstone.lock_live", {"memory_ids": ids}),
-        ("erasure.lock_proposals", {"proposal_ids": waiting}),
-        ("tombstone.digests", {"memory_ids": ids}),
+    live_rows, digests = await tx.gather(
+        ("tombstone.lock_live", {"memory_ids": ids}), ("tombstone.digests", {"memory_ids": ids})
     )
     live = [row["memory_id"] for row in live_rows]
     used = await trail.used_lately(tx, live)
@@ -69,6 +64,9 @@ async def erase(
         # Its evidence is blanked with everything else below.
         await consent.revoke(tx, vault, officer, row["consent_id"], ())
     tick = await tx.tick()
+    # Under the clock: what was proposed until this moment is there, and whoever reviews is held off.
+    proposals = await tx.rows("erasure.proposals", **concerned)
+    waiting = [row["proposal_id"] for row in proposals]
     at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
     erasure_id = make_id("era", tick.at)
     tx.later("erasure.record", erasure_id=erasure_id, by=officer.id, memories=len(ids), **at, **concerned)

@@ -82,7 +82,9 @@ async def _judge(desk: Desk, tenant_id: str, pack: Pack) -> int:
         already = await breakers.suspended(tx)
         for row in await tx.rows("jobs.audited"):
             low, _ = wilson(row["correct"], row["samples"])
-            if row["samples"] >= rule.min_samples and low < rule.floor and row["class"] not in already:
+            # However few they are, samples that were all right speak against nothing.
+            wrong = row["samples"] - row["correct"]
+            if wrong and row["samples"] >= rule.min_samples and low < rule.floor and row["class"] not in already:
                 await breakers.open_(tx, row["class"], row["samples"], row["correct"], low)
                 stopped += 1
     return stopped

@@ -1,5 +1,6 @@
 """Posting one message: to the address that was looked at, within a time, and without following anything."""
 
+import logging
 import os
 import ssl
 from collections.abc import Mapping
@@ -12,6 +13,9 @@ import anyio
 import httpx2
 
 from muniment.outbox.targets import Refused, find
+
+# An address may hold a token: the client's own log, which names it, stays out of ours.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 DEADLINE = 15.0
 _WAIT, _CONNECT_WITHIN = 10.0, 5.0

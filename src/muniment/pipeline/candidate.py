@@ -28,6 +28,9 @@ from muniment.storage.session import Named, Row, Transaction
 STATEMENT = "statement@1"
 DIRECT = "direct@1"
 
+# The beginnings of predicates made of people's own words that say nothing by themselves.
+_HEADS = frozenset({"likes", "prefers", "favourite", "allergic", "wants", "name", "decided", "effect"})
+
 # What an extractor, by its name, read in a capture.
 Found = tuple[str, Extracted]
 
@@ -68,16 +71,18 @@ def drafts(
     same for the same words, and means nothing once the key is gone.
     """
     stated = _stated(capture, pack)
-    read = [(name, _unspoken(one, key)) for name, one in found]
+    read = [(name, _unspoken(one, key, pack)) for name, one in found]
     every = [stated, *read] if stated is not None else read
     return [Draft(_candidate(capture, pack, *one, next(ids)), capture, place) for place, one in enumerate(every)]
 
 
-def _unspoken(read: Extracted, key: SubjectKey | None) -> Extracted:
+def _unspoken(read: Extracted, key: SubjectKey | None, pack: Pack) -> Extracted:
     predicate = read.fact.predicate
-    if not read.own_words or predicate is None or key is None:
+    # What the pack declares is nobody's own word.
+    if not read.own_words or predicate is None or key is None or predicate in pack.ontology.predicates:
         return read
     head = re.split(r"[_.]", predicate, maxsplit=1)[0]
+    head = head if head in _HEADS else "said"
     mark = key.digest(b"predicate\0" + predicate.encode()).hex()[:16]
     text = read.fact.text or rendered(read.fact)
     return replace(read, fact=read.fact.model_copy(update={"predicate": f"{head}.{mark}", "text": text}))

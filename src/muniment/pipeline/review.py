@@ -53,8 +53,9 @@ class Loaded:
 
     @property
     def key(self) -> SubjectKey:
-        """What its content is sealed with. INVARIANT: what was erased is decided, and nobody acts on it."""
-        assert self.opened_with is not None, "it was erased"
+        """What its content is sealed with; raises `SealBroken` for what was erased."""
+        if self.opened_with is None:
+            raise SealBroken("what it says was erased")
         return self.opened_with
 
     @property

@@ -41,6 +41,13 @@ class Room:
             self.used[place] = (records + 1, taken + size)
         return None
 
+    def give_back(self, tier: Tier, write_class: WriteClass, size: int) -> None:
+        """What one that goes has taken."""
+        for place, budget in enumerate(self.budgets):
+            if _counts(budget, tier, write_class):
+                records, taken = self.used[place]
+                self.used[place] = (records - 1, taken - size)
+
     def shares(self) -> list[tuple[Budget, float]]:
         """How full each is."""
         found: list[tuple[Budget, float]] = []

@@ -19,7 +19,8 @@ WHOLE = ("tenant_keys", "verdicts", "consents", "recalls", "memory_links", "reje
 _PARTS = 8
 SNAPSHOT_TRIES, SNAPSHOT_PAUSE = 50, 0.1
 _OLDER = """
-SELECT 1 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND age(backend_xmin) > age(%s::xid)
+SELECT 1 FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND greatest(age(backend_xmin), age(backend_xid)) > age(%s::xid)
 UNION ALL SELECT 1 FROM pg_prepared_xacts WHERE age(transaction) > age(%s::xid)
 UNION ALL SELECT 1 FROM pg_replication_slots WHERE age(xmin) > age(%s::xid)
 LIMIT 1

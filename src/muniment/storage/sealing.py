@@ -9,12 +9,13 @@ import hmac
 import os
 from collections import OrderedDict
 from collections.abc import Iterable
+from contextlib import suppress
 from hashlib import sha256
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from muniment.errors import Conflict, KeyUnavailable, SealBroken
+from muniment.errors import KeyRotated, KeyUnavailable, SealBroken
 from muniment.model.capture import TENANT_HOLDER
 from muniment.storage.master import KEY_BYTES, MasterKeys
 from muniment.storage.session import Row, Transaction
@@ -83,14 +84,19 @@ class TenantKeys:
         nonce = os.urandom(_NONCE)
         return nonce + self._ciphers[self.current].encrypt(nonce, os.urandom(KEY_BYTES), self._binding(holder))
 
-    def rewrapped(self, holder: str, wrapped: bytes, version: int) -> bytes:
-        """A holder's data key, wrapped under the current version; raises `SealBroken`."""
-        try:
-            key = self._ciphers[version].decrypt(wrapped[:_NONCE], wrapped[_NONCE:], self._binding(holder))
-        except (InvalidTag, KeyError, ValueError):
-            raise SealBroken("the key of this subject does not open") from None
-        nonce = os.urandom(_NONCE)
-        return nonce + self._ciphers[self.current].encrypt(nonce, key, self._binding(holder))
+    def rewrapped(self, holder: str, wrapped: bytes, version: int, to: int) -> bytes:
+        """A holder's data key, wrapped under exactly that version; raises `SealBroken` for one that no key opens.
+
+        Raises `KeyRotated` when either version is not there any more: another rotation went on from here.
+        """
+        if version not in self._ciphers or to not in self._ciphers:
+            raise KeyRotated("another rotation of the tenant's key runs; try again")
+        for cipher in (self._ciphers[version], *self._ciphers.values()):
+            with suppress(InvalidTag, ValueError):
+                key = cipher.decrypt(wrapped[:_NONCE], wrapped[_NONCE:], self._binding(holder))
+                nonce = os.urandom(_NONCE)
+                return nonce + self._ciphers[to].encrypt(nonce, key, self._binding(holder))
+        raise SealBroken("the key of this subject does not open")
 
     def subject(self, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
         """Open a holder's data key; raises `SealBroken` when it is gone or not this holder's."""
@@ -120,6 +126,10 @@ class Vault:
         if known is not None and (version is None or known.knows(version)):
             self._tenants.move_to_end(tx.tenant_id)
             return known
+        if tx.committed:
+            # What was read came with a key that this process has not seen: another has rotated the tenant's.
+            self._tenants.pop(tx.tenant_id, None)
+            raise KeyRotated("the tenant's key was rotated just now; try again")
         rows = await tx.rows("tenant.keys")
         if not rows:
             return None
@@ -227,5 +237,5 @@ class Vault:
         if tenant is None:
             raise SealBroken("this tenant has no keys")
         if wrapped is not None and not tenant.knows(version) and version < tenant.current:
-            raise Conflict("the tenant's key was rotated just now; try again")
+            raise KeyRotated("the tenant's key was rotated just now; try again")
         return tenant.subject(holder, wrapped, version)

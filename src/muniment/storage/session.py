@@ -66,6 +66,11 @@ class Transaction:
     opened_keys: dict[str, Any] = field(default_factory=dict)
     round_trips: int = 1  # its BEGIN
 
+    @property
+    def committed(self) -> bool:
+        """Whether it is over: nothing can be asked any more."""
+        return self._committed
+
     async def rows(self, name: str, **parameters: Any) -> list[Row]:
         """Run a named statement and give its rows; `tenant_id`, `now` and `txid` are always there to be used."""
         for place, (asked, found) in enumerate(self._foreseen):

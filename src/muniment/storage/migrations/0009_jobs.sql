@@ -259,7 +259,7 @@ GRANT SELECT, INSERT, UPDATE (lock) ON promotion_locks TO muniment_privacy;
 
 -- And ends what still waits in the queue.
 GRANT SELECT (tenant_id, candidate_id, holder, subject, entity, user_id) ON candidates TO muniment_privacy;
-GRANT SELECT (tenant_id, proposal_id, candidate_id, pack), UPDATE (lock) ON proposals TO muniment_privacy;
+GRANT SELECT (tenant_id, proposal_id, candidate_id, pack) ON proposals TO muniment_privacy;
 GRANT SELECT (tenant_id, proposal_id, action), INSERT ON verdicts TO muniment_privacy;
 CREATE POLICY officer_withdraw ON verdicts AS RESTRICTIVE FOR INSERT TO muniment_privacy
   WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND action = 'withdraw');

@@ -41,9 +41,6 @@ WHERE c.tenant_id = :tenant_id
       AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))
 ORDER BY p.proposal_id
 
--- name: lock_proposals
-SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY proposal_id FOR UPDATE
-
 -- name: consents
 -- Consents of the subject that nothing superseded.
 SELECT c.consent_id FROM consents c
