@@ -14,9 +14,17 @@ from muniment.testing.database import MASTER_KEYS
 
 
 class _Kept(Storage):
-    """Connections that outlive the fabrics on them."""
+    """Connections that outlive the fabrics on them, one for each task.
 
-    async def close(self) -> None: ...
+    Where a test came to use more of them they are closed: those who come after it are alone again, and what one
+    writes after the other lies one after the other.
+    """
+
+    async def close(self) -> None:
+        for task, pool in list(self._pools.items()):
+            if pool.get_stats()["pool_size"] > 1:
+                del self._pools[task]
+                await pool.close()
 
     async def end(self) -> None:
         await super().close()

@@ -187,7 +187,7 @@ def test_the_pack_of_an_evaluation_differs_from_the_built_in_one_only_where_the_
     layer, other = ours["memory_layer"], builtin["memory_layer"]
     assert layer["recall_policy"].pop("max_recalls") == 20
     assert other["recall_policy"].pop("max_recalls") == 8
-    for place in ("statements_from", "contradiction", "retention"):
+    for place in ("statements_from", "extraction", "contradiction", "retention"):
         assert layer.pop(place) != other.pop(place)
     assert layer["memory_policy"]["ttl"].pop("semantic") is None
     assert other["memory_policy"]["ttl"].pop("semantic") is not None
