@@ -12,6 +12,7 @@ from muniment.jobs import (
     expire,
     purge,
     sample,
+    scan,
     seal,
     sweep,
 )
@@ -33,5 +34,6 @@ JOBS: dict[str, Job] = {
         Job("embed", "JOB-11", embed.run),
         Job("deliver", "EVT-1", deliver.run, follows_log=True),
         Job("purge", "ERA-3", purge.run),
+        Job("scan", "MET-4", scan.run),
     )
 }

@@ -23,4 +23,5 @@ class Schedule(Section):
     embed: Duration | None = Field(default=timedelta(minutes=10), description="A change of embedder (JOB-11).")
     expire: Duration | None = Field(default=timedelta(hours=1), description="Expiry and collection (JOB-2).")
     calibrate: Duration | None = Field(default=timedelta(hours=6), description="Calibration of sources (JOB-5).")
+    scan: Duration | None = Field(default=timedelta(hours=1), description="Personal data left unmasked (MET-4).")
     compact: Duration | None = Field(default=timedelta(days=1), description="Captures to archives (JOB-4).")
