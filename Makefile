@@ -10,7 +10,7 @@ run: $(STAMP)            ## the worked correction, step by step, on an embedded 
 	@$(BIN)/muniment demo
 
 test: $(STAMP)           ## the whole suite
-	@$(BIN)/python -m pytest -q -n 2
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 soak: $(STAMP)           ## what is random, for long: many examples, workers killed for five minutes; a quarter of an hour
 	@MUNIMENT_SOAK=1 MUNIMENT_KILL_SECONDS=300 $(BIN)/python -m pytest -q -n 2 \
