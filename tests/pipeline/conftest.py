@@ -34,8 +34,8 @@ def rows(server: TestServer, database: str, tenant: str) -> Any:
 
         def read(table: str, columns: str = "*") -> list[dict[str, Any]]:
             # By number where there is one: a table's own order changes when space in it is used again.
-            order = "(to_jsonb(t) ->> 'seq')::bigint, ctid"
-            found = owner.execute(f"SELECT {columns} FROM {table} t WHERE tenant_id = %s ORDER BY {order}", [tenant])
+            order = f"(to_jsonb({table.split()[-1]}) ->> 'seq')::bigint, ctid"
+            found = owner.execute(f"SELECT {columns} FROM {table} WHERE tenant_id = %s ORDER BY {order}", [tenant])
             names = [column.name for column in found.description or []]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 

@@ -7,9 +7,12 @@ import pytest
 
 from muniment import Fabric
 from muniment.model.metrics import GoldenResult
-from muniment.testing import People, TestServer
+from muniment.testing import FakeClock, People, TestServer
+from tests.connections import Connections
 from tests.pipeline.stories import CONSENT, promoted, proposed, refused
 from tests.security.catalogue import Connection
+
+Pattern = tuple[str, dict[str, Any], list[str]]
 
 
 @pytest.fixture
@@ -19,9 +22,53 @@ def owner(server: TestServer, database: str) -> Iterator[Connection]:
         yield connection
 
 
+@pytest.fixture(scope="session")
+def pattern(connections: Connections, server: TestServer, database: str) -> Pattern:
+    """A tenant that has something in every table, the ids of it, and the statements that copy all of that."""
+    people = People("tenant_pattern")
+    with connections.fabric(clock=FakeClock()) as fabric, server.connect(database) as owner:
+        found = furnish(fabric, people, owner)
+        columns: dict[str, list[str]] = {}
+        for table, column in owner.execute(
+            "SELECT relname, quote_ident(attname) FROM pg_attribute JOIN pg_class c ON c.oid = attrelid"
+            " WHERE relnamespace = 'muniment'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"
+            " AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY relname, attnum"
+        ).fetchall():
+            columns.setdefault(str(table), []).append(str(column))
+    copies = [
+        f"INSERT INTO {table} ({', '.join(names)}) OVERRIDING SYSTEM VALUE"
+        f" SELECT {', '.join(f'own.{name}' for name in names)}"
+        f" FROM (SELECT * FROM {table} WHERE tenant_id = %(like)s ORDER BY tableoid, ctid) AS its,"
+        f" jsonb_populate_record(NULL::{table}, regexp_replace("
+        r"(to_jsonb(its) || jsonb_build_object('tenant_id', %(tenant)s::text))::text, '\m([a-z]+_[0-9a-f]{28})\M',"
+        r" '\1' || %(mark)s, 'g')::jsonb) AS own"
+        for table, names in columns.items()
+        if "tenant_id" in names
+    ]
+    return people.tenant_id, found, copies
+
+
 @pytest.fixture
-def furnished(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]:
-    """Every table has something of this tenant."""
+def furnished(pattern: Pattern, owner: Connection, tenant: str) -> dict[str, Any]:
+    """Every table has something of this tenant: what the pattern has, row for row, with a mark of its own on each id.
+
+    What is sealed was sealed for the pattern and does not open here: these tests knock at rows and read no content.
+    """
+    like, found, copies = pattern
+    mark = tenant.removeprefix("tenant")
+    with owner.transaction():
+        # Tables come in any order; what their rows refer to is there in the end.
+        owner.execute("SET LOCAL session_replication_role = replica")
+        for copy in copies:
+            owner.execute(copy, {"tenant": tenant, "like": like, "mark": mark})  # type: ignore[arg-type]
+    consent = found["consent"]
+    marked = {name: [f"{one}{mark}" for one in ids] if isinstance(ids, list) else f"{ids}{mark}"
+              for name, ids in found.items() if name != "consent"}  # fmt: skip
+    return {**marked, "consent": consent.model_copy(update={"consent_id": f"{consent.consent_id}{mark}"})}
+
+
+def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]:
+    """Something in every table."""
     subject = "customer:cust_1"
     consent = fabric.consent.grant(people.officer, subject=subject, **CONSENT)
     fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL", idempotency_key="k1")
