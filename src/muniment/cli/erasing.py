@@ -7,7 +7,6 @@ import typer
 
 from muniment.cli.asking import WHERE, WHO, Call, verb
 from muniment.cli.output import Screen, listed, moment
-from muniment.cli.views import count
 from muniment.model.erasure import Erasure
 
 app = typer.Typer()
@@ -56,5 +55,5 @@ def _draw(found: Sequence[Erasure]) -> None:
         screen.line(f"erased {moment(one.erased_at)} by {one.by}", indent=4)
         purged = f"purged {moment(one.purged_at)}" if one.purged_at else "not purged yet"
         reached = {"memories": one.memories, **one.rows}
-        parts = [f"{rows} {what.replace('_', ' ')}" for what, rows in reached.items() if rows]
-        screen.line(f"{listed(parts) if parts else count(0, 'row')}; {purged}", indent=4)
+        parts = [f"{what.replace('_', ' ')} {rows}" for what, rows in reached.items() if rows]
+        screen.line(f"{listed(parts) if parts else 'nothing found'}; {purged}", indent=4)
