@@ -407,13 +407,12 @@ def _jobs_wrote(fabric: Fabric, people: People, sql: Sql) -> None:
     sql(confirmed, samples[:2])
     tick = sql("SELECT seq, at, txid FROM muniment.ticks WHERE tenant_id = %s ORDER BY seq DESC LIMIT 2", here)
     (seq, at, txid), before = tick
-    capture = sql("SELECT capture_id, holder FROM muniment.captures WHERE tenant_id = %s LIMIT 1", here)[0]
     for (number, when, tx), is_open in ((before, False), ((seq, at, txid), True)):
         sql(
             "INSERT INTO muniment.breakers VALUES (%s, 'preference', %s, %s, %s, %s, %s, 30, 20, 0.5)",
             *(here, number, when, tx, is_open, "auto" if is_open else "boris"),
         )
-    sql("INSERT INTO muniment.extractions VALUES (%s, %s, 'llm@1', %s, %s, '')", here, *capture, at)
+    sql("INSERT INTO muniment.model_calls VALUES (%s, 'llm@1', %s, 1)", here, at.date())
     old, new = [[0.5, 0.4, 4, 1]], [[0.5, 0.5, 4, 2], [0.8, 0.8, 8, 7]]
     for name, (number, when, tx), count, points in (("a", before, 4, old), ("b", (seq, at, txid), 12, new)):
         sql(

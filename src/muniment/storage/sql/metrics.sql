@@ -285,9 +285,9 @@ GROUP BY s.tier, s.class ORDER BY s.tier, s.class
 
 -- name: answers
 -- How often language models were asked, by day (UTC).
-SELECT extractor, (at AT TIME ZONE 'UTC')::date AS day, count(*) AS n FROM extractions
-WHERE tenant_id = :tenant_id AND at > :since AND at <= :until
-GROUP BY extractor, day ORDER BY day, extractor
+SELECT extractor, day, calls AS n FROM model_calls
+WHERE tenant_id = :tenant_id AND day >= (:since::timestamptz AT TIME ZONE 'UTC')::date AND day <= (:until::timestamptz AT TIME ZONE 'UTC')::date
+ORDER BY day, extractor
 
 -- name: calibrations
 -- The last calibration of each source at the window's end.
