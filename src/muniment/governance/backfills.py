@@ -10,13 +10,11 @@ from muniment.model.context import Principal
 from muniment.model.ids import make_id
 from muniment.pack import Pack
 from muniment.policy import migration
-from muniment.storage.session import Row, Tick, Transaction
+from muniment.storage.session import LATEST, Row, Tick, Transaction
 
 LEFT_SHOWN = 1000
 Place = tuple[int, str]
 START: Place = (0, "")
-# The number of a tenant's last transaction, whichever that will be.
-LATEST = 2**62
 
 
 async def order(tx: Transaction, principal: Principal, plan: Backfill) -> tuple[str, Tick]:

@@ -5,6 +5,7 @@ sees few enough memories is compared here with all of them at once.
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from muniment.policy.contradiction import Neighbour
 from muniment.policy.visibility import sensitive_labels
 from muniment.storage.rows import memory_of
 from muniment.storage.sealing import Vault
-from muniment.storage.session import Named, Row, Transaction
+from muniment.storage.session import LATEST, Named, Row, Transaction
 
 # From so many candidates on, all that is in scope is fetched, if it is no more than that.
 BATCH, FETCHED = 8, 5000
@@ -27,7 +28,7 @@ NEAREST = 50
 # Searches that go out in one round trip.
 AT_ONCE = 25
 # Half precision moves a similarity by less than this; what is at the threshold is not lost to it.
-_ROUNDING = 5e-4
+ROUNDING = 5e-4
 
 
 def asked(probe: Probe, senses: Senses, pack: Pack, count: int = NEAREST) -> list[Named]:
@@ -35,23 +36,30 @@ def asked(probe: Probe, senses: Senses, pack: Pack, count: int = NEAREST) -> lis
     found: list[Named] = []
     if probe.candidate.on_key:
         found.append(_on_keys([probe.candidate], pack))
-    if probe.vector is not None:
-        found.append(
-            (
-                "neighbours.near" if senses.embedder.name == BUILTIN_EMBEDDER else "neighbours.near_exactly",
-                {
-                    "vector": to_sql(probe.vector),
-                    "embedder": senses.embedder.name,
-                    "users": _users([probe.candidate]),
-                    "on_key": probe.candidate.on_key,
-                    "about": probe.candidate.entity or probe.candidate.subject,
-                    "sensitive": sensitive_labels(pack),
-                    "reach": 1 - senses.by.thresholds.similarity + _ROUNDING,
-                    "count": count,
-                },
-            )
-        )
+    if (near := near_to(probe, senses, pack, count)) is not None:
+        found.append(near)
     return found
+
+
+def near_to(
+    probe: Probe, senses: Senses, pack: Pack, count: int, *, seq: int = LATEST, at: datetime | None = None
+) -> Named | None:
+    """The statement that finds what is near to its text, now or at a past number and time; None where it has none."""
+    if probe.vector is None:
+        return None
+    given: dict[str, Any] = {
+        "vector": to_sql(probe.vector),
+        "embedder": senses.embedder.name,
+        "users": _users([probe.candidate]),
+        "on_key": probe.candidate.on_key,
+        "about": probe.candidate.entity or probe.candidate.subject,
+        "sensitive": sensitive_labels(pack),
+        "reach": 1 - senses.by.thresholds.similarity + ROUNDING,
+        "count": count,
+        "seq": seq,
+        "at": at,
+    }
+    return ("neighbours.near" if senses.embedder.name == BUILTIN_EMBEDDER else "neighbours.near_exactly", given)
 
 
 async def neighbours(
@@ -79,7 +87,7 @@ async def _of_one(tx: Transaction, vault: Vault, probe: Probe, senses: Senses, p
         count *= 4
         name, given = asked(probe, senses, pack, count)[-1]
         rows[-1] = await tx.rows(name, **given)
-    opened = await _opened(tx, vault, [row for part in rows for row in part if row.get("comes", True)])
+    opened = await opened_of(tx, vault, [row for part in rows for row in part if row.get("comes", True)])
     similar = {row["memory_id"]: row["similarity"] for part in rows for row in part if "similarity" in row}
     hidden = {row["memory_id"] for part in rows for row in part if row["hidden"]}
     return [Neighbour(one, similar.get(name, 0.0), name in hidden) for name, one in opened.items()]
@@ -106,7 +114,7 @@ async def _together(
     labels = sensitive_labels(pack)
     rows = on_keys + (await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else [])
     hidden = {row["memory_id"] for row in rows if row["hidden"]}
-    opened = await _opened(tx, vault, rows)
+    opened = await opened_of(tx, vault, rows)
     by_key: dict[tuple[str | None, str | None], list[str]] = {}
     for row in on_keys:
         by_key.setdefault((row["entity"], row["predicate"]), []).append(row["memory_id"])
@@ -126,7 +134,7 @@ def _near(probes: Sequence[Probe], seen: Sequence[Row], senses: Senses) -> list[
         return found
     vectors: Vectors = np.stack([from_sql(row["vector"]) for row in seen])
     similar = np.stack([vector for _, vector in placed]) @ vectors.T
-    least = senses.by.thresholds.similarity - _ROUNDING
+    least = senses.by.thresholds.similarity - ROUNDING
     for line, column in np.argwhere(similar >= least).tolist():
         place, memory = placed[line][0], seen[column]
         user = probes[place].candidate.scope.user_id
@@ -153,7 +161,8 @@ def _users(candidates: Iterable[Candidate]) -> list[str] | None:
     return None if None in users else ["", *sorted(user for user in users if user is not None)]
 
 
-async def _opened(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> dict[str, PromotedMemory]:
+async def opened_of(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> dict[str, PromotedMemory]:
+    """Those memories by id, each once; what does not open is left out."""
     memories: dict[str, PromotedMemory] = {}
     for row in rows:
         if row["memory_id"] in memories:

@@ -3,31 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 
-from muniment.embedding import BUILTIN_EMBEDDER
 from muniment.errors import SealBroken
 from muniment.model.capture import Capture
-from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
-from muniment.pipeline.senses import Probe, Senses, Vector, from_sql, to_sql
+from muniment.pipeline.neighbours import AT_ONCE, FETCHED, ROUNDING, near_to, opened_of
+from muniment.pipeline.senses import Probe, Senses, Vector, from_sql
 from muniment.policy.contradiction import Neighbour
 from muniment.policy.visibility import sensitive_labels
-from muniment.storage.rows import capture_of, memory_of
+from muniment.storage.rows import capture_of
 from muniment.storage.sealing import Vault
-from muniment.storage.session import Named, Row, Transaction
+from muniment.storage.session import Row, Transaction
 
 Place = tuple[int, str]
 # Beyond every capture there can be.
 LAST: Place = (2**62, "")
-# Up to so many memories in scope are fetched and compared here; of more each candidate's nearest are looked up.
-FETCHED, NEAREST = 5000, 200
-# Searches that go out in one round trip.
-AT_ONCE = 25
-# Half precision moves a similarity by less than this.
-_ROUNDING = 5e-4
+# Of a scope too large to be fetched, each candidate's nearest are looked up.
+NEAREST = 200
 
 
 @dataclass(frozen=True)
@@ -102,8 +96,8 @@ async def neighbours(
         wanted = sorted({memory_id for found in near for memory_id in found})
         rows = await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else []
     else:
-        near, rows = await _searched(tx, probes, senses, labels)
-    opened = await _opened(tx, vault, [*on_keys, *rows])
+        near, rows = await _searched(tx, probes, senses, pack)
+    opened = await opened_of(tx, vault, [*on_keys, *rows])
     hidden = {row["memory_id"] for row in (*on_keys, *rows) if row["hidden"]}
     answers: list[list[Neighbour]] = []
     for (probe, past), similar in zip(probes, near, strict=True):
@@ -129,7 +123,7 @@ def _near(probe: Probe, past: Past, seen: Sequence[Row], vectors: Vector | None,
     user, about = candidate.scope.user_id, candidate.entity or candidate.subject
     similar = vectors @ probe.vector
     found: dict[str, float] = {}
-    for place in np.flatnonzero(similar >= senses.by.thresholds.similarity - _ROUNDING).tolist():
+    for place in np.flatnonzero(similar >= senses.by.thresholds.similarity - ROUNDING).tolist():
         row = seen[place]
         meets = (user is None or row["user_id"] in ("", user)) and not (candidate.on_key and row["on_key"])
         if meets and (about is None or row["about"] in (None, about)) and _stood(row, past):
@@ -138,54 +132,22 @@ def _near(probe: Probe, past: Past, seen: Sequence[Row], vectors: Vector | None,
 
 
 async def _searched(
-    tx: Transaction, probes: Sequence[tuple[Probe, Past]], senses: Senses, labels: list[str]
+    tx: Transaction, probes: Sequence[tuple[Probe, Past]], senses: Senses, pack: Pack
 ) -> tuple[list[dict[str, float]], list[Row]]:
     """The same where they are too many to be fetched: each candidate's are looked up by the database."""
     near: list[dict[str, float]] = []
     rows: list[Row] = []
     for first in range(0, len(probes), AT_ONCE):
-        asked = [_asked(probe, past, senses, labels) for probe, past in probes[first : first + AT_ONCE]]
+        asked = [
+            near_to(probe, senses, pack, NEAREST, seq=past.decided_seq, at=past.capture.captured_at)
+            for probe, past in probes[first : first + AT_ONCE]
+        ]
         answered = iter(await tx.gather(*(one for one in asked if one is not None)))
         for one in asked:
-            found = next(answered) if one is not None else []
+            found = [row for row in next(answered) if row["comes"]] if one is not None else []
             near.append({row["memory_id"]: row["similarity"] for row in found})
             rows += found
     return near, rows
-
-
-def _asked(probe: Probe, past: Past, senses: Senses, labels: list[str]) -> Named | None:
-    candidate, name = probe.candidate, senses.embedder.name
-    if probe.vector is None:
-        return None
-    user = candidate.scope.user_id
-    near: dict[str, Any] = {
-        "vector": to_sql(probe.vector),
-        "users": None if user is None else ["", user],
-        "on_key": candidate.on_key,
-        "about": candidate.entity or candidate.subject,
-        "reach": 1 - senses.by.thresholds.similarity + _ROUNDING,
-        "count": NEAREST,
-        "seq": past.decided_seq,
-        "at": past.capture.captured_at,
-        "sensitive": labels,
-    }
-    if name == BUILTIN_EMBEDDER:
-        return ("backtest.near", near)
-    return ("backtest.near_exactly", near | {"embedder": name})
-
-
-async def _opened(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> dict[str, PromotedMemory]:
-    memories: dict[str, PromotedMemory] = {}
-    for row in rows:
-        if row["memory_id"] in memories:
-            continue
-        try:
-            key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
-            content = key.open("memory_bodies.content", row["memory_id"], row["content"])
-        except SealBroken:
-            continue  # Nobody can read it: it says nothing that could be contradicted or repeated.
-        memories[row["memory_id"]] = memory_of(row, content)
-    return memories
 
 
 async def recall_ids(tx: Transaction, since: datetime | None, until: datetime, count: int) -> list[str]:

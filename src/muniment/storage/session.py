@@ -33,6 +33,8 @@ Row = dict[str, Any]
 Named = tuple[str, dict[str, Any]]
 
 CONNECT_TIMEOUT_SECONDS = 3
+# Beyond every number that a tenant will take: what stands there stands now.
+LATEST = 2**62
 # What a subject's key is wrapped under.
 _KEY_VERSION = "subjects_tenant_id_key_version_fkey"
 # Of one tenant, per task and process. Its writes pass one at a time through its clock anyway.

@@ -39,48 +39,6 @@ WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND (:users::text[] IS
   AND {consent_may_return f}
 LIMIT :count
 
--- name: near
--- plan: each time
--- The nearest to a text among what those users saw then, by the index of the built-in embedder.
-SELECT {memory m}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden
-FROM (
-  SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS distance
-  FROM memory_vectors v
-  JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
-  WHERE v.tenant_id = :tenant_id AND f.tenant_id = :tenant_id AND v.embedder = 'wordllama-256@1'
-    AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
-    AND (NOT :on_key OR f.entity IS NULL)
-    AND f.born_seq < :seq AND (f.dead_seq IS NULL OR f.dead_seq >= :seq) AND f.expires_at > :at
-    AND {consent_may_return f}
-  ORDER BY distance LIMIT :count) near
-JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = near.memory_id
-JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id
-JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
-JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
-WHERE near.distance <= :reach AND (:about::text IS NULL OR coalesce(m.entity, m.subject, :about) = :about)
-ORDER BY near.distance, m.memory_id
-
--- name: near_exactly
--- plan: each time
--- The same of any other embedder, by looking at all of them.
-SELECT {memory m}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden
-FROM (
-  SELECT v.memory_id, v.vector <=> :vector::halfvec AS distance
-  FROM memory_vectors v
-  JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
-  WHERE v.tenant_id = :tenant_id AND f.tenant_id = :tenant_id AND v.embedder = :embedder
-    AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
-    AND (NOT :on_key OR f.entity IS NULL)
-    AND f.born_seq < :seq AND (f.dead_seq IS NULL OR f.dead_seq >= :seq) AND f.expires_at > :at
-    AND {consent_may_return f}
-  ORDER BY distance LIMIT :count) near
-JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = near.memory_id
-JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id
-JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
-JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
-WHERE near.distance <= :reach AND (:about::text IS NULL OR coalesce(m.entity, m.subject, :about) = :about)
-ORDER BY near.distance, m.memory_id
-
 -- name: recalls
 -- The latest of a window, newest first; not those that only asked after one memory.
 SELECT recall_id FROM recalls

@@ -170,3 +170,30 @@ EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.
 -- name: its_time
 -- No pause is longer than a day: one that would be comes from a clock that was ahead, and is over.
 (alias.next_at <= :now OR alias.next_at > :now::timestamptz + interval '25 hours')
+
+-- The search for what is near to a text, in three parts.
+
+-- name: near_columns
+-- None is compared with what is about somebody else (`comes` false): that is not opened.
+{memory alias}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden,
+  (:about::text IS NULL OR coalesce(alias.entity, alias.subject, :about) = :about) AS comes
+
+-- name: near_scope
+-- Among what those users (null: anybody) see, or saw at a number and time; a fact on a key meets plain texts only.
+FROM memory_vectors v
+JOIN memory_scope alias ON alias.tenant_id = v.tenant_id AND alias.memory_id = v.memory_id
+WHERE v.tenant_id = :tenant_id AND alias.tenant_id = :tenant_id AND v.embedder = :embedder
+  AND (:users::text[] IS NULL OR alias.user_id = ANY (:users))
+  AND (NOT :on_key OR alias.entity IS NULL)
+  AND alias.born_seq < :seq AND (alias.dead_seq IS NULL OR alias.dead_seq >= :seq)
+  AND alias.expires_at > coalesce(:at::timestamptz, :now)
+  AND {consent_may_return alias}
+ORDER BY distance LIMIT :count
+
+-- name: near_rows
+JOIN memories alias ON alias.tenant_id = :tenant_id AND alias.memory_id = near.memory_id
+JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id
+JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = alias.memory_id
+JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = alias.holder
+WHERE near.distance <= :reach
+ORDER BY near.distance, alias.memory_id

@@ -15,48 +15,17 @@ ORDER BY m.born_seq, m.memory_id
 
 -- name: near
 -- plan: each time
--- The nearest to a text among what those users (null: anybody) see, as far as the distance reaches. A fact on a key is
--- compared with plain texts only, and none with what is about somebody else (`comes` false): that is not opened.
-SELECT {memory m}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden,
-  (:about::text IS NULL OR coalesce(m.entity, m.subject, :about) = :about) AS comes
-FROM (
-  SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS distance
-  FROM memory_vectors v
-  JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
-  WHERE v.tenant_id = :tenant_id AND f.tenant_id = :tenant_id AND v.embedder = :embedder
-    AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
-    AND (NOT :on_key OR f.entity IS NULL)
-    AND f.dead_seq IS NULL AND f.expires_at > :now
-    AND {consent_may_return f}
-  ORDER BY distance LIMIT :count) near
-JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = near.memory_id
-JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id
-JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
-JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
-WHERE near.distance <= :reach
-ORDER BY near.distance, m.memory_id
+-- The nearest to a text, by the index of the built-in embedder, as far as the distance reaches.
+SELECT {near_columns m}
+FROM (SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS distance {near_scope f}) near
+{near_rows m}
 
 -- name: near_exactly
 -- plan: each time
--- The same for an embedder without an index of its own.
-SELECT {memory m}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden,
-  (:about::text IS NULL OR coalesce(m.entity, m.subject, :about) = :about) AS comes
-FROM (
-  SELECT v.memory_id, v.vector <=> :vector::halfvec AS distance
-  FROM memory_vectors v
-  JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id
-  WHERE v.tenant_id = :tenant_id AND f.tenant_id = :tenant_id AND v.embedder = :embedder
-    AND (:users::text[] IS NULL OR f.user_id = ANY (:users))
-    AND (NOT :on_key OR f.entity IS NULL)
-    AND f.dead_seq IS NULL AND f.expires_at > :now
-    AND {consent_may_return f}
-  ORDER BY distance LIMIT :count) near
-JOIN memories m ON m.tenant_id = :tenant_id AND m.memory_id = near.memory_id
-JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = near.memory_id
-JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
-JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = m.holder
-WHERE near.distance <= :reach
-ORDER BY near.distance, m.memory_id
+-- The same for an embedder without an index of its own, by looking at all of them.
+SELECT {near_columns m}
+FROM (SELECT v.memory_id, v.vector <=> :vector::halfvec AS distance {near_scope f}) near
+{near_rows m}
 
 -- name: vectors
 -- All that those users see, for a batch that is compared at once.
