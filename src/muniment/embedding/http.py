@@ -1,15 +1,12 @@
 """An embedder behind HTTP: any server that speaks `POST /embeddings` as OpenAI's does."""
 
 import json
-import logging
 import os
-import random
 import re
 import time
 import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 from threading import Thread
@@ -22,9 +19,7 @@ import numpy as np
 from muniment.embedding.function import TITLE, check_dimensions, check_name, embed_by
 from muniment.embedding.static import Vectors
 from muniment.errors import EmbedderUnavailable, InvalidInput
-
-# An address may hold a token: the client's own log, which names it, stays out of ours.
-logging.getLogger("httpx2").setLevel(logging.WARNING)
+from muniment.remote import CONNECT_WITHIN, PAUSES, TRY_AGAIN, Failure, headers, refusal, unreached, unusable
 
 KEY_VARIABLE = "MUNIMENT_EMBEDDER_KEY"
 TIMEOUT, DEADLINE = 20.0, 60.0
@@ -32,39 +27,13 @@ TEXTS_AT_ONCE = 256
 # Below what servers take in one request, even where every character is a token.
 _CHARACTERS_AT_ONCE = 1 << 18
 
-# Seconds before the second and the third try, where the server names none.
-_PAUSES = (0.25, 1.0)
-_CONNECT_WITHIN = 5.0
 # How long a connection that nobody uses is kept.
 _KEPT = 30.0
 _LONGEST = 600.0
 # What an answer may take: numbers written out in full, each on a line of its own, and something around them.
 _BYTES_A_NUMBER, _BYTES_A_TEXT, _BYTES_AROUND = 64, 1 << 10, 1 << 16
 
-# The connection failed: asking again does no harm. A server that is too slow is not asked again.
-_TRY_AGAIN = (
-    httpx2.ConnectError,
-    httpx2.ConnectTimeout,
-    httpx2.ReadError,
-    httpx2.RemoteProtocolError,
-    httpx2.WriteError,
-)
 _LATE = "gave no answer before the deadline"
-_HINTS = {
-    401: f": it takes a key, see {KEY_VARIABLE}",
-    403: f": the key does not open it, see {KEY_VARIABLE}",
-    404: ": no such address or model there",
-    429: ": too many requests",
-}
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """Why a try came to nothing, and whether another one is worth it, after how many seconds."""
-
-    why: str
-    again: bool = False
-    pause: float | None = None
 
 
 class HttpEmbedder:
@@ -128,7 +97,7 @@ class HttpEmbedder:
         content = json.dumps({"model": self._model, "input": texts}).encode()
         most = _BYTES_AROUND + len(texts) * (_BYTES_A_TEXT + self._dimensions * _BYTES_A_NUMBER)
         why = ""
-        for pause in (*_PAUSES, None):
+        for pause in (*PAUSES, None):
             outcome = self._try(content, most, ends_at)
             if isinstance(outcome, bytes):
                 outcome = _rows(outcome, len(texts))
@@ -137,85 +106,74 @@ class HttpEmbedder:
             why = outcome.why
             if pause is None or not outcome.again:
                 break
-            # Not all who were sent away come back at once.
-            wait = pause * random.uniform(0.5, 1.5) if outcome.pause is None else outcome.pause  # noqa: S311  no secret
+            wait = outcome.wait(pause)
             if time.monotonic() + wait >= ends_at:
                 break
             time.sleep(wait)
         raise EmbedderUnavailable(f"the embedder at {self._url} {why}")
 
-    def _try(self, content: bytes, most: int, ends_at: float) -> bytes | _Failure:
+    def _try(self, content: bytes, most: int, ends_at: float) -> bytes | Failure:
         # On a thread that can be left behind: the client's time-outs are for each wait, and a name server, or a
         # server that sends a byte now and then, could make the sum of them as long as it likes.
-        outcome: Future[bytes | _Failure] = Future()
+        outcome: Future[bytes | Failure] = Future()
         exchange = partial(_exchange, self._client, f"{self._url}/embeddings", content, most, ends_at)
         Thread(target=lambda: outcome.set_result(exchange()), daemon=True).start()
         try:
             return outcome.result(timeout=max(ends_at - time.monotonic(), 0))
         except TimeoutError:
-            return _Failure(_LATE)
+            return Failure(_LATE)
 
 
-def _client(headers: dict[str, str], timeout: float) -> httpx2.Client:
+def _client(given: dict[str, str], timeout: float) -> httpx2.Client:
     try:
         return httpx2.Client(
-            headers=headers,
-            timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_WITHIN)),
+            headers=given,
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_WITHIN)),
             limits=httpx2.Limits(keepalive_expiry=_KEPT),
             follow_redirects=False,
         )
     except Exception as error:
-        # The message could show the proxy's password.
-        what = "a proxy or certificates in the environment cannot be used"
-        raise EmbedderUnavailable(f"{what}: {type(error).__name__}") from None
+        raise EmbedderUnavailable(unusable(error)) from None
 
 
-def _exchange(client: httpx2.Client, place: str, content: bytes, most: int, ends_at: float) -> bytes | _Failure:
+def _exchange(client: httpx2.Client, place: str, content: bytes, most: int, ends_at: float) -> bytes | Failure:
     """The body of the answer. Errors are told by their class: their messages may hold what was sent."""
     try:
         with client.stream("POST", place, content=content) as response:
-            return _read(response, most, ends_at) if response.status_code == httpx2.codes.OK else _refusal(response)
+            if response.status_code != httpx2.codes.OK:
+                return refusal(response, KEY_VARIABLE)
+            return _read(response, most, ends_at)
     except httpx2.TimeoutException as error:
-        return _Failure(f"gave no answer in time: {type(error).__name__}", again=isinstance(error, _TRY_AGAIN))
+        return Failure(f"gave no answer in time: {type(error).__name__}", again=isinstance(error, TRY_AGAIN))
     except Exception as error:
-        return _Failure(f"cannot be reached: {type(error).__name__}", again=isinstance(error, _TRY_AGAIN))
+        return unreached(error)
 
 
-def _read(response: httpx2.Response, most: int, ends_at: float) -> bytes | _Failure:
+def _read(response: httpx2.Response, most: int, ends_at: float) -> bytes | Failure:
     body = bytearray()
     # Raw, as nothing packed was asked for: what is unpacked could be of any size.
     for part in response.iter_raw():
         body += part
         if len(body) > most:
-            return _Failure(f"answered with more than {most} bytes")
+            return Failure(f"answered with more than {most} bytes")
         if time.monotonic() > ends_at:
-            return _Failure(_LATE)
+            return Failure(_LATE)
     return bytes(body)
 
 
-def _refusal(response: httpx2.Response) -> _Failure:
-    status = response.status_code
-    if response.is_redirect:
-        return _Failure(f"answered {status}: redirects are not followed, give the address it is at")
-    again = status == httpx2.codes.TOO_MANY_REQUESTS or response.is_server_error
-    named = response.headers.get("retry-after", "").strip()
-    pause = float(named) if again and re.fullmatch(r"[0-9]{1,6}", named) else None
-    return _Failure(f"answered {status}{_HINTS.get(status, '')}", again=again, pause=pause)
-
-
-def _rows(body: bytes, count: int) -> list[Any] | _Failure:
+def _rows(body: bytes, count: int) -> list[Any] | Failure:
     """The vectors in the order of their texts; the numbers are looked at by `embed_by`."""
     try:
         answer: Any = json.loads(body)
     except (ValueError, RecursionError):
-        return _Failure("did not answer in JSON")
+        return Failure("did not answer in JSON")
     data: Any = cast("dict[str, Any]", answer).get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list):
-        return _Failure('answered without a list in "data"')
+        return Failure('answered without a list in "data"')
     entries = [cast("dict[str, Any]", one) for one in cast("list[Any]", data) if isinstance(one, dict)]
     rows = {one["index"]: one.get("embedding") for one in entries if type(one.get("index")) is int}
     if len(entries) != count or rows.keys() != set(range(count)):
-        return _Failure(f"did not give one vector, with its index, for each of {count} texts")
+        return Failure(f"did not give one vector, with its index, for each of {count} texts")
     return [rows[index] for index in range(count)]
 
 
@@ -233,13 +191,12 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _headers(api_key: str | None) -> dict[str, str]:
-    key = (os.environ.get(KEY_VARIABLE, "") if api_key is None else api_key).strip()
-    if not re.fullmatch(r"[!-~]*", key):
+    found = headers((os.environ.get(KEY_VARIABLE, "") if api_key is None else api_key).strip())
+    if found is None:
         raise InvalidInput(
             f"the key (from {KEY_VARIABLE} when not given) has characters that no key has", field="api_key"
         )
-    headers = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "muniment"}
-    return headers | ({"Authorization": f"Bearer {key}"} if key else {})
+    return found
 
 
 def _check_url(url: str) -> str:

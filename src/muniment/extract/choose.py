@@ -10,8 +10,7 @@ from muniment.extract.maps import MapExtractor
 from muniment.extract.messages import MessageExtractor
 from muniment.extract.plugins import plugged_in
 from muniment.pack import Pack
-
-_DIGESTS = 256
+from muniment.pack.held import Held
 
 
 def extractors_of(pack: Pack) -> tuple[Extractor, ...]:
@@ -19,47 +18,11 @@ def extractors_of(pack: Pack) -> tuple[Extractor, ...]:
 
     One that is not installed is there too: it fails with every capture that it would have read.
     """
-    return _made(_Held(pack))
+    return _made(Held(pack))
 
 
-class _Held:
-    """A pack as a key of the cache: by its digest, which is reckoned once."""
-
-    __slots__ = ("digest", "pack")
-
-    def __init__(self, pack: Pack) -> None:
-        self.pack = pack
-        self.digest = _digest_of(_Same(pack))
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and other.digest == self.digest
-
-
-class _Same:
-    """A pack as itself."""
-
-    __slots__ = ("pack",)
-
-    def __init__(self, pack: Pack) -> None:
-        self.pack = pack
-
-    def __hash__(self) -> int:
-        return id(self.pack)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.pack is self.pack
-
-
-@lru_cache(maxsize=_DIGESTS)
-def _digest_of(same: _Same) -> str:
-    return same.pack.digest
-
-
-@lru_cache(maxsize=_DIGESTS)
-def _made(held: _Held) -> tuple[Extractor, ...]:
+@lru_cache(maxsize=128)
+def _made(held: Held) -> tuple[Extractor, ...]:
     return tuple(_all(held.pack))
 
 

@@ -12,12 +12,12 @@ from muniment.fabric.inputs import ExplainInput
 from muniment.model.context import Asker, RunContext
 from muniment.model.inquiry import Difference, Explanation, Replay, Why
 from muniment.pack import Pack
-from muniment.pipeline.finding import LATEST, Moment, Request, filters, reach
+from muniment.pipeline.finding import Moment, Request, filters, reach
 from muniment.pipeline.recall import Means, find
 from muniment.pipeline.replay import Recorded, recorded
 from muniment.policy import explanation
 from muniment.policy.visibility import View, view_of
-from muniment.storage.session import Row, Transaction
+from muniment.storage.session import LATEST, Row, Transaction
 
 
 async def explain(desk: Desk, asker: Asker, given: ExplainInput) -> Explanation:

@@ -1,6 +1,5 @@
 """Posting one message: to the address that was looked at, within a time, and without following anything."""
 
-import logging
 import os
 import ssl
 from collections.abc import Mapping
@@ -13,12 +12,10 @@ import anyio
 import httpx2
 
 from muniment.outbox.targets import Refused, find
-
-# An address may hold a token: the client's own log, which names it, stays out of ours.
-logging.getLogger("httpx2").setLevel(logging.WARNING)
+from muniment.remote import CONNECT_WITHIN
 
 DEADLINE = 15.0
-_WAIT, _CONNECT_WITHIN = 10.0, 5.0
+_WAIT = 10.0
 # Of an answer so much is read, to keep the connection; nothing of it is kept.
 _ANSWER_BYTES = 1 << 14
 
@@ -39,7 +36,7 @@ class Sender:
             verify=_certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
             trust_env=False,
             follow_redirects=False,
-            timeout=httpx2.Timeout(_WAIT, connect=_CONNECT_WITHIN),
+            timeout=httpx2.Timeout(_WAIT, connect=CONNECT_WITHIN),
             limits=httpx2.Limits(max_connections=2, max_keepalive_connections=1),
         )
 

@@ -21,9 +21,6 @@ from muniment.policy.visibility import View
 from muniment.storage.sealing import Vault
 from muniment.storage.session import Row, Transaction
 
-# The number of a tenant's last transaction, whichever that will be.
-LATEST = 2**62
-
 
 @dataclass(frozen=True)
 class Moment:

@@ -17,13 +17,13 @@ from muniment.model.context import RunContext
 from muniment.model.ids import make_id
 from muniment.model.recall import ConflictSet, Provenance, Recall, Record
 from muniment.pack import Pack
-from muniment.pipeline.finding import LATEST, Found, Moment, Request, filters, listed, reach
+from muniment.pipeline.finding import Found, Moment, Request, filters, listed, reach
 from muniment.pipeline.searching import Asked, Search
 from muniment.pipeline.senses import Vector
 from muniment.policy.visibility import View
 from muniment.storage.rows import scope_of
 from muniment.storage.sealing import SubjectKey, Vault
-from muniment.storage.session import Named, Row, Transaction
+from muniment.storage.session import LATEST, Named, Row, Transaction
 from muniment.tiers.working import SessionStore
 
 

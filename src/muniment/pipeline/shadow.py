@@ -15,11 +15,11 @@ from muniment.policy.contradiction import Neighbour
 from muniment.policy.visibility import sensitive_labels
 from muniment.storage.rows import capture_of
 from muniment.storage.sealing import Vault
-from muniment.storage.session import Row, Transaction
+from muniment.storage.session import LATEST, Row, Transaction
 
 Place = tuple[int, str]
 # Beyond every capture there can be.
-LAST: Place = (2**62, "")
+LAST: Place = (LATEST, "")
 # Of a scope too large to be fetched, each candidate's nearest are looked up.
 NEAREST = 200
 

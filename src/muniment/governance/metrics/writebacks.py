@@ -13,7 +13,7 @@ from muniment.governance.packs import Packs
 from muniment.model.metrics import PiiKind, PiiMetrics, PiiScan, Tally
 from muniment.policy.pii_scan import personal_data, personal_data_in
 from muniment.storage.sealing import Vault
-from muniment.storage.session import Named, Row, Transaction
+from muniment.storage.session import LATEST, Named, Row, Transaction
 
 # Memories that one pass opens; that metrics open beyond the last pass; ids that metrics name.
 AT_ONCE, UNSCANNED, NAMED = 500, 500, 1000
@@ -67,7 +67,7 @@ async def next_pass(tx: Transaction, vault: Vault, packs: Packs, count: int = AT
     Reading takes keys, writing down (`record`) another login: the two are two transactions.
     """
     seq, after = _place(await tx.rows("metrics.scanned"))
-    rows = await tx.rows("metrics.to_scan", after_seq=seq, after=after, last_seq=2**62, count=count)
+    rows = await tx.rows("metrics.to_scan", after_seq=seq, after=after, last_seq=LATEST, count=count)
     if not rows:
         return None
     scan = await _looked_at(tx, vault, packs, rows)

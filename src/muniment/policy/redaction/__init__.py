@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
 from muniment.pack import Pack
+from muniment.pack.held import Held
 from muniment.policy.redaction.attributes import Attributes
 from muniment.policy.redaction.redactor import Finding, Redacted, Redactor
 from muniment.policy.redaction.rules import rules_of
@@ -17,22 +17,9 @@ __all__ = ["Finding", "Redacted", "Redactor", "holds_personal_data", "redactor_o
 _MAY_HOLD = re.compile(r"@|%40|&#|&commat|\\[ux]|[\[({] ?at|\d(?:\D{0,3}\d){6}|[A-Za-z]{2}\d{2}", re.IGNORECASE)
 
 
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """A pack by its identity: packs do not change, and hashing one would cost more than redacting a text."""
-
-    pack: Pack
-
-    def __hash__(self) -> int:
-        return id(self.pack)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and other.pack is self.pack
-
-
 def redactor_of(pack: Pack) -> Redactor:
     """What redacts under this pack, made once; raises `PackInvalid` where a rule needs what is not installed."""
-    return _made(_Held(pack))
+    return _made(Held(pack))
 
 
 def holds_personal_data(pack: Pack, texts: Iterable[str]) -> bool:
@@ -46,6 +33,6 @@ def holds_personal_data(pack: Pack, texts: Iterable[str]) -> bool:
 
 
 @lru_cache(maxsize=128)
-def _made(held: _Held) -> Redactor:
+def _made(held: Held) -> Redactor:
     pack = held.pack
     return Redactor(rules_of(pack), Attributes(pack.identity.classified_attributes), pack.rank)
