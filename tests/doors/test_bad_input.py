@@ -1,9 +1,6 @@
 """Every field of every call, given wrongly in every way: a clear error that names the field, and nothing written."""
 
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -11,16 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muniment import Fabric, MunimentError, Principal, Refusal, RunContext, Submission
-from muniment.errors import InvalidInput, NotFound, PackInvalid
+from muniment import Fabric, Refusal, Submission
+from muniment.errors import InvalidInput
 from muniment.model.ids import holds_card_number
 from muniment.sync import Consents, Contradictions, Packs, Queue, Webhooks, Work
-from muniment.testing import FakeClock, People, TestServer
-from muniment.testing.database import MASTER_KEYS
-from tests.doors.wrong import ASKERS, CALLS, CHOICES, INTENTS, MARK, NAMES, NUL, QUALIFIERS, SUBJECT
-from tests.pipeline.stories import CONSENT, promoted, proposed
+from tests.doors.door import Door, complaint, door, shown, told
+from tests.doors.wrong import ASKERS, CALLS, NAMES, SUBJECT
 
-FACT: dict[str, Any] = {"entity": SUBJECT, "predicate": "eats", "value": "cake"}
+__all__ = ["door"]  # a fixture
+
 # They take the tenant alone, or nobody in particular.
 ASKED_BY_NOBODY = {
     "open",
@@ -33,113 +29,6 @@ ASKED_BY_NOBODY = {
     "seal",
     "webhooks.deliver",
 }
-
-
-@dataclass(frozen=True)
-class Door:
-    """An open fabric with a story of two tenants."""
-
-    fabric: Fabric
-    people: People
-    ids: dict[str, Any]
-
-    def attempt(self, name: str, asker: Any, arguments: dict[str, Any]) -> Any:
-        """Make the call; ids of the story are put in where they are named."""
-        call: Any = self.fabric
-        for part in name.split("."):
-            call = getattr(call, part)
-        return call(asker, **{key: self._meant(value) for key, value in arguments.items()})
-
-    def asker(self, who: str) -> Any:
-        return self.people.run() if who == "run" else getattr(self.people, who)
-
-    def events(self) -> int:
-        return len(self.fabric.events(self.people.auditor, limit=1000))
-
-    def renew(self) -> None:
-        """Another proposal to act on, where a wrong call ended the one before."""
-        self.ids["proposal"] = proposed(self.fabric, self.people.run(), **FACT).proposal_id
-
-    def _meant(self, value: Any) -> Any:
-        named = value[0] if isinstance(value, list) and len(value) == 1 else value
-        if not isinstance(named, str) or named[:1] != "{":
-            return value
-        return self.ids[named[1:-1]] if named is value else [self.ids[named[1:-1]]]
-
-
-@pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[Door]:
-    clock = FakeClock()
-    people, others = (People(f"tenant_{uuid4().hex[:12]}") for _ in range(2))
-    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS) as fabric:
-        ids = {
-            "consent": fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT).consent_id,
-            "their_consent": fabric.consent.grant(others.officer, subject=SUBJECT, **CONSENT).consent_id,
-            "memory": promoted(fabric, people),
-            "their_memory": promoted(fabric, others),
-            "proposal": proposed(fabric, people.run(), **FACT).proposal_id,
-            "their_proposal": proposed(fabric, others.run(), **FACT).proposal_id,
-            "contradiction": contradiction(fabric, people),
-            "their_contradiction": contradiction(fabric, others),
-            "rejected": rejected(fabric, people),
-            "recall": fabric.recall(people.run(), "bread").recall_id,
-            "their_recall": fabric.recall(others.run(), "bread").recall_id,
-            "webhook": fabric.webhooks.add(people.admin, url="https://8.8.8.8/").webhook_id,
-            "their_webhook": fabric.webhooks.add(others.admin, url="https://8.8.8.8/").webhook_id,
-            "an hour ahead": clock.now + timedelta(hours=1),
-            "an hour ago": clock.now - timedelta(hours=1),
-        }
-        yield Door(fabric, people, ids)
-
-
-def contradiction(fabric: Fabric, people: People) -> str:
-    """The id of an open one, between a memory and a proposal on a key of their own."""
-    promoted(fabric, people, "tea", predicate="drinks")
-    item = proposed(fabric, people.run(), entity=SUBJECT, predicate="drinks", value="coffee")
-    (found,) = [one for one in fabric.contradictions.list(people.auditor) if one.proposal_id == item.proposal_id]
-    return found.contradiction_id
-
-
-def rejected(fabric: Fabric, people: People) -> str:
-    """The id of a rejected proposal."""
-    item = proposed(fabric, people.run(), entity=SUBJECT, predicate="smokes", value="cigars")
-    return fabric.queue.reject(people.reviewer, item.proposal_id, reason="no").proposal_id
-
-
-def complaint(call: Callable[[], Any], *names: str) -> str | None:
-    """What is wrong with how the call took its wrong input; None if it answered as it should."""
-    try:
-        got = call()
-    except PackInvalid as error:
-        return _leak(error) if names == ("pack",) else f"PackInvalid for {names}"
-    except MunimentError as error:
-        if error.code in ("error", "storage_unavailable"):
-            return f"answered {error.code}"
-        if error.field is None or error.field.split(".")[0] not in names:
-            return f"named {error.field!r}: {error}"
-        return _leak(error)
-    except Exception as error:
-        return f"leaked {type(error).__name__}: {str(error)[:100]}"
-    return f"accepted it: {str(got)[:100]}"
-
-
-def _leak(error: MunimentError) -> str | None:
-    shown = f"{error} {error.as_dict()}"
-    inside = ("Traceback", "pydantic", "psycopg", "https://", "SELECT", "INSERT", "site-packages", "Input should")
-    told = [word for word in (*inside, MARK, "\x00", "\x1b") if word in shown]
-    return f"shows {told}: {shown[:200]}" if told or len(shown) > 2000 else None
-
-
-def shown(value: Any) -> str:
-    try:
-        text = ascii(value)
-    except (ValueError, RecursionError):
-        return f"a {type(value).__name__} that cannot be shown"
-    return text if len(text) < 60 else f"{text[:50]}..."
-
-
-def told(found: dict[str, str | None]) -> str:
-    return "\n".join(f"{value}: {said}" for value, said in found.items() if said is not None)
 
 
 # --- the table
@@ -269,72 +158,6 @@ def test_each_way_to_settle_a_contradiction_asks_for_its_own(door: Door, given: 
     assert door.events() == before
 
 
-@pytest.mark.rule("ERR-1", "ISO-2")
-@pytest.mark.parametrize(
-    ("field_name", "wrong"),
-    [
-        ("tenant_id", [*NAMES, None, "x" * 129]),
-        ("id", [*NAMES, None]),
-        ("kind", [*CHOICES, None]),
-        ("roles", ["reviewer", 5, ["god"], [5], None, {"reviewer": True}]),
-        ("colour", ["red"]),
-    ],
-)
-def test_a_principal_cannot_be_made_wrongly(field_name: str, wrong: list[Any]) -> None:
-    good: dict[str, Any] = {"tenant_id": "t", "id": "olga", "kind": "operator", "roles": {"reviewer"}}
-    found = {
-        shown(value): complaint(lambda v=value: Principal(**good | {field_name: v}), field_name) for value in wrong
-    }
-    assert not any(found.values()), told(found)
-
-
-@pytest.mark.rule("ERR-1", "ISO-2")
-@pytest.mark.parametrize(
-    ("field_name", "wrong"),
-    [
-        ("tenant_id", [*NAMES, None, "x" * 129]),
-        ("run_id", [*NAMES, None]),
-        ("agent_id", [*NAMES, None]),
-        ("session_id", NAMES),
-        ("user_id", NAMES),
-        ("role", [*NAMES, None]),
-        ("intent_id", INTENTS),
-        ("workflow_id", NAMES),
-        ("decision_key", NAMES),
-        ("classification_allowed", ["PII", 5, [5], [""], [NUL], None, [f"L{n}" for n in range(65)]]),
-        ("qualifiers", [*QUALIFIERS, None]),
-        ("pack", NAMES),
-        ("trace_id", NAMES),
-        ("colour", ["red"]),
-    ],
-)
-def test_a_run_cannot_be_made_wrongly(field_name: str, wrong: list[Any]) -> None:
-    good: dict[str, Any] = {"tenant_id": "t", "run_id": "r", "agent_id": "a"}
-    found = {
-        shown(value): complaint(lambda v=value: RunContext(**good | {field_name: v}), field_name) for value in wrong
-    }
-    assert not any(found.values()), told(found)
-
-
-@pytest.mark.rule("ERR-1", "REC-1")
-@pytest.mark.parametrize(
-    ("fields", "names"),
-    [
-        ({"role": "stranger"}, "role"),
-        ({"classification_allowed": {"PII", "GEHEIM"}}, "classification_allowed"),
-        ({"pack": "acme@9.9.9"}, "pack"),
-    ],
-)
-def test_a_run_that_names_what_its_pack_does_not_have_recalls_nothing(
-    door: Door, fields: dict[str, Any], names: str
-) -> None:
-    run = door.people.run(**fields)
-    assert complaint(lambda: door.fabric.recall(run), names) is None
-    assert complaint(lambda: door.fabric.compile(run, "bread"), names) is None
-    assert complaint(lambda: door.fabric.explain(run, memory_id=door.ids["memory"]), names) is None
-    assert complaint(lambda: door.fabric.get(run, door.ids["memory"]), names) is None
-
-
 @pytest.mark.rule("ERR-1", "CAN-1", "CAN-10")
 @pytest.mark.parametrize(
     ("fact", "names"),
@@ -357,46 +180,6 @@ def test_what_a_class_lacks_or_may_not_have_is_named(door: Door, fact: dict[str,
     said = complaint(lambda: door.fabric.propose(door.people.author, classification="INTERNAL", **fact), *names)
     assert said is None
     assert door.events() == before
-
-
-@pytest.mark.rule("ERR-1")
-def test_a_first_call_that_fails_does_not_even_open_the_tenant(door: Door, server: TestServer, database: str) -> None:
-    new = People(f"tenant_{uuid4().hex[:12]}")
-    fabric = door.fabric
-    wrong: list[Callable[[], Any]] = [
-        lambda: fabric.capture(new.run(), kind="message", text="x", classification="GEHEIM"),
-        lambda: fabric.propose(new.run(), write_class="statement", text="x", classification="GEHEIM"),
-        lambda: fabric.consent.grant(
-            new.officer, subject=SUBJECT, **CONSENT | {"data_classifications_allowed": ["GEHEIM"]}
-        ),
-        lambda: fabric.consent.grant(new.officer, subject=SUBJECT, **CONSENT, valid_until=door.ids["an hour ago"]),
-        lambda: fabric.packs.register(new.admin, "nonsense"),
-    ]
-    for call in wrong:
-        with pytest.raises(MunimentError):
-            call()
-    with server.connect(database) as owner:
-        found = owner.execute("SELECT count(*) FROM tenants WHERE tenant_id = %s", [new.tenant_id]).fetchone()
-    assert found == (0,)
-
-
-@pytest.mark.rule("ERR-1", "ISO-4")
-def test_a_tenant_that_does_not_exist_answers_like_an_empty_one(door: Door) -> None:
-    nobody = People(f"tenant_{uuid4().hex[:12]}")
-    fabric = door.fabric
-    assert (fabric.queue.list(nobody.reviewer), fabric.events(nobody.auditor)) == ([], [])
-    assert fabric.recall(nobody.run()).records == fabric.recall(nobody.run(), "bread").records == ()
-    assert fabric.compile(nobody.run(), "bread").text == ""
-    for call in (
-        lambda: fabric.get(nobody.auditor, door.ids["memory"]),
-        lambda: fabric.explain(nobody.auditor, memory_id=door.ids["memory"]),
-        lambda: fabric.replay(nobody.auditor, door.ids["recall"]),
-        lambda: fabric.queue.approve(nobody.reviewer, door.ids["proposal"]),
-        lambda: fabric.consent.revoke(nobody.officer, door.ids["consent"]),
-        lambda: fabric.retract(nobody.reviewer, door.ids["memory"], reason="wrong"),
-    ):
-        with pytest.raises(NotFound):
-            call()
 
 
 # --- any text at all

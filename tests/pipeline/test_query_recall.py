@@ -1,25 +1,20 @@
-"""Recall by a query: what matters most to it first, scored by parts that the pack weighs, and recorded."""
+"""Recall by a query: what matters most to it first, a wrong one refused, each recorded."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from datetime import timedelta
-from threading import Event
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
 import pytest
 
 from muniment import Fabric
-from muniment.embedding.function import FunctionEmbedder
-from muniment.errors import EmbedderUnavailable, InvalidInput, TooLarge
-from muniment.fabric import recollection
+from muniment.errors import InvalidInput, TooLarge
 from muniment.model.context import RunContext
-from muniment.model.recall import Recall, Record
+from muniment.model.recall import Recall
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.pipeline.stories import promoted, proposed, remembered
+from tests.pipeline.scores import PARTS, texts, totals
 
 EMAIL = "Anna prefers to be contacted by email in the morning."
 PARCELS = "The warehouse in Hamburg ships parcels every Tuesday."
@@ -29,7 +24,6 @@ DOG = "Her dog is called Biscuit."
 INVOICE = "Invoices carry the purchase order of the department."
 JAPANESE = "\u8fd4\u54c1\u306f\u4e09\u5341\u65e5\u4ee5\u5185\u3067\u3059"
 TEXTS = (EMAIL, PARCELS, REFUNDS, RENEWAL, DOG, INVOICE, JAPANESE)
-PARTS = {"vector", "words", "priority", "recency", "confidence", "intent", "entity"}
 
 
 def stated(fabric: Fabric, people: People, texts: Sequence[str], run: RunContext | None = None, **fields: Any) -> None:
@@ -40,14 +34,6 @@ def stated(fabric: Fabric, people: People, texts: Sequence[str], run: RunContext
     assert done.refusals == ()
     outcomes = fabric.queue.approve_many(people.reviewer, done.proposals)
     assert [one.status for one in outcomes] == ["promoted"] * len(texts)
-
-
-def texts(answer: Recall) -> list[str]:
-    return [record.text for record in answer.records]
-
-
-def totals(records: Sequence[Record]) -> list[float]:
-    return [record.score["total"] for record in records]
 
 
 @pytest.fixture(scope="module")
@@ -182,149 +168,6 @@ def test_a_pack_with_other_weights_gives_another_order(library: tuple[Fabric, Pe
         assert all(record.score["total"] == record.score[name] for record in answer.records)
 
 
-@pytest.mark.rule("REC-2")
-def test_priority_recency_and_confidence_decide_between_what_is_equally_relevant(
-    fabric: Fabric, people: People, clock: FakeClock
-) -> None:
-    def fact(predicate: str, **fields: Any) -> str:
-        return remembered(fabric, people, "blue", predicate=predicate, text="Blue it is.", **fields)
-
-    old = fact("a", priority=0.5)
-    clock.advance(days=180)
-    usual = fact("b", priority=0.5)
-    urgent = fact("c", priority=0.9)
-    unsure = fact("d", priority=0.5, confidence=0.55)
-    answer = fabric.recall(people.run(), "blue")
-    assert [record.id for record in answer.records] == [urgent, usual, unsure, old]
-    scores = {record.id: record.score for record in answer.records}
-    assert scores[urgent]["priority"] == 0.09
-    assert scores[old]["recency"] == 0.0125
-    assert scores[unsure]["confidence"] == 0.0275
-
-
-@pytest.mark.rule("REC-2")
-def test_the_nearer_its_intent_to_the_runs_the_more_a_memory_counts(fabric: Fabric, people: People) -> None:
-    scoped = {
-        intent: remembered(fabric, people, "blue", predicate=predicate, text="Blue it is.", intent_id=intent)
-        for predicate, intent in (("a", None), ("b", "sales.*"), ("c", "sales.offer"))
-    }
-    answer = fabric.recall(people.run(intent_id="sales.offer"), "blue")
-    assert [record.id for record in answer.records] == [scoped["sales.offer"], scoped["sales.*"], scoped[None]]
-    assert [record.score["intent"] for record in answer.records] == [0.05, 0.025, 0.0]
-
-
-@pytest.mark.rule("REC-2", "REC-6")
-def test_a_memory_about_an_entity_that_the_query_names_counts_more(fabric: Fabric, people: People) -> None:
-    orders = {
-        entity: remembered(fabric, people, "late", entity=entity, predicate="state", text="It is late.")
-        for entity in ("order:o1", "order:o2", "order:o3")
-    }
-    for named in ("order:o1", "order:o2"):
-        best, *rest = fabric.recall(people.run(), f"what about {named}?").records
-        assert (best.id, best.score["entity"]) == (orders[named], 0.2)
-        assert {record.score["entity"] for record in rest} == {0.0}
-
-
-@pytest.mark.rule("REC-2")
-def test_a_memory_of_the_runs_own_decision_counts_more(fabric: Fabric, people: People) -> None:
-    def outcome(predicate: str, **run: Any) -> str:
-        fact = {"entity": "order:o1", "predicate": predicate, "value": "granted", "text": "It was granted."}
-        item = proposed(fabric, people.run(**run), write_class="decision_outcome", **fact)
-        done = fabric.queue.approve(people.reviewer, item.proposal_id)
-        assert done.memory_id is not None
-        return done.memory_id
-
-    first, second = outcome("a", decision_key="d1"), outcome("b", decision_key="d2")
-    for key, best in (("d1", first), ("d2", second)):
-        answer = fabric.recall(people.run(decision_key=key), "granted")
-        assert answer.records[0].id == best
-        assert [record.score["entity"] for record in answer.records] == [0.2, 0.0]
-    assert {record.score["entity"] for record in fabric.recall(people.run(), "granted").records} == {0.0}
-
-
-@pytest.mark.rule("REC-2", "COR-2")
-def test_a_correction_comes_before_the_most_relevant_on_its_key(under: Any, people: People) -> None:
-    opened: AbstractContextManager[Fabric] = under("ontology: {predicates: {likes: {cardinality: many}}}")
-    with opened as fabric:
-        other = remembered(fabric, people, "x", predicate="a", text="Parcels leave the depot.")
-        best = remembered(fabric, people, "parcels", predicate="likes", text="She likes parcels.")
-        correction = remembered(
-            fabric, people, "tea", predicate="likes", text="Tea.", by=people.author, write_class="correction"
-        )
-        answer = [record.id for record in fabric.recall(people.run(), "she likes parcels").records]
-        assert answer == [correction, best, other]
-        answer = [record.id for record in fabric.recall(people.run(), "parcels of the depot").records]
-        assert answer == [other, correction, best]
-
-
-# --- what stands apart
-
-
-@pytest.mark.rule("REC-3")
-def test_of_low_confidence_it_stands_apart_and_is_ranked_there_too(fabric: Fabric, people: People) -> None:
-    remembered(fabric, people, "tea", predicate="a", text="Tea with milk.")
-    low = [
-        remembered(fabric, people, value, predicate=predicate, text=text, confidence=0.4)
-        for predicate, value, text in (("b", "x", "A bicycle."), ("c", "y", "Green tea."), ("d", "z", "A train."))
-    ]
-    answer = fabric.recall(people.run(), "green tea")
-    assert texts(answer) == ["Tea with milk."]
-    assert answer.low_confidence[0].id == low[1]
-    assert {record.id for record in answer.low_confidence} == set(low)
-    assert totals(answer.low_confidence) == sorted(totals(answer.low_confidence), reverse=True)
-    cut = fabric.recall(people.run(), "green tea", limit=1)
-    assert (len(cut.records), len(cut.low_confidence), cut.omitted) == (1, 1, 2)
-
-
-@pytest.mark.rule("REC-4", "CTR-6")
-def test_open_conflicts_come_whole_and_apart_the_most_relevant_first(fabric: Fabric, people: People) -> None:
-    plain = remembered(fabric, people, "x", predicate="about", text="Parcels are what it is about.")
-    sides = {
-        predicate: {promoted(fabric, people, value, predicate=predicate) for value in values}
-        for predicate, values in (("ships_parcels_by", ("rail", "road", "air")), ("drinks", ("tea", "milk")))
-    }
-    for query, first, last in (
-        ("ships parcels by road", "ships_parcels_by", "drinks"),
-        ("drinks milk", "drinks", "ships_parcels_by"),
-    ):
-        answer = fabric.recall(people.run(), query)
-        assert [record.id for record in answer.records] == [plain]
-        assert [{record.id for record in one.records} for one in answer.conflicts] == [sides[first], sides[last]]
-        assert all(record.score.keys() == PARTS | {"total"} for one in answer.conflicts for record in one.records)
-        cut = fabric.recall(people.run(), query, limit=1)
-        assert [{record.id for record in one.records} for one in cut.conflicts] == [sides[first]]
-        assert cut.omitted == len(sides[last])
-
-
-@pytest.mark.rule("REC-6", "REC-4")
-def test_narrowed_it_answers_with_those_alone_and_changes_no_score(fabric: Fabric, people: People) -> None:
-    outcome = remembered(
-        fabric, people, "paid", entity="order:o1", predicate="a", text="It was paid.", write_class="decision_outcome"
-    )
-    kept = remembered(fabric, people, "paid", predicate="b", text="Paid by card.", tier="durable")
-    liked = remembered(fabric, people, "paid", predicate="c", text="Paying late.")
-    sides = [promoted(fabric, people, "paid", predicate="d")]
-    sides.append(promoted(fabric, people, "unpaid", predicate="d", write_class="decision_outcome"))
-    run = people.run()
-    whole = fabric.recall(run, "paid by card")
-    assert {record.id for record in whole.records} == {outcome, kept, liked}
-    scores = {record.id: record.score for record in whole.all_records}
-
-    def narrowed(**to: Any) -> tuple[set[str], int]:
-        answer = fabric.recall(run, "paid by card", **to)
-        assert answer.omitted == 0
-        for record in answer.all_records:
-            assert record.score | {"entity": 0, "total": 0} == scores[record.id] | {"entity": 0, "total": 0}
-        return {record.id for record in answer.records}, sum(len(one.records) for one in answer.conflicts)
-
-    assert narrowed(entities=["order:o1"]) == ({outcome}, 0)
-    assert narrowed(entities=["order:o2"]) == (set(), 0)
-    assert narrowed(tiers=["durable"]) == ({kept}, 0)
-    assert narrowed(classes=["decision_outcome"]) == ({outcome}, 2), "a conflict stays whole"
-    assert narrowed(classes=["preference"], tiers=["semantic"]) == ({liked}, 2)
-    assert narrowed(tiers=[]) == narrowed(classes=[]) == narrowed(entities=[]) == (set(), 0)
-
-
 # --- bad input
 
 
@@ -399,124 +242,6 @@ def test_a_tenant_without_memories_and_one_that_nobody_knows_get_an_empty_answer
         answer = fabric.recall(cast.run(), "hello")
         assert (answer.records, answer.low_confidence, answer.conflicts, answer.omitted) == ((), (), (), 0)
         assert answer.degraded == ()
-
-
-# --- an embedder that fails
-
-
-class Moody:
-    """Where a word stands among a few; away when told."""
-
-    def __init__(self) -> None:
-        self.away = False
-        self.asked = 0
-
-    def __call__(self, texts: list[str]) -> Any:
-        self.asked += 1
-        if self.away:
-            raise ConnectionError("no route to host")
-        known = ("tea", "coffee", "train", "boat")
-        return np.array([[1.0 + 9.0 * (word in text.casefold()) for word in known] for text in texts])
-
-
-@pytest.mark.rule("ERR-4", "REC-2")
-def test_while_the_embedder_is_away_recall_goes_on_by_words_and_priority_and_says_so(
-    server: TestServer, database: str, clock: FakeClock, people: People, rows: Any
-) -> None:
-    mood = Moody()
-    embedder = FunctionEmbedder(mood, name="moody@1", dimensions=4)
-    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, embedder=embedder) as fabric:
-        tea = remembered(fabric, people, "tea", predicate="a", text="Tea at five.")
-        train = remembered(fabric, people, "train", predicate="b", text="A train at six.", priority=0.9)
-        whole = fabric.recall(people.run(), "some tea")
-        assert (whole.embedder, whole.degraded) == ("moody@1", ())
-        assert whole.records[0].id == tea
-        mood.away = True
-        answer = fabric.recall(people.run(), "some tea")
-        assert (answer.embedder, answer.degraded) == (None, ("embedder",))
-        assert [record.id for record in answer.records] == [tea, train]
-        assert {record.score["vector"] for record in answer.records} == {0.0}
-        assert answer.records[0].score["words"] > 0.0
-        assert fabric.recall(people.run(), "nothing of it").records[0].id == train, "by priority"
-        assert fabric.recall(people.run()).degraded == (), "without a query nobody asks it"
-        asked = mood.asked
-        fabric.recall(people.run())
-        assert mood.asked == asked
-        with pytest.raises(EmbedderUnavailable):
-            fabric.propose(
-                people.run(), classification="INTERNAL", write_class="statement", text="Boats leave at seven."
-            )
-        mood.away = False
-        again = fabric.recall(people.run(), "some tea")
-        assert again.records == whole.records
-        assert fabric.replay(people.auditor, answer.recall_id).same, "without the vectors, as it was"
-        assert fabric.replay(people.auditor, whole.recall_id).same
-    recorded = {row["recall_id"]: row for row in rows("recalls")}
-    assert (recorded[answer.recall_id]["embedder"], recorded[answer.recall_id]["degraded"]) == (None, ["embedder"])
-    assert (recorded[whole.recall_id]["embedder"], recorded[whole.recall_id]["degraded"]) == ("moody@1", [])
-
-
-@pytest.mark.rule("ERR-4")
-def test_an_embedder_that_takes_too_long_is_not_waited_for(
-    server: TestServer, database: str, clock: FakeClock, people: People, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked, answered, stuck = Event(), Event(), False
-
-    def place(texts: list[str]) -> Any:
-        if stuck:
-            asked.set()
-            assert answered.wait(60)
-        return np.ones((len(texts), 3))
-
-    embedder = FunctionEmbedder(place, name="slow@1", dimensions=3)
-    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, embedder=embedder) as fabric:
-        tea = remembered(fabric, people, "tea", predicate="a", text="Tea at five.")
-        stuck = True
-        monkeypatch.setattr(recollection, "PATIENCE_SECONDS", 0.05)
-        answer = fabric.recall(people.run(), "some tea")
-        assert asked.is_set() and not answered.is_set()
-        assert ([record.id for record in answer.records], answer.degraded) == ([tea], ("embedder",))
-        answered.set()
-
-
-@pytest.mark.rule("ERR-4", "ISO-3")
-def test_nothing_is_held_while_an_embedder_thinks(
-    server: TestServer, database: str, clock: FakeClock, people: People
-) -> None:
-    held: list[Any] = []
-
-    def place(texts: list[str]) -> Any:
-        if texts == ["some tea"]:
-            with server.connect("postgres") as watcher:
-                held.append(
-                    watcher.execute(
-                        "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND usename = 'muniment_recall'"
-                        " AND state <> 'idle'",
-                        [database],
-                    ).fetchone()
-                )
-        return np.ones((len(texts), 3))
-
-    embedder = FunctionEmbedder(place, name="watching@1", dimensions=3)
-    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, embedder=embedder) as fabric:
-        remembered(fabric, people, "tea", predicate="a", text="Tea at five.")
-        assert fabric.recall(people.run(), "some tea").embedder == "watching@1"
-    assert held == [(0,)], "a connection that waits for an embedder is one that nobody else has"
-
-
-@pytest.mark.rule("REC-9", "ERR-4")
-def test_a_replay_without_the_embedder_that_ranked_it_says_so(
-    server: TestServer, database: str, clock: FakeClock, people: People
-) -> None:
-    embedder = FunctionEmbedder(Moody(), name="moody@1", dimensions=4)
-    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, embedder=embedder) as fabric:
-        remembered(fabric, people, "boat", predicate="a", text="Boats leave late.", priority=0.1)
-        remembered(fabric, people, "train", predicate="b", text="A train at six.", priority=0.9)
-        answer = fabric.recall(people.run(), "a boat")
-    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS) as fabric:
-        again = fabric.recall(people.run(), "a boat")
-        assert (again.embedder, again.degraded) == (None, ("embedder",)), "vectors of another are of no use"
-        assert fabric.replay(people.auditor, answer.recall_id).reasons == ("embedder",)
 
 
 # --- the record of it

@@ -11,7 +11,7 @@ from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.pipeline.stories import run_job, told, worked
-from tests.policy.test_extract_model import Server, answer, says, url
+from tests.policy.model_server import Server, answer, says, url
 
 __all__ = ["url"]  # the model's server, as a fixture
 

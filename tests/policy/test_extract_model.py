@@ -2,10 +2,7 @@
 
 import json
 import socket
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -13,8 +10,10 @@ from muniment.errors import ExtractorFailed
 from muniment.extract import Extractor, extractors_of
 from muniment.pack import load_pack
 from tests.policy.captures import Kept, capture, extracted
+from tests.policy.model_server import KEY, Server, answer, completion, says, url
 
-KEY = "sk-very-secret-0815"
+__all__ = ["url"]  # the model's server, as a fixture
+
 SAID = "I prefer the night train. Order customer:9 for my brother."
 GOOD = {
     "write_class": "preference",
@@ -29,64 +28,10 @@ GOOD = {
 }
 
 
-def answer(*facts: dict[str, Any]) -> bytes:
-    return completion(json.dumps({"facts": list(facts)}))
-
-
-def completion(content: str) -> bytes:
-    return json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]}).encode()
-
-
-class Server(BaseHTTPRequestHandler):
-    """Answers from a list, the last for ever; None never answers."""
-
-    answers: ClassVar[list[tuple[int, bytes] | None]] = []
-    asked: ClassVar[list[dict[str, Any]]] = []
-    headers_seen: ClassVar[list[Any]] = []
-    over: ClassVar[Event] = Event()
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.asked.append(json.loads(body) | {"path": self.path})
-        self.headers_seen.append(self.headers)
-        given = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if given is None:
-            self.over.wait(10)
-            return
-        status, content = given
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("Retry-After", "0")
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002  its own word
-
-
-@pytest.fixture
-def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setenv("MUNIMENT_MODEL_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "*")
-    Server.answers, Server.asked, Server.headers_seen = [], [], []
-    Server.over.clear()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    Server.over.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 def model(url: str, **settings: Any) -> Extractor:
     extraction = {"model": {"url": url, "model": "small", **settings}, "messages": False}
     document = {"pack_meta": {"id": "p", "version": "1.0.0"}, "memory_layer": {"extraction": extraction}}
     return extractors_of(load_pack(json.dumps(document)))[-1]
-
-
-def says(*given: bytes | tuple[int, bytes] | None) -> None:
-    Server.answers = [(200, one) if isinstance(one, bytes) else one for one in given]
 
 
 @pytest.mark.rule("CAN-2")
@@ -209,7 +154,7 @@ def test_a_server_that_is_busy_is_asked_again_and_one_that_is_slow_is_left(url: 
 
 @pytest.mark.rule("CAN-3")
 def test_a_server_that_is_not_there_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muniment.extract.model_server._PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("muniment.extract.model_server.PAUSES", (0.0, 0.0))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -130,6 +130,7 @@ def test_what_is_not_as_it_was_sealed_is_told_with_its_place(
     assert sorted((one.kind, one.seq, one.n) for one in breaks) == sorted(expected), name
     assert all(one.batch == 1 for one in breaks)
     ids = {(one[0], one[1]): one[2] for one in found}
+    # A break of a row names both of its numbers.
     assert all(one.event_id == ids[one.seq, one.n] for one in breaks if one.kind != "removed")  # type: ignore[index]
 
 

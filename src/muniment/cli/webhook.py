@@ -97,8 +97,7 @@ def deliver(
 
 
 def _types(given: list[str] | None) -> list[EventType] | None:
-    # Which there are is the fabric's to say.
-    return given or None  # pyright: ignore[reportReturnType]
+    return given or None  # pyright: ignore[reportReturnType]  # which there are is the fabric's to say
 
 
 def _draw(found: Iterable[Webhook]) -> None:

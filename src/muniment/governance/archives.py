@@ -8,6 +8,7 @@ from anyio.to_thread import run_sync
 from muniment.archive.folder import Archives, Written
 from muniment.archive.format import Heading
 from muniment.errors import ArchiveBroken, Conflict
+from muniment.governance import cursors
 from muniment.model.archive import Archive
 from muniment.storage.session import Row, Transaction
 
@@ -18,8 +19,7 @@ DROPPED, BLANKED = "archive_dropped", "archive_blanked"
 
 async def take_turn(tx: Transaction) -> None:
     """One at a time writes, changes or removes a tenant's archives. It comes before the tenant's clock."""
-    tx.later("jobs.open_cursor", cursor=CURSOR)
-    await tx.row("jobs.take_cursor", cursor=CURSOR)
+    await cursors.take(tx, CURSOR)
 
 
 async def hold_off(tx: Transaction) -> None:

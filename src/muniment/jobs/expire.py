@@ -1,6 +1,7 @@
 """JOB-2: memories whose time is over are told of; beyond the replay horizon their content goes, a tombstone stays."""
 
 from muniment.fabric.connect import Opened
+from muniment.governance import cursors
 from muniment.governance.erasure import hold_off_erasure
 from muniment.governance.tombstones import AT_ONCE, collect
 from muniment.jobs.job import Done
@@ -17,14 +18,12 @@ async def run(opened: Opened, tenant_id: str) -> Done:
 
 async def _tell(opened: Opened, tenant_id: str) -> int:
     async with opened.desk.transaction(tenant_id, "jobs") as tx:
-        tx.later("jobs.open_cursor", cursor=CURSOR)
-        cursor = await tx.row("jobs.take_cursor", cursor=CURSOR)
-        assert cursor is not None
+        cursor = await cursors.take(tx, CURSOR)
         clock = await tx.row("tenant.clock")
         # By the tenant's own time, which never runs backwards: nothing promoted later can have ended before it.
         until = max(tx.now, clock["at"]) if clock is not None and clock["at"] is not None else tx.now
         rows = await tx.rows("jobs.expired", since=cursor["at"], until=until)
-        tx.later("jobs.move_cursor", cursor=CURSOR, at=max(until, cursor["at"] or until))
+        tx.later("cursor.move_to", cursor=CURSOR, at=max(until, cursor["at"] or until))
         for row in rows:
             tx.emit("memory.expired", "auto", tier=row["tier"], write_class=row["class"], memories=row["memories"])
         return sum(row["memories"] for row in rows)
@@ -34,7 +33,7 @@ async def _collect(opened: Opened, tenant_id: str) -> int:
     desk = opened.desk
     horizon = (await desk.pack_of_tenant(tenant_id)).memory_layer.retention.replay_horizon
     async with desk.transaction(tenant_id, "jobs") as tx:
-        await tx.row("jobs.take_cursor", cursor=CURSOR)
+        await cursors.take(tx, CURSOR)
         await hold_off_erasure(tx)
         rows = await tx.rows("jobs.collectable", before=tx.now - horizon, count=AT_ONCE)
         if rows:

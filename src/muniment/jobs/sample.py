@@ -3,7 +3,7 @@
 from muniment.fabric.admission import Admission
 from muniment.fabric.connect import Opened
 from muniment.fabric.desk import Desk
-from muniment.governance import breakers, trail
+from muniment.governance import breakers, cursors, trail
 from muniment.governance.erasure import hold_off_erasure
 from muniment.jobs.job import Done
 from muniment.pack import Pack
@@ -32,10 +32,8 @@ async def _draw(desk: Desk, tenant_id: str, pack: Pack) -> tuple[int, int]:
         if await desk.vault.tenant(tx) is None:
             return 0, 0
         await hold_off_erasure(tx)
-        tx.later("jobs.open_place", cursor=CURSOR)
-        place = await tx.row("jobs.take_place", cursor=CURSOR)
-        assert place is not None
-        rows = await tx.rows("jobs.promoted_alone", seq=place["seq"], memory_id=place["capture_id"], count=AT_ONCE)
+        read = await cursors.take(tx, CURSOR)
+        rows = await tx.rows("jobs.promoted_alone", seq=read["seq"], memory_id=read["place"], count=AT_ONCE)
         if not rows:
             return 0, 0
         key = await desk.vault.comparing(tx)
@@ -46,7 +44,7 @@ async def _draw(desk: Desk, tenant_id: str, pack: Pack) -> tuple[int, int]:
             own = await desk.registered_pack(tenant_id, ref)
             entered, _ = await (await (await Admission.of(desk, tx, own, drafts)).decided(tx)).enter(tx)
             drawn += len(entered)
-        tx.later("jobs.move_place", cursor=CURSOR, seq=rows[-1]["born_seq"], id=rows[-1]["memory_id"])
+        cursors.move(tx, CURSOR, rows[-1]["born_seq"], rows[-1]["memory_id"])
         return len(rows), drawn
 
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from muniment.errors import SealBroken
+from muniment.governance import cursors
 from muniment.governance.erasure import hold_off_erasure
 from muniment.model.capture import TENANT_HOLDER, Capture, holder_of
 from muniment.pack import Pack
@@ -20,6 +21,7 @@ from muniment.storage.session import Row, Transaction
 
 Place = tuple[int, str]
 START: Place = (0, "")
+CURSOR = "consolidate"
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,9 @@ async def take(tx: Transaction, batch: Batch) -> Batch:
     Gives an empty batch if another went on meanwhile, or something was erased: what was read counts no more. Of
     captures tried again, those that another finished meanwhile are left out.
     """
-    await tx.do("candidate.open_cursor")
-    held = await tx.row("candidate.take_cursor")
-    assert held is not None, "it was opened just now"
+    held = await cursors.take(tx, CURSOR)
     await hold_off_erasure(tx)
-    moved = batch.cursor is not None and (held["seq"], held["capture_id"]) != batch.cursor
+    moved = batch.cursor is not None and (held["seq"], held["place"]) != batch.cursor
     if moved or await tx.row("erasure.since", seq=batch.seq) is not None:
         return Batch((), (), 0, batch.seq)
     if batch.tries is None:
@@ -127,7 +127,7 @@ async def take(tx: Transaction, batch: Batch) -> Batch:
 def settle(tx: Transaction, batch: Batch, done: Iterable[str], put_off: Sequence[PutOff]) -> None:
     """Move the cursor past the batch, say which captures are done, and write down those that are not."""
     if batch.end is not None:
-        tx.later("candidate.move_cursor", seq=batch.end[0], capture_id=batch.end[1])
+        cursors.move(tx, CURSOR, *batch.end)
     finished = list(done)
     mark_done(tx, finished)
     if batch.tries is not None and finished:

@@ -1,14 +1,7 @@
 -- Stage 2, candidate: captures become typed facts, or refusals.
 
--- name: open_cursor
-INSERT INTO cursors (tenant_id, name, seq, capture_id) VALUES (:tenant_id, 'consolidate', 0, '') ON CONFLICT DO NOTHING
-
 -- name: cursor
 SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'
-
--- name: take_cursor
--- One consolidator per tenant at a time.
-SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate' FOR UPDATE
 
 -- name: next_captures
 -- The captures behind the cursor, in the order of their commits; those proposed directly are done already.
@@ -98,9 +91,6 @@ RETURNING calls
 -- The latest of each source.
 SELECT DISTINCT ON (source) source, calibration_id, points FROM calibrations
 WHERE tenant_id = :tenant_id AND source = ANY (:sources) ORDER BY source, seq DESC
-
--- name: move_cursor
-UPDATE cursors SET seq = :seq, capture_id = :capture_id WHERE tenant_id = :tenant_id AND name = 'consolidate'
 
 -- name: mark_done
 -- each: capture_id

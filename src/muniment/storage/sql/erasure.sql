@@ -36,9 +36,7 @@ FROM candidates c
 JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
 WHERE c.tenant_id = :tenant_id
   AND (c.holder = ANY (:holders) OR c.subject = :subject OR c.entity = :subject OR c.user_id = :user_id)
-  AND NOT EXISTS (
-    SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id
-      AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))
+  AND {undecided p}
 ORDER BY p.proposal_id
 
 -- name: consents

@@ -153,9 +153,7 @@ CASE WHEN alias.at BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FRO
  AND NOT EXISTS (
    SELECT FROM candidates told
    JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = told.candidate_id
-   WHERE told.tenant_id = :tenant_id AND told.capture_id = alias.capture_id AND NOT EXISTS (
-     SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id
-       AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))))
+   WHERE told.tenant_id = :tenant_id AND told.capture_id = alias.capture_id AND {undecided p}))
 
 -- name: last_file
 -- The file of an archive as it is now.
@@ -197,3 +195,8 @@ JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = alias.memory_
 JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = alias.holder
 WHERE near.distance <= :reach
 ORDER BY near.distance, alias.memory_id
+
+-- name: undecided
+-- A proposal without its final verdict.
+NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal_id = alias.proposal_id
+  AND d.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))

@@ -37,15 +37,6 @@ SELECT DISTINCT ON (source) source, verdicts, approved, points FROM calibrations
 INSERT INTO calibrations (tenant_id, calibration_id, seq, calibrated_at, txid, source, verdicts, approved, points)
 VALUES (:tenant_id, :calibration_id, :seq, :at, :txid, :source, :verdicts, :approved, :points)
 
--- name: open_cursor
-INSERT INTO cursors (tenant_id, name, seq, capture_id, at) VALUES (:tenant_id, :cursor, 0, '', NULL) ON CONFLICT DO NOTHING
-
--- name: take_cursor
-SELECT at FROM cursors WHERE tenant_id = :tenant_id AND name = :cursor FOR UPDATE
-
--- name: move_cursor
-UPDATE cursors SET at = :at WHERE tenant_id = :tenant_id AND name = :cursor
-
 -- name: expired
 -- How many memories ended between two moments, by tier and class.
 SELECT tier, class, count(*) AS memories FROM memory_scope
@@ -64,8 +55,7 @@ ORDER BY f.memory_id LIMIT :count
 -- Open proposals past their time that were not told of.
 SELECT p.proposal_id, p.class, p.due_at FROM proposals p
 WHERE p.tenant_id = :tenant_id AND p.due_at < :now
-  AND NOT EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id
-    AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))
+  AND {undecided p}
   AND NOT EXISTS (SELECT FROM alerts a WHERE a.tenant_id = :tenant_id AND a.key = 'sla ' || p.proposal_id)
 ORDER BY p.due_at, p.proposal_id LIMIT :count
 
@@ -112,15 +102,6 @@ GROUP BY f.tier, f.class
 SELECT m.memory_id, m.born_seq, m.proposal_id FROM memories m
 WHERE m.tenant_id = :tenant_id AND m.approver_kind = 'system' AND (m.born_seq, m.memory_id) > (:seq, :memory_id)
 ORDER BY m.born_seq, m.memory_id LIMIT :count
-
--- name: open_place
-INSERT INTO cursors (tenant_id, name, seq, capture_id) VALUES (:tenant_id, :cursor, 0, '') ON CONFLICT DO NOTHING
-
--- name: take_place
-SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = :cursor FOR UPDATE
-
--- name: move_place
-UPDATE cursors SET seq = :seq, capture_id = :id WHERE tenant_id = :tenant_id AND name = :cursor
 
 -- name: held_for_budget
 -- Proposals that wait for room: held for that, and nothing decided since.

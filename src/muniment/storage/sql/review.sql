@@ -29,9 +29,7 @@ WHERE p.tenant_id = :tenant_id
   AND (:write_class::text IS NULL OR p.class = :write_class)
   AND (p.due_at, p.proposal_id) > (
     coalesce((SELECT a.due_at FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after), '-infinity'), :after)
-  AND (:closed OR NOT EXISTS (
-    SELECT FROM verdicts v WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id
-      AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')))
+  AND (:closed OR {undecided p})
 ORDER BY p.due_at, p.proposal_id
 LIMIT :count
 
