@@ -22,7 +22,7 @@ class _Kept(Storage):
 
     async def close(self) -> None:
         for task, pool in list(self._pools.items()):
-            if pool.get_stats()["pool_size"] > 1:
+            if pool.size > 1:
                 del self._pools[task]
                 await pool.close()
 

@@ -6,17 +6,22 @@
     │   └── UnknownLabel     unknown_classification   the pack declares no such classification
     ├── PackInvalid          pack_invalid             a pack was refused, with every error at its line
     ├── NotFound             not_found                nothing of that id in this tenant
+    ├── Unauthenticated      unauthenticated          no credential, or none that holds
+    ├── RateLimited          rate_limited             too many calls, or too many wrong credentials
     ├── Denied               denied                   the principal may not do this
     │   ├── RoleMissing      role_missing             it lacks the role
     │   └── SelfApproval     self_approval            four eyes: the author cannot approve
     ├── Conflict             conflict                 somebody else was first
     │   ├── AlreadyDecided   already_decided          the proposal has its final verdict
     │   ├── IdempotencyConflict idempotency_conflict  same key, other content
+    │   ├── RequestRepeated  request_repeated         the request was carried out before
+    │   ├── VersionConflict  version_conflict         it was changed since you read it
     │   ├── ConsentChanged   consent_changed          the consent was superseded or revoked already
     │   ├── KeyRotated       key_rotated              the tenant's key was rotated at this moment
     │   └── PackImmutable    pack_immutable           that version is registered with other content
     ├── NotPromotable        not_promotable           what the proposal rests on changed since its review
     ├── HistoryCollected     history_collected        the moment lies beyond the replay horizon
+    ├── ServerUnavailable    server_unavailable       a client's server does not answer, or not as one
     ├── EmbedderUnavailable  embedder_unavailable     the embedder is missing, away, or answers wrongly
     ├── ExtractorFailed      extractor_failed         an extractor raised, is missing, or is answered wrongly
     └── StorageError
@@ -111,6 +116,22 @@ class NotFound(MunimentError):
     code = "not_found"
 
 
+class Unauthenticated(MunimentError):
+    """There is no credential, or none that holds; which of the two is not told."""
+
+    code = "unauthenticated"
+
+
+class RateLimited(MunimentError):
+    """Too many calls under this credential, or too many wrong credentials; `wait` seconds later it may go."""
+
+    code = "rate_limited"
+
+    def __init__(self, message: str, *, wait: float = 1.0) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
 class Denied(MunimentError):
     """The principal may not do this."""
 
@@ -147,6 +168,18 @@ class IdempotencyConflict(Conflict):
     code = "idempotency_conflict"
 
 
+class RequestRepeated(Conflict):
+    """The request was carried out before, under the same idempotency key; it is not carried out again."""
+
+    code = "request_repeated"
+
+
+class VersionConflict(Conflict):
+    """What was to be changed is not as the caller read it any more."""
+
+    code = "version_conflict"
+
+
 class ConsentChanged(Conflict):
     """The consent was superseded or revoked already."""
 
@@ -175,6 +208,12 @@ class HistoryCollected(MunimentError):
     """The moment asked about lies beyond the replay horizon."""
 
     code = "history_collected"
+
+
+class ServerUnavailable(MunimentError):
+    """A client's server cannot be reached, did not answer in time, or answers what is no answer of ours."""
+
+    code = "server_unavailable"
 
 
 class EmbedderUnavailable(MunimentError):

@@ -1,60 +1,20 @@
 """Fabric: the blocking face of AsyncFabric, with the same methods; no logic of its own."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from datetime import datetime
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypeVar, Unpack
-
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from typing import Self
 
 from muniment.embedding import Embedder
-from muniment.errors import InvalidInput
-from muniment.fabric import AsyncFabric, upkeep, verification
-from muniment.fabric import archives as archiving
-from muniment.fabric.consolidation import Progress
-from muniment.fabric.inputs import (
-    CaptureFields,
-    CompileFields,
-    CorrectFields,
-    ProposeFields,
-    RecallFields,
-)
+from muniment.fabric import AsyncFabric
 from muniment.fabric.settings import Clock
-from muniment.model.adoption import Adoption
-from muniment.model.archive import Archive, ArchiveCheck
-from muniment.model.candidate import Consolidation, Refusal
-from muniment.model.chain import Head, Verification
-from muniment.model.compiled import CompiledMemory
-from muniment.model.context import Asker, RunContext
-from muniment.model.erasure import Erasure
-from muniment.model.events import Event
-from muniment.model.inquiry import Explanation, Replay
-from muniment.model.metrics import GoldenResult, Metrics, PiiScan
-from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
-from muniment.model.proposal import Submission
-from muniment.model.recall import Recall
-from muniment.model.trail import Trail
 from muniment.pack import Pack
-from muniment.pipeline.capture import Receipt
 from muniment.policy.assertion import Judge, judge
 from muniment.storage.master import MasterKeys
-from muniment.sync_groups import Blocking, Consents, Contradictions, Packs, Queue, Webhooks, Work
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
+from muniment.sync_groups import Keys
+from muniment.sync_verbs import Verbs
 
 
-class Fabric(Blocking):
+class Fabric(Verbs):
     """A memory fabric on one database. Use `with Fabric.open() as fabric`, or open it and close it."""
-
-    def __init__(
-        self, portal: BlockingPortal, running: AbstractContextManager[BlockingPortal], fabric: AsyncFabric
-    ) -> None:
-        super().__init__(portal)
-        self._running = running
-        self._fabric = fabric
-        self._closed = False
 
     @classmethod
     def open(
@@ -72,197 +32,22 @@ class Fabric(Blocking):
         archives: str | Path | None = None,
     ) -> Self:
         """See `AsyncFabric.open`."""
-        fabric = AsyncFabric.open(
-            url,
-            pack=pack,
-            home=home,
-            clock=clock,
-            master_keys=master_keys,
-            judge=judge,
-            embedder=embedder,
-            redis_url=redis_url,
-            private_webhooks=private_webhooks,
-            archives=archives,
-        )
-        running = start_blocking_portal()
-        portal = running.__enter__()
-        try:
-            portal.call(fabric.__aenter__)
-        except BaseException:
-            running.__exit__(None, None, None)
-            raise
-        return cls(portal, running, fabric)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """See `AsyncFabric.close`; closing again does nothing."""
-        if not self._closed:
-            try:
-                self._wait(self._fabric.close)
-            finally:
-                self._closed = True
-                self._running.__exit__(None, None, None)
-
-    def _wait(self, method: Callable[_P, Awaitable[_T]], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        if self._closed:
-            raise InvalidInput("the fabric is not open")
-        return super()._wait(method, *args, **kwargs)
-
-    @property
-    def queue(self) -> Queue:
-        """The review queue."""
-        return Queue(self._portal, self._fabric.queue)
-
-    @property
-    def consent(self) -> Consents:
-        """The consent ledger."""
-        return Consents(self._portal, self._fabric.consent)
-
-    @property
-    def contradictions(self) -> Contradictions:
-        """What cannot both hold."""
-        return Contradictions(self._portal, self._fabric.contradictions)
-
-    @property
-    def work(self) -> Work:
-        """What the jobs are at."""
-        return Work(self._portal, self._fabric.work)
-
-    @property
-    def packs(self) -> Packs:
-        """The registered packs."""
-        return Packs(self._portal, self._fabric.packs)
-
-    @property
-    def webhooks(self) -> Webhooks:
-        """Where events are posted."""
-        return Webhooks(self._portal, self._fabric.webhooks)
-
-    def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
-        """See `AsyncFabric.capture`."""
-        return self._wait(self._fabric.capture, asker, **fields)
-
-    def capture_many(self, asker: Asker, items: Sequence[Mapping[str, Any]]) -> list[Receipt]:
-        """See `AsyncFabric.capture_many`."""
-        return self._wait(self._fabric.capture_many, asker, items)
-
-    def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Submission | Refusal:
-        """See `AsyncFabric.propose`."""
-        return self._wait(self._fabric.propose, asker, **fields)
-
-    def correct(
-        self,
-        asker: Asker,
-        *,
-        memory_id: str | None = None,
-        entity: str | None = None,
-        predicate: str | None = None,
-        **fields: Unpack[CorrectFields],
-    ) -> Submission | Refusal:
-        """See `AsyncFabric.correct`."""
-        return self._wait(
-            self._fabric.correct, asker, memory_id=memory_id, entity=entity, predicate=predicate, **fields
+        return cls._started(
+            AsyncFabric.open(
+                url,
+                pack=pack,
+                home=home,
+                clock=clock,
+                master_keys=master_keys,
+                judge=judge,
+                embedder=embedder,
+                redis_url=redis_url,
+                private_webhooks=private_webhooks,
+                archives=archives,
+            )
         )
 
-    def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
-        """See `AsyncFabric.erase`."""
-        return self._wait(self._fabric.erase, asker, subject=subject, user_id=user_id)
-
-    def erasures(self, asker: Asker, *, limit: int = 50) -> list[Erasure]:
-        """See `AsyncFabric.erasures`."""
-        return self._wait(self._fabric.erasures, asker, limit=limit)
-
-    def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
-        """See `AsyncFabric.reindex`."""
-        return self._wait(self._fabric.reindex, tenant_id, on_progress=on_progress)
-
-    def adoption(self, asker: Asker) -> Adoption:
-        """See `AsyncFabric.adoption`."""
-        return self._wait(self._fabric.adoption, asker)
-
-    def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
-        """See `AsyncFabric.metrics`."""
-        return self._wait(self._fabric.metrics, asker, since=since, until=until)
-
-    def record_golden(self, run: RunContext, results: Sequence[GoldenResult]) -> None:
-        """See `AsyncFabric.record_golden`."""
-        return self._wait(self._fabric.record_golden, run, results)
-
-    def scan_pii(self, tenant_id: str) -> PiiScan:
-        """See `AsyncFabric.scan_pii`."""
-        return self._wait(self._fabric.scan_pii, tenant_id)
-
-    def consolidate(self, tenant_id: str, *, on_progress: Progress | None = None) -> Consolidation:
-        """See `AsyncFabric.consolidate`."""
-        return self._wait(self._fabric.consolidate, tenant_id, on_progress=on_progress)
-
-    def recall(self, run: RunContext, query: str | None = None, **narrowed: Unpack[RecallFields]) -> Recall:
-        """See `AsyncFabric.recall`."""
-        return self._wait(self._fabric.recall, run, query, **narrowed)
-
-    def compile(self, run: RunContext, query: str | None = None, **asked: Unpack[CompileFields]) -> CompiledMemory:
-        """See `AsyncFabric.compile`."""
-        return self._wait(self._fabric.compile, run, query, **asked)
-
-    def explain(
-        self,
-        asker: Asker,
-        *,
-        memory_id: str,
-        recall_id: str | None = None,
-        as_of: datetime | None = None,
-        run: RunContext | None = None,
-    ) -> Explanation:
-        """See `AsyncFabric.explain`."""
-        return self._wait(self._fabric.explain, asker, memory_id=memory_id, recall_id=recall_id, as_of=as_of, run=run)
-
-    def replay(self, asker: Asker, recall_id: str) -> Replay:
-        """See `AsyncFabric.replay`."""
-        return self._wait(self._fabric.replay, asker, recall_id)
-
-    def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
-        """See `AsyncFabric.get`."""
-        return self._wait(self._fabric.get, asker, memory_id)
-
-    def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
-        """See `AsyncFabric.retract`."""
-        return self._wait(self._fabric.retract, asker, memory_id, reason=reason)
-
-    def trail(self, asker: Asker, memory_id: str) -> Trail:
-        """See `AsyncFabric.trail`."""
-        return self._wait(self._fabric.trail, asker, memory_id)
-
-    def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
-        """See `AsyncFabric.events`."""
-        return self._wait(self._fabric.events, asker, after=after, limit=limit)
-
-    def seal(self, tenant_id: str) -> int:
-        """See `AsyncFabric.seal`."""
-        return self._wait(self._fabric.seal, tenant_id)
-
-    def verify(
-        self,
-        asker: Asker,
-        *,
-        head: Head | Mapping[str, Any] | None = None,
-        on_progress: verification.Progress | None = None,
-    ) -> Verification:
-        """See `AsyncFabric.verify`."""
-        return self._wait(self._fabric.verify, asker, head=head, on_progress=on_progress)
-
-    def archives(self, asker: Asker, *, limit: int = 50) -> list[Archive]:
-        """See `AsyncFabric.archives`."""
-        return self._wait(self._fabric.archives, asker, limit=limit)
-
-    def verify_archives(self, asker: Asker, *, on_progress: archiving.Progress | None = None) -> ArchiveCheck:
-        """See `AsyncFabric.verify_archives`."""
-        return self._wait(self._fabric.verify_archives, asker, on_progress=on_progress)
-
-    def chain_head(self, asker: Asker) -> Head:
-        """See `AsyncFabric.chain_head`."""
-        return self._wait(self._fabric.chain_head, asker)
+    @property
+    def keys(self) -> Keys:
+        """The API keys."""
+        return Keys(self._portal, self._fabric.keys)

@@ -13,10 +13,12 @@ from muniment.fabric import backtest as backtesting
 from muniment.fabric.contradictions import AsyncContradictions, Way
 from muniment.fabric.groups import AsyncConsents, AsyncPacks
 from muniment.fabric.inputs import ConsentFields
+from muniment.fabric.keys import ApiKeyFields, AsyncKeys
 from muniment.fabric.queue import AsyncQueue, EditFields
 from muniment.fabric.webhooks import AsyncWebhooks
 from muniment.fabric.work import AsyncWork
 from muniment.governance.packs import RegisteredPack
+from muniment.model.api_key import ApiKey
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.breaker import Breaker
@@ -24,6 +26,7 @@ from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent, Sweep
 from muniment.model.context import Asker
 from muniment.model.contradiction import Contradiction, Side
+from muniment.model.credential import Credential
 from muniment.model.events import EventType
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.pack_difference import PackDifference
@@ -70,28 +73,42 @@ class Queue(Blocking):
         return self._wait(self._queue.get, asker, proposal_id)
 
     def approve(
-        self, asker: Asker, proposal_id: str, *, note: str | None = None, supersedes: str | None = None
+        self,
+        asker: Asker,
+        proposal_id: str,
+        *,
+        note: str | None = None,
+        supersedes: str | None = None,
+        version: int | None = None,
     ) -> Proposal:
         """See `AsyncQueue.approve`."""
-        return self._wait(self._queue.approve, asker, proposal_id, note=note, supersedes=supersedes)
+        return self._wait(self._queue.approve, asker, proposal_id, note=note, supersedes=supersedes, version=version)
 
     def approve_many(self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None) -> Sequence[Outcome]:
         """See `AsyncQueue.approve_many`."""
         return self._wait(self._queue.approve_many, asker, proposal_ids, note=note)
 
     def edit(
-        self, asker: Asker, proposal_id: str, *, note: str | None = None, **changes: Unpack[EditFields]
+        self,
+        asker: Asker,
+        proposal_id: str,
+        *,
+        note: str | None = None,
+        version: int | None = None,
+        **changes: Unpack[EditFields],
     ) -> Proposal | Refusal:
         """See `AsyncQueue.edit`."""
-        return self._wait(self._queue.edit, asker, proposal_id, note=note, **changes)
+        return self._wait(self._queue.edit, asker, proposal_id, note=note, version=version, **changes)
 
-    def reject(self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None) -> Proposal:
+    def reject(
+        self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None, version: int | None = None
+    ) -> Proposal:
         """See `AsyncQueue.reject`."""
-        return self._wait(self._queue.reject, asker, proposal_id, reason=reason, note=note)
+        return self._wait(self._queue.reject, asker, proposal_id, reason=reason, note=note, version=version)
 
-    def lift(self, asker: Asker, proposal_id: str, *, note: str | None = None) -> Proposal:
+    def lift(self, asker: Asker, proposal_id: str, *, note: str | None = None, version: int | None = None) -> Proposal:
         """See `AsyncQueue.lift`."""
-        return self._wait(self._queue.lift, asker, proposal_id, note=note)
+        return self._wait(self._queue.lift, asker, proposal_id, note=note, version=version)
 
     def override(
         self,
@@ -101,17 +118,20 @@ class Queue(Blocking):
         tier: Tier | None = None,
         priority: float | None = None,
         note: str | None = None,
+        version: int | None = None,
     ) -> Proposal:
         """See `AsyncQueue.override`."""
-        return self._wait(self._queue.override, asker, proposal_id, tier=tier, priority=priority, note=note)
+        return self._wait(
+            self._queue.override, asker, proposal_id, tier=tier, priority=priority, note=note, version=version
+        )
 
-    def assign(self, asker: Asker, proposal_id: str, *, to: str | None = None) -> Proposal:
+    def assign(self, asker: Asker, proposal_id: str, *, to: str | None = None, version: int | None = None) -> Proposal:
         """See `AsyncQueue.assign`."""
-        return self._wait(self._queue.assign, asker, proposal_id, to=to)
+        return self._wait(self._queue.assign, asker, proposal_id, to=to, version=version)
 
-    def release(self, asker: Asker, proposal_id: str) -> Proposal:
+    def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
         """See `AsyncQueue.release`."""
-        return self._wait(self._queue.release, asker, proposal_id)
+        return self._wait(self._queue.release, asker, proposal_id, version=version)
 
 
 class Consents(Blocking):
@@ -133,9 +153,11 @@ class Consents(Blocking):
         """See `AsyncConsents.sweep`."""
         return self._wait(self._consents.sweep, tenant_id)
 
-    def list(self, asker: Asker, *, subject: str | None = None, limit: int = 200) -> list[Consent]:
+    def list(
+        self, asker: Asker, *, subject: str | None = None, limit: int = 200, after: str | None = None
+    ) -> list[Consent]:
         """See `AsyncConsents.list`."""
-        return self._wait(self._consents.list, asker, subject=subject, limit=limit)
+        return self._wait(self._consents.list, asker, subject=subject, limit=limit, after=after)
 
 
 class Contradictions(Blocking):
@@ -198,9 +220,9 @@ class Packs(Blocking):
         """See `AsyncPacks.get`."""
         return self._wait(self._packs.get, asker, ref)
 
-    def list(self, asker: Asker) -> list[RegisteredPack]:
+    def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
         """See `AsyncPacks.list`."""
-        return self._wait(self._packs.list, asker)
+        return self._wait(self._packs.list, asker, limit=limit, after=after)
 
     def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
         """See `AsyncPacks.compare`."""
@@ -237,9 +259,9 @@ class Packs(Blocking):
         """See `AsyncPacks.backfill`."""
         return self._wait(self._packs.backfill, asker, ref, dry_run=dry_run)
 
-    def backfills(self, asker: Asker, *, limit: int = 50) -> Sequence[Backfill]:
+    def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
         """See `AsyncPacks.backfills`."""
-        return self._wait(self._packs.backfills, asker, limit=limit)
+        return self._wait(self._packs.backfills, asker, limit=limit, after=after)
 
     def run_backfill(self, tenant_id: str, *, on_progress: backfilling.Progress | None = None) -> Backfill | None:
         """See `AsyncPacks.run_backfill`."""
@@ -289,9 +311,9 @@ class Webhooks(Blocking):
         """See `AsyncWebhooks.add`."""
         return self._wait(self._webhooks.add, asker, url=url, types=types)
 
-    def list(self, asker: Asker) -> list[Webhook]:
+    def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
         """See `AsyncWebhooks.list`."""
-        return self._wait(self._webhooks.list, asker)
+        return self._wait(self._webhooks.list, asker, limit=limit, after=after)
 
     def get(self, asker: Asker, webhook_id: str) -> Webhook:
         """See `AsyncWebhooks.get`."""
@@ -316,3 +338,31 @@ class Webhooks(Blocking):
     def deliver(self, tenant_id: str, *, max_events: int = 1000) -> Deliveries:
         """See `AsyncWebhooks.deliver`."""
         return self._wait(self._webhooks.deliver, tenant_id, max_events=max_events)
+
+
+class Keys(Blocking):
+    """The API keys of a tenant."""
+
+    def __init__(self, portal: BlockingPortal, keys: AsyncKeys) -> None:
+        super().__init__(portal)
+        self._keys = keys
+
+    def create(self, asker: Asker, **fields: Unpack[ApiKeyFields]) -> ApiKey:
+        """See `AsyncKeys.create`."""
+        return self._wait(self._keys.create, asker, **fields)
+
+    def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[ApiKey]:
+        """See `AsyncKeys.list`."""
+        return self._wait(self._keys.list, asker, limit=limit, after=after)
+
+    def get(self, asker: Asker, key_id: str) -> ApiKey:
+        """See `AsyncKeys.get`."""
+        return self._wait(self._keys.get, asker, key_id)
+
+    def revoke(self, asker: Asker, key_id: str) -> ApiKey:
+        """See `AsyncKeys.revoke`."""
+        return self._wait(self._keys.revoke, asker, key_id)
+
+    def check(self, token: str) -> Credential:
+        """See `AsyncKeys.check`."""
+        return self._wait(self._keys.check, token)

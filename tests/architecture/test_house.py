@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from muniment import AsyncFabric, Fabric
+from muniment.client import AsyncClient, Client
 
 SOURCE = Path(__file__).parents[2] / "src" / "muniment"
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -142,8 +143,13 @@ def test_every_statement_is_called_by_a_name_that_exists_and_none_lies_unused() 
 # ---- one fabric, two faces ----
 
 
+# Parts that no verb is: they are for doors, which are all async.
+FOR_DOORS = {"requests", "doorkeeper", "opened"}
+
+
 def _public(face: type[Any]) -> dict[str, Any]:
-    return {name: member for name, member in vars(face).items() if not name.startswith("_")}
+    own = {name: one for each in reversed(face.__mro__[:-1]) for name, one in vars(each).items()}
+    return {name: one for name, one in own.items() if not name.startswith("_") and name not in FOR_DOORS}
 
 
 def _signature(member: Any) -> inspect.Signature:
@@ -167,10 +173,10 @@ def _groups() -> list[tuple[type[Any], type[Any]]]:
     return [(_returned(plain[name]), _returned(awaited[name])) for name in names]
 
 
-FACES = [(Fabric, AsyncFabric), *_groups()]
+FACES = [(Fabric, AsyncFabric), (Client, AsyncClient), *_groups()]
 
 
-GROUPS = ("Queue", "Consents", "Contradictions", "Packs", "Webhooks", "Work")
+GROUPS = ("Queue", "Consents", "Contradictions", "Packs", "Webhooks", "Work", "Keys")
 
 
 def test_every_group_of_the_specification_has_two_faces() -> None:
@@ -195,3 +201,22 @@ def test_one_face_blocks_and_the_other_awaits(plain: type[Any], awaited: type[An
         for name, member in _public(face).items():
             if not isinstance(member, property) and name != "open":
                 assert inspect.iscoroutinefunction(_function(member)) is awaits, f"{face.__name__}.{name}"
+
+
+# ---- one fabric, near or far ----
+
+# Keys are made where the database is; how each is opened differs, and only a client has to say who it is.
+OF_THE_FABRIC_ALONE, OF_THE_CLIENT_ALONE = {"keys"}, {"me"}
+
+
+def test_a_client_has_every_verb_of_the_fabric_with_the_same_signature() -> None:
+    near, far = _public(AsyncFabric), _public(AsyncClient)
+    assert set(near) - OF_THE_FABRIC_ALONE == set(far) - OF_THE_CLIENT_ALONE
+    for name in set(near) - OF_THE_FABRIC_ALONE - {"open"}:
+        if isinstance(near[name], property):
+            group, its = _public(_returned(near[name])), _public(_returned(far[name]))
+            assert set(group) == set(its), name
+            for verb, member in group.items():
+                assert _signature(member) == _signature(its[verb]), f"{name}.{verb}"
+        else:
+            assert _signature(near[name]) == _signature(far[name]), name

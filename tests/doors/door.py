@@ -69,10 +69,17 @@ def door(server: TestServer, database: str) -> Iterator[Door]:
             "their_recall": fabric.recall(others.run(), "bread").recall_id,
             "webhook": fabric.webhooks.add(people.admin, url="https://8.8.8.8/").webhook_id,
             "their_webhook": fabric.webhooks.add(others.admin, url="https://8.8.8.8/").webhook_id,
+            "key": api_key(fabric, people),
+            "their_key": api_key(fabric, others),
             "an hour ahead": clock.now + timedelta(hours=1),
             "an hour ago": clock.now - timedelta(hours=1),
         }
         yield Door(fabric, people, ids)
+
+
+def api_key(fabric: Fabric, people: People) -> str:
+    """The id of one."""
+    return fabric.keys.create(people.admin, principal_id="bot", kind="agent", roles=["agent"]).key_id
 
 
 def contradiction(fabric: Fabric, people: People) -> str:

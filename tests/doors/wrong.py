@@ -122,6 +122,8 @@ NARROWING: dict[str, list[Any]] = {
     "hops": [*COUNTS[1:], 1, 3, None],  # one step from nowhere leads nowhere
     "as_of": [*TIMES, "{an hour ahead}"],
 }
+# Nothing in the story has had a hundred verdicts.
+VERSION: dict[str, list[Any]] = {"version": [*COUNTS[1:], 100]}
 PROPOSAL: dict[str, list[Any]] = {"proposal_id": [*IDS, "{their_proposal}", "mwp_0"]}
 CONTRADICTION: dict[str, list[Any]] = {"contradiction_id": [*IDS, "{their_contradiction}", "ctr_0"]}
 # What a correction takes over from what it is written on cannot be told again.
@@ -134,6 +136,7 @@ OF_CORRECTIONS: dict[str, list[Any]] = {
 }
 MEMORY: dict[str, list[Any]] = {"memory_id": [*IDS, "{their_memory}", "pm_0"]}
 WEBHOOK = {"webhook_id": [*IDS, "{their_webhook}", "whk_0"]}
+API_KEY = {"key_id": [*IDS, "{their_key}", "key_0"]}
 CALLS: dict[str, Call] = {
     "capture": Call(
         "run",
@@ -205,7 +208,15 @@ CALLS: dict[str, Call] = {
         {"consent_id": "{consent}"},
         {"consent_id": [*IDS, "{their_consent}", "cns_0"], "evidence_refs": REFS},
     ),
-    "consent.list": Call("auditor", {}, {"subject": CEIDS, "limit": [*COUNTS, 1001, None]}),
+    "consent.list": Call(
+        "auditor",
+        {},
+        {
+            "subject": CEIDS,
+            "limit": [*COUNTS, 1001, None],
+            "after": [*NAMES, "{their_consent}", "cns_0"],
+        },
+    ),
     "contradictions.list": Call(
         "auditor",
         {},
@@ -237,13 +248,14 @@ CALLS: dict[str, Call] = {
     "queue.approve": Call(
         "reviewer",
         {"proposal_id": "{proposal}"},
-        {**PROPOSAL, "note": NOTES, "supersedes": [*NAMES, "{their_memory}", "pm_0"]},
+        {**PROPOSAL, **VERSION, "note": NOTES, "supersedes": [*NAMES, "{their_memory}", "pm_0"]},
     ),
     "queue.edit": Call(
         "reviewer",
         {"proposal_id": "{proposal}", "value": "rye"},
         {
             **PROPOSAL,
+            **VERSION,
             "note": NOTES,
             "text": TEXTS,
             "value": [*JSON, None],
@@ -254,16 +266,16 @@ CALLS: dict[str, Call] = {
     "queue.reject": Call(
         "reviewer",
         {"proposal_id": "{proposal}", "reason": "no"},
-        {**PROPOSAL, "reason": [*NAMES, None], "note": NOTES},
+        {**PROPOSAL, **VERSION, "reason": [*NAMES, None], "note": NOTES},
     ),
-    "queue.lift": Call("reviewer", {"proposal_id": "{rejected}"}, {**PROPOSAL, "note": NOTES}),
+    "queue.lift": Call("reviewer", {"proposal_id": "{rejected}"}, {**PROPOSAL, **VERSION, "note": NOTES}),
     "queue.override": Call(
         "reviewer",
         {"proposal_id": "{proposal}", "priority": 0.9},
-        {**PROPOSAL, "tier": [*CHOICES, "working"], "priority": SHARES, "note": NOTES},
+        {**PROPOSAL, **VERSION, "tier": [*CHOICES, "working"], "priority": SHARES, "note": NOTES},
     ),
-    "queue.assign": Call("reviewer", {"proposal_id": "{proposal}"}, {**PROPOSAL, "to": NAMES}),
-    "queue.release": Call("reviewer", {"proposal_id": "{proposal}"}, PROPOSAL),
+    "queue.assign": Call("reviewer", {"proposal_id": "{proposal}"}, {**PROPOSAL, **VERSION, "to": NAMES}),
+    "queue.release": Call("reviewer", {"proposal_id": "{proposal}"}, {**PROPOSAL, **VERSION}),
     "queue.approve_many": Call(
         "reviewer",
         {"proposal_ids": ["{proposal}"]},
@@ -322,7 +334,7 @@ CALLS: dict[str, Call] = {
         },
     ),
     "packs.get": Call("auditor", {"ref": "muniment.builtin@1.2.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
-    "packs.list": Call("auditor", {}, {}),
+    "packs.list": Call("auditor", {}, {"limit": [*COUNTS, 1001, None], "after": [*NAMES, "acme@9.9.9"]}),
     "packs.compare": Call(
         "auditor",
         {"one": "muniment.builtin@1.2.0", "other": "muniment.builtin@1.2.0"},
@@ -346,10 +358,10 @@ CALLS: dict[str, Call] = {
         {"ref": "muniment.builtin@1.2.0"},
         {"ref": [*IDS, "acme", "acme@9.9.9"], "dry_run": [5, "yes", None, [], {}]},
     ),
-    "packs.backfills": Call("auditor", {}, {"limit": [*COUNTS, 1001, None]}),
+    "packs.backfills": Call("auditor", {}, {"limit": [*COUNTS, 1001, None], "after": [*NAMES, "bkf_0"]}),
     "verify": Call("auditor", {}, {"head": [5, MARK, b"x", [], True, {}, {"batch": MARK}, {"hash": NUL}]}),
     "chain_head": Call("auditor", {}, {}),
-    "archives": Call("auditor", {}, {"limit": [*COUNTS, 1001, None]}),
+    "archives": Call("auditor", {}, {"limit": [*COUNTS, 1001, None], "after": [*NAMES, "arc_0"]}),
     "verify_archives": Call("auditor", {}, {}),
     "metrics": Call(
         "auditor",
@@ -384,14 +396,32 @@ CALLS: dict[str, Call] = {
         },
     ),
     "erase": Call("officer", {"subject": "customer:nobody"}, {"subject": CEIDS, "user_id": NAMES}),
-    "erasures": Call("auditor", {}, {"limit": COUNTS}),
+    "erasures": Call("auditor", {}, {"limit": COUNTS, "after": [*NAMES, "era_0"]}),
     "work.backlog": Call("admin", {}, {}),
     "work.parked": Call("admin", {}, {"limit": COUNTS, "after": NAMES}),
     "work.requeue": Call("admin", {}, {"capture_ids": [5, "x", [5], [NUL], [""], []]}),
     "work.jobs": Call("admin", {}, {}),
     "work.breakers": Call("admin", {}, {}),
     "work.resume": Call("admin", {"write_class": "preference"}, {"write_class": CHOICES}),
-    "webhooks.list": Call("admin", {}, {}),
+    "keys.create": Call(
+        "admin",
+        {"principal_id": "bot", "kind": "agent", "roles": ["agent"]},
+        {
+            "principal_id": [*NAMES, "auto", "e\u0301va", None],
+            "kind": [*CHOICES, None],
+            "roles": ["agent", 5, [], ["god"], [5], [NUL], {"agent": True}, ["agent", "reviewer"], None],
+            "user_id": NAMES,
+            "clearance": ["PII", 5, [5], [""], ["GEHEIM"], ["pii"], [NUL], [f"L{n}" for n in range(65)]],
+            "expires_at": [*TIMES, "{an hour ago}"],
+            "expires_in": [5, MARK, "", "0d", "-1d", "1y", [], {}, True, timedelta(0), timedelta(days=40_000), NUL],
+            "label": NOTES,
+        },
+        ("principal_id", "kind", "roles"),
+    ),
+    "keys.list": Call("admin", {}, {"limit": [*COUNTS, 1001, None], "after": NAMES}),
+    "keys.get": Call("admin", {"key_id": "{key}"}, API_KEY),
+    "keys.revoke": Call("admin", {"key_id": "{key}"}, API_KEY),
+    "webhooks.list": Call("admin", {}, {"limit": [*COUNTS, 1001, None], "after": [*NAMES, "{their_webhook}", "whk_0"]}),
     "webhooks.get": Call("admin", {"webhook_id": "{webhook}"}, WEBHOOK),
     "webhooks.remove": Call("admin", {"webhook_id": "{webhook}"}, WEBHOOK),
     "webhooks.rotate_secret": Call("admin", {"webhook_id": "{webhook}"}, WEBHOOK),

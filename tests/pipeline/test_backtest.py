@@ -233,6 +233,22 @@ def test_texts_are_compared_with_what_stood_however_many_there_are(
     assert found.before.fates == found.after.fates == {"person": 1, "contradiction": 1}
 
 
+@pytest.mark.rule("PAC-3", "CTR-1")
+def test_what_people_say_in_their_own_words_meets_what_is_stored_of_it(fabric: Fabric, people: People) -> None:
+    said = {"kind": "message", "classification": "INTERNAL", "subject": "customer:cust_1"}
+    for text in ("I love hiking.", "I no longer like hiking."):
+        fabric.capture(people.run(), text=text, **said)
+        fabric.consolidate(people.tenant_id)
+        (item,) = fabric.queue.list(people.reviewer)
+        if text == "I love hiking.":
+            fabric.queue.approve(people.reviewer, item.proposal_id)
+    found = fabric.packs.backtest(people.admin, load_pack(HEAD))
+    assert found.before.fates == found.after.fates == {"person": 1, "contradiction": 1}
+    # Stored in the open under a pack that declares it, it is the same fact, and stands on another key.
+    declares = "ontology: {predicates: {likes_hiking: {}}}"
+    assert list(differing(fabric, people, declares)) == [("contradiction", "open", "nothing")]
+
+
 @pytest.mark.rule("PAC-3")
 def test_a_backtest_is_bounded_tells_what_it_left_and_shows_text_to_reviewers_alone(
     fabric: Fabric, people: People, history: History

@@ -137,7 +137,72 @@ def test_what_was_eligible_before_its_class_was_stopped_waits(auto: Fabric, peop
         if item.audits is not None:
             auto.queue.reject(people.reviewer, item.proposal_id, reason="wrong")
     run_job(auto, "sample", people.tenant_id)
-    assert run_job(auto, "consolidate", people.tenant_id).counts["promoted"] == 0
+    later = proposed(auto, people.run(None), **fact(91))
+    auto.queue.approve(people.reviewer, later.proposal_id)
+    assert [run_job(auto, "consolidate", people.tenant_id).counts["promoted"] for _ in range(2)] == [0, 0]
+    auto.work.resume(people.admin, "preference")
+    assert run_job(auto, "consolidate", people.tenant_id).counts["promoted"] == 1, "it was not passed over"
+
+
+@pytest.mark.rule("JOB-6", "MET-8")
+def test_a_sample_counts_as_wrong_once_its_memory_was_withdrawn_as_wrong(auto: Fabric, people: People) -> None:
+    promoted_alone(auto, people, 5)
+    run_job(auto, "sample", people.tenant_id)
+    first, second, third, *rest = auto.queue.list(people.reviewer)
+    for item in (first, second, *rest):
+        auto.queue.approve(people.reviewer, item.proposal_id)
+    # One was confirmed before, nobody had looked at another, and of a third something else was said.
+    for item, reason in ((first, "wrong"), (third, "wrong"), (second, "deprecated")):
+        assert item.audits is not None
+        auto.retract(people.reviewer, item.audits, reason=reason)
+    (figures,) = auto.metrics(people.auditor).auto
+    assert (figures.confirmed, figures.refuted, figures.waiting) == (3, 2, 0)
+    assert run_job(auto, "sample", people.tenant_id).told == {"suspended": 1}
+    (told_of,) = told(auto, people, "auto_promotion_suspended")
+    assert (told_of["samples"], told_of["correct"]) == (5, 3)
+
+
+@pytest.mark.rule("JOB-6", "MET-8")
+def test_a_sample_rejected_after_its_memory_was_withdrawn_is_not_counted_twice(auto: Fabric, people: People) -> None:
+    promoted_alone(auto, people, 5)
+    run_job(auto, "sample", people.tenant_id)
+    samples = auto.queue.list(people.reviewer)
+    for item in samples:
+        assert item.audits is not None
+        auto.retract(people.reviewer, item.audits, reason="wrong")
+    assert run_job(auto, "sample", people.tenant_id).told == {"suspended": 1}
+    auto.work.resume(people.admin, "preference")
+    for item in samples:
+        auto.queue.reject(people.reviewer, item.proposal_id, reason="wrong")
+    assert run_job(auto, "sample", people.tenant_id).told == {}, "that was before it was let go on"
+    assert auto.metrics(people.auditor).auto[0].refuted == 5
+
+
+@pytest.mark.rule("JOB-1", "JOB-6", "JOB-10")
+def test_policy_looks_no_more_at_what_is_decided_and_comes_back_to_what_is_not(
+    server: TestServer, database: str, clock: FakeClock, people: People, rows: Any
+) -> None:
+    tight = load_pack(PACK + "  budgets: [{tier: semantic, write_class: preference, records: 14}]\n")
+    with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, pack=tight) as auto:
+        promoted_alone(auto, people, 2)
+        (first, second) = (one["proposal_id"] for one in rows("proposals") if one["auto_eligible"])
+
+        def settled() -> str:
+            run_job(auto, "consolidate", people.tenant_id)
+            return next(one["capture_id"] for one in rows("cursors") if one["name"] == "promote")
+
+        assert settled() == second
+        held = proposed(auto, people.run(None), **fact(80))
+        touched = proposed(auto, people.run(None), **fact(81))
+        auto.queue.reject(people.reviewer, touched.proposal_id, reason="no")
+        assert settled() == second, "what waits for room is not passed"
+        assert auto.queue.get(people.reviewer, held.proposal_id).status == "held"
+        memory_id = auto.queue.get(people.reviewer, first).memory_id
+        assert memory_id is not None
+        auto.retract(people.reviewer, memory_id, reason="deprecated")
+        run_job(auto, "budget", people.tenant_id)
+        assert run_job(auto, "consolidate", people.tenant_id).counts["promoted"] == 1
+        assert settled() == touched.proposal_id
 
 
 @pytest.mark.rule("REV-3", "REV-4", "CAN-9")

@@ -94,6 +94,25 @@ def test_each_alert_comes_once_while_it_lasts(tight: Fabric, people: People, clo
     assert run_job(tight, "alert", people.tenant_id).told == {"backlog": 1}, "and comes again"
 
 
+@pytest.mark.rule("JOB-7")
+def test_what_was_told_of_a_memory_about_to_end_is_forgotten_when_it_has_ended(
+    tight: Fabric, people: People, clock: FakeClock, rows: Any
+) -> None:
+    ends, withdrawn = (remembered(tight, people, "x", **fact(n), tier="episodic") for n in (4, 5))
+    clock.advance(days=29)
+    assert run_job(tight, "alert", people.tenant_id).counts["expiring"] == 2
+
+    def kept() -> set[str]:
+        assert run_job(tight, "alert", people.tenant_id).counts["expiring"] == 0
+        return {one["key"] for one in rows("alerts") if one["key"].startswith("expiring ")}
+
+    assert kept() == {f"expiring {ends}", f"expiring {withdrawn}"}
+    tight.retract(people.reviewer, withdrawn, reason="deprecated")
+    assert kept() == {f"expiring {ends}"}
+    clock.advance(days=1, seconds=1)
+    assert kept() == set()
+
+
 @pytest.mark.rule("JOB-10", "REV-10")
 def test_at_its_budget_a_promotion_waits_and_comes_back_when_there_is_room(tight: Fabric, people: People) -> None:
     first, _ = (remembered(tight, people, "email", **fact(n)) for n in (1, 2))

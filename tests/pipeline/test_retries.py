@@ -10,7 +10,7 @@ from muniment import Fabric
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.pipeline.stories import run_job, told, worked
+from tests.pipeline.stories import told, worked
 from tests.policy.model_server import Server, answer, says, url
 
 __all__ = ["url"]  # the model's server, as a fixture
@@ -118,16 +118,6 @@ def test_the_same_capture_is_asked_about_once_and_its_answer_is_sealed(
     with server.connect(database) as owner:
         assert owner.execute("SELECT FROM extractions WHERE capture_id = %s", [capture_id]).fetchall() == []
     assert len(Server.asked) == asked == 1
-
-
-@pytest.mark.rule("JOB-1", "ERR-2")
-def test_a_capture_is_consolidated_once_though_two_consolidate_at_once_and_again(
-    fabric: Fabric, people: People
-) -> None:
-    fabric.capture(people.run(), **SAID | {"kind": "statement"})
-    run_job(fabric, "consolidate", people.tenant_id)
-    run_job(fabric, "consolidate", people.tenant_id)
-    assert len(fabric.queue.list(people.reviewer)) == 1
 
 
 @pytest.mark.rule("CAN-3", "ERR-4")

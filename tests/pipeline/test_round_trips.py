@@ -1,10 +1,14 @@
 """What a call costs: how often the database is asked."""
 
+import re
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg.rows import scalar_row
 
 from muniment import Fabric
+from muniment.model.webhook import Deliveries
 from muniment.storage.session import Transaction
 from muniment.testing import People
 from tests.pipeline.stories import CONSENT, proposed
@@ -52,3 +56,62 @@ def test_one_candidate_through_all_gates_and_checks_takes_four_round_trips(
     trips.clear()
     fabric.propose(people.run(), classification="INTERNAL", **fact)
     assert trips == [4]
+
+
+def test_who_has_no_webhooks_is_asked_once_whether_anything_is_due(
+    fabric: Fabric, people: People, trips: list[int]
+) -> None:
+    fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL")
+    trips.clear()
+    assert fabric.webhooks.deliver(people.tenant_id) == Deliveries()
+    assert trips == [3], "one transaction: its beginning, what is due and when, its end"
+
+
+@pytest.mark.parametrize(
+    ("statement", "given"),
+    [
+        ("candidate.next_captures", {"count": 10}),
+        ("candidate.backlog", {}),
+        ("metrics.waiting", {}),
+        ("review.auto_promotable", {"count": 10, "suspended": []}),
+        ("review.settled", {}),
+        ("review.list", {"write_class": None, "closed": True, "after": "mwp_1", "count": 10}),
+    ],
+)
+def test_what_lies_before_a_cursor_or_a_page_is_not_read(
+    fabric: Fabric, people: People, statement: str, given: dict[str, Any]
+) -> None:
+    fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL")
+    desk = fabric._fabric._desk
+
+    async def planned() -> str:
+        async with desk.transaction(people.tenant_id, "auditor") as tx:
+            await tx._connection.execute("SET LOCAL enable_seqscan = off")
+            await tx._connection.execute("SET LOCAL enable_bitmapscan = off")
+            stated, parameters = tx._stated(statement, given)
+            asked = psycopg.AsyncRawCursor(tx._connection, row_factory=scalar_row)
+            await asked.execute(f"EXPLAIN {stated.sql}".encode(), parameters)
+            return "\n".join(await asked.fetchall())
+
+    plan = fabric._portal.call(planned)
+    assert re.search(r"Index Cond: .*ROW\((seq|due_at), ", plan)
+    assert " Filter: (ROW(" not in plan.replace("Join Filter:", ""), "the default of a cursor stands in its subquery"
+
+
+def test_a_deed_that_is_done_once_takes_no_round_trip_more(fabric: Fabric, people: People, trips: list[int]) -> None:
+    first, second = (
+        proposed(fabric, people.run(), entity="customer:cust_1", predicate=name, value="x").proposal_id
+        for name in ("likes", "owns")
+    )
+    requests = fabric._fabric.requests
+
+    async def approved_once() -> None:
+        with requests.asked(people.reviewer, "k1", b"approve the second"):
+            await fabric._fabric.queue.approve(people.reviewer, second)
+
+    trips.clear()
+    fabric.queue.approve(people.reviewer, first)
+    plainly = list(trips)
+    trips.clear()
+    fabric._portal.call(approved_once)
+    assert trips == plainly

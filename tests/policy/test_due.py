@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from muniment.jobs.due import Ran, is_due
+from muniment.jobs.due import Ran, is_due, rest_after
 from muniment.jobs.job import Job
 from muniment.jobs.registry import JOBS
 from muniment.pack import builtin_pack
@@ -66,3 +66,9 @@ def test_a_clock_set_back_makes_it_run_at_once_and_one_set_ahead_only_once() -> 
 def test_every_job_has_its_pause_in_the_pack() -> None:
     assert set(JOBS) == set(Schedule.model_fields)
     assert all(getattr(builtin_pack().memory_layer.jobs, name) is not None for name in JOBS)
+
+
+@pytest.mark.rule("JOB-1")
+@pytest.mark.parametrize(("took", "rests"), [(0.0, 1.0), (0.2, 1.0), (0.5, 2.0), (30.0, 120.0)])
+def test_who_looks_out_rests_the_longer_the_longer_a_look_takes(took: float, rests: float) -> None:
+    assert rest_after(took) == rests

@@ -4,7 +4,6 @@ import asyncio
 import random
 import string
 import time
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -215,34 +214,22 @@ def test_without_a_subject_the_user_is_the_entity_and_without_either_all_is_a_st
 
 @pytest.mark.rule("CAN-2")
 @pytest.mark.parametrize(
-    ("said", "text", "since"),
+    ("said", "text"),
     [
-        (
-            "I stopped eating meat yesterday.",
-            "The user stopped eating meat on 2024-05-07.",
-            datetime(2024, 5, 7, tzinfo=UTC),
-        ),
-        (
-            "I've lived in Rome since last Monday.",
-            "The user has lived in Rome since 2024-05-06.",
-            datetime(2024, 5, 6, tzinfo=UTC),
-        ),
-        ("We moved to Hamburg last month.", "The user moved to Hamburg in 2024-04.", datetime(2024, 4, 1, tzinfo=UTC)),
-        (
-            "I moved to Rome three weeks ago.",
-            "The user moved to Rome in the week of 2024-04-15.",
-            datetime(2024, 4, 15, tzinfo=UTC),
-        ),
-        ("I moved to Rome last Wednesday.", "The user moved to Rome on 2024-05-01.", datetime(2024, 5, 1, tzinfo=UTC)),
-        ("I'm moving to Paris next month.", "The user is moving to Paris in 2024-06.", None),
-        ("I'm moving to Paris next Wednesday.", "The user is moving to Paris on 2024-05-15.", None),
-        ("I'm moving to Paris in two years.", "The user is moving to Paris in 2026.", None),
-        ("I moved to Rome 999 years ago.", "The user moved to Rome in 1025.", datetime(1025, 1, 1, tzinfo=UTC)),
+        ("I stopped eating meat yesterday.", "The user stopped eating meat on 2024-05-07."),
+        ("I've lived in Rome since last Monday.", "The user has lived in Rome since 2024-05-06."),
+        ("We moved to Hamburg last month.", "The user moved to Hamburg in 2024-04."),
+        ("I moved to Rome three weeks ago.", "The user moved to Rome in the week of 2024-04-15."),
+        ("I moved to Rome last Wednesday.", "The user moved to Rome on 2024-05-01."),
+        ("I'm moving to Paris next month.", "The user is moving to Paris in 2024-06."),
+        ("I'm moving to Paris next Wednesday.", "The user is moving to Paris on 2024-05-15."),
+        ("I'm moving to Paris in two years.", "The user is moving to Paris in 2026."),
+        ("I moved to Rome 999 years ago.", "The user moved to Rome in 1025."),
     ],
 )
-def test_relative_dates_are_reckoned_from_when_it_was_said(said: str, text: str, since: datetime | None) -> None:
+def test_relative_dates_are_reckoned_from_when_it_was_said(said: str, text: str) -> None:
     (found,) = read(said)
-    assert (found.fact.text, found.observed_at) == (text, since)
+    assert found.fact.text == text
 
 
 def test_who_leaves_it_open_is_believed_less_and_a_habit_less_than_a_word() -> None:

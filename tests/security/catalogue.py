@@ -52,6 +52,7 @@ DELETABLE = {
     ("privacy", "memory_bodies"),
     ("writer", "retries"),
     ("jobs", "alerts"),
+    ("jobs", "requests"),
 }
 # What runs as the owner, and who may call it: the one way to what no login may do by itself.
 FUNCTIONS = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from muniment import Fabric
+from muniment import AsyncFabric, Fabric
 from muniment.model.metrics import GoldenResult
 from muniment.testing import FakeClock, People, TestServer
 from tests.connections import Connections
@@ -89,6 +89,8 @@ def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]
     fabric.recall(people.run())
     fabric.compile(people.run(), "Where does she work?")
     fabric.webhooks.add(people.admin, url="https://8.8.8.8/hook")
+    fabric.keys.create(people.admin, principal_id="bot", kind="agent", roles=["agent"], user_id="cust_1", label="shop")
+    fabric._portal.call(requested, fabric._fabric, people)
     fabric.seal(people.tenant_id)
     fabric.record_golden(people.run(), [GoldenResult(query="workplace", passed=True)])
     fabric.scan_pii(people.tenant_id)
@@ -105,6 +107,13 @@ def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]
         **coexisting(fabric, people),
         **swept(fabric, people),
     }
+
+
+async def requested(fabric: AsyncFabric, people: People) -> None:
+    """A request under a caller's key, and its answer."""
+    with fabric.requests.asked(people.admin, "request_1", b"what was asked") as asked:
+        await fabric.work.requeue(people.admin)
+    await fabric.requests.keep(asked, 200, b"what was answered")
 
 
 def backfilled(fabric: Fabric, people: People) -> None:

@@ -30,6 +30,8 @@ CHANGEABLE = {
     *(("retries", column) for column in ("tries", "next_at", "error", "parked_at")),
     *(("job_runs", column) for column in ("ran_at", "seq", "next_at", "took", "failures", "error")),
     ("embedders", "completed_at"),
+    *(("api_keys", column) for column in ("last_used_at", "revoked_at", "revoked_by", "user_id", "label")),
+    *(("requests", column) for column in ("status", "answer", "closed")),
     *(("backfills", column) for column in ("place_seq", "place", "finished_at")),
     *(
         ("webhooks", column)

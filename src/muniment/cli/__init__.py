@@ -84,7 +84,7 @@ app.add_typer(db.app, name="db", rich_help_panel="Run it", help="The database: i
 app.add_typer(
     working.work, name="work", rich_help_panel="Run it", help="The work in hand: what waits, what was parked, the jobs."
 )
-app.add_typer(key.app, name="key", rich_help_panel="Run it", help="Keys.")
+app.add_typer(key.app, name="key", rich_help_panel="Run it", help="Master keys and API keys.")
 
 
 def _tell_version(wanted: bool) -> None:

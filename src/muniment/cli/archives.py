@@ -18,6 +18,7 @@ BROKEN = 1
 def archives(
     call: Call,
     limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 50,
+    after: Annotated[str | None, typer.Option("--after", metavar="ID", help="The last one of the page before.")] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read every file and hold it against index and log.")
     ] = False,
@@ -31,10 +32,12 @@ def archives(
         _verify(call)
         return
     with call.open() as fabric:
-        found = fabric.archives(call.principal("auditor"), limit=limit)
+        found = fabric.archives(call.principal("auditor"), limit=limit, after=after)
     call.show(found, lambda: _draw(found))
     if not found:
         call.note("nothing was archived")
+    elif len(found) == limit:
+        call.note(f"there may be more: muniment archives --after {found[-1].archive_id}")
 
 
 def _verify(call: Call) -> None:

@@ -82,13 +82,16 @@ def list_consents(
     call: Call,
     subject: Annotated[str | None, typer.Option("--subject", metavar="CEID", help="Only of this subject.")] = None,
     limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 200,
+    after: Annotated[str | None, typer.Option("--after", metavar="ID", help="The last one of the page before.")] = None,
 ) -> None:
     """List the records of a subject, or of the tenant, oldest first, each with its state now."""
     with call.open() as fabric:
-        found = fabric.consent.list(call.principal("privacy_officer"), subject=subject, limit=limit)
+        found = fabric.consent.list(call.principal("privacy_officer"), subject=subject, limit=limit, after=after)
     call.show(found, lambda: views.consents(Screen(), found))
     if not found:
         call.note("no consents")
+    elif len(found) == limit:
+        call.note(f"there may be more: muniment consent list --after {found[-1].consent_id}")
 
 
 @verb(app, "sweep", options=WHERE, example="muniment consent sweep --tenant tenant_acme_prod")

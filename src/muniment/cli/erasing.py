@@ -39,13 +39,19 @@ def erase(
 
 
 @verb(app, "erasures", panel=_PANEL, options=_OPTIONS, example="muniment erasures")
-def erasures(call: Call) -> None:
+def erasures(
+    call: Call,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 50,
+    after: Annotated[str | None, typer.Option("--after", metavar="ID", help="The last one of the page before.")] = None,
+) -> None:
     """List the receipts of erasures, the latest first."""
     with call.open() as fabric:
-        found = fabric.erasures(call.principal("auditor"))
+        found = fabric.erasures(call.principal("auditor"), limit=limit, after=after)
     call.show(found, lambda: _draw(found))
     if not found:
         call.note("nothing was erased")
+    elif len(found) == limit:
+        call.note(f"there may be more: muniment erasures --after {found[-1].erasure_id}")
 
 
 def _draw(found: Sequence[Erasure]) -> None:

@@ -1,19 +1,26 @@
-"""Keys: a fresh master key, and one that takes another's place."""
+"""Keys: master keys, which content is sealed under, and API keys, which programs are let in by."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import anyio
 import typer
 
-from muniment.cli.asking import PLACE, Call, verb
-from muniment.cli.output import Screen, progress
+from muniment.cli.asking import PLACE, WHERE, WHO, Call, verb
+from muniment.cli.output import Screen, listed, moment, progress
 from muniment.cli.views import count
 from muniment.fabric import rotation, upkeep
 from muniment.fabric.connect import connect
+from muniment.model.api_key import ApiKey
+from muniment.model.context import Role
+from muniment.model.fields import Source
 from muniment.storage.master import new_master_key, put_master_keys, read_master_keys
 
 app = typer.Typer(no_args_is_help=True)
+_OPTIONS = (*WHO, *WHERE)
+_STYLES = {"active": "green", "expired": "yellow", "revoked": "bold red"}
+_ONCE = 'keep the token now: it is not shown again. A program presents it: export MUNIMENT_KEY="{token}"'
 
 
 @verb(app, "new", example='export MUNIMENT_MASTER_KEY="$(muniment key new)"')
@@ -63,3 +70,106 @@ async def _rotate(call: Call, new_master: bool, key_file: Path | None) -> list[d
         return done
     finally:
         await opened.close()
+
+
+@verb(
+    app,
+    "create",
+    options=_OPTIONS,
+    example="muniment key create --for refund_bot --grant agent --clearance PUBLIC --clearance PII --expires 30d\n\n"
+    'muniment key create --for jane --grant reviewer --grant auditor --label "her laptop"',
+)
+def create(
+    call: Call,
+    holder: Annotated[str, typer.Option("--for", metavar="ID", help="Whom it stands for: a person, agent or service.")],
+    grant: Annotated[
+        list[str], typer.Option("--grant", metavar="ROLE", help="A role it holds; several times for several.")
+    ],
+    holder_kind: Annotated[
+        Source | None,
+        typer.Option(
+            "--for-kind",
+            help="What it stands for; an agent if agent is its only role, else a person (operator).",
+            show_default=False,
+        ),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--for-user", metavar="ID", help="The only end user that runs under it may act for."),
+    ] = None,
+    clearance: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--clearance",
+            metavar="LABEL",
+            help="A classification its runs may see, several times for several; PUBLIC and INTERNAL when not said.",
+        ),
+    ] = None,
+    expires: Annotated[
+        str, typer.Option("--expires", metavar="TERM", help="How long it lasts, such as 12h or 90d, or never.")
+    ] = "90d",
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="TEXT", help="What it is for, in your own words.")
+    ] = None,
+) -> None:
+    """Make an API key, for a program to be let in by. Its token is shown this once.
+
+    It lasts 90 days unless --expires says otherwise.
+    """
+    with call.open() as fabric:
+        made = fabric.keys.create(
+            call.principal("admin"),
+            principal_id=holder,
+            kind=holder_kind or ("agent" if set(grant) == {"agent"} else "operator"),
+            roles=cast("list[Role]", grant),  # which there are is the fabric's to say
+            user_id=user,
+            clearance=clearance or None,
+            expires_in=expires,
+            label=label,
+        )
+    call.show(made, lambda: _draw([made]))
+    call.note(_ONCE.format(token=made.token))
+
+
+@verb(app, "list", options=_OPTIONS, example="muniment key list")
+def list_keys(
+    call: Call,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 50,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="KEY", help="Those made before this one: the next page.")
+    ] = None,
+) -> None:
+    """List the API keys, the latest first: whom each stands for, when it ends, when it was used last."""
+    with call.open() as fabric:
+        found = fabric.keys.list(call.principal("admin"), limit=limit, after=after)
+    call.show(found, lambda: _draw(found))
+    if not found:
+        call.note("no API keys")
+
+
+@verb(app, "revoke", options=_OPTIONS, example="muniment key revoke key_01a1de60ebda060e4c4895463c41")
+def revoke(call: Call, key_id: Annotated[str, typer.Argument(metavar="KEY", help="The id of a key, key_...")]) -> None:
+    """Revoke an API key: nobody is let in by it any more, from now on and for good."""
+    with call.open() as fabric:
+        revoked = fabric.keys.revoke(call.principal("admin"), key_id)
+    call.show(revoked, lambda: _draw([revoked]))
+
+
+def _draw(found: Iterable[ApiKey]) -> None:
+    screen = Screen()
+    for one in found:
+        screen.line((one.key_id, "bold cyan"), "  ", (one.state, _STYLES[one.state]))
+        screen.facts(
+            [
+                ("for", f"{one.principal_id}, {one.kind}"),
+                ("roles", listed(one.roles)),
+                ("user", one.user_id),
+                ("clearance", listed(one.clearance)),
+                ("label", one.label),
+                ("made", f"by {one.created_by} at {moment(one.created_at)}"),
+                ("expires", one.expires_at or "never"),
+                ("last used", one.last_used_at),
+                ("revoked", f"by {one.revoked_by} at {moment(one.revoked_at)}" if one.revoked_at else None),
+                ("token", one.token),
+            ]
+        )

@@ -60,11 +60,19 @@ def show(
 
 
 @verb(app, "list", options=_OPTIONS, example="muniment pack list")
-def list_packs(call: Call) -> None:
+def list_packs(
+    call: Call,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 200,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="REF", help="The last one of the page before.")
+    ] = None,
+) -> None:
     """List the packs registered in the tenant, in the order of their registration."""
     with call.open() as fabric:
-        found = fabric.packs.list(call.principal("admin"))
+        found = fabric.packs.list(call.principal("admin"), limit=limit, after=after)
     call.show([_entry(one) for one in found], lambda: _table(found))
+    if len(found) == limit:
+        call.note(f"there may be more: muniment pack list --after {found[-1].ref}")
 
 
 Side = Annotated[str, typer.Argument(metavar="PACK", help="A file, or a registered one such as acme@1.2.0.")]
@@ -135,16 +143,22 @@ def backfill(
 
 
 @verb(app, "backfills", options=_OPTIONS, example="muniment pack backfills")
-def backfills(call: Call, limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 10) -> None:
+def backfills(
+    call: Call,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 10,
+    after: Annotated[str | None, typer.Option("--after", metavar="ID", help="The last one of the page before.")] = None,
+) -> None:
     """Show the backfills of the tenant, the latest first, and the memories that wait for a person."""
     with call.open() as fabric:
-        found = fabric.packs.backfills(call.principal("admin"), limit=limit)
+        found = fabric.packs.backfills(call.principal("admin"), limit=limit, after=after)
 
     def draw() -> None:
         for one in found:
             backtesting.backfill(Screen(), one)
 
     call.show(found, draw)
+    if len(found) == limit:
+        call.note(f"there may be more: muniment pack backfills --after {found[-1].backfill_id}")
 
 
 def _side(given: str) -> str | Path:

@@ -39,13 +39,19 @@ def add(
 
 
 @verb(app, "list", options=_OPTIONS, example="muniment webhook list")
-def list_webhooks(call: Call) -> None:
+def list_webhooks(
+    call: Call,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 50,
+    after: Annotated[str | None, typer.Option("--after", metavar="ID", help="The last one of the page before.")] = None,
+) -> None:
     """List the webhooks, each with its place in the log and what went wrong last."""
     with call.open() as fabric:
-        found = fabric.webhooks.list(call.principal("admin"))
+        found = fabric.webhooks.list(call.principal("admin"), limit=limit, after=after)
     call.show(found, lambda: _draw(found))
     if not found:
         call.note("no webhooks")
+    elif len(found) == limit:
+        call.note(f"there may be more: muniment webhook list --after {found[-1].webhook_id}")
 
 
 @verb(app, "remove", options=_OPTIONS, example="muniment webhook remove whk_01a1de60ebda060e4c4895463c41")

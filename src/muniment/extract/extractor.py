@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Protocol
 
 from muniment.errors import InvalidInput
@@ -25,8 +24,6 @@ class Extracted:
     user_correction: bool = False
     # The predicate is made of what was said: it is content, and is stored as a keyed hash.
     own_words: bool = False
-    # When what is said was or holds from, where the content tells; None is the capture's own time.
-    observed_at: datetime | None = None
 
 
 class Answers(Protocol):

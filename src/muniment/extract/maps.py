@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from itertools import islice
 from typing import Any, cast
 
@@ -135,7 +134,6 @@ def _fact(field: FieldMap, place: _Place, capture: Capture) -> Extracted | None:
         fact,
         evidence_refs=refs,
         classification=field.classification,
-        observed_at=_time(place.first(field.observed_at)),
         own_words=(field.predicate or "").startswith("$"),
     )
 
@@ -153,17 +151,6 @@ def _confidence(field: FieldMap, place: _Place) -> float:
     found = place.first(field.confidence_path)
     is_share = isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found <= 1
     return float(found) if is_share else field.confidence
-
-
-def _time(found: Any) -> datetime | None:
-    if not isinstance(found, str) or len(found) > 64:
-        return None
-    try:
-        at = datetime.fromisoformat(found)
-    except ValueError:
-        return None
-    # Without its zone nobody knows which moment it is.
-    return at if at.tzinfo is not None else None
 
 
 def _holds(condition: FieldCondition, place: _Place) -> bool:

@@ -21,7 +21,7 @@ from muniment.governance.erasure import hold_off_erasure
 from muniment.model.archive import Archive, ArchiveCheck, ArchiveFault, ArchiveProblem
 from muniment.model.context import Asker
 from muniment.model.ids import make_id
-from muniment.storage.session import Row, Transaction
+from muniment.storage.session import LATEST, Row, Transaction
 
 # Of one file: it is read as a whole, and while it is recorded the tenant's other writers wait.
 CAPTURES, SIZE = 2_500, 64 * 1024 * 1024
@@ -186,11 +186,11 @@ def _rewrite(archives: Archives, heading: Heading, row: Row, erased: set[str]) -
         raise
 
 
-async def listed(desk: Desk, asker: Asker, count: int) -> list[Archive]:
-    """The tenant's archives, the latest first."""
+async def listed(desk: Desk, asker: Asker, count: int, after: str | None) -> list[Archive]:
+    """The tenant's archives, the latest first; raises `NotFound` for an `after` that it has not."""
     await desk.authorise(asker, "audit")
     async with desk.transaction(asker.tenant_id, "auditor") as tx:
-        return await ledger.listed(tx, count)
+        return await ledger.listed(tx, count, after)
 
 
 async def check(desk: Desk, asker: Asker, on_progress: Progress | None = None) -> ArchiveCheck:
@@ -199,7 +199,7 @@ async def check(desk: Desk, asker: Asker, on_progress: Progress | None = None) -
     tenant_id = asker.tenant_id
     problems: list[ArchiveProblem] = []
     async with desk.transaction(tenant_id, "auditor") as tx:
-        rows = await tx.rows("archive.list", before=None, count=2**31 - 1)
+        rows = await tx.rows("archive.list", seq=LATEST, after="", count=2**31 - 1)
     first = await _not_in_use(desk, tenant_id)
     for done, row in enumerate(rows):
         # A transaction each: a tenant of years has many, and reading takes its time.

@@ -60,7 +60,7 @@ async def order(desk: Desk, principal: Principal, ref: str) -> Backfill:
     if principal.id == AUTHOR:
         raise SelfApproval("the author of a backfill cannot approve it", field="asker")
     plan = await planned(desk, principal, ref)
-    async with desk.transaction(principal.tenant_id, "writer") as tx:
+    async with desk.deed(principal.tenant_id, "writer") as tx:
         backfill_id, tick = await backfills.order(tx, principal, plan)
     return plan.model_copy(update={"backfill_id": backfill_id, "ordered_at": tick.at})
 

@@ -21,7 +21,7 @@ from muniment.fabric.backtest_recalls import Recalls
 from muniment.fabric.desk import Desk
 from muniment.model.backtest import EXAMPLES, FATES, Backtest, Example, Fate, RuleDifference, Tally
 from muniment.model.candidate import Candidate
-from muniment.model.capture import Capture
+from muniment.model.capture import Capture, holder_of
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
@@ -186,14 +186,7 @@ class _Run:
     ) -> dict[str, _Outcomes]:
         """What one pack makes of a page, by capture."""
         pack, past_of = side.pack, {past.capture.capture_id: past for past in page}
-        some = sum(1 + len(found.get(past.capture.capture_id, ())) for past in page)
-        ids = iter(make_ids("mc", some, self.desk.now()))
-        drafts = [
-            draft
-            for past in page
-            for draft in candidates.drafts(past.capture, pack, found.get(past.capture.capture_id, []), ids)
-        ]
-        first = {draft.candidate.candidate_id: draft.candidate for draft in drafts}
+        drafts, first = await self._drafts(pack, page, found)
         screened, refused = await candidates.screen(drafts, senses, pack, self.desk.now())
         outcomes = {draft.candidate.candidate_id: policy.refused(gate, why) for draft, gate, why in refused}
         async with self.desk.shadow(self.tenant_id) as tx:
@@ -213,6 +206,25 @@ class _Run:
         for candidate_id, outcome in outcomes.items():
             by_capture.setdefault(first[candidate_id].capture_id, []).append((first[candidate_id], outcome))
         return by_capture
+
+    async def _drafts(
+        self, pack: Pack, page: Sequence[Past], found: Mapping[str, list[Found]]
+    ) -> tuple[list[Draft], dict[str, Candidate]]:
+        """What the captures state, on the keys it is stored under; and each candidate, by its id, as it was read."""
+        some = sum(1 + len(found.get(past.capture.capture_id, ())) for past in page)
+        ids = iter(make_ids("mc", some, self.desk.now()))
+        spoken = {_holder(past) for past in page if found.get(past.capture.capture_id)}
+        drafts: list[Draft] = []
+        first: dict[str, Candidate] = {}
+        async with self.desk.shadow(self.tenant_id) as tx:
+            keys = await self.desk.vault.keys(tx, spoken, skip_broken=True)
+            for past in page:
+                seen = found.get(past.capture.capture_id, [])
+                read = [one.candidate for one in candidates.drafts(past.capture, pack, seen, ids)]
+                first |= {one.candidate_id: one for one in read}
+                same = (one.candidate_id for one in read)
+                drafts += candidates.drafts(past.capture, pack, seen, same, keys.get(_holder(past)))
+        return drafts, first
 
     def _compare(self, past: Past, was: _Outcomes, now: _Outcomes) -> None:
         """Facts that both packs see are held against each other; one that only one of them sees is an extractor's."""
@@ -238,6 +250,10 @@ class _Run:
         for side in (self.before, self.after):
             text = redactor_of(side.pack).text(text).content
         return Example(id=past.capture.capture_id, text=text if len(text) <= _TEXT else text[: _TEXT - 3] + "...")
+
+
+def _holder(past: Past) -> str:
+    return holder_of(past.capture.subject, past.capture.user_id)
 
 
 def _earlier(draft: Draft, rejected: candidates.Rejected) -> bool:

@@ -53,6 +53,11 @@ def page_size(limit: Any) -> int:
     return whole_number(limit, "limit", least=1, most=PAGE)
 
 
+def page(limit: Any, after: Any) -> tuple[int, str | None]:
+    """How many rows a page has, and the id of the last of the page before it; raises `InvalidInput`."""
+    return page_size(limit), name(after, "after") if after is not None else None
+
+
 def whole_number(value: Any, field: str, *, least: int, most: int) -> int:
     """A whole number within bounds; raises `InvalidInput` or `TooLarge`."""
     if isinstance(value, bool) or not isinstance(value, int):

@@ -15,7 +15,7 @@ from muniment.extract import Extractor, extractors_of
 from muniment.fabric.admission import Admission, Decided
 from muniment.fabric.desk import Desk
 from muniment.fabric.promotion import promote_proposal, promote_undisputed
-from muniment.governance import breakers
+from muniment.governance import breakers, cursors
 from muniment.governance.erasure import hold_off_erasure
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import Capture, holder_of
@@ -31,6 +31,8 @@ AT_ONCE = 500
 ASKED_AT_ONCE = 8
 PROMOTED_AT_ONCE = 200
 _SLICE = 50
+# The cursor before which nothing is left to policy to promote.
+_SETTLED = "promote"
 
 Progress = Callable[[Consolidation], None]
 
@@ -176,7 +178,13 @@ async def promote_by_policy(desk: Desk, tenant_id: str) -> tuple[str, ...]:
     """What policy alone may promote and has not yet: what has nothing around it together, the rest one by one."""
     promoted: list[str] = []
     async with desk.transaction(tenant_id, "auditor") as tx:
-        eligible = await review.auto_promotable(tx, 10_000, await breakers.suspended(tx))
+        eligible, settled = await review.auto_promotable(tx, 10_000, await breakers.suspended(tx))
+    if settled is not None:
+        async with desk.transaction(tenant_id, "writer") as tx:
+            held = await cursors.take(tx, _SETTLED)
+            # Another may have been here meanwhile, and further on.
+            if settled > (held["seq"], held["place"]):
+                cursors.move(tx, _SETTLED, *settled)
     for first in range(0, len(eligible), PROMOTED_AT_ONCE):
         part = eligible[first : first + PROMOTED_AT_ONCE]
         done = await _promote_together(desk, tenant_id, part)

@@ -97,7 +97,7 @@ class AsyncContradictions:
         principal = await self._desk.authorise(asker, "review")
         async with (
             self._desk.reported(principal, "review", contradiction_id),
-            self._desk.transaction(principal.tenant_id, "writer") as tx,
+            self._desk.deed(principal.tenant_id, "writer") as tx,
         ):
             one = await contradictions.one(tx, contradiction_id)
             # Of two who settle it at once the second waits here, and then finds it settled.

@@ -24,11 +24,13 @@ from muniment.fabric import (
     recollection,
     upkeep,
     verification,
+    withdrawal,
 )
 from muniment.fabric.checks import page_size, whole_number
 from muniment.fabric.connect import Opened, connect
 from muniment.fabric.contradictions import AsyncContradictions
 from muniment.fabric.desk import Desk
+from muniment.fabric.doorkeeper import AsyncDoorkeeper
 from muniment.fabric.groups import AsyncConsents, AsyncPacks
 from muniment.fabric.inputs import (
     CaptureFields,
@@ -43,11 +45,12 @@ from muniment.fabric.inputs import (
     proposal_input,
     run_fields,
 )
+from muniment.fabric.keys import AsyncKeys
 from muniment.fabric.queue import AsyncQueue
+from muniment.fabric.requests import AsyncRequests
 from muniment.fabric.settings import Clock, Settings
 from muniment.fabric.submission import submit, submitted_under
 from muniment.fabric.webhooks import AsyncWebhooks
-from muniment.fabric.withdrawal import withdraw
 from muniment.fabric.work import AsyncWork
 from muniment.governance import adoption, trail
 from muniment.model.adoption import Adoption
@@ -87,11 +90,6 @@ class _Target(Artifact):
         if self.memory_id is None and (self.entity is None or self.predicate is None):
             raise misses("memory_id", "give the memory to correct, or an entity and a predicate")
         return self
-
-
-class _Retraction(Artifact):
-    memory_id: Name
-    reason: RetractionReason
 
 
 class AsyncFabric:
@@ -163,14 +161,24 @@ class AsyncFabric:
 
     @property
     def _desk(self) -> Desk:
+        return self.opened.desk
+
+    @property
+    def opened(self) -> Opened:
+        """Its parts, for a worker in the same process."""
         if self._opened is None:
             raise InvalidInput("the fabric is not open")
-        return self._opened.desk
+        return self._opened
 
     @property
     def queue(self) -> AsyncQueue:
         """The review queue."""
         return AsyncQueue(self._desk)
+
+    @property
+    def doorkeeper(self) -> AsyncDoorkeeper:
+        """For the doors: who may come in."""
+        return AsyncDoorkeeper(self._desk)
 
     @property
     def consent(self) -> AsyncConsents:
@@ -196,6 +204,16 @@ class AsyncFabric:
     def webhooks(self) -> AsyncWebhooks:
         """Where events are posted."""
         return AsyncWebhooks(self._desk)
+
+    @property
+    def keys(self) -> AsyncKeys:
+        """The API keys."""
+        return AsyncKeys(self._desk)
+
+    @property
+    def requests(self) -> AsyncRequests:
+        """What was asked for under callers' keys; for doors alone."""
+        return AsyncRequests(self._desk)
 
     async def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
         """Write down one thing that happened. Once this returns it is committed."""
@@ -337,10 +355,7 @@ class AsyncFabric:
 
     async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
         """Withdraw a memory for good; the row stays. Raises `NotFound`, or `Conflict` the second time."""
-        given = build(_Retraction, {"memory_id": memory_id, "reason": reason})
-        principal = await self._desk.authorise(asker, "retract")
-        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
-            return await withdraw(self._desk, tx, given.memory_id, by=principal.id, reason=given.reason)
+        return await withdrawal.retract(self._desk, asker, memory_id, reason)
 
     async def trail(self, asker: Asker, memory_id: str) -> Trail:
         """From a memory back to its capture, with every verdict, and forward to the recalls that used it."""
@@ -356,9 +371,9 @@ class AsyncFabric:
         """
         return await erasing.erase(self._desk, asker, build(ErasureInput, {"subject": subject, "user_id": user_id}))
 
-    async def erasures(self, asker: Asker, *, limit: int = 50) -> list[Erasure]:
-        """The receipts of erasures, the latest first."""
-        return await erasing.receipts(self._desk, asker, page_size(limit))
+    async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
+        """The receipts of erasures, the latest first; `after` is the id of the last of the page before."""
+        return await erasing.receipts(self._desk, asker, *checks.page(limit, after))
 
     async def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
         """Give a tenant's memories the words and vectors that they lack, as after a change of embedder.
@@ -421,9 +436,9 @@ class AsyncFabric:
         """
         return await verification.verify(self._desk, asker, head, on_progress)
 
-    async def archives(self, asker: Asker, *, limit: int = 50) -> list[Archive]:
-        """The archives that old captures went to, the latest first; those that were dropped too."""
-        return await archiving.listed(self._desk, asker, page_size(limit))
+    async def archives(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Archive]:
+        """The archives that old captures went to, dropped ones too, the latest first; `after` as in `erasures`."""
+        return await archiving.listed(self._desk, asker, *checks.page(limit, after))
 
     async def verify_archives(self, asker: Asker, *, on_progress: archiving.Progress | None = None) -> ArchiveCheck:
         """Whether every archive file is there and holds what was archived, no more and no less; and what is wrong."""

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from muniment.archive.folder import Archives
 from muniment.errors import Denied, InvalidInput, PackImmutable, RoleMissing
 from muniment.fabric.settings import Clock
-from muniment.governance import packs
+from muniment.governance import packs, requests
 from muniment.governance.embedders import Embedders
+from muniment.governance.requests import ASKED
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.outbox.rules import Rules
 from muniment.pack import Pack
@@ -52,6 +53,19 @@ class Desk:
     def transaction(self, tenant_id: str, task: Task) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of that tenant as that task's login, at this moment."""
         return self.storage.transaction(tenant_id, task, self.now())
+
+    @asynccontextmanager
+    async def deed(self, tenant_id: str, task: Task) -> AsyncGenerator[Transaction]:
+        """The one transaction in which a verb does what it was asked to; where that is a request, once.
+
+        The first deed of a request that is committed claims it; where another did, `RequestRepeated` rolls it back.
+        """
+        asked = ASKED.get()
+        async with self.transaction(tenant_id, task) as tx:
+            claims = asked is not None and not asked.claimed and await requests.claim(tx, self.vault, asked)
+            yield tx
+        if asked is not None and claims:
+            asked.claimed = True
 
     def shadow(self, tenant_id: str) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that cannot write: as the auditor's login, and read-only to the database (PAC-3)."""

@@ -10,7 +10,7 @@ async def erase(desk: Desk, asker: Asker, given: ErasureInput) -> Erasure:
     """Erase whom the officer names; the purge is a job's, and sets `purged_at` on the receipt."""
     officer = await desk.authorise(asker, "erase")
     await desk.open_tenant(officer.tenant_id)
-    async with desk.transaction(officer.tenant_id, "privacy") as tx:
+    async with desk.deed(officer.tenant_id, "privacy") as tx:
         receipt, sessions = await erasure.erase(tx, desk.vault, officer, given)
     # A store that is away keeps sealed bytes that nothing opens any more; the purge comes again.
     for session_id, memory_ids in sessions.items():
@@ -18,8 +18,8 @@ async def erase(desk: Desk, asker: Asker, given: ErasureInput) -> Erasure:
     return receipt
 
 
-async def receipts(desk: Desk, asker: Asker, count: int) -> list[Erasure]:
-    """The tenant's erasures, the latest first."""
+async def receipts(desk: Desk, asker: Asker, count: int, after: str | None) -> list[Erasure]:
+    """The tenant's erasures, the latest first; raises `NotFound` for an `after` that it has not."""
     await desk.authorise(asker, "read_erasures")
     async with desk.transaction(asker.tenant_id, "auditor") as tx:
-        return await erasure.receipts(tx, count)
+        return await erasure.receipts(tx, count, after)

@@ -13,7 +13,6 @@ from muniment.errors import InvalidInput
 from muniment.fabric import backfill as backfilling
 from muniment.fabric import backtest as backtesting
 from muniment.fabric import checks
-from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.fabric.inputs import ConsentFields
 from muniment.governance import backfills, consent, packs, tombstones
@@ -54,7 +53,7 @@ class AsyncConsents:
         officer = await self._desk.authorise(asker, "consent")
         consent.check(given, await self._desk.pack_for(asker), self._desk.now())
         await self._desk.open_tenant(officer.tenant_id)
-        async with self._desk.transaction(officer.tenant_id, "privacy") as tx:
+        async with self._desk.deed(officer.tenant_id, "privacy") as tx:
             return await consent.grant(tx, self._desk.vault, officer, given)
 
     async def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
@@ -62,7 +61,7 @@ class AsyncConsents:
         checks.name(consent_id, "consent_id")
         given = build(_Evidence, {"evidence_refs": evidence_refs})
         officer = await self._desk.authorise(asker, "consent")
-        async with self._desk.transaction(officer.tenant_id, "privacy") as tx:
+        async with self._desk.deed(officer.tenant_id, "privacy") as tx:
             return await consent.revoke(tx, self._desk.vault, officer, consent_id, given.evidence_refs)
 
     async def sweep(self, tenant_id: str) -> Sweep:
@@ -87,14 +86,19 @@ class AsyncConsents:
                 swept = Sweep(consents=swept.consents + 1, memories=swept.memories + done)
         return swept
 
-    async def list(self, asker: Asker, *, subject: str | None = None, limit: int = 200) -> list[Consent]:
-        """The records of a subject, or of the tenant, oldest first, each with its state now."""
-        count = page_size(limit)
+    async def list(
+        self, asker: Asker, *, subject: str | None = None, limit: int = 200, after: str | None = None
+    ) -> list[Consent]:
+        """The records of a subject, or of the tenant, oldest first, each with its state now.
+
+        `after` is the id of the last of the page before.
+        """
+        count, last = checks.page(limit, after)
         if subject is not None:
             checks.ceid(subject, "subject")
         await self._desk.authorise(asker, "read_consent")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            return await consent.listed(tx, self._desk.vault, subject, count)
+            return await consent.listed(tx, self._desk.vault, subject, count, last)
 
 
 class AsyncPacks:
@@ -114,7 +118,7 @@ class AsyncPacks:
         redactor_of(loaded)  # A rule that needs what is not installed is told here, not at the first candidate.
         principal = await self._desk.authorise(asker, "packs")
         await self._desk.open_tenant(principal.tenant_id)
-        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+        async with self._desk.deed(principal.tenant_id, "writer") as tx:
             registered = await packs.register(tx, loaded, principal.id)
         self._desk.packs.remember(principal.tenant_id, registered.pack)
         return registered
@@ -126,11 +130,12 @@ class AsyncPacks:
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await packs.one(tx, ref)
 
-    async def list(self, asker: Asker) -> list[packs.RegisteredPack]:
-        """All, in the order of their registration."""
+    async def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[packs.RegisteredPack]:
+        """All, in the order of their registration; `after` is the reference of the last of the page before."""
+        count, last = checks.page(limit, after)
         await self._desk.authorise(asker, "read_packs")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            return await packs.listed(tx)
+            return await packs.listed(tx, count, last)
 
     async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
         """In what the other pack differs from the one, rule by rule.
@@ -197,12 +202,15 @@ class AsyncPacks:
             return await backfilling.order(self._desk, principal, ref)
 
     # Sequence, not list: `list` is a verb of this class.
-    async def backfills(self, asker: Asker, *, limit: int = 50) -> Sequence[Backfill]:
-        """The orders, the latest first: how far each is, and the memories that wait for a person."""
-        count = page_size(limit)
+    async def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
+        """The orders, the latest first: how far each is, and the memories that wait for a person.
+
+        `after` is the id of the last of the page before.
+        """
+        count, last = checks.page(limit, after)
         await self._desk.authorise(asker, "read_packs")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            return await backfills.listed(tx, count)
+            return await backfills.listed(tx, count, after=last)
 
     async def run_backfill(self, tenant_id: str, *, on_progress: backfilling.Progress | None = None) -> Backfill | None:
         """Carry out the tenant's order to its end; what came of it, or None where nothing was ordered.

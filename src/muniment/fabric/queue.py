@@ -8,7 +8,16 @@ from typing import Annotated, Any, TypedDict, Unpack
 
 from pydantic import Field
 
-from muniment.errors import Conflict, Denied, InvalidInput, MunimentError, NotFound, SealBroken
+from muniment.errors import (
+    Conflict,
+    Denied,
+    InvalidInput,
+    MunimentError,
+    NotFound,
+    RequestRepeated,
+    SealBroken,
+    VersionConflict,
+)
 from muniment.fabric import checks
 from muniment.fabric.admission import enter
 from muniment.fabric.checks import page_size
@@ -73,7 +82,10 @@ class EditFields(TypedDict, total=False):
 
 
 class AsyncQueue:
-    """Proposals by due time; every action is a verdict of a named person."""
+    """Proposals by due time; every action is a verdict of a named person.
+
+    Given the `version` that the person read, an action on one raises `VersionConflict` where it is another now.
+    """
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -110,7 +122,13 @@ class AsyncQueue:
             return (await review.load(tx, self._desk.vault, proposal_id)).proposal
 
     async def approve(
-        self, asker: Asker, proposal_id: str, *, note: str | None = None, supersedes: str | None = None
+        self,
+        asker: Asker,
+        proposal_id: str,
+        *,
+        note: str | None = None,
+        supersedes: str | None = None,
+        version: int | None = None,
     ) -> Proposal:
         """Approve and promote in one transaction; `supersedes` names a memory that it takes the place of.
 
@@ -120,7 +138,7 @@ class AsyncQueue:
         `NotPromotable`.
         """
         given = build(_Remark, {"note": note, "supersedes": supersedes})
-        async with self._open(asker, proposal_id) as at:
+        async with self._open(asker, proposal_id, version) as at:
             four_eyes(at.principal, at.loaded, at.pack)
             if (audits := at.loaded.proposal.audits) is not None:
                 if not await promote.lock_live(at.tx, audits, expired_too=True):
@@ -148,6 +166,8 @@ class AsyncQueue:
             part = wanted[first : first + AT_ONCE]
             try:
                 done = await self._approve_some(principal, part, given.note)
+            except RequestRepeated:
+                raise
             except MunimentError as error:
                 # What was committed before stays, and is told.
                 done = [_outcome(proposal_id, None, error) for proposal_id in part]
@@ -160,7 +180,7 @@ class AsyncQueue:
         """What has nothing around it together, in one transaction; then each of the others alone, in their order."""
         errors: dict[str, MunimentError] = {}
         alone: Sequence[str] = []
-        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+        async with self._desk.deed(principal.tenant_id, "writer") as tx:
             there = await review.lock(tx, proposal_ids)
             loaded = await review.load_many(tx, self._desk.vault, proposal_ids, skip_broken=True)
             found = {one.proposal.proposal_id: one for one in loaded}
@@ -197,7 +217,13 @@ class AsyncQueue:
         return [_outcome(proposal_id, now.get(proposal_id), errors.get(proposal_id)) for proposal_id in proposal_ids]
 
     async def edit(
-        self, asker: Asker, proposal_id: str, *, note: str | None = None, **changes: Unpack[EditFields]
+        self,
+        asker: Asker,
+        proposal_id: str,
+        *,
+        note: str | None = None,
+        version: int | None = None,
+        **changes: Unpack[EditFields],
     ) -> Proposal | Refusal:
         """Put an edited candidate in the proposal's place. It passes the gates again; both texts are kept.
 
@@ -206,7 +232,7 @@ class AsyncQueue:
         given = build(_Edit, {"note": note, **changes})
         if not changes:
             raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
-        async with self._open(asker, proposal_id) as at:
+        async with self._open(asker, proposal_id, version) as at:
             if at.loaded.proposal.audits is not None:
                 raise Conflict("is a sample: reject it if it is wrong, and propose what is right", field="proposal_id")
             if len(at.loaded.editors) >= EDITS_LIMIT:
@@ -224,7 +250,9 @@ class AsyncQueue:
             await at.decide("edit", note=given.note)
             return await self._read(at.tx, entered[0])
 
-    async def reject(self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None) -> Proposal:
+    async def reject(
+        self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None, version: int | None = None
+    ) -> Proposal:
         """End it without promotion, with a reason. It is remembered: the same fact is refused for the pack's time.
 
         A sample that is rejected (`audits`) takes the memory it was drawn from with it, as `wrong`.
@@ -232,7 +260,7 @@ class AsyncQueue:
         given = build(_Remark, {"reason": reason, "note": note})
         if given.reason is None:
             raise InvalidInput("is required", field="reason")
-        async with self._open(asker, proposal_id) as at:
+        async with self._open(asker, proposal_id, version) as at:
             candidate, audits = at.loaded.proposal.candidate, at.loaded.proposal.audits
             if audits is not None:
                 with suppress(Conflict):  # Withdrawn before.
@@ -242,10 +270,12 @@ class AsyncQueue:
             await rejections.remember(at.tx, self._desk.vault, proposal_id, candidate, senses)
             return await self._read(at.tx, proposal_id)
 
-    async def lift(self, asker: Asker, proposal_id: str, *, note: str | None = None) -> Proposal:
+    async def lift(
+        self, asker: Asker, proposal_id: str, *, note: str | None = None, version: int | None = None
+    ) -> Proposal:
         """Forget a rejection: the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
         given = build(_Remark, {"note": note})
-        async with self._open(asker, proposal_id, ended=True) as at:
+        async with self._open(asker, proposal_id, version, ended=True) as at:
             if at.loaded.proposal.status != "rejected":
                 raise Conflict(f"was not rejected: it is {at.loaded.proposal.status}", field="proposal_id")
             if any(verdict.action == "lift" for verdict in at.loaded.proposal.verdicts):
@@ -261,40 +291,51 @@ class AsyncQueue:
         tier: Tier | None = None,
         priority: float | None = None,
         note: str | None = None,
+        version: int | None = None,
     ) -> Proposal:
         """Change where it would go or how much it would count; the stricter approval of both tiers holds."""
         given = build(_Remark, {"tier": tier, "priority": priority, "note": note})
         if given.tier is None and given.priority is None:
             raise InvalidInput("give a tier, a priority, or both", field="tier")
-        async with self._open(asker, proposal_id) as at:
+        async with self._open(asker, proposal_id, version) as at:
             if given.tier == "working" and at.loaded.proposal.candidate.scope.session_id is None:
                 raise InvalidInput("the working tier needs a session, which this fact has not", field="tier")
             await at.decide("override", tier=given.tier, priority=given.priority, note=given.note)
             return await self._read(at.tx, proposal_id)
 
-    async def assign(self, asker: Asker, proposal_id: str, *, to: str | None = None) -> Proposal:
+    async def assign(
+        self, asker: Asker, proposal_id: str, *, to: str | None = None, version: int | None = None
+    ) -> Proposal:
         """Put a name on it: one's own, or another's."""
         whom = checks.name(to, "to") if to is not None else None
-        async with self._open(asker, proposal_id) as at:
+        async with self._open(asker, proposal_id, version) as at:
             await at.decide("assign", assignee=whom or at.principal.id)
             return await self._read(at.tx, proposal_id)
 
-    async def release(self, asker: Asker, proposal_id: str) -> Proposal:
+    async def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
         """Take the name off it, or bring it back from being held."""
-        async with self._open(asker, proposal_id) as at:
+        async with self._open(asker, proposal_id, version) as at:
             await at.decide("release")
             return await self._read(at.tx, proposal_id)
 
     @asynccontextmanager
-    async def _open(self, asker: Asker, proposal_id: str, *, ended: bool = False) -> AsyncGenerator["_Open"]:
+    async def _open(
+        self, asker: Asker, proposal_id: str, version: int | None, *, ended: bool = False
+    ) -> AsyncGenerator["_Open"]:
         """A proposal, held for one reviewer to act on; one that had its final verdict only if told."""
         checks.name(proposal_id, "proposal_id")
+        if version is not None:
+            checks.whole_number(version, "version", least=0, most=2**31)
         principal = await self._desk.authorise(asker, "review")
         async with (
             self._desk.reported(principal, "review", proposal_id),
-            self._desk.transaction(principal.tenant_id, "writer") as tx,
+            self._desk.deed(principal.tenant_id, "writer") as tx,
         ):
-            loaded = await review.load(tx, self._desk.vault, proposal_id, locked=True, to_decide=not ended)
+            loaded = await review.load(tx, self._desk.vault, proposal_id, locked=True)
+            if version is not None and version != loaded.proposal.version:
+                raise VersionConflict(f"it is at version {loaded.proposal.version} now: read it again", field="version")
+            if not ended:
+                review.undecided(loaded)
             pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
             yield _Open(tx, principal, loaded, pack)
 

@@ -49,16 +49,20 @@ class AsyncWebhooks:
         except targets.Refused as refused:
             raise InvalidInput(_WHY[str(refused)], field="url") from None
         await self._desk.open_tenant(admin.tenant_id)
-        async with self._desk.transaction(admin.tenant_id, "writer") as tx:
+        async with self._desk.deed(admin.tenant_id, "writer") as tx:
             key = await self._desk.vault.comparing(tx)
             return await webhooks.add(tx, key, admin.id, given, new_secret())
 
-    async def list(self, asker: Asker) -> list[Webhook]:
-        """All, the oldest first, each with its place in the log."""
+    async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
+        """All, the oldest first, each with its place in the log.
+
+        `after` is the id of the last of the page before.
+        """
+        count, last = checks.page(limit, after)
         admin = await self._desk.authorise(asker, "webhooks")
         async with self._desk.transaction(admin.tenant_id, "auditor") as tx:
             key = await self._desk.vault.known_comparing(tx)
-            return await webhooks.listed(tx, key) if key is not None else []
+            return await webhooks.listed(tx, key, count, last)
 
     async def get(self, asker: Asker, webhook_id: str) -> Webhook:
         """One; raises `NotFound`."""
@@ -74,14 +78,14 @@ class AsyncWebhooks:
         """Take it away for good, with its secret; raises `NotFound`."""
         checks.name(webhook_id, "webhook_id")
         admin = await self._desk.authorise(asker, "webhooks")
-        async with self._desk.transaction(admin.tenant_id, "writer") as tx:
+        async with self._desk.deed(admin.tenant_id, "writer") as tx:
             await webhooks.remove(tx, admin.id, webhook_id)
 
     async def rotate_secret(self, asker: Asker, webhook_id: str) -> Webhook:
         """Give it another secret, shown this once; messages carry a signature of the old one too for a day."""
         checks.name(webhook_id, "webhook_id")
         admin = await self._desk.authorise(asker, "webhooks")
-        async with self._desk.transaction(admin.tenant_id, "writer") as tx:
+        async with self._desk.deed(admin.tenant_id, "writer") as tx:
             key = await self._desk.vault.comparing(tx)
             return await webhooks.rotate(tx, key, admin.id, webhook_id, new_secret())
 
@@ -89,7 +93,7 @@ class AsyncWebhooks:
         """Let one that is parked, or waits for its next try, go on at once, with the event it stands at."""
         checks.name(webhook_id, "webhook_id")
         admin = await self._desk.authorise(asker, "webhooks")
-        async with self._desk.transaction(admin.tenant_id, "writer") as tx:
+        async with self._desk.deed(admin.tenant_id, "writer") as tx:
             key = await self._desk.vault.comparing(tx)
             return await webhooks.resume(tx, key, admin.id, webhook_id)
 
@@ -98,7 +102,7 @@ class AsyncWebhooks:
         checks.name(webhook_id, "webhook_id")
         start = whole_number(after, "after", least=0, most=2**62)
         admin = await self._desk.authorise(asker, "webhooks")
-        async with self._desk.transaction(admin.tenant_id, "writer") as tx:
+        async with self._desk.deed(admin.tenant_id, "writer") as tx:
             key = await self._desk.vault.comparing(tx)
             return await webhooks.replay(tx, key, admin.id, webhook_id, start)
 
@@ -110,10 +114,10 @@ class AsyncWebhooks:
         """
         checks.tenant(tenant_id, "tenant_id")
         most = whole_number(max_events, "max_events", least=1, most=1_000_000)
-        if (key := await self._desk.own_key(tenant_id)) is None:
-            return Deliveries()
         async with self._desk.transaction(tenant_id, "jobs") as tx:
-            due = await webhooks.due(tx)
+            due, next_at = await webhooks.due(tx)
+        if not due or (key := await self._desk.own_key(tenant_id)) is None:
+            return Deliveries(next_at=next_at)
         rounds = [_Round(self._desk, tenant_id, key, one, most) for one in due]
         limiter = CapacityLimiter(_AT_ONCE)
         async with create_task_group() as group:

@@ -4,6 +4,8 @@ from muniment.fabric.admission import Admission
 from muniment.fabric.desk import Desk
 from muniment.governance import archives, trail
 from muniment.governance.erasure import hold_off_erasure
+from muniment.model.context import Asker
+from muniment.model.fields import Artifact, Name, build
 from muniment.model.promoted import Retraction, RetractionReason
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import promote, review
@@ -13,6 +15,19 @@ from muniment.storage.session import Transaction
 # Where the fact itself was found wanting, what repeated it deserves another look. Superseded, corrected or without
 # consent it is settled for the duplicates too.
 _BRING_BACK: frozenset[RetractionReason] = frozenset({"wrong", "deprecated"})
+
+
+class _Retraction(Artifact):
+    memory_id: Name
+    reason: RetractionReason
+
+
+async def retract(desk: Desk, asker: Asker, memory_id: str, reason: RetractionReason) -> Retraction:
+    """Retract a memory for somebody who may; raises `NotFound`, or `Conflict` when it was withdrawn before."""
+    given = build(_Retraction, {"memory_id": memory_id, "reason": reason})
+    principal = await desk.authorise(asker, "retract")
+    async with desk.deed(principal.tenant_id, "writer") as tx:
+        return await withdraw(desk, tx, given.memory_id, by=principal.id, reason=given.reason)
 
 
 async def withdraw(desk: Desk, tx: Transaction, memory_id: str, *, by: str, reason: RetractionReason) -> Retraction:

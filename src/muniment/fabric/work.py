@@ -46,7 +46,7 @@ class AsyncWork:
         """Have parked captures tried again, all of them where none is named; gives those that were parked."""
         given = build(_Named, {"capture_ids": capture_ids})
         principal = await self._desk.authorise(asker, "work")
-        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+        async with self._desk.deed(principal.tenant_id, "writer") as tx:
             ids = list(given.capture_ids) if given.capture_ids is not None else None
             again = sorted(row["capture_id"] for row in await tx.rows("candidate.requeue", capture_ids=ids))
             if again:
@@ -72,7 +72,7 @@ class AsyncWork:
         """
         which = checks.write_class(write_class, "write_class")
         principal = await self._desk.authorise(asker, "work")
-        async with self._desk.transaction(principal.tenant_id, "writer") as tx:
+        async with self._desk.deed(principal.tenant_id, "writer") as tx:
             if which not in await breakers.suspended(tx):
                 raise Conflict("is not suspended", field="write_class")
             await breakers.close(tx, which, principal)

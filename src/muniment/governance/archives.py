@@ -8,12 +8,11 @@ from anyio.to_thread import run_sync
 from muniment.archive.folder import Archives, Written
 from muniment.archive.format import Heading
 from muniment.errors import ArchiveBroken, Conflict
-from muniment.governance import cursors
+from muniment.governance import cursors, pages
 from muniment.model.archive import Archive
 from muniment.storage.session import Row, Transaction
 
 CURSOR = "archive"
-_ALL = 2**31 - 1
 DROPPED, BLANKED = "archive_dropped", "archive_blanked"
 
 
@@ -63,9 +62,10 @@ async def _read(archives: Archives, tenant_id: str, places: Sequence[Row]) -> li
     return found
 
 
-async def listed(tx: Transaction, count: int = _ALL) -> list[Archive]:
-    """The latest first."""
-    return [_archive(row) for row in await tx.rows("archive.list", before=None, count=count)]
+async def listed(tx: Transaction, count: int, after: str | None = None) -> list[Archive]:
+    """The latest first; raises `NotFound` for an `after` that is no archive of the tenant."""
+    place = await pages.place(tx, "archive.place", after, latest_first=True)
+    return [_archive(row) for row in await tx.rows("archive.list", count=count, **place)]
 
 
 def _archive(row: Row) -> Archive:

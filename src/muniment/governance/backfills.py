@@ -5,6 +5,7 @@ from typing import Any
 import psycopg
 
 from muniment.errors import Conflict
+from muniment.governance import pages
 from muniment.model.backfill import Backfill, BackfillItem
 from muniment.model.context import Principal
 from muniment.model.ids import make_id
@@ -69,7 +70,7 @@ def go_past(tx: Transaction, under: Row, memory: Row) -> None:
 
 async def finish(tx: Transaction, under: Row) -> None:
     """End the order, and say what became of its memories."""
-    (row,) = await tx.rows("backfill.list", backfill_id=under["backfill_id"], count=1)
+    (row,) = await tx.rows("backfill.list", backfill_id=under["backfill_id"], count=1, seq=LATEST, after="")
     tx.later("backfill.finish", backfill_id=under["backfill_id"])
     about = {"about": "backfill_finished", "backfill_id": under["backfill_id"], "pack": under["pack"]}
     tx.emit("memory.note", under["ordered_by"], **about, **row["done"])
@@ -81,9 +82,15 @@ async def under_way(tx: Transaction) -> str | None:
     return row["backfill_id"] if row is not None else None
 
 
-async def listed(tx: Transaction, count: int, backfill_id: str | None = None) -> list[Backfill]:
-    """The latest first, or one, with what became of their memories and those that stay."""
-    rows = await tx.rows("backfill.list", backfill_id=backfill_id, count=count)
+async def listed(
+    tx: Transaction, count: int, backfill_id: str | None = None, *, after: str | None = None
+) -> list[Backfill]:
+    """The latest first, or one, with what became of their memories and those that stay.
+
+    Raises `NotFound` for an `after` that is no order of the tenant.
+    """
+    place = await pages.place(tx, "backfill.place", after, latest_first=True)
+    rows = await tx.rows("backfill.list", backfill_id=backfill_id, count=count, **place)
     stay = await tx.rows("backfill.left", backfill_ids=[row["backfill_id"] for row in rows], count=LEFT_SHOWN)
     left: dict[str, list[BackfillItem]] = {}
     for row in stay:

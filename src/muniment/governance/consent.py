@@ -7,6 +7,7 @@ import psycopg
 from pydantic_core import from_json, to_json
 
 from muniment.errors import ConsentChanged, InvalidInput, NotFound, UnknownLabel
+from muniment.governance import pages
 from muniment.model.capture import holder_of
 from muniment.model.consent import Consent, ConsentInput
 from muniment.model.context import Principal
@@ -130,9 +131,15 @@ async def _held(tx: Transaction, vault: Vault, holder: str) -> dict[str, Subject
     return keys
 
 
-async def listed(tx: Transaction, vault: Vault, subject: str | None, limit: int) -> list[Consent]:
-    """The ledger of one subject, or the tenant's, oldest first, each record with its state now."""
-    return await _opened(tx, vault, await tx.rows("consent.list", subject=subject, count=limit))
+async def listed(
+    tx: Transaction, vault: Vault, subject: str | None, limit: int, after: str | None = None
+) -> list[Consent]:
+    """The ledger of one subject, or the tenant's, oldest first, each record with its state now.
+
+    Raises `NotFound` for an `after` that is no consent of the tenant.
+    """
+    place = await pages.place(tx, "consent.place", after)
+    return await _opened(tx, vault, await tx.rows("consent.list", subject=subject, count=limit, **place))
 
 
 async def one(tx: Transaction, vault: Vault, consent_id: str) -> Consent:

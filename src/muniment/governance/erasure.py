@@ -3,14 +3,14 @@
 from typing import Any
 
 from muniment.errors import NotFound
-from muniment.governance import consent, contradictions, trail
+from muniment.governance import api_keys, consent, contradictions, pages, requests, trail
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.ids import make_id
 from muniment.storage.sealing import Vault
-from muniment.storage.session import Named, Row, Transaction
+from muniment.storage.session import LATEST, Named, Row, Transaction
 
 # Held in share by whoever writes anew what was read before, alone by an erasure.
 LOCK = "erasure"
@@ -51,6 +51,8 @@ async def erase(
     concerned: dict[str, Any] = {"holders": holders, "subject": given.subject, "user_id": given.user_id}
     tx.insert_later("promote.make_locks", [(LOCK,)])
     await tx.gather(("erasure.hold", {}), ("erasure.lock_holders", {"holders": holders}))
+    if given.user_id is not None:
+        await api_keys.hold_of_user(tx, given.user_id)
     memories, consents = await tx.gather(
         ("erasure.memories", concerned), ("erasure.consents", {"subject": given.subject})
     )
@@ -81,8 +83,11 @@ async def erase(
         tx.add("review.decide", **_withdrawn(row, officer.id, make_id("rv", tick.at)), **at)
     for one in live:
         tx.emit("memory.retracted", officer.id, memory_id=one, reason="erased", superseded_by=None, **used[one])
+    if given.user_id is not None:
+        await api_keys.forget_user(tx, officer.id, given.user_id)
     await contradictions.end(tx, officer.id, "retracted", memory_ids=live)
     await contradictions.end(tx, officer.id, "withdrawn", proposal_ids=waiting)
+    requests.close(tx)
     await tx.rows("erasure.erase_content", erasure_id=erasure_id)
     receipt = await one_receipt(tx, erasure_id)
     tx.emit("memory.erased", officer.id, erasure_id=erasure_id, memories=len(ids), rows=receipt.rows)
@@ -99,14 +104,15 @@ def _withdrawn(row: Row, by: str, verdict_id: str) -> dict[str, Any]:
     return nothing | said | {"proposal_id": row["proposal_id"], "pack": row["pack"], "holder": row["holder"]}
 
 
-async def receipts(tx: Transaction, count: int) -> list[Erasure]:
-    """The latest first."""
-    return [_erasure(row) for row in await tx.rows("erasure.list", erasure_id=None, count=count)]
+async def receipts(tx: Transaction, count: int, after: str | None = None) -> list[Erasure]:
+    """The latest first; raises `NotFound` for an `after` that is no erasure of the tenant."""
+    place = await pages.place(tx, "erasure.place", after, latest_first=True)
+    return [_erasure(row) for row in await tx.rows("erasure.list", erasure_id=None, count=count, **place)]
 
 
 async def one_receipt(tx: Transaction, erasure_id: str) -> Erasure:
     """Raises `NotFound`."""
-    row = await tx.row("erasure.list", erasure_id=erasure_id, count=1)
+    row = await tx.row("erasure.list", erasure_id=erasure_id, count=1, seq=LATEST, after="")
     if row is None:
         raise NotFound("no such erasure", field="erasure_id")
     return _erasure(row)

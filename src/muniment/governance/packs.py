@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
 from muniment.errors import NotFound, PackImmutable
+from muniment.governance import pages
 from muniment.pack import Pack, builtin_pack, load_pack
 from muniment.storage.sealing import Vault
 from muniment.storage.session import Row, Transaction
@@ -97,9 +98,10 @@ async def register(tx: Transaction, pack: Pack, by: str) -> RegisteredPack:
     return _registered(row)
 
 
-async def listed(tx: Transaction) -> list[RegisteredPack]:
-    """All packs of the tenant, in the order of their registration."""
-    return [_registered(row) for row in await tx.rows("tenant.list_packs")]
+async def listed(tx: Transaction, count: int, after: str | None) -> list[RegisteredPack]:
+    """The packs of the tenant in the order of their registration; raises `NotFound` for an `after` that it has not."""
+    place = await pages.place(tx, "tenant.pack_place", after)
+    return [_registered(row) for row in await tx.rows("tenant.list_packs", count=count, **place)]
 
 
 async def one(tx: Transaction, ref: str, field: str = "ref") -> RegisteredPack:

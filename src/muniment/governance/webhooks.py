@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from muniment.errors import InvalidInput, NotFound, TooLarge
+from muniment.governance import pages
 from muniment.model.events import Event
 from muniment.model.ids import make_id
 from muniment.model.webhook import Webhook, WebhookInput
@@ -70,9 +71,10 @@ async def add(tx: Transaction, key: SubjectKey, by: str, given: WebhookInput, se
     return (await one(tx, key, webhook_id)).model_copy(update={"secret": secret})
 
 
-async def listed(tx: Transaction, key: SubjectKey) -> list[Webhook]:
-    """Those that stand, the oldest first."""
-    return [_webhook(row, key) for row in await tx.rows("webhook.every", webhook_id=None)]
+async def listed(tx: Transaction, key: SubjectKey | None, count: int, after: str | None) -> list[Webhook]:
+    """Those that stand, the oldest first; raises `NotFound` for an `after` that never was one of the tenant's."""
+    place = await pages.place(tx, "webhook.place", after)
+    return [_webhook(row, key) for row in await tx.rows("webhook.list", count=count, **place)] if key else []
 
 
 async def one(tx: Transaction, key: SubjectKey, webhook_id: str) -> Webhook:
@@ -125,9 +127,10 @@ async def replay(tx: Transaction, key: SubjectKey, by: str, webhook_id: str, aft
     return await one(tx, key, webhook_id)
 
 
-async def due(tx: Transaction) -> list[str]:
-    """Those that nobody posts to now, whose next try is due, and that may lack an event."""
-    return [row["webhook_id"] for row in await tx.rows("webhook.due")]
+async def due(tx: Transaction) -> tuple[list[str], datetime | None]:
+    """Those that nobody posts to now, whose next try is due, and that may lack an event; and `next_time`."""
+    rows, times = await tx.gather(("webhook.due", {}), ("webhook.next_time", {}))
+    return [row["webhook_id"] for row in rows], times[0]["at"] if times else None
 
 
 async def claim(tx: Transaction, key: SubjectKey, webhook_id: str) -> Claim | None:

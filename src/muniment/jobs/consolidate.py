@@ -23,6 +23,6 @@ async def run(opened: Opened, tenant_id: str) -> Done:
             break
     promoted = await consolidation.promote_by_policy(desk, tenant_id)
     async with desk.transaction(tenant_id, "writer") as tx:
-        waits = await tx.row("candidate.backlog")
+        again = await tx.row("candidate.next_try")
     counts = {"captures": captures, "proposals": proposals, "promoted": len(promoted), "parked": parked}
-    return Done(counts, more, waits["next_at"] if waits is not None else None)
+    return Done(counts, more, again["at"] if again is not None else None)

@@ -22,6 +22,10 @@ log = logging.getLogger("muniment.jobs")
 LONGEST_PAUSE = timedelta(hours=1)
 # Seconds.
 PACK_KEPT = 30.0
+# Seconds between two looks for what is due, at least.
+LOOK_EVERY = 1.0
+# Looking takes a fifth of the time at most, however many tenants there are.
+_REST = 4
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,11 @@ def is_due(job: Job, pause: timedelta | None, seq: int, ran: Ran | None, now: da
         return True
     rests = min(pause * 2 ** min(ran.failures, 16), max(pause, LONGEST_PAUSE))
     return waited >= rests and (not job.follows_log or seq != ran.seq or ran.failures > 0)
+
+
+def rest_after(took: float) -> float:
+    """For how many seconds to rest after a look that took so many."""
+    return max(LOOK_EVERY, _REST * took)
 
 
 class Lookout:

@@ -1,11 +1,17 @@
-"""JOB-3: the content of memories whose consent ended is taken away; they have been hidden since then."""
+"""JOB-3: the content of memories whose consent ended is taken away; they have been hidden since then.
+
+Requests that were made longer ago than their answers are kept go too.
+"""
 
 from muniment.fabric.connect import Opened
 from muniment.fabric.groups import AsyncConsents
+from muniment.governance import requests
 from muniment.jobs.job import Done
 
 
 async def run(opened: Opened, tenant_id: str) -> Done:
-    """Every chain of consents that ended."""
+    """Every chain of consents that ended, every request that was outlived."""
     swept = await AsyncConsents(opened.desk).sweep(tenant_id)
-    return Done({"consents": swept.consents, "memories": swept.memories})
+    async with opened.desk.transaction(tenant_id, "jobs") as tx:
+        forgotten = await requests.sweep(tx)
+    return Done({"consents": swept.consents, "memories": swept.memories, "requests": forgotten})

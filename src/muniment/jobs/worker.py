@@ -5,17 +5,19 @@ worker that was killed leaves nothing locked, since every job can run twice, at 
 """
 
 import logging
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
 from procrastinate import App, PsycopgConnector
-from procrastinate.exceptions import AlreadyEnqueued
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
+from psycopg import OperationalError
 
 from muniment.errors import StorageUnavailable
 from muniment.fabric.connect import Opened
-from muniment.jobs.due import Due, Lookout
+from muniment.jobs.due import LOOK_EVERY, Due, Lookout, rest_after
 from muniment.jobs.job import Done
 from muniment.jobs.running import run
 from muniment.storage.job_queue import queue_address
@@ -24,10 +26,10 @@ log = logging.getLogger("muniment.jobs")
 
 QUEUE = "muniment"
 CONCURRENCY = 4
-# Seconds between two looks for what is due.
-LOOK_EVERY = 1.0
 # A worker that was not heard of for so many seconds is gone; what it was at is done anew.
 GONE_AFTER = 20.0
+# For a connection to the queue's tables.
+BUSY_SECONDS = 5.0
 
 Told = Callable[[Due, Done | None], None]
 
@@ -41,7 +43,13 @@ class Worker:
         self._on_done = on_done
         self._running: set[Due] = set()
         self._app = App(
-            connector=PsycopgConnector(conninfo=queue_address(opened.address), min_size=1, max_size=concurrency + 3)
+            connector=PsycopgConnector(
+                conninfo=queue_address(opened.address),
+                min_size=1,
+                max_size=concurrency + 3,
+                timeout=BUSY_SECONDS,
+                reconnect_timeout=BUSY_SECONDS,
+            )
         )
         self._task = self._app.task(name="work", queue=QUEUE)(self._work)
 
@@ -56,10 +64,24 @@ class Worker:
         return ran
 
     async def forever(self) -> None:
-        """Work until cancelled; what is being done then is finished first."""
+        """Work until cancelled; what is being done then is finished first. A database that is away is waited for."""
+        lookout = Lookout(self._opened)
+        while True:
+            try:
+                # Fails at once while it is away, where the queue's own connections would be waited for.
+                await lookout.due()
+                await self._until_away()
+            except (StorageUnavailable, ConnectorException, OperationalError):
+                log.warning("the database does not answer")
+            await anyio.sleep(LOOK_EVERY)
+
+    async def _until_away(self) -> None:
         async with self._open(), anyio.create_task_group() as tasks:
             tasks.start_soon(self._look)
-            await self._app.run_worker_async(**self._how(), wait=True, fetch_job_polling_interval=LOOK_EVERY)
+            try:
+                await self._app.run_worker_async(**self._how(), wait=True, fetch_job_polling_interval=LOOK_EVERY)
+            except ConnectorException:
+                log.warning("the worker lost the database")
             tasks.cancel_scope.cancel()
 
     async def _work(self, tenant_id: str, job: str) -> None:
@@ -76,6 +98,7 @@ class Worker:
         """Again and again; a database that is away is waited for."""
         lookout = Lookout(self._opened)
         while True:
+            began = time.monotonic()
             try:
                 await self._put(await lookout.due())
                 await self._forget_the_dead()
@@ -83,7 +106,7 @@ class Worker:
                 log.warning("%s", error)
             except Exception as error:
                 log.warning("cannot look for due jobs: %s", type(error).__name__)
-            await anyio.sleep(LOOK_EVERY)
+            await anyio.sleep(rest_after(time.monotonic() - began))
 
     async def _put(self, found: list[Due]) -> int:
         put = 0
@@ -105,8 +128,12 @@ class Worker:
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[None]:
-        async with self._app.open_async():
-            yield
+        try:
+            async with self._app.open_async():
+                yield
+        finally:
+            # What could not be opened would be taken for open the next time.
+            await self._app.close_async()
 
     def _how(self) -> dict[str, Any]:
         return {

@@ -81,14 +81,13 @@ class TypedFact(Artifact):
         return "statement" if by_text and self.value is None else "typed"
 
 
-class CaptureInput(Artifact):
-    """What a caller hands in; the fabric adds author, source, time and pack."""
+class Happening(Artifact):
+    """Something that happened, as a caller tells of it."""
 
     kind: CaptureKind
     classification: Label
     text: Text | None = None
     payload: Json = None
-    fact: TypedFact | None = None
     origin: Name | None = None
     subject: Ceid | None = None
     user_id: Name | None = None
@@ -102,6 +101,12 @@ class CaptureInput(Artifact):
     evidence_refs: EvidenceRefs = ()
     observed_at: Instant | None = None
     idempotency_key: Name | None = None
+
+
+class CaptureInput(Happening):
+    """What is captured; the fabric adds author, source, time and pack."""
+
+    fact: TypedFact | None = None
 
     def content(self) -> bytes:
         """What is sealed, as canonical bytes; raises `InvalidInput` if there is nothing, `TooLarge` past the limits."""

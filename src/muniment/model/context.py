@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from unicodedata import is_normalized
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError
 
 from muniment.model.fields import Artifact, Intent, Label, Name, Qualifiers, Source, TenantId, invalid
 
@@ -23,23 +23,25 @@ class _MadeByCallers(Artifact):
                 raise invalid(error) from None
 
 
+def _somebody(value: str) -> str:
+    if value == "auto":
+        raise ValueError("is the name that policy's own verdicts carry")
+    if not is_normalized("NFC", value):
+        # Two spellings of one name would pass for two people.
+        raise ValueError("is not in Unicode's composed form (NFC)")
+    return value
+
+
+PrincipalId = Annotated[Name, AfterValidator(_somebody)]
+
+
 class Principal(_MadeByCallers):
     """A person or service that acts in one tenant."""
 
     tenant_id: TenantId
-    id: Name
+    id: PrincipalId
     kind: Source
     roles: frozenset[Role] = frozenset()
-
-    @field_validator("id")
-    @classmethod
-    def _is_somebody(cls, value: str) -> str:
-        if value == "auto":
-            raise ValueError("is the name that policy's own verdicts carry")
-        if not is_normalized("NFC", value):
-            # Two spellings of one name would pass for two people.
-            raise ValueError("is not in Unicode's composed form (NFC)")
-        return value
 
     if TYPE_CHECKING:
 
@@ -53,12 +55,10 @@ class Principal(_MadeByCallers):
         ) -> None: ...
 
 
-class RunContext(_MadeByCallers):
-    """An agent's run: what it acts on, for whom, and what it is cleared to see."""
+class Run(_MadeByCallers):
+    """An agent's run as the agent tells of it: what it acts on, for whom, and what it asks to see."""
 
-    tenant_id: TenantId
     run_id: Name
-    agent_id: Name
     session_id: Name | None = None
     user_id: Name | None = None
     role: Name = "agent"
@@ -69,6 +69,13 @@ class RunContext(_MadeByCallers):
     qualifiers: Qualifiers = Field(default_factory=dict)
     pack: Name | None = None
     trace_id: Name | None = None
+
+
+class RunContext(Run):
+    """A run of a named agent in a tenant."""
+
+    tenant_id: TenantId
+    agent_id: Name
 
     if TYPE_CHECKING:
 

@@ -32,6 +32,8 @@ EventType = Literal[
     "memory.note",
     "memory.pack_registered",
     "memory.key_rotated",
+    "memory.api_key_created",
+    "memory.api_key_revoked",
     "memory.security",
 ]
 

@@ -175,14 +175,19 @@ def build_many(
 
 def invalid(error: ValidationError, *, within: str = "", first: int = 0) -> InvalidInput:
     """The first error of a pydantic validation as ours: the field, and what was expected."""
-    told = next(_by_weight(error.errors(include_url=False, include_context=True)))
-    path = tuple(told["loc"])
+    details = next(_by_weight(error.errors(include_url=False, include_context=True)))
+    path = tuple(details["loc"])
     if path and isinstance(path[0], int):
         path = (path[0] + first, *path[1:])
-    about = [str(told.get("ctx", {}).get("field"))] if told["type"] == "field" else []
+    return told(details, path, within=within)
+
+
+def told(details: ErrorDetails, path: tuple[int | str, ...], *, within: str = "") -> InvalidInput:
+    """One error of a pydantic validation, at that path, as ours."""
+    about = [str(details.get("ctx", {}).get("field"))] if details["type"] == "field" else []
     field = ".".join([*([within] if within else []), *_our_own(path), *about]) or None
-    raised = TooLarge if told["type"] in ("string_too_long", "too_long") else InvalidInput
-    return raised(_plain(told), field=field)
+    raised = TooLarge if details["type"] in ("string_too_long", "too_long") else InvalidInput
+    return raised(_plain(details), field=field)
 
 
 # Their keys are the caller's own words.

@@ -128,6 +128,7 @@ class Proposal(Artifact):
     status: Status
     assignee: str | None = None
     verdicts: tuple[Verdict, ...] = ()
+    version: int = Field(default=0, ge=0, description="how many verdicts it has had: what acts on it may name it")
     memory_id: str | None = Field(default=None, description="what it was promoted to")
     pack: str
     edit_of: str | None = Field(default=None, description="the proposal that this edit took the place of")

@@ -10,7 +10,7 @@ from muniment.model.events import Event
 
 CONTENT_TYPE = "application/cloudevents+json"
 # What an event is about, the closest first.
-_SUBJECTS = ("memory_id", "proposal_id", "contradiction_id", "consent_id", "erasure_id", "capture_id")
+_SUBJECTS = ("memory_id", "proposal_id", "contradiction_id", "consent_id", "erasure_id", "capture_id", "key_id")
 
 
 def cloud_event(event: Event) -> dict[str, Any]:

@@ -288,13 +288,13 @@ def _field_map(place: Place, field: Mapping[str, Any]) -> Iterator[Finding]:
     if field.get("namespace") is not None and field.get("entity") is None:
         yield (*place, "namespace"), "is set without entity; expected both, or neither for the capture's subject"
     if field.get("each") is None:
-        for key in ("entity", "predicate", "value", "observed_at", "confidence_path"):
+        for key in ("entity", "predicate", "value", "confidence_path"):
             for where, path in _word(place, field, key):
                 if path.startswith("$$"):
                     yield where, "begins with $$ without each; expected $"
     # Items within items, each searched to its depth, would take more than linear time.
     if ".." in str(field.get("each")):
-        for key in ("entity", "predicate", "value", "observed_at", "confidence_path"):
+        for key in ("entity", "predicate", "value", "confidence_path"):
             for where, path in _word(place, field, key):
                 if ".." in path and not path.startswith("$$"):
                     yield where, "has .. where each has it too; expected it in one of them"

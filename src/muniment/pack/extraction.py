@@ -78,9 +78,6 @@ class FieldMap(Section):
     evidence: Annotated[tuple[Template, ...], Field(max_length=16)] = Field(
         default=(), description="Evidence refs: JSONPaths, or texts with JSONPaths in braces, as in crm:{$.call_id}."
     )
-    observed_at: JsonPath | None = Field(
-        default=None, description="JSONPath to the time the fact is of, in ISO 8601; null is the capture's."
-    )
     confidence: Share = Field(default=0.80, description="Raw confidence of the candidate.")
     confidence_path: JsonPath | None = Field(
         default=None, description="JSONPath to a raw confidence; what it finds goes before confidence."

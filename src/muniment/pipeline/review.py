@@ -273,10 +273,19 @@ async def of_capture(tx: Transaction, capture_id: str) -> list[str]:
     return [row["proposal_id"] for row in await tx.rows("review.of_capture", capture_id=capture_id)]
 
 
-async def auto_promotable(tx: Transaction, count: int, suspended: Iterable[WriteClass]) -> list[str]:
-    """What policy alone may promote and has not yet, oldest first; none of a class that is suspended."""
-    rows = await tx.rows("review.auto_promotable", count=count, suspended=sorted(suspended))
-    return [row["proposal_id"] for row in rows]
+async def auto_promotable(
+    tx: Transaction, count: int, suspended: Iterable[WriteClass]
+) -> tuple[list[str], tuple[int, str] | None]:
+    """What policy alone may promote and has not yet, oldest first; none of a class that is suspended.
+
+    With it the place before which nothing is left to policy, if that has moved: who moves the cursor `promote` there
+    spares the next one looking at all that again.
+    """
+    rows, settled = await tx.gather(
+        ("review.auto_promotable", {"count": count, "suspended": sorted(suspended)}), ("review.settled", {})
+    )
+    place = (settled[0]["seq"], settled[0]["proposal_id"]) if settled else None
+    return [row["proposal_id"] for row in rows], place
 
 
 async def decide(

@@ -26,6 +26,7 @@ Verb = Literal[
     "backtest",
     "metrics",
     "webhooks",
+    "keys",
 ]
 
 ALLOWED: dict[Verb, frozenset[Role]] = {
@@ -49,10 +50,11 @@ ALLOWED: dict[Verb, frozenset[Role]] = {
     "backtest": frozenset({"admin", "auditor", "reviewer"}),
     "metrics": frozenset({"admin", "auditor", "reviewer"}),
     "webhooks": frozenset({"admin"}),
+    "keys": frozenset({"admin"}),
 }
 # No role makes an agent or a service a person.
 PERSONS_ONLY: frozenset[Verb] = frozenset(
-    {"correct", "review", "retract", "consent", "erase", "work", "packs", "webhooks"}
+    {"correct", "review", "retract", "consent", "erase", "work", "packs", "webhooks", "keys"}
 )
 
 

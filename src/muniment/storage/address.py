@@ -54,7 +54,7 @@ class Address:
         login: dict[str, Any] = {
             "user": f"muniment_{task}",
             "options": f"{settings} -c lock_timeout=10s",
-            "connect_timeout": 5,
+            "connect_timeout": 3,
             "keepalives_idle": 30,
             "tcp_user_timeout": 30_000,
             "application_name": f"muniment-{task}",

@@ -15,7 +15,7 @@ from muniment.storage.address import Address
 
 # Cut by tenant: only the tenant's part is rewritten.
 CUT = ("subjects", "captures", "extractions", "candidates", "memory_bodies", "memory_terms", "memory_vectors")
-WHOLE = ("tenant_keys", "verdicts", "consents", "recalls", "memory_links", "rejection_marks", "webhooks")
+WHOLE = ("tenant_keys", "verdicts", "consents", "recalls", "memory_links", "rejection_marks", "webhooks", "requests")
 _PARTS = 8
 SNAPSHOT_TRIES, SNAPSHOT_PAUSE = 50, 0.1
 _OLDER = """

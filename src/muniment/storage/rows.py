@@ -117,6 +117,7 @@ def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -
         status=status_of(tuple(v.action for v in verdicts)),
         assignee=holding.assignee if holding is not None else None,
         verdicts=verdicts,
+        version=len(verdicts),
         memory_id=row["memory_id"],
         pack=row["pack"],
         edit_of=row["edit_of"],

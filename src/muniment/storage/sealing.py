@@ -206,6 +206,10 @@ class Vault:
         # Another writer may have been first: what counts is what stands there now.
         return {row["holder"]: row for row in await tx.rows("tenant.hold_subjects", holders=sorted(missing + erased))}
 
+    def kept_comparing(self, tenant_id: str) -> SubjectKey | None:
+        """The tenant's own data key if this process has had it: nothing is asked."""
+        return self._comparing.get(tenant_id)
+
     async def known_comparing(self, tx: Transaction) -> SubjectKey | None:
         """The same where there is one: who may only read cannot make it."""
         known = self._comparing.get(tx.tenant_id)

@@ -15,28 +15,30 @@ from typing import Any, Literal, LiteralString, cast
 from weakref import WeakValueDictionary
 
 import psycopg
-from anyio import CancelScope, Semaphore
+from anyio import CancelScope, Semaphore, WouldBlock
 from psycopg import AsyncConnection, AsyncRawCursor, sql
 from psycopg.rows import dict_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
+from psycopg_pool import PoolTimeout, TooManyRequests
 from pydantic_core import to_json
 
-from muniment.errors import Conflict, SchemaMissing, StorageUnavailable, TooLarge
+from muniment.errors import Conflict, RequestRepeated, SchemaMissing, StorageUnavailable, TooLarge
 from muniment.model.events import EventType
 from muniment.model.ids import make_ids
 from muniment.storage.address import Address
+from muniment.storage.pool import Pool
+from muniment.storage.presence import Presence, Row
 from muniment.storage.statements import CHUNKS, Statement, many, statement
 
 Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
 TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
-Row = dict[str, Any]
 Named = tuple[str, dict[str, Any]]
 
-CONNECT_TIMEOUT_SECONDS = 3
 # Beyond every number that a tenant will take: what stands there stands now.
 LATEST = 2**62
 # What a subject's key is wrapped under.
 _KEY_VERSION = "subjects_tenant_id_key_version_fkey"
+# That a request is carried out once.
+_ONCE = "requests_once"
 # Of one tenant, per task and process. Its writes pass one at a time through its clock anyway.
 TENANT_SHARE = 2
 
@@ -241,12 +243,20 @@ class Storage:
     def __init__(self, address: Address, *, max_connections: int = 12) -> None:
         self._address = address
         self._max_connections = max_connections
-        self._pools: dict[Task, AsyncConnectionPool[AsyncConnection[Row]]] = {}
+        self._pools: dict[Task, Pool] = {}
+        self._presence = Presence(address.for_task("recall"))
         # Kept only while somebody of the tenant is at work or waits.
         self._turns: WeakValueDictionary[tuple[str, Task], Semaphore] = WeakValueDictionary()
 
+    async def answers(self) -> None:
+        """Ask the server for nothing at all; raises `StorageUnavailable` when it does not answer."""
+        with _translated():
+            pool = await self._pool("recall")
+            await pool.put(await pool.take(b"SELECT 1"))
+
     async def close(self) -> None:
         """Close all connections."""
+        self._presence.close()
         for pool in self._pools.values():
             await pool.close()
         self._pools.clear()
@@ -261,9 +271,14 @@ class Storage:
         `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
         """
         with _translated():
-            async with self._turn(tenant_id, task):
-                pool = await self._pool(task)
-                connection = await self._begin(pool, tenant_id, task, read_only)
+            pool = await self._pool(task)
+            turn = self._turn(tenant_id, task)
+            try:
+                turn.acquire_nowait()
+            except WouldBlock:
+                await pool.unless_away(turn.acquire)
+            try:
+                connection = await pool.take(_opening(tenant_id, read_only or task == "recall", read_only))
                 try:
                     transaction = Transaction(tenant_id, now, connection)
                     yield transaction
@@ -280,7 +295,9 @@ class Storage:
                     raise
                 finally:
                     with CancelScope(shield=True):
-                        await pool.putconn(connection)
+                        await pool.put(connection)
+            finally:
+                turn.release()
 
     def _turn(self, tenant_id: str, task: Task) -> Semaphore:
         """At most so many at once of one tenant, so that it can never take all connections (ISO-3)."""
@@ -289,46 +306,13 @@ class Storage:
             turn = self._turns[tenant_id, task] = Semaphore(TENANT_SHARE)
         return turn
 
-    async def _begin(
-        self, pool: AsyncConnectionPool[AsyncConnection[Row]], tenant_id: str, task: Task, read_only: bool
-    ) -> AsyncConnection[Row]:
-        # A connection that died since its last use is noticed here, where nothing has been done yet.
-        opening = _opening(tenant_id, read_only or task == "recall", read_only)
-        for _ in range(self._max_connections + 1):
-            connection = await pool.getconn()
-            try:
-                await connection.execute(cast("LiteralString", opening))
-            except BaseException as error:
-                connection.pgconn.finish()
-                with CancelScope(shield=True):
-                    await pool.putconn(connection)
-                if not isinstance(error, psycopg.OperationalError):
-                    raise
-            else:
-                return connection
-        raise StorageUnavailable("the database does not answer")
-
-    async def _pool(self, task: Task) -> AsyncConnectionPool[AsyncConnection[Row]]:
+    async def _pool(self, task: Task) -> Pool:
         pool = self._pools.get(task)
-        if pool is not None and not pool.closed:
-            return pool
         if pool is None:
-            pool = AsyncConnectionPool(
-                conninfo=self._address.for_task(task),
-                connection_class=AsyncConnection[Row],
-                kwargs={"autocommit": True, "row_factory": dict_row},
-                configure=_configure,
-                min_size=0,
-                max_size=self._max_connections,
-                timeout=CONNECT_TIMEOUT_SECONDS,
-                max_idle=120,
-                reconnect_timeout=1,
-                open=False,
-                name=task,
-            )
-            # Opening a pool that is open already does nothing, so two first callers need no lock.
+            pool = Pool(self._address.for_task(task), self._presence, name=task, max_size=self._max_connections)
             self._pools[task] = pool
-        await pool.open()
+        if not pool.is_open:
+            await pool.open()
         return pool
 
 
@@ -338,22 +322,18 @@ async def as_owner(address: Address, tenant_id: str, now: datetime) -> AsyncGene
     with _translated():
         connection = await AsyncConnection[Row].connect(address.for_owner(), autocommit=True, row_factory=dict_row)
         async with connection:
-            await connection.execute(cast("LiteralString", _opening(tenant_id, False)))
+            await connection.execute(_opening(tenant_id, False))
             transaction = Transaction(tenant_id, now, connection)
             yield transaction
             await transaction.complete()
 
 
-async def _configure(connection: AsyncConnection[Row]) -> None:
-    connection.prepared_max = 200
-
-
 @lru_cache(maxsize=4096)
-def _opening(tenant_id: str, reading: bool, read_only: bool = False) -> str:
+def _opening(tenant_id: str, reading: bool, read_only: bool = False) -> bytes:
     # SET LOCAL with a literal, not set_config(): the latter is not carried to the workers of a cluster.
     level = " ISOLATION LEVEL REPEATABLE READ" if reading else ""
     level += " READ ONLY" if read_only else ""
-    return f"BEGIN{level}; SET LOCAL muniment.tenant = {sql.quote(tenant_id)}"
+    return f"BEGIN{level}; SET LOCAL muniment.tenant = {sql.quote(tenant_id)}".encode()
 
 
 async def _roll_back(connection: AsyncConnection[Row]) -> None:
@@ -388,6 +368,8 @@ class _translated:  # noqa: N801  reads as a word at its one place
                 raise Conflict("somebody else is changing the same thing; try again") from error
             case psycopg.errors.ForeignKeyViolation() if error.diag.constraint_name == _KEY_VERSION:
                 raise Conflict("the tenant's key is being rotated; try again") from error
+            case psycopg.errors.UniqueViolation() if error.diag.constraint_name == _ONCE:
+                raise RequestRepeated("was carried out before", field="idempotency_key") from error
             case psycopg.errors.UndefinedTable() | psycopg.errors.InvalidSchemaName():
                 raise SchemaMissing("the database lacks tables of this version; run: muniment db migrate") from error
             case psycopg.errors.DiskFull():

@@ -1,7 +1,6 @@
 """Dates that are told from today: yesterday, last Monday, next month, three weeks ago."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,31 +24,20 @@ _WITH_PREPOSITION = rule(rf"\b(?:(?:since|until|till|from|by|on|before|after|as 
 _PREPOSITION = rule(r"\b(?:since|until|till|from|by|on|before|after|in|for|as of|starting|of)\s*$")
 
 
-@dataclass(frozen=True)
-class Dated:
-    """A text with its dates written out, and the earliest past one."""
-
-    text: str
-    since: datetime | None
-
-
-def dated(text: str, now: datetime) -> Dated:
-    """The text with every relative date resolved against `now`; `since` is set where one lies in the past."""
-    found: list[datetime] = []
+def dated(text: str, now: datetime) -> str:
+    """The text with every relative date resolved against `now`."""
     parts: list[str] = []
     place = 0
     for match in _PATTERN.finditer(text):
         resolved = _resolved(match, now)
         if resolved is None:
             continue
-        moment, shown, word = resolved
+        shown, word = resolved
         before = text[place : match.start()]
         joined = "" if _PREPOSITION.search(before) else f"{word} "
         parts += [before, joined, shown]
         place = match.end()
-        if moment <= now:
-            found.append(moment)
-    return Dated("".join([*parts, text[place:]]), min(found) if found else None)
+    return "".join([*parts, text[place:]])
 
 
 def undated(text: str) -> str:
@@ -57,8 +45,8 @@ def undated(text: str) -> str:
     return str(_WITH_PREPOSITION.sub(" ", text)).strip()
 
 
-def _resolved(match: Any, now: datetime) -> tuple[datetime, str, str] | None:
-    """The moment, how it is written, and the word before it."""
+def _resolved(match: Any, now: datetime) -> tuple[str, str] | None:
+    """How the moment is written, and the word before it."""
     day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     try:
         if match.group(1):
@@ -77,7 +65,7 @@ def _resolved(match: Any, now: datetime) -> tuple[datetime, str, str] | None:
         return None
 
 
-def _neighbour(day: datetime, what: str, *, ahead: bool) -> tuple[datetime, str, str]:
+def _neighbour(day: datetime, what: str, *, ahead: bool) -> tuple[str, str]:
     if what not in _WEEKDAYS:
         return _FORMS[what](_moved(day, 1 if ahead else -1, what))
     off = (_WEEKDAYS.index(what) - day.weekday()) % 7
@@ -91,24 +79,24 @@ def _moved(day: datetime, by: int, unit: str) -> datetime:
     return day.replace(year=months // 12, month=months % 12 + 1, day=min(day.day, 28))
 
 
-def _as_day(day: datetime) -> tuple[datetime, str, str]:
-    return day, f"{day:%Y-%m-%d}", "on"
+def _as_day(day: datetime) -> tuple[str, str]:
+    return f"{day:%Y-%m-%d}", "on"
 
 
-def _as_week(day: datetime) -> tuple[datetime, str, str]:
+def _as_week(day: datetime) -> tuple[str, str]:
     monday = day - timedelta(days=day.weekday())
-    return monday, f"the week of {monday:%Y-%m-%d}", "in"
+    return f"the week of {monday:%Y-%m-%d}", "in"
 
 
-def _as_month(day: datetime) -> tuple[datetime, str, str]:
-    return day.replace(day=1), f"{day:%Y-%m}", "in"
+def _as_month(day: datetime) -> tuple[str, str]:
+    return f"{day:%Y-%m}", "in"
 
 
-def _as_year(day: datetime) -> tuple[datetime, str, str]:
-    return day.replace(month=1, day=1), f"{day:%Y}", "in"
+def _as_year(day: datetime) -> tuple[str, str]:
+    return f"{day:%Y}", "in"
 
 
-_FORMS: dict[str, Callable[[datetime], tuple[datetime, str, str]]] = {
+_FORMS: dict[str, Callable[[datetime], tuple[str, str]]] = {
     "day": _as_day,
     "week": _as_week,
     "month": _as_month,

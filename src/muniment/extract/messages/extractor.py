@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import anyio.to_thread
@@ -10,7 +9,7 @@ import anyio.to_thread
 from muniment.extract.extractor import MOST_FACTS, Answers, Extracted, fact_of
 from muniment.extract.messages.attitudes import Attitude, attitudes_of
 from muniment.extract.messages.corrections import bare_correction, opens_correction
-from muniment.extract.messages.dates import Dated, dated, undated
+from muniment.extract.messages.dates import dated, undated
 from muniment.extract.messages.profile import Profile, profile_of
 from muniment.extract.messages.requests import Request, requests_of
 from muniment.extract.messages.rules import word_set
@@ -152,21 +151,16 @@ def _typed(
 ) -> Extracted | None:
     if entity is None:
         return _statement(text, confidence, capture, update=update)
-    at = dated(text, capture.observed_at)
+    shown = dated(text, capture.observed_at)
     fact = fact_of(
-        write_class="preference", entity=entity, predicate=predicate, value=value, text=at.text, confidence=confidence
+        write_class="preference", entity=entity, predicate=predicate, value=value, text=shown, confidence=confidence
     )
-    made = _extracted(fact, at, update=update)
-    return replace(made, own_words=predicate not in _OURS) if made is not None else None
+    return None if fact is None else Extracted(fact, user_correction=update, own_words=predicate not in _OURS)
 
 
 def _statement(text: str, confidence: float, capture: Capture, *, update: bool) -> Extracted | None:
-    at = dated(text, capture.observed_at)
-    return _extracted(fact_of(write_class="statement", text=at.text, confidence=confidence), at, update=update)
-
-
-def _extracted(fact: Any, at: Dated, *, update: bool) -> Extracted | None:
-    return None if fact is None else Extracted(fact, user_correction=update, observed_at=at.since)
+    fact = fact_of(write_class="statement", text=dated(text, capture.observed_at), confidence=confidence)
+    return None if fact is None else Extracted(fact, user_correction=update)
 
 
 def _entity(capture: Capture) -> str | None:

@@ -80,6 +80,11 @@ _KNOWN: tuple[tuple[tuple[str, ...], re.Pattern[str], _Check], ...] = tuple(
         # models, payment, mail, chat
         (("sk-",), rf"{_FIRST}sk-(?:[a-z0-9]{{2,12}}-){{0,3}}[0-9A-Za-z_-]{{20,300}}", _varied),
         (("_live_", "_test_"), rf"{_FIRST}[srp]k_(?:live|test)_[0-9A-Za-z]{{10,255}}{_LAST}", _always),
+        (
+            ("mun_",),
+            rf"{_FIRST}mun_[0-9A-Za-z_-]{{2,683}}\.key_[0-9a-f]{{28}}\.[0-9A-Za-z_-]{{43}}{_LAST}",
+            _always,
+        ),
         (("whsec_",), rf"{_FIRST}whsec_[0-9A-Za-z+/=]{{20,128}}", _always),
         (("SG.",), rf"{_FIRST}SG\.[0-9A-Za-z_-]{{16,64}}\.[0-9A-Za-z_-]{{16,64}}{_LAST}", _always),
         (("key-",), rf"{_FIRST}key-[0-9a-f]{{32}}{_LAST}", _always),

@@ -49,13 +49,16 @@ WHERE a.tenant_id = :tenant_id AND a.capture_id = ANY (:capture_ids)
 ORDER BY a.archive_id
 
 -- name: list
--- The archives with their files as they are now, the latest first.
+-- The archives with their files as they are now, the latest first, from a place on.
 SELECT a.tenant_id, a.archive_id, a.seq, a.archived_at, a.kind, a.ontology_version, a.captures, a.last_at,
   f.revision, f.digest, f.bytes, f.dropped, f.written_at
 FROM archives a
 JOIN LATERAL {last_file a} f ON true
-WHERE a.tenant_id = :tenant_id AND a.archive_id < coalesce(:before::text, 'b')
-ORDER BY a.archive_id DESC LIMIT :count
+WHERE a.tenant_id = :tenant_id AND (a.seq, a.archive_id) < (:seq::bigint, :after)
+ORDER BY a.seq DESC, a.archive_id DESC LIMIT :count
+
+-- name: place
+SELECT seq FROM archives WHERE tenant_id = :tenant_id AND archive_id = :after
 
 -- name: revisions
 -- The files of those archives as they are now.

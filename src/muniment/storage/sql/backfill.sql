@@ -39,15 +39,19 @@ VALUES (:tenant_id, :backfill_id, :memory_id, :change, :outcome, :reason, :propo
 UPDATE backfills SET finished_at = :now WHERE tenant_id = :tenant_id AND backfill_id = :backfill_id AND finished_at IS NULL
 
 -- name: list
--- The latest first, each with what became of its memories; or one.
+-- The latest first, each with what became of its memories; from a place on, or one.
 SELECT o.backfill_id, o.pack, o.ontology_version, o.from_versions, o.ordered_by, o.ordered_at, o.finished_at, coalesce((
     SELECT jsonb_object_agg(i.outcome, i.number) FROM (
       SELECT x.outcome, count(*) AS number FROM backfill_items x
       WHERE x.tenant_id = :tenant_id AND x.backfill_id = o.backfill_id GROUP BY x.outcome) i), '{}') AS done
 FROM backfills o
 WHERE o.tenant_id = :tenant_id AND (:backfill_id::text IS NULL OR o.backfill_id = :backfill_id)
-ORDER BY o.seq DESC
+  AND (o.seq, o.backfill_id) < (:seq::bigint, :after)
+ORDER BY o.seq DESC, o.backfill_id DESC
 LIMIT :count
+
+-- name: place
+SELECT seq FROM backfills WHERE tenant_id = :tenant_id AND backfill_id = :after
 
 -- name: left
 -- Those that stay, of some orders.

@@ -8,9 +8,7 @@ SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'con
 SELECT c.*, d.capture_id IS NOT NULL AS done
 FROM captures c
 LEFT JOIN consolidations d ON d.tenant_id = c.tenant_id AND d.capture_id = c.capture_id
-WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) > (
-  coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
-  coalesce((SELECT capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), ''))
+WHERE c.tenant_id = :tenant_id AND {unread c}
 ORDER BY c.seq, c.capture_id
 LIMIT :count
 
@@ -58,17 +56,15 @@ RETURNING capture_id
 -- How much waits: behind the cursor, to be tried again, parked; since when the oldest does, and when the next can be tried:
 -- what waits behind another counts with that one.
 SELECT
-  (SELECT count(*) FROM captures c WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) > (
-    coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
-    coalesce((SELECT capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), ''))) AS behind,
-  (SELECT min(c.captured_at) FROM captures c WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) > (
-    coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
-    coalesce((SELECT capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), ''))) AS since,
+  (SELECT count(*) FROM captures c WHERE c.tenant_id = :tenant_id AND {unread c}) AS behind,
+  (SELECT min(c.captured_at) FROM captures c WHERE c.tenant_id = :tenant_id AND {unread c}) AS since,
   (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS again,
-  (SELECT min(r.next_at) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL
-    AND (r.holder = '*' OR NOT EXISTS (SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL
-      AND e.holder = r.holder AND (e.seq, e.capture_id) < (r.seq, r.capture_id)))) AS next_at,
+  (SELECT min(r.next_at) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND {comes_first r}) AS next_at,
   (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NOT NULL) AS parked
+
+-- name: next_try
+-- When the next can be tried again.
+SELECT min(r.next_at) AS at FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND {comes_first r}
 
 -- name: answer
 SELECT answer, holder FROM extractions WHERE tenant_id = :tenant_id AND capture_id = :capture_id AND extractor = :extractor

@@ -17,11 +17,15 @@ WHERE c.tenant_id = :tenant_id AND c.subject = ANY (:subjects)
 ORDER BY c.seq, c.consent_id
 
 -- name: list
--- The ledger, of one subject or of all.
+-- The ledger, of one subject or of all, from a place on.
 {ledger c}
 WHERE c.tenant_id = :tenant_id AND (:subject::text IS NULL OR c.subject = :subject)
+  AND (c.seq, c.consent_id) > (:seq::bigint, :after)
 ORDER BY c.seq, c.consent_id
 LIMIT :count
+
+-- name: place
+SELECT seq FROM consents WHERE tenant_id = :tenant_id AND consent_id = :after
 
 -- name: one
 {ledger c}

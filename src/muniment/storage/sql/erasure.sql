@@ -54,12 +54,16 @@ VALUES (:tenant_id, :erasure_id, :seq, :at, :txid, :by, :subject, :user_id, :hol
 SELECT erase_content(:erasure_id)
 
 -- name: list
--- The receipts, the latest first, each with what it reached.
+-- The receipts, the latest first, each with what it reached; from a place on, or one.
 SELECT e.tenant_id, e.erasure_id, e.seq, e.erased_at, e.by, e.subject, e.user_id, e.memories, e.purged_at,
   (SELECT jsonb_object_agg(r.what, r.rows) FROM erased_rows r WHERE r.tenant_id = :tenant_id AND r.erasure_id = e.erasure_id) AS rows
 FROM erasures e
 WHERE e.tenant_id = :tenant_id AND (:erasure_id::text IS NULL OR e.erasure_id = :erasure_id)
-ORDER BY e.erasure_id DESC LIMIT :count
+  AND (e.seq, e.erasure_id) < (:seq::bigint, :after)
+ORDER BY e.seq DESC, e.erasure_id DESC LIMIT :count
+
+-- name: place
+SELECT seq FROM erasures WHERE tenant_id = :tenant_id AND erasure_id = :after
 
 -- name: unpurged
 -- What is still to be cleaned from beneath.

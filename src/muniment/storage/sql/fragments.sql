@@ -169,6 +169,17 @@ EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.
 -- No pause is longer than a day: one that would be comes from a clock that was ahead, and is over.
 (alias.next_at <= :now OR alias.next_at > :now::timestamptz + interval '25 hours')
 
+-- name: unread
+-- A capture behind the cursor. A default outside of the subquery would keep row security from using the index.
+(alias.seq, alias.capture_id) > (
+  (SELECT coalesce(max(u.seq), 0) FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'consolidate'),
+  (SELECT coalesce(max(u.capture_id), '') FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'consolidate'))
+
+-- name: comes_first
+-- Of a holder's captures that wait to be tried again, the first: the others wait behind it.
+(alias.holder = '*' OR NOT EXISTS (SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL
+  AND e.holder = alias.holder AND (e.seq, e.capture_id) < (alias.seq, alias.capture_id)))
+
 -- The search for what is near to a text, in three parts.
 
 -- name: near_columns
@@ -200,3 +211,16 @@ ORDER BY near.distance, alias.memory_id
 -- A proposal without its final verdict.
 NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal_id = alias.proposal_id
   AND d.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))
+
+-- name: policys_own
+-- A proposal that policy may promote alone, now or later, past the last place before which it has none: no person has
+-- touched it, and nothing but want of room has kept it waiting.
+(alias.auto_eligible AND {past_settled alias}
+  AND NOT EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = alias.proposal_id
+    AND NOT (v.by_kind = 'system' AND (v.action = 'release' OR coalesce(v.cause, '') = 'budget'))))
+
+-- name: past_settled
+-- A default outside of the subquery would keep row security from using the index.
+(alias.seq, alias.proposal_id) > (
+  (SELECT coalesce(max(u.seq), 0) FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'promote'),
+  (SELECT coalesce(max(u.capture_id), '') FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'promote'))

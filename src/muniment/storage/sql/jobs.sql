@@ -87,7 +87,8 @@ DELETE FROM alerts a
 WHERE a.tenant_id = :tenant_id AND (
   (a.key LIKE 'sla %' AND EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = substr(a.key, 5)
     AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')))
-  OR (a.key LIKE 'expiring %' AND a.raised_at < :now - interval '400 days'))
+  OR (a.key LIKE 'expiring %' AND NOT EXISTS (SELECT FROM memory_scope f WHERE f.tenant_id = :tenant_id
+    AND f.memory_id = substr(a.key, 10) AND f.dead_seq IS NULL AND f.tomb_seq IS NULL AND f.expires_at > :now)))
 
 -- name: use
 -- Live memories by tier and class, with the bytes of their sealed bodies.
@@ -117,13 +118,15 @@ WHERE p.tenant_id = :tenant_id
 ORDER BY p.due_at, p.proposal_id LIMIT :count
 
 -- name: audited
--- What people made of the samples, by class, since the class was last let go on.
-SELECT p.class, count(*) AS samples, count(*) FILTER (WHERE v.action = 'duplicate') AS correct
+-- What people made of the samples, by class, since the class was last let go on. One whose memory was withdrawn as wrong
+-- was wrong, whatever was said of the sample before, or not yet.
+SELECT p.class, count(*) AS samples, count(*) FILTER (WHERE w.seq IS NULL AND v.action = 'duplicate') AS correct
 FROM proposals p
-JOIN verdicts v ON v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.by_kind = 'operator'
+LEFT JOIN verdicts v ON v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.by_kind = 'operator'
   AND v.action IN ('duplicate', 'reject', 'edit')
+LEFT JOIN retractions w ON w.tenant_id = :tenant_id AND w.memory_id = p.audits AND w.reason = 'wrong'
 WHERE p.tenant_id = :tenant_id AND p.audits IS NOT NULL
-  AND v.seq > coalesce((SELECT max(b.seq) FROM breakers b WHERE b.tenant_id = :tenant_id AND b.write_class = p.class AND NOT b.open), 0)
+  AND coalesce(w.seq, v.seq) > coalesce((SELECT max(b.seq) FROM breakers b WHERE b.tenant_id = :tenant_id AND b.write_class = p.class AND NOT b.open), 0)
 GROUP BY p.class ORDER BY p.class
 
 -- name: breakers

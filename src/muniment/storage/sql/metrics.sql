@@ -22,9 +22,7 @@ SELECT count(*) AS behind, min(c.captured_at) AS oldest,
   (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS again,
   (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NOT NULL) AS parked
 FROM captures c
-WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) > (
-    coalesce((SELECT seq FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), 0),
-    coalesce((SELECT capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'consolidate'), ''))
+WHERE c.tenant_id = :tenant_id AND {unread c}
   AND (SELECT d.at FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = c.capture_id LIMIT 1) IS NULL
 
 -- name: refusals
@@ -243,9 +241,12 @@ GROUP BY GROUPING SETS ((p.class), ()) ORDER BY p.class NULLS FIRST
 
 -- name: audits
 -- Samples of what policy promoted alone: those a person confirmed or refuted in the window, and those still waiting then.
-SELECT p.class, count(*) FILTER (WHERE v.action = 'duplicate') AS confirmed,
-  count(*) FILTER (WHERE v.action IN ('reject', 'edit')) AS refuted, count(*) FILTER (WHERE f.proposal_id IS NULL) AS waiting
+-- One whose memory was withdrawn as wrong by its end is refuted, when that was, whatever was said of the sample.
+SELECT p.class, count(*) FILTER (WHERE w.seq IS NULL AND v.action = 'duplicate') AS confirmed,
+  count(*) FILTER (WHERE w.seq > :first_seq OR (w.seq IS NULL AND v.action IN ('reject', 'edit'))) AS refuted,
+  count(*) FILTER (WHERE w.seq IS NULL AND f.proposal_id IS NULL) AS waiting
 FROM proposals p
+LEFT JOIN retractions w ON w.tenant_id = :tenant_id AND w.memory_id = p.audits AND w.reason = 'wrong' AND w.seq <= :last_seq
 LEFT JOIN verdicts f ON f.tenant_id = :tenant_id AND f.proposal_id = p.proposal_id AND f.seq <= :last_seq
   AND f.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')
 LEFT JOIN verdicts v ON v.tenant_id = :tenant_id AND v.verdict_id = f.verdict_id AND v.by_kind = 'operator' AND v.seq > :first_seq

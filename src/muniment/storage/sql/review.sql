@@ -28,7 +28,7 @@ FROM proposals p
 WHERE p.tenant_id = :tenant_id
   AND (:write_class::text IS NULL OR p.class = :write_class)
   AND (p.due_at, p.proposal_id) > (
-    coalesce((SELECT a.due_at FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after), '-infinity'), :after)
+    (SELECT coalesce(max(a.due_at), '-infinity') FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after), :after)
   AND (:closed OR {undecided p})
 ORDER BY p.due_at, p.proposal_id
 LIMIT :count
@@ -37,13 +37,23 @@ LIMIT :count
 -- What policy alone may promote and has not yet; nothing that a person has touched.
 SELECT p.proposal_id
 FROM proposals p
-WHERE p.tenant_id = :tenant_id AND p.auto_eligible AND NOT p.class = ANY (:suspended)
-  AND NOT EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id
-    AND NOT (v.by_kind = 'system' AND (v.action = 'release' OR v.cause = 'budget')))
+WHERE p.tenant_id = :tenant_id AND {policys_own p} AND NOT p.class = ANY (:suspended)
   AND coalesce((SELECT v.action FROM verdicts v WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id
     ORDER BY v.seq DESC, v.verdict_id DESC LIMIT 1), 'release') = 'release'
 ORDER BY p.seq, p.proposal_id
 LIMIT :count
+
+-- name: settled
+-- The last place before which policy has nothing left to promote, if it lies past the one known; what waits for room, or
+-- is of a suspended class, is left to it. Numbers follow commits, so nothing can appear before that place.
+WITH first_left AS (
+  SELECT p.seq, p.proposal_id FROM proposals p WHERE p.tenant_id = :tenant_id AND {policys_own p}
+  ORDER BY p.seq, p.proposal_id LIMIT 1)
+SELECT p.seq, p.proposal_id FROM proposals p
+WHERE p.tenant_id = :tenant_id AND p.auto_eligible AND {past_settled p}
+  AND NOT EXISTS (SELECT FROM first_left f WHERE (f.seq, f.proposal_id) <= (p.seq, p.proposal_id))
+ORDER BY p.seq DESC, p.proposal_id DESC
+LIMIT 1
 
 -- name: verdicts
 SELECT * FROM verdicts WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY seq, verdict_id

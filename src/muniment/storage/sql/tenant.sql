@@ -84,7 +84,13 @@ SELECT seq FROM packs WHERE tenant_id = :tenant_id AND pack = :pack
 SELECT pack, digest, document, registered_at, registered_by FROM packs WHERE tenant_id = :tenant_id AND pack = :pack
 
 -- name: list_packs
-SELECT pack, digest, document, registered_at, registered_by FROM packs WHERE tenant_id = :tenant_id ORDER BY seq
+SELECT pack, digest, document, registered_at, registered_by FROM packs
+WHERE tenant_id = :tenant_id AND (seq, pack) > (:seq::bigint, :after)
+ORDER BY seq, pack
+LIMIT :count
+
+-- name: pack_place
+SELECT seq FROM packs WHERE tenant_id = :tenant_id AND pack = :after
 
 -- name: add_pack
 -- One registration wins; the other finds the row.

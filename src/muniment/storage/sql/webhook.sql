@@ -10,6 +10,17 @@ SELECT * FROM webhooks
 WHERE tenant_id = :tenant_id AND removed_at IS NULL AND (:webhook_id::text IS NULL OR webhook_id = :webhook_id)
 ORDER BY webhook_id
 
+-- name: list
+-- Those that stand, the oldest first, from a place on.
+SELECT * FROM webhooks
+WHERE tenant_id = :tenant_id AND removed_at IS NULL AND (created_seq, webhook_id) > (:seq::bigint, :after)
+ORDER BY created_seq, webhook_id
+LIMIT :count
+
+-- name: place
+-- Of one that was removed too: a page can end at it.
+SELECT created_seq AS seq FROM webhooks WHERE tenant_id = :tenant_id AND webhook_id = :after
+
 -- name: lock
 -- One, held against every other change.
 SELECT * FROM webhooks WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id AND removed_at IS NULL FOR UPDATE

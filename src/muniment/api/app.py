@@ -1,0 +1,106 @@
+"""The app: the routes, the door before them, and what they share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
+from starlette.exceptions import HTTPException
+
+from muniment import __version__
+from muniment.api import documentation, problems
+from muniment.api.door import Door
+from muniment.api.meters import CONTENT_TYPE, Meters
+from muniment.api.oidc import Tokens
+from muniment.api.routes import audit, packs, privacy, queue, reading, webhooks, whoami, work, writing
+from muniment.api.settings import ServerSettings
+from muniment.api.streaming import Streams
+from muniment.errors import MunimentError, StorageUnavailable
+from muniment.fabric import AsyncFabric
+from muniment.model.credential import Credential
+from muniment.model.fields import Artifact
+
+PARTS = (whoami, writing, reading, queue, privacy, audit, webhooks, packs, work)
+_PROBLEM: Mapping[int | str, dict[str, Any]] = {
+    status: {"description": said, "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}}}
+    for status, said in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))
+}
+
+
+class Health(Artifact):
+    """How the server is."""
+
+    status: str
+
+
+def create_app(fabric: AsyncFabric, settings: ServerSettings | None = None, *, meters: Meters | None = None) -> FastAPI:
+    """The app on an open fabric. Nothing under `/v1` answers without a credential of its own."""
+    told = settings or ServerSettings()
+    counted = meters or Meters()
+    app = FastAPI(
+        title="Muniment", version=__version__, description=documentation.OVERVIEW, docs_url=None, redoc_url=None
+    )
+    app.state.fabric = fabric
+    app.state.streams = Streams(counted, told.streams)
+    app.include_router(_v1())
+    app.include_router(_beside(counted))
+    app.include_router(documentation.router)
+    app.openapi = lambda: documentation.openapi(app, PARTS)  # type: ignore[method-assign]
+    for kind in (MunimentError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, problems.on_error)
+    tokens = Tokens(told.oidc, fabric.doorkeeper.now) if told.oidc is not None else None
+    app.add_middleware(Door, check=_check(fabric, tokens), settings=told, meters=counted)
+    return app
+
+
+def _check(fabric: AsyncFabric, tokens: Tokens | None) -> Any:
+    async def check(token: str) -> Credential:
+        # Three parts of base64 with points between are a token's, also where nobody issues any.
+        if tokens is not None and not token.startswith("mun_"):
+            return await tokens.check(token)
+        return await fabric.keys.check(token)
+
+    return check
+
+
+def _v1() -> APIRouter:
+    bearer = HTTPBearer(auto_error=False, description="An API key (`muniment key create`) or a token of the issuer's.")
+    router = APIRouter(
+        prefix="/v1",
+        dependencies=[Depends(bearer)],
+        responses=dict(_PROBLEM),
+    )
+    for part in PARTS:
+        router.include_router(part.router)
+    return router
+
+
+def _beside(meters: Meters) -> APIRouter:
+    """What is not `/v1`: for whoever runs it, and without a credential; nothing of any tenant."""
+    router = APIRouter(tags=["health"])
+
+    @router.get("/healthz")
+    async def healthz() -> Health:
+        """Whether the process answers at all."""
+        return Health(status="ok")
+
+    @router.get("/readyz", responses={503: _PROBLEM["5XX"]})
+    async def readyz(request: Request) -> Health:
+        """Whether it can work: the database answers, and the server is not about to stop."""
+        streams: Streams = request.app.state.streams
+        if streams.stopping:
+            raise StorageUnavailable("the server is about to stop")
+        await request.app.state.fabric.doorkeeper.ready()
+        return Health(status="ready")
+
+    @router.get(
+        "/metrics",
+        response_class=Response,
+        responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    )
+    async def metrics() -> Response:
+        """What this process does, as Prometheus reads it."""
+        return Response(meters.text(), media_type=CONTENT_TYPE)
+
+    return router

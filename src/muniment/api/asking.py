@@ -1,0 +1,97 @@
+"""Who asks: the credential that the door has checked, and the role that each route declares."""
+
+from typing import Annotated, cast
+
+from fastapi import Header, Request
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+
+from muniment.errors import InvalidInput, Unauthenticated
+from muniment.fabric import AsyncFabric
+from muniment.model.context import Asker, Principal, Run, RunContext
+from muniment.model.credential import Credential
+from muniment.model.fields import invalid
+from muniment.policy.roles import Verb
+
+RUN_HEADER = "Muniment-Run"
+IDEMPOTENCY_HEADER = "Idempotency-Key"
+_RUN: TypeAdapter[Run] = TypeAdapter(Run)
+
+IdempotencyKey = Annotated[
+    Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")] | None,
+    Header(
+        alias=IDEMPOTENCY_HEADER,
+        description="Any string of the caller's, a UUID for one. The same request under the same key is carried out "
+        "once: for a day the second is answered as the first was.",
+    ),
+]
+RunHeader = Annotated[
+    str | None,
+    Header(alias=RUN_HEADER, max_length=8192, description="An agent's run, as the JSON object that bodies call `run`."),
+]
+
+
+class Asking:
+    """One request's asker, and the fabric it asks."""
+
+    def __init__(self, fabric: AsyncFabric, credential: Credential, verb: Verb) -> None:
+        self.fabric = fabric
+        self.credential = credential
+        self.verb: Verb = verb
+
+    @property
+    def principal(self) -> Principal:
+        """Whose credential it is."""
+        return self.credential.principal
+
+    @property
+    def tenant_id(self) -> str:
+        """The tenant it is of."""
+        return self.credential.principal.tenant_id
+
+    async def asker(self, run: Run | None) -> Asker:
+        """The run that is told of, or who holds the credential."""
+        return await self.fabric.doorkeeper.asker(self.credential, run, self.verb)
+
+    async def run(self, run: Run) -> RunContext:
+        """The run of an agent."""
+        return await self.fabric.doorkeeper.run(self.credential, run, self.verb)
+
+    async def asker_by_header(self, header: str | None) -> Asker:
+        """The run that the header tells of, or who holds the credential."""
+        return await self.asker(run_of(header))
+
+
+class May:
+    """A dependency: the route's own verb. Whoever may not do that is refused before anything else is looked at.
+
+    Without a verb every credential will do.
+    """
+
+    def __init__(self, verb: Verb | None, *, agents: Verb | None = None) -> None:
+        self.verb: Verb | None = verb
+        self.agents: Verb | None = agents
+
+    async def __call__(self, request: Request) -> Asking:
+        """The asker, if it may; raises `Unauthenticated`, `RoleMissing`."""
+        credential = cast("Credential | None", request.scope.get("state", {}).get("credential"))
+        if credential is None:
+            raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
+        agent = self.agents is not None and credential.principal.kind == "agent"
+        verb = self.agents if agent and self.agents is not None else self.verb
+        fabric = cast("AsyncFabric", request.app.state.fabric)
+        if verb is not None:
+            await fabric.doorkeeper.allow(credential.principal, verb)
+        return Asking(fabric, credential, verb or "recall")
+
+
+def run_of(header: str | None) -> Run | None:
+    """A run as a header tells of it; raises `InvalidInput`."""
+    if header is None:
+        return None
+    try:
+        return _RUN.validate_json(header)
+    except ValidationError as error:
+        raise invalid(error, within="run") from None
+    except InvalidInput as error:
+        error.field = f"run.{error.field}" if error.field else "run"
+        raise

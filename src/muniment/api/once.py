@@ -1,0 +1,99 @@
+"""Once: a write under an idempotency key is carried out once, and answered the second time as the first."""
+
+from collections.abc import Callable, Coroutine
+from hashlib import sha256
+from typing import Any, cast
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter, ValidationError
+
+from muniment.api import problems
+from muniment.api.asking import IDEMPOTENCY_HEADER, IdempotencyKey
+from muniment.errors import MunimentError, RequestRepeated
+from muniment.fabric import AsyncFabric
+from muniment.model.credential import Credential
+from muniment.model.fields import invalid
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+REPLAYED = "Idempotency-Replayed"
+_KEY: TypeAdapter[str | None] = TypeAdapter(IdempotencyKey)
+# These verbs take the key themselves, and need no answer kept.
+OWN_KEYS = frozenset({"/captures", "/proposals", "/corrections"})
+# These write nothing that could be done twice.
+READS = frozenset(
+    {
+        "/recall",
+        "/compile",
+        "/explain",
+        "/recalls/{recall_id}/replay",
+        "/verify",
+        "/archives/verify",
+        "/packs/compare",
+        "/packs/backtest",
+    }
+)
+
+
+class OnceRoute(APIRoute):
+    """A route whose writes heed `Idempotency-Key`."""
+
+    def get_route_handler(self) -> Handler:
+        """FastAPI's handler, within the bounds of a key where one is given."""
+        handler = super().get_route_handler()
+        path = self.path.removeprefix("/v1")
+        if self.methods == {"GET"} or path in OWN_KEYS | READS:
+            return handler
+
+        async def once(request: Request) -> Response:
+            given = request.headers.get(IDEMPOTENCY_HEADER)
+            credential = cast("Credential | None", request.scope["state"].get("credential"))
+            if given is None or credential is None:
+                return await handler(request)
+            return await _once(handler, request, credential, _checked(given))
+
+        return once
+
+
+async def _once(handler: Handler, request: Request, credential: Credential, key: str) -> Response:
+    fabric = cast("AsyncFabric", request.app.state.fabric)
+    requests, principal = fabric.requests, credential.principal
+    mark = await _fingerprint(request)
+    if (earlier := await requests.answer(principal, key, mark)) is not None:
+        return _again(earlier.status, earlier.body)
+    with requests.asked(principal, key, mark) as asked:
+        try:
+            response = await handler(request)
+        except RequestRepeated:
+            # Another with the same key came in between, and may have been answered by now.
+            if (earlier := await requests.answer(principal, key, mark)) is not None:
+                return _again(earlier.status, earlier.body)
+            raise
+        except MunimentError as error:
+            response = problems.of(error, problems.request_id(request.scope))
+    await requests.keep(asked, response.status_code, bytes(response.body))
+    return response
+
+
+def _again(status: int | None, body: bytes | None) -> Response:
+    if status is None or body is None:
+        raise RequestRepeated(
+            "a request under this key was carried out; its answer is not there (any more): look at what it changed"
+        )
+    kind = problems.CONTENT_TYPE if status >= 400 else "application/json"
+    return Response(body, status, {REPLAYED: "true"}, kind if body else None)
+
+
+async def _fingerprint(request: Request) -> bytes:
+    mark = sha256(f"{request.method} {request.url.path}?{request.url.query}\0".encode())
+    mark.update(request.headers.get("if-match", "").encode() + b"\0")
+    mark.update(await request.body())
+    return mark.digest()
+
+
+def _checked(given: str) -> str:
+    try:
+        return cast("str", _KEY.validate_python(given))
+    except ValidationError as error:
+        raise invalid(error, within=IDEMPOTENCY_HEADER) from None

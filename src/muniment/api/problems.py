@@ -1,0 +1,139 @@
+"""Problems: every error as one shape (RFC 9457), under its stable code; never a stack trace, never another's id."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from math import ceil
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import ErrorDetails, to_json
+from starlette.exceptions import HTTPException
+
+from muniment.errors import InvalidInput, MunimentError, RateLimited, TooLarge, Unauthenticated
+from muniment.model.fields import told
+
+CONTENT_TYPE = "application/problem+json"
+# The status of each code; what is not named here is a fault of the server's.
+STATUS: dict[str, int] = {
+    "invalid_input": 422,
+    "too_large": 413,
+    "unknown_classification": 422,
+    "pack_invalid": 422,
+    "unauthenticated": 401,
+    "denied": 403,
+    "role_missing": 403,
+    "self_approval": 403,
+    "not_found": 404,
+    "conflict": 409,
+    "already_decided": 409,
+    "idempotency_conflict": 409,
+    "request_repeated": 409,
+    "version_conflict": 412,
+    "consent_changed": 409,
+    "key_rotated": 409,
+    "pack_immutable": 409,
+    "not_promotable": 409,
+    "history_collected": 410,
+    "rate_limited": 429,
+    "embedder_unavailable": 503,
+    "extractor_failed": 502,
+    "storage_unavailable": 503,
+    "schema_missing": 503,
+    "schema_newer": 503,
+    "key_unavailable": 503,
+    "purge_incomplete": 503,
+    "archive_broken": 500,
+    "seal_broken": 500,
+    "method_not_allowed": 405,
+    "unsupported_media_type": 415,
+    "internal": 500,
+}
+# Of those that say what is wrong with the server, callers are told the code alone.
+_OWN_FAULT = frozenset({"schema_missing", "schema_newer", "key_unavailable", "archive_broken", "purge_incomplete"})
+_TITLES = {code: code.replace("_", " ").capitalize() for code in STATUS}
+# Seconds after which a server that is away is worth another try.
+_TRY_AGAIN = 1
+
+
+class Problem(BaseModel):
+    """What a refused or failed request is answered with."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="`urn:muniment:problem:` and the code")
+    title: str
+    status: int
+    detail: str = Field(description="what was expected, for a person to read")
+    code: str = Field(description="stable from release to release; see the list of error codes")
+    field: str | None = Field(default=None, description="the input at fault, where there is one")
+    request_id: str | None = Field(default=None, description="what the server's log calls this request")
+
+
+def answer(
+    code: str, detail: str, *, request_id: str | None, headers: Mapping[str, str] | None = None, **more: Any
+) -> Response:
+    """A problem as a response."""
+    status = STATUS[code]
+    shown = {"type": f"urn:muniment:problem:{code}", "title": _TITLES[code], "status": status, "detail": detail}
+    shown |= {"code": code, **more, "request_id": request_id}
+    body = to_json({name: value for name, value in shown.items() if value is not None})
+    return Response(body, status, headers, CONTENT_TYPE)
+
+
+def of(error: MunimentError, request_id: str | None) -> Response:
+    """One of our errors as a response."""
+    told_of = error.as_dict()
+    code = error.code if error.code in STATUS else "internal"
+    detail = "the server is not set up for this; its log says more" if code in _OWN_FAULT else error.message
+    headers: dict[str, str] = {}
+    if isinstance(error, RateLimited):
+        headers["Retry-After"] = str(max(1, ceil(error.wait)))
+    elif STATUS[code] == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["Retry-After"] = str(_TRY_AGAIN)
+    elif isinstance(error, Unauthenticated):
+        headers["WWW-Authenticate"] = 'Bearer realm="muniment"'
+    more = {name: value for name, value in told_of.items() if name not in ("code", "message")}
+    return answer(code, detail, request_id=request_id, headers=headers, **more)
+
+
+def unforeseen(request_id: str | None) -> Response:
+    """What nobody foresaw: the log has it, the caller has the number it is found under."""
+    return answer("internal", "something went wrong here; the server's log has it", request_id=request_id)
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """For FastAPI: what a route raised."""
+    number = request_id(request.scope)
+    match error:
+        case MunimentError():
+            return of(error, number)
+        case RequestValidationError():
+            return of(invalid(error.errors()), number)
+        case HTTPException(status_code=404):
+            return answer("not_found", "there is nothing at this address", request_id=number)
+        case HTTPException(status_code=405):
+            return answer(
+                "method_not_allowed", "this address does not take that method", request_id=number, headers=error.headers
+            )
+        case HTTPException():
+            return answer("invalid_input", "the body cannot be read as JSON in UTF-8", request_id=number, field="body")
+        case _:
+            raise error
+
+
+def invalid(errors: Sequence[Any]) -> InvalidInput | TooLarge:
+    """The first thing wrong with a request: where it is and what was expected."""
+    first: ErrorDetails = min(errors, key=lambda one: one["type"] != "extra_forbidden")
+    if first["type"] == "json_invalid":
+        return InvalidInput("is not JSON", field="body")
+    where, *path = first["loc"]
+    # A body of several shapes names the shape first, in capitals.
+    inside = tuple(part for part in path if not (isinstance(part, str) and part.isupper()))
+    return told(first, inside, within="" if inside else str(where))
+
+
+def request_id(scope: Any) -> str | None:
+    """The number of a request, as its answer and the log have it."""
+    return scope.get("state", {}).get("request_id")

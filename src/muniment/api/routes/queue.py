@@ -1,0 +1,170 @@
+"""The review queue, and what cannot both hold. Every action is a verdict of a named person."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+
+from muniment.api.asking import Asking, May
+from muniment.api.bodies import (
+    ActionBody,
+    ApproveBody,
+    ApproveManyBody,
+    AssignBody,
+    EditBody,
+    OverrideBody,
+    Page,
+    RejectBody,
+    ReleaseBody,
+    ResolveBody,
+    given,
+    page,
+)
+from muniment.api.lists import After, Limit
+from muniment.api.once import OnceRoute
+from muniment.errors import InvalidInput
+from muniment.model.candidate import Refusal
+from muniment.model.contradiction import Contradiction
+from muniment.model.fields import Artifact, WriteClass
+from muniment.model.proposal import Outcome, Proposal
+
+router = APIRouter(tags=["queue"], route_class=OnceRoute)
+
+Reader = Annotated[Asking, Depends(May("read_queue"))]
+Reviewer = Annotated[Asking, Depends(May("review"))]
+IfMatch = Annotated[
+    str | None,
+    Header(
+        alias="If-Match",
+        max_length=64,
+        description="The `ETag` that was read: if it is another by now, nothing is done (412).",
+    ),
+]
+
+
+@router.get("/queue")
+async def list_(
+    asking: Reader,
+    write_class: WriteClass | None = None,
+    closed: Annotated[bool, Query(description="also those that had their final verdict")] = False,
+    limit: Limit = 50,
+    after: After = None,
+) -> Page[Proposal]:
+    """Open proposals, the one due first first."""
+    found = await asking.fabric.queue.list(
+        asking.principal, write_class=write_class, closed=closed, limit=limit, after=after
+    )
+    return page(found, limit, "proposal_id")
+
+
+@router.get("/queue/{proposal_id}")
+async def get(asking: Reader, proposal_id: str, response: Response) -> Proposal:
+    """One proposal with all its verdicts; its `ETag` is its version."""
+    return _tagged(response, await asking.fabric.queue.get(asking.principal, proposal_id))
+
+
+@router.post("/queue/approve")
+async def approve_many(asking: Reviewer, body: ApproveManyBody) -> list[Outcome]:
+    """Approve many, each as alone; what becomes of each, in the order asked for."""
+    return list(await asking.fabric.queue.approve_many(asking.principal, **given(body)))
+
+
+@router.post("/queue/{proposal_id}/approve")
+async def approve(
+    asking: Reviewer, proposal_id: str, response: Response, body: ApproveBody | None = None, match: IfMatch = None
+) -> Proposal:
+    """Approve and promote, in one transaction."""
+    done = await asking.fabric.queue.approve(asking.principal, proposal_id, **_versioned(body, match))
+    return _tagged(response, done)
+
+
+@router.post("/queue/{proposal_id}/edit")
+async def edit(
+    asking: Reviewer, proposal_id: str, response: Response, body: EditBody, match: IfMatch = None
+) -> Proposal | Refusal:
+    """Put an edited candidate in the proposal's place; it passes the gates again."""
+    done = await asking.fabric.queue.edit(asking.principal, proposal_id, **_versioned(body, match))
+    return done if isinstance(done, Refusal) else _tagged(response, done)
+
+
+@router.post("/queue/{proposal_id}/reject")
+async def reject(
+    asking: Reviewer, proposal_id: str, response: Response, body: RejectBody, match: IfMatch = None
+) -> Proposal:
+    """End it without promotion, with a reason."""
+    done = await asking.fabric.queue.reject(asking.principal, proposal_id, **_versioned(body, match))
+    return _tagged(response, done)
+
+
+@router.post("/queue/{proposal_id}/lift")
+async def lift(
+    asking: Reviewer, proposal_id: str, response: Response, body: ActionBody | None = None, match: IfMatch = None
+) -> Proposal:
+    """Forget a rejection: the same fact can be proposed again."""
+    done = await asking.fabric.queue.lift(asking.principal, proposal_id, **_versioned(body, match))
+    return _tagged(response, done)
+
+
+@router.post("/queue/{proposal_id}/override")
+async def override(
+    asking: Reviewer, proposal_id: str, response: Response, body: OverrideBody, match: IfMatch = None
+) -> Proposal:
+    """Give it another tier or priority."""
+    done = await asking.fabric.queue.override(asking.principal, proposal_id, **_versioned(body, match))
+    return _tagged(response, done)
+
+
+@router.post("/queue/{proposal_id}/assign")
+async def assign(
+    asking: Reviewer, proposal_id: str, response: Response, body: AssignBody | None = None, match: IfMatch = None
+) -> Proposal:
+    """Say who works on it."""
+    done = await asking.fabric.queue.assign(asking.principal, proposal_id, **_versioned(body, match))
+    return _tagged(response, done)
+
+
+@router.post("/queue/{proposal_id}/release")
+async def release(
+    asking: Reviewer, proposal_id: str, response: Response, body: ReleaseBody | None = None, match: IfMatch = None
+) -> Proposal:
+    """Let a held one go on."""
+    done = await asking.fabric.queue.release(asking.principal, proposal_id, **_versioned(body, match))
+    return _tagged(response, done)
+
+
+@router.get("/contradictions")
+async def contradictions(
+    asking: Reader,
+    proposal_id: Annotated[str | None, Query(max_length=256)] = None,
+    closed: Annotated[bool, Query(description="also those that were settled")] = False,
+    limit: Limit = 50,
+    after: After = None,
+) -> Page[Contradiction]:
+    """What cannot both hold, the oldest first."""
+    found = await asking.fabric.contradictions.list(
+        asking.principal, proposal_id=proposal_id, closed=closed, limit=limit, after=after
+    )
+    return page(found, limit, "contradiction_id")
+
+
+@router.post("/contradictions/{contradiction_id}/resolve")
+async def resolve(asking: Reviewer, contradiction_id: str, body: ResolveBody) -> Contradiction:
+    """Settle one: supersede, coexist, retract or block."""
+    return await asking.fabric.contradictions.resolve(asking.principal, contradiction_id, **given(body))
+
+
+def _tagged(response: Response, proposal: Proposal) -> Proposal:
+    response.headers["ETag"] = f'"{proposal.version}"'
+    return proposal
+
+
+def _versioned(body: Artifact | None, match: str | None) -> dict[str, Any]:
+    """The body with the version that the header names; raises `InvalidInput` where the two differ."""
+    said = given(body) if body is not None else {}
+    if match is None or match == "*":
+        return said
+    number = match.removeprefix("W/").strip('"')
+    if not number.isascii() or not number.isdigit():
+        raise InvalidInput("expected the ETag of a proposal", field="If-Match")
+    if said.get("version", int(number)) != int(number):
+        raise InvalidInput("is another version than If-Match names", field="version")
+    return said | {"version": int(number)}

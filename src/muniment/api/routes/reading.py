@@ -1,0 +1,80 @@
+"""Reading out: recall, compile, why, and one memory with its papers."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+
+from muniment.api.asking import Asking, May, RunHeader
+from muniment.api.bodies import CompileBody, ExplainBody, GoldenBody, RecallBody, ReplayBody, RetractBody, given
+from muniment.api.once import OnceRoute
+from muniment.errors import InvalidInput
+from muniment.model.compiled import CompiledMemory
+from muniment.model.context import RunContext
+from muniment.model.inquiry import Explanation, Replay
+from muniment.model.promoted import PromotedMemory, Retraction
+from muniment.model.recall import Recall
+from muniment.model.trail import Trail
+
+router = APIRouter(tags=["reading"], route_class=OnceRoute)
+
+Run = Annotated[Asking, Depends(May("recall"))]
+Reader = Annotated[Asking, Depends(May("read_memory", agents="recall"))]
+
+
+@router.post("/recall")
+async def recall(asking: Run, body: RecallBody) -> Recall:
+    """What this run may know: promoted memory through every filter, what matters most to the query first."""
+    return await asking.fabric.recall(await asking.run(body.run), **given(body, "run"))
+
+
+@router.post("/compile")
+async def compile_(asking: Run, body: CompileBody) -> CompiledMemory:
+    """What this run may know, as the memory section of a prompt within a budget of tokens."""
+    return await asking.fabric.compile(await asking.run(body.run), **given(body, "run"))
+
+
+@router.post("/explain")
+async def explain(asking: Reader, body: ExplainBody) -> Explanation:
+    """Why a memory was visible, or which filters hid it: in a recorded recall, at a past moment, or now."""
+    about = given(body, "run")
+    if asking.principal.kind == "agent":
+        if body.run is None:
+            raise InvalidInput("is required", field="run")
+        if body.run.agent_id not in (None, asking.principal.id):
+            raise InvalidInput("is another agent than the credential's", field="run.agent_id")
+        return await asking.fabric.explain(await asking.run(body.run), **about)
+    if body.run is not None:
+        if body.run.agent_id is None:
+            raise InvalidInput("is required: whose run is it", field="run.agent_id")
+        about["run"] = RunContext(**given(body.run), tenant_id=asking.tenant_id)
+    return await asking.fabric.explain(asking.principal, **about)
+
+
+@router.post("/recalls/{recall_id}/replay")
+async def replay(asking: Reader, recall_id: str, body: ReplayBody | None = None) -> Replay:
+    """Run a recorded recall again as of then: whether it is the same, and where not, why."""
+    return await asking.fabric.replay(await asking.asker(body.run if body is not None else None), recall_id)
+
+
+@router.get("/memories/{memory_id}")
+async def get(asking: Reader, memory_id: str, run: RunHeader = None) -> PromotedMemory:
+    """One memory: a run, told of in the header, gets what it could recall now; a reviewer or auditor any."""
+    return await asking.fabric.get(await asking.asker_by_header(run), memory_id)
+
+
+@router.get("/memories/{memory_id}/trail")
+async def trail(asking: Annotated[Asking, Depends(May("read_memory"))], memory_id: str) -> Trail:
+    """From a memory back to its capture, with every verdict, and forward to the recalls that used it."""
+    return await asking.fabric.trail(asking.principal, memory_id)
+
+
+@router.post("/memories/{memory_id}/retract")
+async def retract(asking: Annotated[Asking, Depends(May("retract"))], memory_id: str, body: RetractBody) -> Retraction:
+    """Withdraw a memory for good; the row stays."""
+    return await asking.fabric.retract(asking.principal, memory_id, reason=body.reason)
+
+
+@router.post("/golden", status_code=204)
+async def record_golden(asking: Run, body: GoldenBody) -> None:
+    """Write down how golden queries were answered, each by its name, for the metrics to count."""
+    await asking.fabric.record_golden(await asking.run(body.run), body.results)

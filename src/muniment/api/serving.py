@@ -1,0 +1,126 @@
+"""Serving: the app on a port, the worker beside it where it is embedded, and a stop that finishes what is in flight."""
+
+import logging
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from socket import socket
+from typing import cast
+
+import anyio
+import uvicorn
+
+from muniment.api.app import create_app
+from muniment.api.meters import Meters
+from muniment.api.settings import ServerSettings
+from muniment.api.streaming import Streams
+from muniment.fabric import AsyncFabric
+from muniment.jobs.worker import Worker
+
+log = logging.getLogger("muniment.api")
+
+PORT = 8600
+# Seconds that requests in flight have once the server is told to stop.
+GRACE = 30
+# The worker inside shares its process with the requests.
+WORKERS_JOBS = 2
+# Seconds before a worker that fell over is started again.
+_AGAIN = 5.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where it listens, and which proxies' word on their clients it takes (addresses, with commas)."""
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    proxies: str = "127.0.0.1"
+
+
+async def serve(
+    fabric: AsyncFabric,
+    place: Place,
+    settings: ServerSettings,
+    *,
+    worker: bool,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until told to stop (SIGINT, SIGTERM); told again, at once."""
+    meters = Meters()
+    server = server_on(fabric, place, settings, meters=meters, on_ready=on_ready)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_told_to_stop, server)
+        if worker:
+            tasks.start_soon(_work, fabric, meters)
+        await server.serve()
+        tasks.cancel_scope.cancel()
+
+
+def server_on(
+    fabric: AsyncFabric,
+    place: Place,
+    settings: ServerSettings,
+    *,
+    meters: Meters | None = None,
+    on_ready: Callable[[str], None] | None = None,
+) -> uvicorn.Server:
+    """The server of an open fabric; it stops once its `should_exit` is set."""
+    app = create_app(fabric, settings, meters=meters)
+    config = uvicorn.Config(
+        app,
+        host=place.host,
+        port=place.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        lifespan="on",
+        proxy_headers=True,
+        forwarded_allow_ips=place.proxies,
+        timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=60,
+    )
+    return _Server(config, cast("Streams", app.state.streams), on_ready)
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn's, with our own signals, and the streams ended first when it stops."""
+
+    def __init__(self, config: uvicorn.Config, streams: Streams, on_ready: Callable[[str], None] | None) -> None:
+        super().__init__(config)
+        self._streams = streams
+        self._on_ready = on_ready
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        # Its own would raise them once more at the end, before the database is given back.
+        yield
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and self._on_ready is not None:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            self._on_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        log.info("stopping")
+        self._streams.stop()
+        await super().shutdown(sockets)
+
+
+async def _told_to_stop(server: uvicorn.Server) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            server.force_exit = server.should_exit
+            server.should_exit = True
+
+
+async def _work(fabric: AsyncFabric, meters: Meters) -> None:
+    """The worker, started again should it fall over: the server goes on without it meanwhile."""
+    while True:
+        try:
+            await Worker(fabric.opened, concurrency=WORKERS_JOBS, on_done=meters.worked).forever()
+        except Exception as error:
+            log.error("the worker fell over", extra={"error": type(error).__name__})  # noqa: TRY400  not with its words
+        await anyio.sleep(_AGAIN)

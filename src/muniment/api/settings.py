@@ -1,0 +1,48 @@
+"""What the server is told: its limits, and whose tokens it takes beside its own keys."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muniment.api.oidc import OidcSettings
+from muniment.errors import InvalidInput
+
+MEGABYTE = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """`rate` and `burst` are calls of one credential, a second and at once; 0 is without a limit."""
+
+    rate: float = 500
+    burst: float = 1000
+    body_limit: int = 16 * MEGABYTE
+    # Seconds that a body may take to arrive.
+    body_within: float = 30
+    # Event streams of one credential that are open at once.
+    streams: int = 32
+    oidc: OidcSettings | None = None
+
+    @classmethod
+    def gather(cls, environment: Mapping[str, str] | None = None) -> "ServerSettings":
+        """From the environment; raises `InvalidInput` naming the variable."""
+        given = os.environ if environment is None else environment
+        return cls(
+            rate=_number(given, "MUNIMENT_RATE", cls.rate),
+            burst=_number(given, "MUNIMENT_BURST", cls.burst),
+            body_limit=int(_number(given, "MUNIMENT_BODY_LIMIT", cls.body_limit, least=1)),
+            oidc=OidcSettings.gather(given),
+        )
+
+
+def _number(given: Mapping[str, str], name: str, default: float, *, least: float = 0) -> float:
+    text = given.get(name, "").strip()
+    if not text:
+        return default
+    try:
+        number = float(text)
+    except ValueError:
+        raise InvalidInput("expected a number", field=name) from None
+    if not least <= number < float("inf"):
+        raise InvalidInput(f"expected a number from {least:g} on", field=name)
+    return number

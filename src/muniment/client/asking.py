@@ -1,0 +1,58 @@
+"""Who asks through a client: the holder of its credential, and nobody else."""
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from muniment.client.transport import Transport
+from muniment.errors import Denied, InvalidInput
+from muniment.model.context import Asker, Principal, RunContext
+from muniment.model.credential import Credential
+
+_CREDENTIAL: TypeAdapter[Credential] = TypeAdapter(Credential)
+
+
+class Asking:
+    """The wire, and whose it is."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.wire = transport
+        self._credential: Credential | None = None
+
+    async def credential(self) -> Credential:
+        """What this client's credential stands for, asked once."""
+        if self._credential is None:
+            self._credential = await self.wire.get("/v1/whoami", _CREDENTIAL)
+        return self._credential
+
+    async def own(self, asker: Asker) -> Asker:
+        """Raises `Denied` for another than the credential's own: the server would take it for the holder's word."""
+        if not isinstance(asker, Principal | RunContext):
+            raise InvalidInput("expected a Principal or a RunContext", field="asker")
+        principal = (await self.credential()).principal
+        given = asker.principal if isinstance(asker, RunContext) else asker
+        if (given.tenant_id, given.id, given.kind) != (principal.tenant_id, principal.id, principal.kind):
+            raise Denied(f"this client's credential is of {principal.kind} {principal.id}", field="asker")
+        return asker
+
+    async def tenant(self, tenant_id: str) -> None:
+        """Raises `Denied` for another tenant than the credential's own."""
+        if (await self.credential()).principal.tenant_id != tenant_id:
+            raise Denied("this client's credential is of another tenant", field="tenant_id")
+
+    async def run(self, run: RunContext) -> dict[str, Any]:
+        """A run as a body tells of it."""
+        if not isinstance(run, RunContext):
+            raise InvalidInput("expected a RunContext", field="run")
+        await self.own(run)
+        return told(run)
+
+    async def with_run(self, asker: Asker, body: dict[str, Any]) -> dict[str, Any]:
+        """A body with the run that asks, where it is one."""
+        await self.own(asker)
+        return body | {"run": told(asker)} if isinstance(asker, RunContext) else body
+
+
+def told(run: RunContext, *apart: str) -> dict[str, Any]:
+    """What a run says of itself; tenant and agent are the credential's."""
+    return run.model_dump(mode="json", exclude_unset=True, exclude={"tenant_id", "agent_id"} - set(apart))

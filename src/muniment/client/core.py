@@ -1,0 +1,278 @@
+"""AsyncClient: every verb of `AsyncFabric`, over HTTP."""
+
+from collections.abc import Generator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Self, Unpack
+
+from pydantic import TypeAdapter
+
+from muniment.client.asking import Asking, told
+from muniment.client.groups import (
+    AsyncConsentsClient,
+    AsyncContradictionsClient,
+    AsyncPacksClient,
+    AsyncQueueClient,
+    AsyncWebhooksClient,
+    AsyncWorkClient,
+)
+from muniment.client.pages import paged, run_header, segment
+from muniment.client.transport import ANSWER_WITHIN, LONG, PAUSES, Transport, Where
+from muniment.errors import InvalidInput
+from muniment.fabric import archives as archiving
+from muniment.fabric import consolidation, upkeep, verification
+from muniment.fabric.inputs import CaptureFields, CompileFields, CorrectFields, ProposeFields, RecallFields
+from muniment.model.adoption import Adoption
+from muniment.model.archive import Archive, ArchiveCheck
+from muniment.model.candidate import Consolidation, Refusal
+from muniment.model.chain import Head, Verification
+from muniment.model.compiled import CompiledMemory
+from muniment.model.context import Asker, Principal, RunContext
+from muniment.model.erasure import Erasure
+from muniment.model.events import Event
+from muniment.model.inquiry import Explanation, Replay
+from muniment.model.metrics import GoldenResult, Metrics, PiiScan
+from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
+from muniment.model.proposal import Submission
+from muniment.model.recall import Recall
+from muniment.model.trail import Trail
+from muniment.pipeline.capture import Receipt
+
+_RECEIPT = TypeAdapter(Receipt)
+_RECEIPTS = TypeAdapter(dict[str, list[Receipt]])
+_SUBMISSION: TypeAdapter[Submission | Refusal] = TypeAdapter(Submission | Refusal)
+_SEALED = TypeAdapter(dict[str, int])
+_NOTHING: TypeAdapter[None] = TypeAdapter(None)
+
+
+class AsyncClient:
+    """A memory fabric behind a server. Use `async with AsyncClient.open(url, key) as fabric`, or close it.
+
+    The verbs and their arguments are those of `AsyncFabric`. Who asks is whoever the credential is of: another asker
+    is `Denied` before anything is sent, and the server goes by the credential alone. `me` says who that is.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._asking = Asking(transport)
+        self._wire = transport
+
+    @classmethod
+    def open(
+        cls,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        timeout: float = ANSWER_WITHIN,
+        retries: int = len(PAUSES),
+    ) -> Self:
+        """A client of the server at that address (MUNIMENT_SERVER) under that key (MUNIMENT_KEY).
+
+        What fails on the way is tried again up to `retries` times; whatever is written goes under an idempotency key,
+        so that it is done once. Raises `InvalidInput`.
+        """
+        return cls(Transport(Where.gather(url, key), timeout=timeout, retries=retries))
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self.__aenter__().__await__()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._wire.close()
+
+    async def me(self) -> Principal:
+        """Whose credential it is."""
+        return (await self._asking.credential()).principal
+
+    @property
+    def queue(self) -> AsyncQueueClient:
+        """The review queue."""
+        return AsyncQueueClient(self._asking)
+
+    @property
+    def consent(self) -> AsyncConsentsClient:
+        """The consent ledger."""
+        return AsyncConsentsClient(self._asking)
+
+    @property
+    def contradictions(self) -> AsyncContradictionsClient:
+        """What cannot both hold."""
+        return AsyncContradictionsClient(self._asking)
+
+    @property
+    def work(self) -> AsyncWorkClient:
+        """What the jobs are at."""
+        return AsyncWorkClient(self._asking)
+
+    @property
+    def packs(self) -> AsyncPacksClient:
+        """The registered packs."""
+        return AsyncPacksClient(self._asking)
+
+    @property
+    def webhooks(self) -> AsyncWebhooksClient:
+        """Where events are posted."""
+        return AsyncWebhooksClient(self._asking)
+
+    async def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
+        """See `AsyncFabric.capture`."""
+        return await self._wire.send("/v1/captures", _RECEIPT, await self._asking.with_run(asker, {**fields}))
+
+    async def capture_many(self, asker: Asker, items: Sequence[Mapping[str, Any]]) -> list[Receipt]:
+        """See `AsyncFabric.capture_many`."""
+        if not isinstance(items, Sequence) or isinstance(items, str | bytes):
+            raise InvalidInput("expected a list of captures", field="captures")
+        body = await self._asking.with_run(asker, {"captures": list(items)})
+        return (await self._wire.send("/v1/captures", _RECEIPTS, body, within=LONG))["receipts"]
+
+    async def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Submission | Refusal:
+        """See `AsyncFabric.propose`."""
+        return await self._wire.send("/v1/proposals", _SUBMISSION, await self._asking.with_run(asker, {**fields}))
+
+    async def correct(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str | None = None,
+        entity: str | None = None,
+        predicate: str | None = None,
+        **fields: Unpack[CorrectFields],
+    ) -> Submission | Refusal:
+        """See `AsyncFabric.correct`."""
+        target = {"memory_id": memory_id, "entity": entity, "predicate": predicate}
+        body = {name: value for name, value in target.items() if value is not None} | {**fields}
+        return await self._wire.send("/v1/corrections", _SUBMISSION, await self._asking.with_run(asker, body))
+
+    async def consolidate(self, tenant_id: str, *, on_progress: consolidation.Progress | None = None) -> Consolidation:
+        """See `AsyncFabric.consolidate`; how far it is, is not told over HTTP."""
+        await self._asking.tenant(tenant_id)
+        return await self._wire.send("/v1/work/consolidate", TypeAdapter(Consolidation), within=LONG)
+
+    async def recall(self, run: RunContext, query: str | None = None, **narrowed: Unpack[RecallFields]) -> Recall:
+        """See `AsyncFabric.recall`."""
+        body = {"run": await self._asking.run(run), "query": query, **narrowed}
+        return await self._wire.send("/v1/recall", TypeAdapter(Recall), body)
+
+    async def compile(
+        self, run: RunContext, query: str | None = None, **asked: Unpack[CompileFields]
+    ) -> CompiledMemory:
+        """See `AsyncFabric.compile`; tokenizers from files are for programs on the server's own machine."""
+        body = {"run": await self._asking.run(run), "query": query, **asked}
+        return await self._wire.send("/v1/compile", TypeAdapter(CompiledMemory), body)
+
+    async def explain(
+        self,
+        asker: Asker,
+        *,
+        memory_id: str,
+        recall_id: str | None = None,
+        as_of: datetime | None = None,
+        run: RunContext | None = None,
+    ) -> Explanation:
+        """See `AsyncFabric.explain`."""
+        body: dict[str, Any] = {"memory_id": memory_id, "recall_id": recall_id, "as_of": as_of}
+        if run is not None:
+            if isinstance(asker, RunContext):
+                raise InvalidInput("a run explains what it sees itself", field="run")
+            await self._asking.tenant(run.tenant_id)
+            body["run"] = told(run, "agent_id")
+        return await self._wire.send("/v1/explain", TypeAdapter(Explanation), await self._asking.with_run(asker, body))
+
+    async def replay(self, asker: Asker, recall_id: str) -> Replay:
+        """See `AsyncFabric.replay`."""
+        body = await self._asking.with_run(asker, {})
+        return await self._wire.send(f"/v1/recalls/{segment(recall_id, 'recall_id')}/replay", TypeAdapter(Replay), body)
+
+    async def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
+        """See `AsyncFabric.get`."""
+        await self._asking.own(asker)
+        headers = run_header(asker) if isinstance(asker, RunContext) else None
+        path = f"/v1/memories/{segment(memory_id, 'memory_id')}"
+        return await self._wire.get(path, TypeAdapter(PromotedMemory), headers=headers)
+
+    async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
+        """See `AsyncFabric.retract`."""
+        await self._asking.own(asker)
+        path = f"/v1/memories/{segment(memory_id, 'memory_id')}/retract"
+        return await self._wire.send(path, TypeAdapter(Retraction), {"reason": reason})
+
+    async def trail(self, asker: Asker, memory_id: str) -> Trail:
+        """See `AsyncFabric.trail`."""
+        await self._asking.own(asker)
+        return await self._wire.get(f"/v1/memories/{segment(memory_id, 'memory_id')}/trail", TypeAdapter(Trail))
+
+    async def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
+        """See `AsyncFabric.erase`."""
+        await self._asking.own(asker)
+        body = {"subject": subject, "user_id": user_id}
+        return await self._wire.send("/v1/erasures", TypeAdapter(Erasure), body, within=LONG)
+
+    async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
+        """See `AsyncFabric.erasures`."""
+        await self._asking.own(asker)
+        return await paged(self._wire, "/v1/erasures", Erasure, limit=limit, after=after)
+
+    async def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
+        """See `AsyncFabric.reindex`."""
+        await self._asking.tenant(tenant_id)
+        return await self._wire.send("/v1/work/reindex", TypeAdapter(upkeep.Reindexed), within=LONG)
+
+    async def adoption(self, asker: Asker) -> Adoption:
+        """See `AsyncFabric.adoption`."""
+        await self._asking.own(asker)
+        return await self._wire.get("/v1/adoption", TypeAdapter(Adoption))
+
+    async def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
+        """See `AsyncFabric.metrics`."""
+        await self._asking.own(asker)
+        return await self._wire.get("/v1/metrics", TypeAdapter(Metrics), {"since": since, "until": until})
+
+    async def record_golden(self, run: RunContext, results: Sequence[GoldenResult]) -> None:
+        """See `AsyncFabric.record_golden`."""
+        body = {"run": await self._asking.run(run), "results": list(results)}
+        await self._wire.send("/v1/golden", _NOTHING, body)
+
+    async def scan_pii(self, tenant_id: str) -> PiiScan:
+        """See `AsyncFabric.scan_pii`."""
+        await self._asking.tenant(tenant_id)
+        return await self._wire.send("/v1/work/scan", TypeAdapter(PiiScan), within=LONG)
+
+    async def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
+        """See `AsyncFabric.events`."""
+        await self._asking.own(asker)
+        return await paged(self._wire, "/v1/events", Event, limit=limit, after=after)
+
+    async def seal(self, tenant_id: str) -> int:
+        """See `AsyncFabric.seal`."""
+        await self._asking.tenant(tenant_id)
+        return (await self._wire.send("/v1/work/seal", _SEALED, within=LONG))["events"]
+
+    async def verify(
+        self,
+        asker: Asker,
+        *,
+        head: Head | Mapping[str, Any] | None = None,
+        on_progress: verification.Progress | None = None,
+    ) -> Verification:
+        """See `AsyncFabric.verify`; how far it is, is not told over HTTP."""
+        await self._asking.own(asker)
+        return await self._wire.send("/v1/verify", TypeAdapter(Verification), {"head": head}, within=LONG)
+
+    async def archives(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Archive]:
+        """See `AsyncFabric.archives`."""
+        await self._asking.own(asker)
+        return await paged(self._wire, "/v1/archives", Archive, limit=limit, after=after)
+
+    async def verify_archives(self, asker: Asker, *, on_progress: archiving.Progress | None = None) -> ArchiveCheck:
+        """See `AsyncFabric.verify_archives`; how far it is, is not told over HTTP."""
+        await self._asking.own(asker)
+        return await self._wire.send("/v1/archives/verify", TypeAdapter(ArchiveCheck), within=LONG)
+
+    async def chain_head(self, asker: Asker) -> Head:
+        """See `AsyncFabric.chain_head`."""
+        await self._asking.own(asker)
+        return await self._wire.get("/v1/chain/head", TypeAdapter(Head))

@@ -1,0 +1,380 @@
+"""The groups of verbs over HTTP: the same methods as in `fabric`."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Unpack
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import to_json
+
+from muniment.client.asking import Asking
+from muniment.client.pages import paged, segment
+from muniment.client.transport import LONG
+from muniment.errors import InvalidInput
+from muniment.fabric import backfill as backfilling
+from muniment.fabric import backtest as backtesting
+from muniment.fabric.contradictions import Way
+from muniment.fabric.inputs import ConsentFields
+from muniment.fabric.queue import EditFields
+from muniment.governance.packs import RegisteredPack
+from muniment.model.backfill import Backfill
+from muniment.model.backtest import Backtest
+from muniment.model.breaker import Breaker
+from muniment.model.candidate import Refusal
+from muniment.model.consent import Consent, Sweep
+from muniment.model.context import Asker
+from muniment.model.contradiction import Contradiction, Side
+from muniment.model.events import EventType
+from muniment.model.fields import Tier, WriteClass
+from muniment.model.pack_difference import PackDifference
+from muniment.model.proposal import Outcome, Proposal
+from muniment.model.webhook import Deliveries, Webhook
+from muniment.model.work import Backlog, JobRun, Parked
+from muniment.pack import Pack, load_pack
+
+_PROPOSAL = TypeAdapter(Proposal)
+_EDITED: TypeAdapter[Proposal | Refusal] = TypeAdapter(Proposal | Refusal)
+_OUTCOMES = TypeAdapter(list[Outcome])
+_CONSENT = TypeAdapter(Consent)
+_CONTRADICTION = TypeAdapter(Contradiction)
+_WEBHOOK = TypeAdapter(Webhook)
+_BREAKER = TypeAdapter(Breaker)
+_IDS = TypeAdapter(list[str])
+_NOTHING: TypeAdapter[None] = TypeAdapter(None)
+
+
+class _Group:
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+        self._wire = asking.wire
+
+
+class AsyncQueueClient(_Group):
+    """Proposals by due time; every action is a verdict of a named person."""
+
+    async def list(
+        self,
+        asker: Asker,
+        *,
+        write_class: WriteClass | None = None,
+        closed: bool = False,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> list[Proposal]:
+        """See `AsyncQueue.list`."""
+        await self._asking.own(asker)
+        narrowed = {"write_class": write_class, "closed": closed, "limit": limit, "after": after}
+        return await paged(self._wire, "/v1/queue", Proposal, **narrowed)
+
+    async def get(self, asker: Asker, proposal_id: str) -> Proposal:
+        """See `AsyncQueue.get`."""
+        await self._asking.own(asker)
+        return await self._wire.get(f"/v1/queue/{segment(proposal_id, 'proposal_id')}", _PROPOSAL)
+
+    async def approve(
+        self,
+        asker: Asker,
+        proposal_id: str,
+        *,
+        note: str | None = None,
+        supersedes: str | None = None,
+        version: int | None = None,
+    ) -> Proposal:
+        """See `AsyncQueue.approve`."""
+        return await self._act(asker, proposal_id, "approve", note=note, supersedes=supersedes, version=version)
+
+    async def approve_many(
+        self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None
+    ) -> Sequence[Outcome]:
+        """See `AsyncQueue.approve_many`."""
+        await self._asking.own(asker)
+        body = {"proposal_ids": proposal_ids, "note": note}
+        return await self._wire.send("/v1/queue/approve", _OUTCOMES, body, within=LONG)
+
+    async def edit(
+        self,
+        asker: Asker,
+        proposal_id: str,
+        *,
+        note: str | None = None,
+        version: int | None = None,
+        **changes: Unpack[EditFields],
+    ) -> Proposal | Refusal:
+        """See `AsyncQueue.edit`."""
+        await self._asking.own(asker)
+        path = f"/v1/queue/{segment(proposal_id, 'proposal_id')}/edit"
+        return await self._wire.send(path, _EDITED, {"note": note, "version": version, **changes})
+
+    async def reject(
+        self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None, version: int | None = None
+    ) -> Proposal:
+        """See `AsyncQueue.reject`."""
+        return await self._act(asker, proposal_id, "reject", reason=reason, note=note, version=version)
+
+    async def lift(
+        self, asker: Asker, proposal_id: str, *, note: str | None = None, version: int | None = None
+    ) -> Proposal:
+        """See `AsyncQueue.lift`."""
+        return await self._act(asker, proposal_id, "lift", note=note, version=version)
+
+    async def override(
+        self,
+        asker: Asker,
+        proposal_id: str,
+        *,
+        tier: Tier | None = None,
+        priority: float | None = None,
+        note: str | None = None,
+        version: int | None = None,
+    ) -> Proposal:
+        """See `AsyncQueue.override`."""
+        return await self._act(asker, proposal_id, "override", tier=tier, priority=priority, note=note, version=version)
+
+    async def assign(
+        self, asker: Asker, proposal_id: str, *, to: str | None = None, version: int | None = None
+    ) -> Proposal:
+        """See `AsyncQueue.assign`."""
+        return await self._act(asker, proposal_id, "assign", to=to, version=version)
+
+    async def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
+        """See `AsyncQueue.release`."""
+        return await self._act(asker, proposal_id, "release", version=version)
+
+    async def _act(self, asker: Asker, proposal_id: str, action: str, **said: Any) -> Proposal:
+        await self._asking.own(asker)
+        return await self._wire.send(f"/v1/queue/{segment(proposal_id, 'proposal_id')}/{action}", _PROPOSAL, said)
+
+
+class AsyncConsentsClient(_Group):
+    """The consent ledger of a tenant."""
+
+    async def grant(self, asker: Asker, **fields: Unpack[ConsentFields]) -> Consent:
+        """See `AsyncConsents.grant`."""
+        await self._asking.own(asker)
+        return await self._wire.send("/v1/consents", _CONSENT, {**fields})
+
+    async def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
+        """See `AsyncConsents.revoke`."""
+        await self._asking.own(asker)
+        path = f"/v1/consents/{segment(consent_id, 'consent_id')}/revoke"
+        return await self._wire.send(path, _CONSENT, {"evidence_refs": evidence_refs})
+
+    async def sweep(self, tenant_id: str) -> Sweep:
+        """See `AsyncConsents.sweep`."""
+        await self._asking.tenant(tenant_id)
+        return await self._wire.send("/v1/work/sweep", TypeAdapter(Sweep), within=LONG)
+
+    async def list(
+        self, asker: Asker, *, subject: str | None = None, limit: int = 200, after: str | None = None
+    ) -> list[Consent]:
+        """See `AsyncConsents.list`."""
+        await self._asking.own(asker)
+        return await paged(self._wire, "/v1/consents", Consent, subject=subject, limit=limit, after=after)
+
+
+class AsyncContradictionsClient(_Group):
+    """Facts that cannot both hold."""
+
+    async def list(
+        self,
+        asker: Asker,
+        *,
+        proposal_id: str | None = None,
+        closed: bool = False,
+        limit: int = 200,
+        after: str | None = None,
+    ) -> list[Contradiction]:
+        """See `AsyncContradictions.list`."""
+        await self._asking.own(asker)
+        narrowed = {"proposal_id": proposal_id, "closed": closed, "limit": limit, "after": after}
+        return await paged(self._wire, "/v1/contradictions", Contradiction, **narrowed)
+
+    async def resolve(
+        self,
+        asker: Asker,
+        contradiction_id: str,
+        way: Way,
+        *,
+        keep: Side | None = None,
+        existing: dict[str, str] | None = None,
+        incoming: dict[str, str] | None = None,
+        note: str | None = None,
+    ) -> Contradiction:
+        """See `AsyncContradictions.resolve`."""
+        await self._asking.own(asker)
+        body = {"way": way, "keep": keep, "existing": existing, "incoming": incoming, "note": note}
+        path = f"/v1/contradictions/{segment(contradiction_id, 'contradiction_id')}/resolve"
+        return await self._wire.send(path, _CONTRADICTION, body)
+
+
+class _PackShown(BaseModel):
+    """A registered pack as the server shows it."""
+
+    ref: str
+    digest: str
+    registered_at: datetime
+    registered_by: str
+    document: dict[str, Any]
+
+    def registered(self) -> RegisteredPack:
+        """The same as a fabric gives it."""
+        pack = load_pack(to_json(self.document))
+        return RegisteredPack(self.ref, self.digest, self.registered_at, self.registered_by, pack)
+
+
+_SHOWN = TypeAdapter(_PackShown)
+
+
+class AsyncPacksClient(_Group):
+    """The packs registered in a tenant."""
+
+    async def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
+        """See `AsyncPacks.register`; a file is read here."""
+        await self._asking.own(asker)
+        return (await self._wire.send("/v1/packs", _SHOWN, {"pack": _text(pack, "pack")})).registered()
+
+    async def get(self, asker: Asker, ref: str) -> RegisteredPack:
+        """See `AsyncPacks.get`."""
+        await self._asking.own(asker)
+        return (await self._wire.get(f"/v1/packs/{segment(ref, 'ref')}", _SHOWN)).registered()
+
+    async def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
+        """See `AsyncPacks.list`."""
+        await self._asking.own(asker)
+        found = await paged(self._wire, "/v1/packs", _PackShown, limit=limit, after=after)
+        return [one.registered() for one in found]
+
+    async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
+        """See `AsyncPacks.compare`; files are read here."""
+        await self._asking.own(asker)
+        body = {"one": _text(one, "one"), "other": _text(other, "other")}
+        return await self._wire.send("/v1/packs/compare", TypeAdapter(PackDifference), body)
+
+    async def backtest(
+        self,
+        asker: Asker,
+        pack: str | Path | Pack,
+        *,
+        against: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 1000,
+        recalls: int = 200,
+        texts: bool = False,
+        on_progress: backtesting.Progress | None = None,
+    ) -> Backtest:
+        """See `AsyncPacks.backtest`; how far it is, is not told over HTTP."""
+        await self._asking.own(asker)
+        body = {"pack": _text(pack, "pack"), "against": against, "since": since, "until": until}
+        body |= {"limit": limit, "recalls": recalls, "texts": texts}
+        return await self._wire.send("/v1/packs/backtest", TypeAdapter(Backtest), body, within=LONG)
+
+    async def backfill(self, asker: Asker, ref: str, *, dry_run: bool = False) -> Backfill:
+        """See `AsyncPacks.backfill`."""
+        await self._asking.own(asker)
+        body = {"ref": ref, "dry_run": dry_run}
+        return await self._wire.send("/v1/packs/backfills", TypeAdapter(Backfill), body, within=LONG)
+
+    async def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
+        """See `AsyncPacks.backfills`."""
+        await self._asking.own(asker)
+        return await paged(self._wire, "/v1/packs/backfills", Backfill, limit=limit, after=after)
+
+    async def run_backfill(self, tenant_id: str, *, on_progress: backfilling.Progress | None = None) -> Backfill | None:
+        """See `AsyncPacks.run_backfill`; how far it is, is not told over HTTP."""
+        await self._asking.tenant(tenant_id)
+        into: TypeAdapter[Backfill | None] = TypeAdapter(Backfill | None)
+        return await self._wire.send("/v1/work/backfill", into, within=LONG)
+
+
+class AsyncWorkClient(_Group):
+    """What the jobs are at in a tenant."""
+
+    async def backlog(self, asker: Asker) -> Backlog:
+        """See `AsyncWork.backlog`."""
+        await self._asking.own(asker)
+        return await self._wire.get("/v1/work/backlog", TypeAdapter(Backlog))
+
+    async def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
+        """See `AsyncWork.parked`."""
+        await self._asking.own(asker)
+        return await paged(self._wire, "/v1/work/parked", Parked, limit=limit, after=after)
+
+    async def requeue(self, asker: Asker, capture_ids: Sequence[str] | None = None) -> Sequence[str]:
+        """See `AsyncWork.requeue`."""
+        await self._asking.own(asker)
+        return await self._wire.send("/v1/work/requeue", _IDS, {"capture_ids": capture_ids})
+
+    async def jobs(self, asker: Asker) -> Sequence[JobRun]:
+        """See `AsyncWork.jobs`."""
+        await self._asking.own(asker)
+        return await self._wire.get("/v1/work/jobs", TypeAdapter(list[JobRun]))
+
+    async def breakers(self, asker: Asker) -> Sequence[Breaker]:
+        """See `AsyncWork.breakers`."""
+        await self._asking.own(asker)
+        return await self._wire.get("/v1/work/breakers", TypeAdapter(list[Breaker]))
+
+    async def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
+        """See `AsyncWork.resume`."""
+        await self._asking.own(asker)
+        return await self._wire.send(f"/v1/work/breakers/{segment(write_class, 'write_class')}/resume", _BREAKER)
+
+
+class AsyncWebhooksClient(_Group):
+    """The webhooks of a tenant."""
+
+    async def add(self, asker: Asker, *, url: str, types: Iterable[EventType] | None = None) -> Webhook:
+        """See `AsyncWebhooks.add`."""
+        await self._asking.own(asker)
+        body = {"url": url, "types": list(types) if types is not None else None}
+        return await self._wire.send("/v1/webhooks", _WEBHOOK, body)
+
+    async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
+        """See `AsyncWebhooks.list`."""
+        await self._asking.own(asker)
+        return await paged(self._wire, "/v1/webhooks", Webhook, limit=limit, after=after)
+
+    async def get(self, asker: Asker, webhook_id: str) -> Webhook:
+        """See `AsyncWebhooks.get`."""
+        await self._asking.own(asker)
+        return await self._wire.get(f"/v1/webhooks/{segment(webhook_id, 'webhook_id')}", _WEBHOOK)
+
+    async def remove(self, asker: Asker, webhook_id: str) -> None:
+        """See `AsyncWebhooks.remove`."""
+        await self._asking.own(asker)
+        await self._wire.send(f"/v1/webhooks/{segment(webhook_id, 'webhook_id')}", _NOTHING, method="DELETE")
+
+    async def rotate_secret(self, asker: Asker, webhook_id: str) -> Webhook:
+        """See `AsyncWebhooks.rotate_secret`."""
+        return await self._act(asker, webhook_id, "rotate")
+
+    async def resume(self, asker: Asker, webhook_id: str) -> Webhook:
+        """See `AsyncWebhooks.resume`."""
+        return await self._act(asker, webhook_id, "resume")
+
+    async def replay(self, asker: Asker, webhook_id: str, *, after: int) -> Webhook:
+        """See `AsyncWebhooks.replay`."""
+        return await self._act(asker, webhook_id, "replay", {"after": after})
+
+    async def deliver(self, tenant_id: str, *, max_events: int = 1000) -> Deliveries:
+        """See `AsyncWebhooks.deliver`."""
+        await self._asking.tenant(tenant_id)
+        params = {"max_events": max_events}
+        return await self._wire.send("/v1/work/deliver", TypeAdapter(Deliveries), params=params, within=LONG)
+
+    async def _act(self, asker: Asker, webhook_id: str, action: str, body: dict[str, Any] | None = None) -> Webhook:
+        await self._asking.own(asker)
+        return await self._wire.send(f"/v1/webhooks/{segment(webhook_id, 'webhook_id')}/{action}", _WEBHOOK, body)
+
+
+def _text(pack: str | Path | Pack, field: str) -> str:
+    """A pack as a body carries it: its text, or the name of a registered one."""
+    if isinstance(pack, Pack):
+        return to_json(pack.document()).decode()
+    if isinstance(pack, Path):
+        return to_json(load_pack(pack).document()).decode()
+    if not isinstance(pack, str):
+        raise InvalidInput("expected a path, the pack's text, or a loaded pack", field=field)
+    return pack

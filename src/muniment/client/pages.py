@@ -1,0 +1,39 @@
+"""Paths and pages: an id as a part of a path, a run as a header, one page of a list."""
+
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import to_json
+
+from muniment.client.asking import told
+from muniment.client.transport import Transport
+from muniment.errors import InvalidInput
+from muniment.fabric import checks
+from muniment.model.context import RunContext
+
+T = TypeVar("T")
+
+
+def segment(value: Any, field: str) -> str:
+    """An id as one part of a path; raises `InvalidInput` for what is none."""
+    text = checks.name(value, field)
+    if text in (".", ".."):
+        raise InvalidInput("is no id", field=field)
+    return quote(text, safe="@:")
+
+
+def run_header(run: RunContext) -> dict[str, str]:
+    """A run for a request that has no body; as ASCII, which is all that a header can hold."""
+    return {"Muniment-Run": to_json(told(run), ensure_ascii=True).decode("ascii")}
+
+
+class _Page(BaseModel, Generic[T]):
+    items: list[T]
+
+
+async def paged(wire: Transport, path: str, of: type[T], **params: Any) -> list[T]:
+    """One page of a list."""
+    # A variable cannot tell the type checker that it is a type that pydantic knows.
+    pages: TypeAdapter[_Page[T]] = TypeAdapter(_Page[of])  # type: ignore[valid-type]
+    return (await wire.get(path, pages, params)).items

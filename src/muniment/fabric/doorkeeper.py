@@ -1,0 +1,67 @@
+"""The doorkeeper: what a door asks of the fabric before and beside the verbs themselves."""
+
+from datetime import datetime
+from typing import Any
+
+from muniment.errors import Denied, InvalidInput
+from muniment.fabric.desk import Desk
+from muniment.model.context import Asker, Principal, Run, RunContext
+from muniment.model.credential import Credential
+from muniment.policy.roles import Verb
+
+
+class AsyncDoorkeeper:
+    """Lets in who may come in; whoever is turned away is written down in their tenant's log."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def allow(self, principal: Principal, verb: Verb) -> None:
+        """Raises `RoleMissing` for who may not do that."""
+        await self._desk.authorise(principal, verb)
+
+    async def asker(self, credential: Credential, run: Run | None, verb: Verb) -> Asker:
+        """Who asks under this credential: its run where it tells of one, else itself.
+
+        Raises `InvalidInput` and `Denied`, as `run`.
+        """
+        if run is not None:
+            return await self.run(credential, run, verb)
+        if credential.user_id is not None:
+            raise InvalidInput("is required: this credential acts for one user alone", field="run")
+        return credential.principal
+
+    async def run(self, credential: Credential, run: Run, verb: Verb = "recall") -> RunContext:
+        """The run of an agent, within what its credential reaches.
+
+        Tenant and agent are the credential's. A user and labels that are not said are taken from it too; others than
+        its own are `Denied`. Raises `InvalidInput` for a run told of by anyone but an agent.
+        """
+        principal = credential.principal
+        if principal.kind != "agent":
+            raise InvalidInput(f"is an agent's; this credential is of kind {principal.kind}", field="run")
+        try:
+            told = _within(credential, run)
+        except Denied as error:
+            await self._desk.report(principal, verb, error)
+            raise
+        return RunContext(**told, tenant_id=principal.tenant_id, agent_id=principal.id)
+
+    def now(self) -> datetime:
+        """The fabric's own time."""
+        return self._desk.now()
+
+    async def ready(self) -> None:
+        """Raises `StorageUnavailable` and its like when there is no database to work with."""
+        await self._desk.storage.answers()
+
+
+def _within(credential: Credential, run: Run) -> dict[str, Any]:
+    told: dict[str, Any] = {name: getattr(run, name) for name in Run.model_fields if name in run.model_fields_set}
+    if credential.user_id is not None and told.setdefault("user_id", credential.user_id) != credential.user_id:
+        raise Denied("this credential acts for another user", field="run.user_id")
+    if "classification_allowed" not in told:
+        told["classification_allowed"] = run.classification_allowed & credential.clearance
+    elif beyond := run.classification_allowed - credential.clearance:
+        raise Denied(f"this credential is not cleared for {min(beyond)}", field="run.classification_allowed")
+    return told

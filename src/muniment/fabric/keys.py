@@ -1,0 +1,128 @@
+"""API keys: an admin makes and revokes them, a door asks whom one stands for."""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any, TypedDict, Unpack
+
+from anyio import move_on_after
+
+from muniment.errors import InvalidInput, MunimentError
+from muniment.fabric import checks
+from muniment.fabric.checks import page_size
+from muniment.fabric.desk import Desk
+from muniment.governance import api_keys
+from muniment.model.api_key import ApiKey, ApiKeyInput
+from muniment.model.context import Asker, Role
+from muniment.model.credential import Credential
+from muniment.model.fields import Source, build
+from muniment.pack import parse_duration
+from muniment.storage.sealing import SubjectKey
+
+# Nobody waits longer for the note that a key was used; the next use writes it.
+_NOTED_WITHIN = 0.5
+
+
+class ApiKeyFields(TypedDict, total=False):
+    """What an API key is made of; `expires_in` may be written as in a pack (`90d`), or `never`."""
+
+    principal_id: str
+    kind: Source
+    roles: Iterable[Role]
+    user_id: str | None
+    clearance: Iterable[str] | None
+    expires_at: datetime | None
+    expires_in: timedelta | str | None
+    label: str | None
+
+
+class AsyncKeys:
+    """The API keys of a tenant."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def create(self, asker: Asker, **fields: Unpack[ApiKeyFields]) -> ApiKey:
+        """Make one for a principal with those roles; its `token` is shown this once.
+
+        It ends after 90 days unless `expires_at` or `expires_in` says otherwise. With a `user_id` runs under it act for
+        that end user alone; `clearance` is what they may be shown at most, PUBLIC and INTERNAL when not said.
+        """
+        given = build(ApiKeyInput, _with_term(fields))
+        admin = await self._desk.authorise(asker, "keys")
+        pack = await self._desk.pack_for(asker)
+        api_keys.check(given, pack, self._desk.now())
+        await self._desk.open_tenant(admin.tenant_id)
+        secret = os.urandom(api_keys.SECRET_BYTES)
+        async with self._desk.deed(admin.tenant_id, "writer") as tx:
+            return await api_keys.add(tx, self._desk.vault, admin.id, given, pack, secret)
+
+    async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[ApiKey]:
+        """All that ever were made, the latest first; `after` is the last id of the page before."""
+        last = checks.name(after, "after") if after is not None else None
+        count = page_size(limit)
+        admin = await self._desk.authorise(asker, "keys")
+        async with self._desk.transaction(admin.tenant_id, "auditor") as tx:
+            return await api_keys.listed(tx, self._desk.vault, after=last, count=count)
+
+    async def get(self, asker: Asker, key_id: str) -> ApiKey:
+        """One; raises `NotFound`."""
+        checks.name(key_id, "key_id")
+        admin = await self._desk.authorise(asker, "keys")
+        async with self._desk.transaction(admin.tenant_id, "auditor") as tx:
+            return await api_keys.one(tx, self._desk.vault, key_id)
+
+    async def revoke(self, asker: Asker, key_id: str) -> ApiKey:
+        """Let nobody in by it, from now on and for good; the second time changes nothing. Raises `NotFound`."""
+        checks.name(key_id, "key_id")
+        admin = await self._desk.authorise(asker, "keys")
+        async with self._desk.deed(admin.tenant_id, "writer") as tx:
+            return await api_keys.revoke(tx, self._desk.vault, admin.id, key_id)
+
+    async def check(self, token: str) -> Credential:
+        """Whom a token stands for at this moment; raises `Unauthenticated`, with the same words whatever is wrong.
+
+        One look at the database, in two round trips, whether or not there is such a key or tenant.
+        """
+        given = api_keys.presented(token)
+        if given is None:
+            raise api_keys.unauthenticated()
+        try:
+            checks.tenant(given.tenant_id, "tenant_id")
+        except InvalidInput:
+            raise api_keys.unauthenticated() from None
+        async with self._desk.transaction(given.tenant_id, "recall") as tx:
+            (found,) = await tx.finish(("credential.find", {"key_id": given.key_id}))
+        row = found[0] if found else None
+        comparing = await self._comparing(given.tenant_id) if row is not None else None
+        now = self._desk.now()
+        held = api_keys.credential(comparing, row, given, now)
+        if row is not None and api_keys.to_be_noted(row, now):
+            await self._note_use(given)
+        return held
+
+    async def _comparing(self, tenant_id: str) -> SubjectKey | None:
+        """The key that digests are made under; asked for once in a process."""
+        known = self._desk.vault.kept_comparing(tenant_id)
+        if known is not None:
+            return known
+        async with self._desk.transaction(tenant_id, "recall") as tx:
+            return await self._desk.vault.known_comparing(tx)
+
+    async def _note_use(self, given: api_keys.Presented) -> None:
+        # Whoever was let in is let in, whether or not that can be written down now.
+        with suppress(MunimentError), move_on_after(_NOTED_WITHIN):
+            async with self._desk.transaction(given.tenant_id, "writer") as tx:
+                api_keys.note_use(tx, given.key_id)
+
+
+def _with_term(fields: ApiKeyFields) -> dict[str, Any]:
+    given: dict[str, Any] = {**fields}
+    term = given.get("expires_in")
+    if isinstance(term, str) and term != "never":
+        try:
+            given["expires_in"] = parse_duration(term)
+        except ValueError:
+            raise InvalidInput("expected a length of time such as 90d or 12h, or never", field="expires_in") from None
+    return given

@@ -1,0 +1,79 @@
+"""API keys: what a program presents to be let in, and what each of them stands for."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from muniment.model.context import PrincipalId, Role
+from muniment.model.fields import Artifact, Instant, Label, Name, Note, Source, misses
+
+ApiKeyState = Literal["active", "expired", "revoked"]
+
+LASTS = timedelta(days=90)
+# A term added to any date of this age stays within what Python and PostgreSQL can count.
+_LONGEST = timedelta(days=36_500)
+
+
+def _term(value: Any) -> Any:
+    if value is None or value == "never":
+        return value
+    if not isinstance(value, timedelta) or not timedelta(0) < value <= _LONGEST:
+        raise ValueError(f"expected a length of time of at most {_LONGEST.days} days, or never")
+    return value
+
+
+Term = Annotated[timedelta | Literal["never"] | None, BeforeValidator(_term)]
+
+
+class ApiKeyInput(Artifact):
+    """An API key as an admin orders it.
+
+    It ends at `expires_at`, or after `expires_in`; with neither after 90 days. One for runs may be for one user only.
+    """
+
+    principal_id: PrincipalId
+    kind: Source
+    roles: Annotated[frozenset[Role], Field(min_length=1)]
+    user_id: Name | None = None
+    clearance: Annotated[frozenset[Label], Field(max_length=64)] | None = None
+    expires_at: Instant | None = None
+    expires_in: Term = None
+    label: Note | None = None
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        if self.kind == "agent" and self.roles != {"agent"}:
+            raise misses("roles", "an agent has the role agent and no other")
+        if self.user_id is not None and "agent" not in self.roles:
+            raise misses("user_id", "only a key with the role agent acts for an end user")
+        if self.expires_at is not None and self.expires_in is not None:
+            raise misses("expires_at", "give a time or a length of time, not both")
+        return self
+
+    def ends_at(self, now: datetime) -> datetime | None:
+        """When it ends if it is made now; None for never."""
+        if self.expires_at is not None or self.expires_in == "never":
+            return self.expires_at
+        return now + (self.expires_in or LASTS)
+
+
+class ApiKey(Artifact):
+    """What a key stands for and how it fares. `token` is there once, when it was made; nothing keeps it."""
+
+    key_id: str
+    tenant_id: str
+    principal_id: str
+    kind: Source
+    roles: tuple[Role, ...]
+    user_id: str | None = Field(default=None, description="the only end user that runs under it may act for")
+    clearance: tuple[str, ...]
+    label: str | None = None
+    state: ApiKeyState
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = Field(default=None, description="to the minute")
+    revoked_at: datetime | None = None
+    revoked_by: str | None = None
+    token: str | None = Field(default=None, repr=False)
