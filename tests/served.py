@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from threading import Event, Thread
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import anyio
 import uvicorn
@@ -78,9 +78,10 @@ class Far:
     Keys are made by `near`, a fabric on the same database.
     """
 
-    def __init__(self, near: Fabric, url: str) -> None:
+    def __init__(self, near: Fabric, url: str, *, served: Served | None = None) -> None:
         self.near = near
         self.url = url
+        self._served = served
         self._clients: dict[tuple[Any, ...], Client] = {}
 
     def __enter__(self) -> Self:
@@ -92,7 +93,15 @@ class Far:
     def close(self) -> None:
         for client in self._clients.values():
             client.close()
+        if self._served is not None:
+            self._served.stop()
         self.near.close()
+
+    @classmethod
+    def on_its_own(cls, near: Fabric, database_url: str, **opened: Any) -> Self:
+        """With a server of its own, which is stopped with it."""
+        served = Served.on(database_url, **opened).__enter__()
+        return cls(near, served.url, served=served)
 
     def token(self, asker: Asker, **fields: Any) -> str:
         """A key for that asker."""
@@ -137,12 +146,7 @@ class _Group:
 
     def __getattr__(self, verb: str) -> Any:
         def call(asker: Any, *args: Any, **kwargs: Any) -> Any:
-            client = self._far._for(asker)  # noqa: SLF001  a part of it
+            client = self._far._for(asker)
             return getattr(getattr(client, self._name), verb)(asker, *args, **kwargs)
 
         return call
-
-
-def far(near: Fabric, url: str) -> Fabric:
-    """The same for whoever takes a fabric."""
-    return cast("Fabric", Far(near, url))

@@ -2,7 +2,8 @@
 
 import os
 
-_TIMES = 20 if os.environ.get("MUNIMENT_SOAK") else 1
+SOAKING = bool(os.environ.get("MUNIMENT_SOAK"))
+_TIMES = 20 if SOAKING else 1
 
 
 def examples(few: int) -> int:

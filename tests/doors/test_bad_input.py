@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from muniment import Fabric, Refusal, Submission
 from muniment.errors import InvalidInput
 from muniment.model.ids import holds_card_number
-from muniment.sync import Consents, Contradictions, Keys, Packs, Queue, Webhooks, Work
+from muniment.sync_groups import Consents, Contradictions, Keys, Packs, Queue, Webhooks, Work
 from tests.doors.door import Door, complaint, door, shown, told
 from tests.doors.wrong import ASKERS, CALLS, NAMES, SUBJECT
 

@@ -50,7 +50,7 @@ def test_all_verbs_that_exist_are_there() -> None:
         "consent": "grant revoke list sweep",
         "pack": "schema validate register show list compare backtest backfill backfills",
         "db": "url migrate status start stop reindex rebuild-durable",
-        "key": "new rotate",
+        "key": "new rotate create list revoke",
         "work": "list parked requeue jobs breakers resume",
         "webhook": "add list remove rotate resume replay deliver",
     }

@@ -318,7 +318,7 @@ def test_without_any_keys_nobody_is_let_in_until_they_are_there(clock: FakeClock
         (json.loads(RSAAlgorithm.to_jwk(RSA)) | {"kid": "rsa"}, True),
         (public("ec", kid="rsa"), False),
     ],
-    ids=["as it is", "no name", "its algorithm", "another algorithm", "to encrypt", "use left open", "private", "curve"],
+    ids=["as it is", "no name", "its algorithm", "another algorithm", "to encrypt", "no use", "private", "curve"],
 )
 def test_a_key_verifies_only_what_it_is_made_for(
     issuer: Issuer, clock: FakeClock, jwk: dict[str, Any], taken: bool

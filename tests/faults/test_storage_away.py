@@ -16,6 +16,7 @@ import pytest
 from muniment import AsyncFabric
 from muniment.errors import MunimentError
 from muniment.fabric.connect import Opened
+from muniment.jobs import worker
 from muniment.jobs.due import Due
 from muniment.jobs.worker import Worker
 from muniment.storage import embedded, presence
@@ -244,8 +245,9 @@ def test_a_server_that_takes_no_more_connections_has_calls_wait_for_those_it_gav
 
 @pytest.mark.rule("ERR-3", "JOB-1")
 def test_a_worker_goes_on_by_itself_when_the_server_is_back(
-    away: TestServer, place: str, caplog: pytest.LogCaptureFixture
+    away: TestServer, place: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(worker, "BUSY_SECONDS", 0.5)
     people = People("tenant_work")
 
     async def story() -> None:

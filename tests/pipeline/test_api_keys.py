@@ -122,8 +122,8 @@ def test_a_revoked_key_lets_nobody_in_again_and_says_who_revoked_it(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     key, token = made(fabric, people)
-    stays, other = made(fabric, people)
     clock.advance(hours=1)
+    stays, other = made(fabric, people)
     revoked = fabric.keys.revoke(people.admin, key.key_id)
     assert (revoked.state, revoked.revoked_at, revoked.revoked_by) == ("revoked", clock.now, people.admin.id)
     assert (let_in(fabric, token), let_in(fabric, other)) == (False, True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +12,10 @@ from tests.connections import Connections
 from tests.scenarios.oracle import Proposal
 from tests.scenarios.watching import Watching
 from tests.scenarios.world import ENTITIES, PACKS, Place
+from tests.served import Far
+from tests.soak import SOAKING
 
+DOORS = ("fabric", "client")
 NOW, FRESHER = timedelta(0), timedelta(minutes=-2)
 
 
@@ -81,12 +84,28 @@ class Story(Watching):
         return [memory.ended for memory in self.oracle[0].memories.values()]
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Some stories are told through every door; in a soak all are."""
+    if "story" in metafunc.fixturenames:
+        everywhere = SOAKING or metafunc.definition.get_closest_marker("every_door") is not None
+        metafunc.parametrize("door", DOORS if everywhere else DOORS[:1], indirect=True)
+
+
 @pytest.fixture
-def staged(connections: Connections, server: TestServer, database: str) -> Iterator[None]:
+def door(request: pytest.FixtureRequest) -> str:
+    """Which way the verbs go: straight to the fabric, or over HTTP."""
+    return getattr(request, "param", DOORS[0])
+
+
+@pytest.fixture
+def staged(connections: Connections, server: TestServer, database: str, door: str) -> Iterator[None]:
     """Where the machine plays."""
 
     def make(unresolved: str, clock: FakeClock) -> Fabric:
-        return connections.fabric(pack=PACKS[unresolved], clock=clock)
+        near = connections.fabric(pack=PACKS[unresolved], clock=clock)
+        if door == "fabric":
+            return near
+        return cast("Fabric", Far.on_its_own(near, server.url(database), pack=PACKS[unresolved], clock=clock))
 
     Watching.make = staticmethod(make)
     with server.connect(database) as Watching.superuser:

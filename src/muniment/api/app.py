@@ -7,9 +7,11 @@ from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from muniment import __version__
 from muniment.api import documentation, problems
+from muniment.api.asking import run_of
 from muniment.api.door import Door
 from muniment.api.meters import CONTENT_TYPE, Meters
 from muniment.api.oidc import Tokens
@@ -18,6 +20,7 @@ from muniment.api.settings import ServerSettings
 from muniment.api.streaming import Streams
 from muniment.errors import MunimentError, StorageUnavailable
 from muniment.fabric import AsyncFabric
+from muniment.mcp import over_http
 from muniment.model.credential import Credential
 from muniment.model.fields import Artifact
 
@@ -35,17 +38,25 @@ class Health(Artifact):
 
 
 def create_app(fabric: AsyncFabric, settings: ServerSettings | None = None, *, meters: Meters | None = None) -> FastAPI:
-    """The app on an open fabric. Nothing under `/v1` answers without a credential of its own."""
+    """The app on an open fabric. Nothing under `/v1`, nor `/mcp`, answers without a credential of its own."""
     told = settings or ServerSettings()
     counted = meters or Meters()
+    assistants = over_http.McpOverHttp(fabric, run_of=run_of, body_limit=told.body_limit)
     app = FastAPI(
-        title="Muniment", version=__version__, description=documentation.OVERVIEW, docs_url=None, redoc_url=None
+        title="Muniment",
+        version=__version__,
+        description=documentation.OVERVIEW,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=assistants.running,
     )
     app.state.fabric = fabric
     app.state.streams = Streams(counted, told.streams)
     app.include_router(_v1())
     app.include_router(_beside(counted))
     app.include_router(documentation.router)
+    app.router.routes.append(Route(over_http.PATH, assistants, methods=over_http.METHODS, include_in_schema=False))
     app.openapi = lambda: documentation.openapi(app, PARTS)  # type: ignore[method-assign]
     for kind in (MunimentError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, problems.on_error)

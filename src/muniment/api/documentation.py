@@ -10,8 +10,8 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
-from muniment.api.asking import IDEMPOTENCY_HEADER, May
-from muniment.api.once import READS
+from muniment.api.asking import IDEMPOTENCY_HEADER
+from muniment.api.once import READS, verb_of
 from muniment.policy.roles import ALLOWED, PERSONS_ONLY, Verb
 
 OVERVIEW = (
@@ -29,12 +29,6 @@ _KEY: dict[str, Any] = {
 }
 
 router = APIRouter(include_in_schema=False)
-
-
-def verb_of(route: APIRoute) -> May:
-    """What a route asks for; every route of `/v1` asks for one thing."""
-    (may,) = (found.call for found in route.dependant.dependencies if isinstance(found.call, May))
-    return may
 
 
 def routes_of(part: Any) -> Iterator[APIRoute]:

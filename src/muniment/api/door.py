@@ -3,12 +3,14 @@
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from secrets import token_hex
-from time import perf_counter
+from time import monotonic, perf_counter
 from traceback import extract_tb
 from typing import Any
 
 from anyio import fail_after
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muniment.api import problems
@@ -61,9 +63,11 @@ class Door:
                 await self._through(scope, headers, receive, passing)
             except MunimentError as error:
                 await passing.problem(problems.of(error, number))
+            except ClientDisconnect:
+                await passing.problem(problems.of(InvalidInput("broke off", field="body"), number))
             except Exception as error:
                 # INVARIANT: the error's own words stay out of the log; they may quote what a caller sent.
-                what = {"request_id": number, "error": type(error).__name__, "at": _places(error)}
+                what = {"request_id": number, "error": type(error).__name__, "where": _places(error)}
                 log.error("unforeseen", extra=what)  # noqa: TRY400  not with its words
                 await passing.problem(problems.unforeseen(number))
             finally:
@@ -91,6 +95,8 @@ class Door:
     async def _credential(self, scope: Scope, headers: dict[bytes, bytes]) -> Credential:
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         token = token.strip()
+        if sum(name == b"authorization" for name, _ in scope["headers"]) > 1:
+            raise Unauthenticated("give one credential, not several")
         if scheme.lower() != "bearer" or not _TOKEN.fullmatch(token):
             raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
         client = scope.get("client")
@@ -102,6 +108,8 @@ class Door:
             self._guessing.wrong(address, token)
             raise
         self._guessing.right(token)
+        # What goes on for long asks again whether it still holds.
+        scope["state"]["check_again"] = partial(self._check, token)
         return credential
 
 
@@ -111,7 +119,7 @@ class _Body:
     def __init__(self, receive: Receive, headers: dict[bytes, bytes], settings: ServerSettings) -> None:
         self._receive = receive
         self._limit = settings.body_limit
-        self._within = settings.body_within
+        self._until = monotonic() + settings.body_within
         self._size = 0
         self._complete = False
         self.error: MunimentError | None = None
@@ -125,7 +133,8 @@ class _Body:
         if self._complete:
             return await self._receive()
         try:
-            with fail_after(self._within):
+            # As a whole: one that comes a byte at a time is slow too.
+            with fail_after(max(0.0, self._until - monotonic())):
                 message = await self._receive()
         except TimeoutError:
             self.error = InvalidInput("took too long to arrive", field="body")
@@ -181,8 +190,11 @@ def _number(given: bytes | None) -> str:
 
 def _route(scope: Scope) -> str:
     """The route's pattern, never the path: ids do not become names of metrics."""
-    route = scope.get("route")
-    return getattr(route, "path", None) or ("/mcp" if scope["path"].startswith("/mcp") else "unknown")
+    path = getattr(scope.get("route"), "path", None)
+    if path is None:
+        return "/mcp" if scope["path"].startswith("/mcp") else "unknown"
+    # A part knows its own routes, not where the app has put it.
+    return path if path.startswith("/v1/") or not scope["path"].startswith("/v1/") else f"/v1{path}"
 
 
 def _line(scope: Scope, number: str, route: str, status: int, seconds: float) -> dict[str, Any]:

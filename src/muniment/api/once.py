@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 
 from muniment.api import problems
-from muniment.api.asking import IDEMPOTENCY_HEADER, IdempotencyKey
+from muniment.api.asking import IDEMPOTENCY_HEADER, IdempotencyKey, May
 from muniment.errors import MunimentError, RequestRepeated
 from muniment.fabric import AsyncFabric
 from muniment.model.credential import Credential
@@ -36,6 +36,12 @@ READS = frozenset(
 )
 
 
+def verb_of(route: APIRoute) -> May:
+    """What a route asks for; every route of `/v1` asks for one thing."""
+    (may,) = (found.call for found in route.dependant.dependencies if isinstance(found.call, May))
+    return may
+
+
 class OnceRoute(APIRoute):
     """A route whose writes heed `Idempotency-Key`."""
 
@@ -51,6 +57,8 @@ class OnceRoute(APIRoute):
             credential = cast("Credential | None", request.scope["state"].get("credential"))
             if given is None or credential is None:
                 return await handler(request)
+            # Whoever may not do it any more is not told what came of it either.
+            await verb_of(self)(request)
             return await _once(handler, request, credential, _checked(given))
 
         return once

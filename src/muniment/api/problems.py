@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import ErrorDetails, to_json
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from muniment.errors import InvalidInput, MunimentError, RateLimited, TooLarge, Unauthenticated
 from muniment.model.fields import told
@@ -109,6 +110,11 @@ async def on_error(request: Request, error: Exception) -> Response:
     match error:
         case MunimentError():
             return of(error, number)
+        case RequestValidationError(body=bytes(body)) if body:
+            # Only what is called JSON was read as such.
+            return answer(
+                "unsupported_media_type", "expected application/json", request_id=number, field="Content-Type"
+            )
         case RequestValidationError():
             return of(invalid(error.errors()), number)
         case HTTPException(status_code=404):
@@ -117,6 +123,11 @@ async def on_error(request: Request, error: Exception) -> Response:
             return answer(
                 "method_not_allowed", "this address does not take that method", request_id=number, headers=error.headers
             )
+        case HTTPException(__cause__=MunimentError() as cause):
+            # The body was cut off on its way in, and this is why.
+            return of(cause, number)
+        case HTTPException(__cause__=ClientDisconnect()):
+            return of(InvalidInput("broke off", field="body"), number)
         case HTTPException():
             return answer("invalid_input", "the body cannot be read as JSON in UTF-8", request_id=number, field="body")
         case _:
@@ -131,7 +142,10 @@ def invalid(errors: Sequence[Any]) -> InvalidInput | TooLarge:
     where, *path = first["loc"]
     # A body of several shapes names the shape first, in capitals.
     inside = tuple(part for part in path if not (isinstance(part, str) and part.isupper()))
-    return told(first, inside, within="" if inside else str(where))
+    problem = told(first, inside, within="" if inside else str(where))
+    if first["type"] in ("model_attributes_type", "model_type"):
+        problem.message = "expected an object"
+    return problem
 
 
 def request_id(scope: Any) -> str | None:

@@ -1,11 +1,13 @@
 """Serving: the app on a port, the worker beside it where it is embedded, and a stop that finishes what is in flight."""
 
 import logging
+import os
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from socket import socket
+from errno import EADDRNOTAVAIL
+from socket import AF_INET, AF_INET6, create_server, socket
 from typing import cast
 
 import anyio
@@ -15,6 +17,7 @@ from muniment.api.app import create_app
 from muniment.api.meters import Meters
 from muniment.api.settings import ServerSettings
 from muniment.api.streaming import Streams
+from muniment.errors import InvalidInput
 from muniment.fabric import AsyncFabric
 from muniment.jobs.worker import Worker
 
@@ -44,17 +47,31 @@ async def serve(
     settings: ServerSettings,
     *,
     worker: bool,
+    listening: socket | None = None,
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until told to stop (SIGINT, SIGTERM); told again, at once."""
+    """Serve until told to stop (SIGINT, SIGTERM); told again, at once. `listening` is a socket from `listen`."""
     meters = Meters()
     server = server_on(fabric, place, settings, meters=meters, on_ready=on_ready)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_told_to_stop, server)
         if worker:
             tasks.start_soon(_work, fabric, meters)
-        await server.serve()
+        await server.serve([listening] if listening is not None else None)
         tasks.cancel_scope.cancel()
+
+
+def listen(place: Place) -> socket:
+    """Take the port, before anything else is begun; raises `InvalidInput` where it is not to be had."""
+    try:
+        return create_server((place.host, place.port), family=AF_INET6 if ":" in place.host else AF_INET)
+    except (OSError, UnicodeError) as error:
+        number = getattr(error, "errno", None) or 0
+        if number <= 0 or number == EADDRNOTAVAIL:
+            # Below zero are the resolver's own: nobody knows the name.
+            raise InvalidInput(f"expected an address of this machine, got {place.host}", field="host") from None
+        why = os.strerror(number).lower()
+        raise InvalidInput(f"cannot listen on {place.host} port {place.port}: {why}", field="port") from None
 
 
 def server_on(

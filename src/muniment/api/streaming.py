@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from time import monotonic
 
 import anyio
@@ -11,8 +11,11 @@ from fastapi.responses import StreamingResponse
 from muniment.api.asking import Asking
 from muniment.api.meters import Meters
 from muniment.errors import InvalidInput, MunimentError, RateLimited
+from muniment.model.credential import Credential
 from muniment.model.events import Event
 from muniment.outbox.cloudevents import encoded
+
+CheckAgain = Callable[[], Awaitable[Credential]]
 
 STREAM = "text/event-stream"
 # Seconds between two looks at the log.
@@ -44,7 +47,7 @@ class Streams:
         """End them all: a server that stops waits for what is in flight."""
         self._stopping.set()
 
-    def open(self, asking: Asking, after: int | None, last: str | None) -> StreamingResponse:
+    def open(self, asking: Asking, after: int | None, last: str | None, check_again: CheckAgain) -> StreamingResponse:
         """A stream from a number on, or after the last event that its reader had; else of the whole log.
 
         Raises `InvalidInput`, and `RateLimited` for a credential that has as many open as it may.
@@ -53,35 +56,42 @@ class Streams:
         if self._open[whose] >= self._most:
             raise RateLimited("has too many event streams open", wait=ALIVE_EVERY)
         place = _place(after, last)
-        return StreamingResponse(self._stream(asking, place, whose), media_type=STREAM)
+        return StreamingResponse(self._stream(asking, place, whose, check_again), media_type=STREAM)
 
-    async def _stream(self, asking: Asking, place: tuple[int, int], whose: str) -> AsyncGenerator[bytes]:
+    async def _stream(
+        self, asking: Asking, place: tuple[int, int], whose: str, check_again: CheckAgain
+    ) -> AsyncGenerator[bytes]:
         self._open[whose] += 1
         try:
             with self._meters.stream():
                 yield f"retry: {COME_BACK}\n\n".encode()
-                async for chunk in self._events(asking, *place):
+                async for chunk in self._events(asking, *place, check_again):
                     yield chunk
         finally:
             self._open[whose] -= 1
             if not self._open[whose]:
                 del self._open[whose]
 
-    async def _events(self, asking: Asking, seq: int, n: int) -> AsyncGenerator[bytes]:
+    async def _events(self, asking: Asking, seq: int, n: int, check_again: CheckAgain) -> AsyncGenerator[bytes]:
         # A page ends with a whole transaction, but a reader may have got only part of one: its number is asked again.
         spoke = monotonic()
         while not self._stopping.is_set():
             try:
-                found = await asking.fabric.events(asking.principal, after=seq - 1 if n >= 0 else seq, limit=PAGE)
+                after = max(0, seq - 1) if n >= 0 else seq
+                found = await asking.fabric.events(asking.principal, after=after, limit=PAGE)
+                fresh = [event for event in found if (event.seq, event.n) > (seq, n)]
+                silent = monotonic() - spoke > ALIVE_EVERY
+                if fresh or silent:
+                    # INVARIANT: nothing is sent under a credential that was revoked or has expired since.
+                    await check_again()
             except MunimentError as error:
                 # It comes back, and is then told what is wrong as every request is.
                 yield f": {error.code}\n\n".encode()
                 return
-            fresh = [event for event in found if (event.seq, event.n) > (seq, n)]
             if fresh:
                 yield b"".join(map(_written, fresh))
                 spoke = monotonic()
-            elif monotonic() - spoke > ALIVE_EVERY:
+            elif silent:
                 yield b": still here\n\n"
                 spoke = monotonic()
             if found:

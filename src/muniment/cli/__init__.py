@@ -33,11 +33,13 @@ from muniment.cli import (
     importing,
     inquiring,
     key,
+    mcp,
     metrics,
     pack,
     reading,
     recalling,
     review,
+    serving,
     verifying,
     webhook,
     working,
@@ -69,7 +71,9 @@ for _part in (
     evaluate,
     erasing,
     archives,
+    serving,
     working,
+    mcp,
 ):
     app.add_typer(_part.app)
 app.add_typer(

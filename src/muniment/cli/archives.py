@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from muniment.cli.asking import WHERE, WHO, Call, verb
+from muniment.cli.asking import Call, verb
+from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, moment, progress
 from muniment.cli.views import count
 from muniment.model.archive import Archive, ArchiveCheck

@@ -1,18 +1,21 @@
-"""Who asks, where, and in which run: the options that verbs share, and what becomes of them."""
+"""Who asks, where, and in which run: what becomes of the shared options; and how a function is made a verb."""
 
 import getpass
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeAlias, cast, get_args
+from functools import cached_property
+from typing import Any, NoReturn, cast
 
 import typer
 from typer.core import TyperGroup
 
+from muniment.cli.options import CIRCUMSTANCES, JSON, NO_SERVER
 from muniment.cli.output import document, note
+from muniment.cli.server import Server
 from muniment.errors import InvalidInput
 from muniment.fabric.inputs import RecallFields
 from muniment.fabric.settings import Settings
@@ -20,193 +23,11 @@ from muniment.model.context import Principal, Role, RunContext
 from muniment.model.fields import Source
 from muniment.pack import builtin_pack
 from muniment.sync import Fabric
+from muniment.sync_verbs import Verbs
 
 # Exit codes: nothing is broken, but policy said no.
 REFUSED = 3
 
-Options: TypeAlias = tuple[inspect.Parameter, ...]
-
-_WHO, _WHERE, _RUN = "Who asks", "Where", "The run that asks"
-_ROLES: tuple[str, ...] = get_args(Role)
-
-
-def _option(
-    name: str,
-    of: Any,
-    *flags: str,
-    help: str,  # noqa: A002  Typer's own word for it
-    default: Any = None,
-    panel: str | None = None,
-    metavar: str | None = None,
-    envvar: str | None = None,
-) -> inspect.Parameter:
-    shown = typer.Option(*flags, help=help, metavar=metavar, envvar=envvar, rich_help_panel=panel, show_default=False)
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[of, shown])
-
-
-JSON: Options = (_option("as_json", bool, "--json", default=False, help="One JSON document on stdout, for programs."),)
-TENANT: Options = (
-    _option(
-        "tenant",
-        str,
-        "--tenant",
-        default="default",
-        panel=_WHO,
-        metavar="TENANT",
-        envvar="MUNIMENT_TENANT",
-        help="The tenant; 'default' when not said.",
-    ),
-)
-# The address and the folder are not read from the environment here: an option of either outweighs both variables.
-PLACE: Options = (
-    _option(
-        "url",
-        str | None,
-        "--url",
-        panel=_WHERE,
-        metavar="URL",
-        help="Address of a PostgreSQL database (MUNIMENT_DATABASE_URL).",
-    ),
-    _option(
-        "home",
-        Path | None,
-        "--home",
-        panel=_WHERE,
-        metavar="FOLDER",
-        help="Folder of the embedded database (MUNIMENT_HOME, else ./.muniment).",
-    ),
-)
-WHERE: Options = (
-    *TENANT,
-    *PLACE,
-    _option(
-        "pack_file",
-        Path | None,
-        "--pack-file",
-        panel=_WHERE,
-        metavar="FILE",
-        help="The pack to decide under (MUNIMENT_PACK, else the built-in one).",
-    ),
-)
-WHO: Options = (
-    _option(
-        "as_",
-        str | None,
-        "--as",
-        panel=_WHO,
-        metavar="ID",
-        envvar="MUNIMENT_PRINCIPAL",
-        help="Who acts; your user name when not said.",
-    ),
-    _option(
-        "kind",
-        Source,
-        "--kind",
-        default="operator",
-        panel=_WHO,
-        envvar="MUNIMENT_KIND",
-        help="What acts: a person (operator) when not said.",
-    ),
-    _option(
-        "role",
-        list[str] | None,
-        "--role",
-        panel=_WHO,
-        metavar="ROLE",
-        help=f"A role, several times for several (MUNIMENT_ROLES, with commas); "
-        f"what the command takes when not said. One of {', '.join(_ROLES)}.",
-    ),
-)
-
-
-def _circumstances(panel: str) -> Options:
-    return (
-        _option("user", str | None, "--user", panel=panel, metavar="ID", help="The end user it is for."),
-        _option("session", str | None, "--session", panel=panel, metavar="ID", help="The session."),
-        _option("run", str | None, "--run", panel=panel, metavar="ID", help="The run."),
-        _option("intent", str | None, "--intent", panel=panel, metavar="NAME", help="Such as support.refund.execute."),
-        _option("workflow", str | None, "--workflow", panel=panel, metavar="ID", help="The workflow."),
-        _option("decision_key", str | None, "--decision-key", panel=panel, metavar="KEY", help="The decision."),
-        _option(
-            "qualifier",
-            list[str] | None,
-            "--qualifier",
-            panel=panel,
-            metavar="NAME=VALUE",
-            help="Such as region=de; several times for several.",
-        ),
-    )
-
-
-def _run(*agent_flags: str) -> Options:
-    return (
-        *_circumstances(_RUN),
-        _option(
-            "agent",
-            str | None,
-            *agent_flags,
-            panel=_RUN,
-            metavar="ID",
-            help="The agent; MUNIMENT_PRINCIPAL if MUNIMENT_KIND is agent, else 'cli'.",
-        ),
-        _option(
-            "allow",
-            list[str] | None,
-            "--allow",
-            panel=_RUN,
-            metavar="LABEL",
-            help="A classification it may see, several times for several; PUBLIC and INTERNAL when not said.",
-        ),
-        _option(
-            "run_role",
-            str | None,
-            "--run-role",
-            panel=_RUN,
-            metavar="ROLE",
-            help="The role the pack knows it by; 'agent' when not said.",
-        ),
-        _option("pack", str | None, "--pack", panel=_RUN, metavar="REF", help="The pack it pins, such as acme@1.2.0."),
-    )
-
-
-# Who asks in a run is its agent, so `--as` names that one, unless a verb takes persons too.
-RUN: Options = _run("--agent", "--as")
-RUN_OR_PERSON: Options = (*WHO, *_run("--agent"))
-CIRCUMSTANCES: Options = (
-    *_circumstances("Circumstances"),
-    *(
-        _option(name, of, flag, panel="Circumstances", metavar=metavar, help=text)
-        for name, of, flag, metavar, text in (
-            ("origin", str | None, "--origin", "NAME", "Such as tool:crm.lookup."),
-            ("subject", str | None, "--subject", "CEID", "Whom it is about, such as customer:cus_77."),
-            ("recall", str | None, "--recall", "ID", "The recall it rests on."),
-            ("evidence", list[str] | None, "--evidence", "REF", "A piece of evidence, several times for several."),
-            ("observed_at", str | None, "--observed-at", "TIME", "When it was seen, in ISO 8601 with its zone."),
-            ("idempotency_key", str | None, "--idempotency-key", "KEY", "The same again changes nothing."),
-        )
-    ),
-)
-# What a correction is told; the rest it takes from what it is written on.
-CORRECTION: Options = tuple(
-    one
-    for one in CIRCUMSTANCES
-    if one.name in ("user", "intent", "qualifier", "origin", "subject", "evidence", "observed_at", "idempotency_key")
-)
-# What a recall is narrowed to; the fabric says which names it knows.
-NARROWING: Options = (
-    _option(
-        "entity",
-        list[str] | None,
-        "--entity",
-        metavar="CEID",
-        help="Only about this entity; several times for several.",
-    ),
-    _option("hops", int, "--hops", default=0, help="Also about entities so many steps from those: 1 or 2."),
-    _option("tier", list[str] | None, "--tier", metavar="TIER", help="Only of this tier, likewise."),
-    _option("write_class", list[str] | None, "--class", metavar="CLASS", help="Only of this class, likewise."),
-    _option("limit", int | None, "--limit", help="At most so many; the pack bounds it."),
-    _option("as_of", str | None, "--as-of", metavar="TIME", help="What it would have been told then, in ISO 8601."),
-)
 _FIELD_OF = {
     "user": "user_id",
     "session": "session_id",
@@ -246,7 +67,22 @@ class Call:
     @property
     def tenant(self) -> str:
         """The tenant it is about."""
-        return self.given["tenant"]
+        if self._server is not None:
+            return self._holder(self._server).tenant_id
+        return self.given["tenant"] if self.given["tenant"] is not None else "default"
+
+    @cached_property
+    def _server(self) -> Server | None:
+        return Server.named(self.given)
+
+    def is_remote(self) -> bool:
+        """Whether a server is asked, and not the database."""
+        return self._server is not None
+
+    def close(self) -> None:
+        """Let go of the server, if one was asked."""
+        if (server := vars(self).get("_server")) is not None:
+            server.close()
 
     def show(self, value: object, draw: Callable[[], None]) -> None:
         """Give the result: as one JSON document, or drawn for people."""
@@ -265,8 +101,12 @@ class Call:
         if not self.as_json:
             note(message)
 
-    def open(self) -> Fabric:
-        """The fabric where the options and the environment say it is."""
+    def open(self) -> Verbs:
+        """The fabric where the options and the environment say it is: on a database, or behind a server."""
+        return self._server.client if self._server is not None else self.database()
+
+    def database(self) -> Fabric:
+        """The fabric on the database itself."""
         settings = self.settings()
         if settings.url is None and not settings.home.exists():
             self.note(f"making a database in {settings.home}")
@@ -281,17 +121,41 @@ class Call:
         return Settings.gather(self.given["url"], pack=builtin_pack(), home=self.given["home"], clock=None)
 
     def principal(self, role: Role, *, of_agents: Role | None = None) -> Principal:
-        """Who acts. On a laptop the one at the keyboard is trusted: with no role said, it is the one it takes."""
-        kind: Source = self.given["kind"]
+        """Who acts. On a laptop the one at the keyboard is trusted: with no role said, it is the one it takes.
+
+        A server trusts the key alone: who acts is whom it is of, with the roles it holds.
+        """
+        if self._server is not None:
+            return self._holder(self._server)
+        kind: Source = self.given["kind"] or "operator"
         usual = of_agents if of_agents is not None and kind == "agent" else role
-        in_environment = [name.strip() for name in os.environ.get("MUNIMENT_ROLES", "").split(",") if name.strip()]
-        roles = cast("list[Role]", self.given["role"] or in_environment or [usual])
+        roles = cast("list[Role]", self._roles() or [usual])
         name = self.given["as_"] if self.given["as_"] is not None else _user_name()
         return Principal(tenant_id=self.tenant, id=name, kind=kind, roles=frozenset(roles))
 
+    def _roles(self) -> list[str]:
+        """The roles that were said, by options or by the environment."""
+        in_environment = [name.strip() for name in os.environ.get("MUNIMENT_ROLES", "").split(",") if name.strip()]
+        return self.given.get("role") or in_environment
+
+    def _holder(self, server: Server) -> Principal:
+        """Whom the key is of; raises `InvalidInput` where the options or the environment name another."""
+        said = {"tenant": self.given["tenant"], "as": self.given.get("as_"), "kind": self.given.get("kind")}
+        return server.agree(said, self._roles() if "role" in self.given else ())
+
     def is_agent(self) -> bool:
         """Whether who acts is an agent."""
+        if self._server is not None:
+            return self._holder(self._server).kind == "agent"
         return self.given["kind"] == "agent"
+
+    def may_work(self) -> bool:
+        """Whether it may have done at once what the worker does: on the database, or under an admin's key."""
+        return self._server is None or "admin" in self._holder(self._server).roles
+
+    def is_person(self) -> bool:
+        """Whether a person was named: by a role, or by a key. Then it is that person who asks, about any run."""
+        return not self.is_agent() and (self.is_remote() or bool(self.given["role"]))
 
     def is_run(self) -> bool:
         """Whether a run asks, rather than a person."""
@@ -320,6 +184,11 @@ class Call:
         )
 
     def _agent(self) -> str:
+        if self._server is not None and (holder := self._holder(self._server)).kind == "agent":
+            if self.given["agent"] not in (None, holder.id):
+                said = f"says {self.given['agent']}, and the key is of {holder.id}: leave it out"
+                raise InvalidInput(said, field="agent")
+            return holder.id
         if self.given["agent"] is not None:
             return self.given["agent"]
         if self.given.get("kind", os.environ.get("MUNIMENT_KIND")) == "agent":
@@ -371,12 +240,17 @@ def verb(
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         _, *own = inspect.signature(function).parameters.values()
+        names = {one.name for one in (*own, *shared)}
+        asks_no_server = () if "server" in names else (NO_SERVER,)
 
         def command(**given: Any) -> None:
-            call = Call({one.name: given.pop(one.name) for one in shared})
-            function(call, **given)
+            if asks_no_server and given.pop(NO_SERVER.name) is not None:
+                instead = "works on the database itself: say where with --url or --home"
+                raise InvalidInput(instead if "url" in names else "this command asks no server", field="server")
+            with closing(Call({one.name: given.pop(one.name) for one in shared})) as call:
+                function(call, **given)
 
-        parameters = [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *shared]
+        parameters = [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *shared, *asks_no_server]
         cast("Any", command).__signature__ = inspect.Signature(parameters)
         command.__annotations__ = {}
         command.__doc__ = function.__doc__

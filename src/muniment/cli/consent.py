@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from muniment.cli import views
-from muniment.cli.asking import WHERE, WHO, Call, ListsByDefault, instant, verb
+from muniment.cli.asking import Call, ListsByDefault, instant, verb
+from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen
 
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from muniment.cli import views
-from muniment.cli.asking import WHERE, WHO, Call, pairs, verb
+from muniment.cli.asking import Call, pairs, verb
+from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen
 from muniment.errors import NotFound, SealBroken
 from muniment.fabric.contradictions import Way
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction, Side
-from muniment.sync import Fabric
+from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
 _OPTIONS = (*WHO, *WHERE)
@@ -38,7 +39,7 @@ def contradictions(
         call.note(f"there may be more: muniment contradictions --after {found[-1].contradiction_id}")
 
 
-def _said(fabric: Fabric, asker: Principal, found: Sequence[Contradiction]) -> Iterator[tuple[str, str]]:
+def _said(fabric: Verbs, asker: Principal, found: Sequence[Contradiction]) -> Iterator[tuple[str, str]]:
     """What the sides say, by their ids; a side that cannot be opened any more says nothing."""
     for memory_id in dict.fromkeys(one.existing for one in found):
         with suppress(NotFound, SealBroken):

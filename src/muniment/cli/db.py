@@ -11,7 +11,8 @@ import anyio
 import anyio.to_thread
 import typer
 
-from muniment.cli.asking import PLACE, Call, verb
+from muniment.cli.asking import Call, verb
+from muniment.cli.options import PLACE
 from muniment.cli.output import Screen, listed, progress
 from muniment.errors import InvalidInput, StorageError, StorageUnavailable
 from muniment.fabric import upkeep

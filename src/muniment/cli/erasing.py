@@ -1,17 +1,26 @@
 """Forgetting a person: erase, and the receipts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 
-from muniment.cli.asking import WHERE, WHO, Call, verb
+from muniment.cli.asking import Call, verb
+from muniment.cli.inputs import opened
+from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, listed, moment
+from muniment.errors import InvalidInput
+from muniment.model.context import Principal
 from muniment.model.erasure import Erasure
+from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
 _OPTIONS = (*WHO, *WHERE)
 _PANEL = "Govern"
+_PAGE = 1000
+_RECEIPTS = TypeAdapter(list[Erasure])
 
 
 @verb(app, "erase", panel=_PANEL, options=_OPTIONS, example="muniment erase customer:cust_8861 --user cust_8861 --yes")
@@ -21,12 +30,25 @@ def erase(
     user: Annotated[
         str | None, typer.Option("--user", metavar="ID", help="The end user to forget: the same person, or instead.")
     ] = None,
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            "--again",
+            metavar="FILE",
+            help="Instead: what that file, from muniment erasures --json, has and a restored database lacks.",
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Forget a person: keys destroyed, content gone, tombstones left. It cannot be undone.
 
     The worker then cleans what lies beneath and the receipt gets its purged_at.
     """
+    if again is not None:
+        if subject is not None or user is not None:
+            raise InvalidInput("give a person or a file, not both", field="again")
+        _erase_again(call, again, yes)
+        return
     whom = " and ".join(one for one in (subject, f"user {user}" if user else None) if one)
     if whom and not yes and not call.as_json:
         typer.confirm(f"Erase everything about {whom} in {call.tenant} for good?", abort=True, err=True)
@@ -36,6 +58,47 @@ def erase(
     if not receipt.memories and not any(receipt.rows.values()):
         call.note("there was nothing of that name")
     call.note("muniment worker --until-idle cleans what lies beneath")
+
+
+def _erase_again(call: Call, file: Path, yes: bool) -> None:
+    receipts = _read(file, call.tenant)
+    officer = call.principal("privacy_officer")
+    with call.open() as fabric:
+        there = list(_all(fabric, officer))
+        lost = [one for one in receipts if not any(_repeats(other, one) for other in there)]
+        if lost and not yes and not call.as_json:
+            names = listed(sorted({one.subject or one.user_id or "" for one in lost}))
+            typer.confirm(f"Erase everything about {names} in {call.tenant} for good?", abort=True, err=True)
+        done = [fabric.erase(officer, subject=one.subject, user_id=one.user_id) for one in lost]
+    call.show(done, lambda: _draw(done))
+    call.note(f"{len(done)} of {len(receipts)} were done again, the others are in this database")
+    if done:
+        call.note("muniment worker --until-idle cleans what lies beneath")
+
+
+def _repeats(there: Erasure, receipt: Erasure) -> bool:
+    # One of before would leave what came after it: somebody erased who came back, and was erased again.
+    same = (there.subject, there.user_id) == (receipt.subject, receipt.user_id)
+    return same and there.erased_at >= receipt.erased_at
+
+
+def _read(file: Path, tenant_id: str) -> list[Erasure]:
+    """The receipts of a file, the first erasure first; raises `InvalidInput`."""
+    with opened(file, "again") as stream:
+        try:
+            found = _RECEIPTS.validate_json(stream.read())
+        except ValidationError:
+            raise InvalidInput("expected what muniment erasures --json gave", field="again") from None
+    if others := {one.tenant_id for one in found} - {tenant_id}:
+        raise InvalidInput(f"is of tenant {listed(sorted(others))}, expected {tenant_id}", field="again")
+    return sorted(found, key=lambda one: one.erased_at)
+
+
+def _all(fabric: Verbs, officer: Principal) -> Iterator[Erasure]:
+    after: str | None = None
+    while page := fabric.erasures(officer, limit=_PAGE, after=after):
+        yield from page
+        after = page[-1].erasure_id
 
 
 @verb(app, "erasures", panel=_PANEL, options=_OPTIONS, example="muniment erasures")

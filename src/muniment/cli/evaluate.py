@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import typer
 
-from muniment.cli.asking import RUN, WHERE, Call, verb
+from muniment.cli.asking import Call, verb
+from muniment.cli.options import RUN, WHERE
 from muniment.cli.output import Screen, Steps, listed, progress
 from muniment.evaluation.reading import Record, read_records
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any, BinaryIO, cast
 import typer
 
 from muniment.cli import views
-from muniment.cli.asking import CIRCUMSTANCES, REFUSED, WHERE, WHO, Call, verb
+from muniment.cli.asking import REFUSED, Call, verb
 from muniment.cli.inputs import objects_in, opened, size_of
+from muniment.cli.options import CIRCUMSTANCES, WHERE, WHO
 from muniment.cli.output import Screen, Steps, failure, note, progress
 from muniment.cli.writing import Label, consolidated, tell_parked
 from muniment.errors import InvalidInput, MunimentError
@@ -19,10 +20,12 @@ from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import CaptureKind
 from muniment.pipeline.capture import Receipt
-from muniment.sync import Fabric
+from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
 _CHUNK = 1000
+# Half of what a server takes at once, where nobody told it otherwise; a line of the longest fits in.
+_CHUNK_BYTES = 8 * 1024 * 1024
 _ITEM = re.compile(r"^captures\.(\d+)(?:\.(.*))?$")
 # A key of idempotency belongs to one line.
 _OPTIONS = tuple(one for one in CIRCUMSTANCES if one.name != "idempotency_key")
@@ -102,9 +105,12 @@ def import_(
     """Read a file of JSON lines, in order, and consolidate.
 
     A line with write_class is proposed, any other is captured. Options fill in what lines lack. Captures are written a
-    thousand at a time, each thousand whole or not at all. Ends with 3 if a gate refused something.
+    thousand at a time, each portion whole or not at all. Ends with 3 if a gate refused something.
     """
     author = call.principal("correction_writer", of_agents="agent")
+    if not no_consolidate and not call.may_work():
+        lacks = "lacks the role admin, so it cannot consolidate: --no-consolidate leaves that to the server's worker"
+        raise InvalidInput(lacks, field="key")
     defaults = call.circumstances()
     if classification is not None:
         defaults["classification"] = classification
@@ -140,7 +146,7 @@ def _read_all(call: Call, writer: "_Writer", stream: BinaryIO) -> None:
 class _Writer:
     """Writes lines as they come: captures together, proposals one by one, none before the lines above it."""
 
-    fabric: Fabric
+    fabric: Verbs
     author: Principal
     defaults: Mapping[str, Any]
     kind: CaptureKind | None
@@ -148,15 +154,20 @@ class _Writer:
 
     def write_all(self, stream: BinaryIO, steps: Steps) -> None:
         waiting: list[_Line] = []
-        for number, found in objects_in(stream):
+        room = _CHUNK_BYTES
+        for number, size, found in objects_in(stream):
             if isinstance(found, InvalidInput):
                 raise _LineAtFault(f"line {number}", found)
             proposed = "write_class" in found
+            if waiting and (proposed or size > room):
+                self._capture(waiting)
+                waiting, room = [], _CHUNK_BYTES
             if not proposed:
                 waiting.append((number, found))
-            if waiting and (proposed or len(waiting) == _CHUNK):
+                room -= size
+            if len(waiting) == _CHUNK:
                 self._capture(waiting)
-                waiting = []
+                waiting, room = [], _CHUNK_BYTES
             if proposed:
                 self._propose(number, found)
             if not waiting:

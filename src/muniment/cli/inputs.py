@@ -86,8 +86,8 @@ def size_of(stream: BinaryIO) -> int | None:
         return None
 
 
-def objects_in(stream: BinaryIO) -> Iterator[tuple[int, dict[str, Any] | InvalidInput]]:
-    """The objects of a JSON lines file with their line numbers; a line that holds none is given as its error.
+def objects_in(stream: BinaryIO) -> Iterator[tuple[int, int, dict[str, Any] | InvalidInput]]:
+    """The objects of a JSON lines file with the number and length of their lines; one that holds none as its error.
 
     Empty lines count but are passed over.
     """
@@ -95,16 +95,16 @@ def objects_in(stream: BinaryIO) -> Iterator[tuple[int, dict[str, Any] | Invalid
     while line := stream.readline(LINE_LIMIT + 1):
         number += 1
         if len(line) > LINE_LIMIT:
-            yield number, TooLarge(f"is longer than {LINE_LIMIT} bytes")
+            yield number, len(line), TooLarge(f"is longer than {LINE_LIMIT} bytes")
             return
         if not line.strip():
             continue
         try:
             found = parsed(line, None)
         except InvalidInput as error:
-            yield number, error
+            yield number, len(line), error
             return
         if not isinstance(found, dict):
-            yield number, InvalidInput("expected a JSON object with the fields of a capture or a proposal")
+            yield number, len(line), InvalidInput("expected a JSON object with the fields of a capture or a proposal")
             return
-        yield number, cast("dict[str, Any]", found)
+        yield number, len(line), cast("dict[str, Any]", found)

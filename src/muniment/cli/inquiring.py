@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from muniment.cli import answers
-from muniment.cli.asking import RUN_OR_PERSON, WHERE, WHO, Call, instant, verb
+from muniment.cli.asking import Call, instant, verb
+from muniment.cli.options import RUN_OR_PERSON, WHERE, WHO
 from muniment.cli.output import Screen
 from muniment.cli.reading import MemoryId
 
@@ -34,13 +35,14 @@ def explain(
 ) -> None:
     """Show why a memory is visible to a run, or all the filters that hide it.
 
-    With --role (auditor or reviewer) a person asks, about the run that the options of a run describe.
+    With --role (auditor or reviewer), or under a person's key, a person asks, about the run that the options of a run
+    describe.
 
     Without it, if --kind is agent or any option of a run is given, that run asks: about what it sees itself, or saw in
     a recall of its own. Where there is no run at all, only the filters are asked that ask nothing of one.
     """
     run = call.run() if call.is_run() else None
-    person = call.principal("auditor") if run is None or (call.given["role"] and not call.is_agent()) else None
+    person = call.principal("auditor") if run is None or call.is_person() else None
     moment = instant(as_of, "as_of") if as_of is not None else None
     with call.open() as fabric:
         if person is not None:

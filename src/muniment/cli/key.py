@@ -7,7 +7,8 @@ from typing import Annotated, Any, cast
 import anyio
 import typer
 
-from muniment.cli.asking import PLACE, WHERE, WHO, Call, verb
+from muniment.cli.asking import Call, verb
+from muniment.cli.options import DATABASE, PLACE, WHO
 from muniment.cli.output import Screen, listed, moment, progress
 from muniment.cli.views import count
 from muniment.fabric import rotation, upkeep
@@ -18,7 +19,7 @@ from muniment.model.fields import Source
 from muniment.storage.master import new_master_key, put_master_keys, read_master_keys
 
 app = typer.Typer(no_args_is_help=True)
-_OPTIONS = (*WHO, *WHERE)
+_OPTIONS = (*WHO, *DATABASE)
 _STYLES = {"active": "green", "expired": "yellow", "revoked": "bold red"}
 _ONCE = 'keep the token now: it is not shown again. A program presents it: export MUNIMENT_KEY="{token}"'
 
@@ -116,7 +117,7 @@ def create(
 
     It lasts 90 days unless --expires says otherwise.
     """
-    with call.open() as fabric:
+    with call.database() as fabric:
         made = fabric.keys.create(
             call.principal("admin"),
             principal_id=holder,
@@ -140,7 +141,7 @@ def list_keys(
     ] = None,
 ) -> None:
     """List the API keys, the latest first: whom each stands for, when it ends, when it was used last."""
-    with call.open() as fabric:
+    with call.database() as fabric:
         found = fabric.keys.list(call.principal("admin"), limit=limit, after=after)
     call.show(found, lambda: _draw(found))
     if not found:
@@ -150,7 +151,7 @@ def list_keys(
 @verb(app, "revoke", options=_OPTIONS, example="muniment key revoke key_01a1de60ebda060e4c4895463c41")
 def revoke(call: Call, key_id: Annotated[str, typer.Argument(metavar="KEY", help="The id of a key, key_...")]) -> None:
     """Revoke an API key: nobody is let in by it any more, from now on and for good."""
-    with call.open() as fabric:
+    with call.database() as fabric:
         revoked = fabric.keys.revoke(call.principal("admin"), key_id)
     call.show(revoked, lambda: _draw([revoked]))
 

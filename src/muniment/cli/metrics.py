@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from muniment.cli.asking import WHERE, WHO, Call, instant, verb
+from muniment.cli.asking import Call, instant, verb
+from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, moment
 from muniment.errors import InvalidInput
 from muniment.model.metrics import Metrics, Spread

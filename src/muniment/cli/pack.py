@@ -8,8 +8,10 @@ import typer
 import yaml
 
 from muniment.cli import backtesting
-from muniment.cli.asking import WHERE, WHO, Call, verb
+from muniment.cli.asking import Call, verb
+from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, document, progress
+from muniment.errors import InvalidInput
 from muniment.fabric.settings import Settings
 from muniment.governance.packs import RegisteredPack
 from muniment.pack import Pack, builtin_pack, load_pack, pack_schema
@@ -50,6 +52,8 @@ def show(
     ] = None,
 ) -> None:
     """Print a registered pack, or the one that rules where no run pins another."""
+    if ref is None and call.is_remote():
+        raise InvalidInput("name a registered one: which is in force there, the server decides", field="pack")
     if ref is None:
         pack = _in_force(call)
     else:
@@ -130,12 +134,13 @@ def backfill(
 ) -> None:
     """Have live memories follow the ontology of a pack: renamed, retyped and dropped predicates.
 
-    You approve every record that comes of it. What cannot follow stays, and is listed.
+    You approve every record that comes of it. What cannot follow stays, and is listed. Under a server's key without
+    the role admin it is ordered, and the worker there carries it out.
     """
     reviewer = call.principal("reviewer")
     with call.open() as fabric, progress("backfill", as_json=call.as_json) as steps:
         found = fabric.packs.backfill(reviewer, ref, dry_run=dry_run)
-        if not dry_run:
+        if not dry_run and call.may_work():
             found = (
                 fabric.packs.run_backfill(call.tenant, on_progress=lambda done: steps.at(f"{done} memories")) or found
             )

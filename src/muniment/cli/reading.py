@@ -2,14 +2,18 @@
 
 import json
 import time
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 from pydantic_core import to_jsonable_python
 
 from muniment.cli import views
-from muniment.cli.asking import RUN_OR_PERSON, WHERE, WHO, Call, verb
+from muniment.cli.asking import Call, verb
+from muniment.cli.options import RUN_OR_PERSON, WHERE, WHO
 from muniment.cli.output import Screen
+from muniment.errors import RateLimited, ServerUnavailable, StorageUnavailable
+from muniment.model.events import Event
 from muniment.model.promoted import RetractionReason
 from muniment.outbox.cloudevents import cloud_event
 
@@ -66,7 +70,7 @@ def events(
 ) -> None:
     """Show the tenant's event log: every change of state, and every denied attempt.
 
-    With --follow it goes on with what comes, as JSON one event a line.
+    With --follow it goes on with what comes, as JSON one event a line; also when the server or the database was away.
     """
     if follow or cloudevents:
         _stream(call, after, limit, cloudevents=cloudevents, follow=follow)
@@ -83,8 +87,8 @@ def events(
 def _stream(call: Call, after: int, limit: int, *, cloudevents: bool, follow: bool) -> None:
     screen, asker = Screen(), call.principal("auditor")
     with call.open() as fabric:
+        found = fabric.events(asker, after=after, limit=limit)
         while True:
-            found = fabric.events(asker, after=after, limit=limit)
             if cloudevents or call.as_json:
                 for one in found:
                     screen.write(json.dumps(cloud_event(one) if cloudevents else to_jsonable_python(one)) + "\n")
@@ -95,6 +99,20 @@ def _stream(call: Call, after: int, limit: int, *, cloudevents: bool, follow: bo
             after = found[-1].seq if found else after
             if len(found) < limit:
                 time.sleep(_LOOKS_EVERY)
+            found = _next(call, lambda: fabric.events(asker, after=after, limit=limit))
+
+
+def _next(call: Call, look: Callable[[], list[Event]]) -> list[Event]:
+    """What comes next; what is away for now is waited for, and nothing is missed."""
+    told = False
+    while True:
+        try:
+            return look()
+        except (ServerUnavailable, StorageUnavailable, RateLimited) as error:
+            if not told:
+                call.note(f"{error.message}; going on once it answers")
+            told = True
+            time.sleep(_LOOKS_EVERY)
 
 
 @verb(app, "adoption", panel=_PANEL, options=(*WHO, *WHERE), example="muniment adoption --tenant tenant_acme_prod")

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from muniment.cli import answers
-from muniment.cli.asking import NARROWING, RUN, WHERE, Call, verb
+from muniment.cli.asking import Call, verb
+from muniment.cli.options import NARROWING, RUN, WHERE
 from muniment.cli.output import Screen
 from muniment.model.compiled import CompiledMemory, Format
 

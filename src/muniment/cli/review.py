@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from muniment.cli import views
-from muniment.cli.asking import REFUSED, WHERE, WHO, Call, ListsByDefault, verb
+from muniment.cli.asking import REFUSED, Call, ListsByDefault, verb
 from muniment.cli.inputs import json_value
+from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, failure, progress
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
 from muniment.fabric.queue import AT_ONCE
@@ -15,7 +16,7 @@ from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import Outcome, Proposal
-from muniment.sync import Fabric
+from muniment.sync_verbs import Verbs
 
 if TYPE_CHECKING:
     from muniment.fabric.queue import EditFields
@@ -111,7 +112,7 @@ def approve(
 
 
 def _approve_one(
-    fabric: Fabric, reviewer: Principal, proposal_id: str, note: str | None, supersedes: str | None
+    fabric: Verbs, reviewer: Principal, proposal_id: str, note: str | None, supersedes: str | None
 ) -> tuple[Outcome, Proposal | None]:
     try:
         proposal = fabric.queue.approve(reviewer, proposal_id, note=note, supersedes=supersedes)
@@ -121,7 +122,7 @@ def _approve_one(
 
 
 def _approve_many(
-    call: Call, fabric: Fabric, reviewer: Principal, ids: list[str], note: str | None
+    call: Call, fabric: Verbs, reviewer: Principal, ids: list[str], note: str | None
 ) -> tuple[list[Outcome], MunimentError | None]:
     """What became of each, and what broke off the rest: the portions before it are committed."""
     done: list[Outcome] = []

@@ -1,13 +1,22 @@
 """Serve: the HTTP door, with the worker inside where the database is embedded."""
 
+import contextlib
+import json
 import sys
-from typing import Annotated
+from socket import socket
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import anyio
 import typer
 
-from muniment.cli.asking import PACK, PLACE, Call, verb
-from muniment.cli.output import note
+from muniment.cli.asking import Call, verb
+from muniment.cli.options import PACK, PLACE
+from muniment.cli.output import OutputClosed, OutputFailed, Screen
+from muniment.fabric import AsyncFabric
+
+if TYPE_CHECKING:
+    from muniment.api.serving import Place
+    from muniment.api.settings import ServerSettings
 
 app = typer.Typer()
 _PANEL = "Run it"
@@ -39,37 +48,45 @@ def serve(
             help="Proxies whose word on their clients is taken, with commas.",
         ),
     ] = "127.0.0.1",
-    log_format: Annotated[
-        str | None,
-        typer.Option("--log", metavar="json|text", envvar="MUNIMENT_LOG", help="Logs; text on a terminal, else JSON."),
+    log: Annotated[
+        Literal["json", "text"] | None,
+        typer.Option("--log", envvar="MUNIMENT_LOG", help="How it logs, on stderr; text on a terminal, else JSON."),
     ] = None,
 ) -> None:
     """Serve the HTTP interface: /v1 for programs, /mcp for assistants, /docs to read; /healthz, /readyz and /metrics.
 
-    Whoever asks needs a key: muniment key create. Told to end (Ctrl-C, SIGTERM) it answers what is in flight first.
+    Whoever asks needs a key: muniment key create. Told to end (Ctrl-C, SIGTERM) it answers what is in flight first, and
+    told again it ends at once. With --json its address comes as one line once it answers.
     """
     # Most of a second to import, which only those pay who serve.
     from muniment.api import logs
-    from muniment.api.serving import Place
+    from muniment.api.serving import Place, listen
     from muniment.api.settings import ServerSettings
 
-    if log_format not in (None, "json", "text"):
-        raise typer.BadParameter("json or text", param_hint="--log")
-    logs.set_up(log_format)
-    settings = ServerSettings.gather()
-    options = {"use_uvloop": sys.platform != "win32"}
-    anyio.run(_serve, call, Place(host, port, proxies), settings, worker, backend_options=options)
+    place, told = Place(host, port, proxies), ServerSettings.gather()
+    settings = call.settings()
+    fabric = AsyncFabric.open(call.given["url"], pack=call.given["pack_file"], home=call.given["home"])
+    inside = worker if worker is not None else settings.url is None
+    with listen(place) as listening:
+        if settings.url is None and not settings.home.exists():
+            call.note(f"making a database in {settings.home}")
+        logs.set_up(log)
+        options = {"use_uvloop": sys.platform != "win32"}
+        anyio.run(_serve, call, fabric, place, told, inside, listening, backend_options=options)
 
 
-async def _serve(call: Call, place: "Place", settings: "ServerSettings", worker: bool | None) -> None:  # noqa: F821
+async def _serve(
+    call: Call, fabric: AsyncFabric, place: "Place", settings: "ServerSettings", worker: bool, listening: socket
+) -> None:
     from muniment.api.serving import serve
-    from muniment.fabric import AsyncFabric
 
-    told = call.settings()
-    async with AsyncFabric(told, None) as fabric:
-        inside = worker if worker is not None else told.url is None
-        await serve(fabric, place, settings, worker=inside, on_ready=lambda url: _tell(url, inside))
+    def tell(url: str) -> None:
+        if call.as_json:
+            # Whoever wanted to know may be gone; the server is there all the same.
+            with contextlib.suppress(OutputClosed, OutputFailed):
+                Screen().write(json.dumps({"url": url}) + "\n")
+        jobs = "with" if worker else "without"
+        call.note(f"serving at {url}, {jobs} the worker; {url}/docs to read, Ctrl-C ends it")
 
-
-def _tell(url: str, worker: bool) -> None:
-    note(f"serving at {url}, {'with' if worker else 'without'} the worker; {url}/docs to read, Ctrl-C ends it")
+    async with fabric:
+        await serve(fabric, place, settings, worker=worker, listening=listening, on_ready=tell)

@@ -5,8 +5,9 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from muniment.cli.asking import WHERE, WHO, Call, verb
+from muniment.cli.asking import Call, verb
 from muniment.cli.inputs import opened, parsed
+from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, progress
 from muniment.cli.views import count
 from muniment.errors import InvalidInput

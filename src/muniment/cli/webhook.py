@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from muniment.cli.asking import WHERE, WHO, Call, ListsByDefault, verb
+from muniment.cli.asking import Call, ListsByDefault, verb
+from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, listed, moment
 from muniment.cli.views import count
 from muniment.model.events import EventType

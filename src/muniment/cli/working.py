@@ -7,7 +7,8 @@ from typing import Annotated
 import anyio
 import typer
 
-from muniment.cli.asking import PLACE, WHERE, WHO, Call, ListsByDefault, verb
+from muniment.cli.asking import Call, ListsByDefault, verb
+from muniment.cli.options import PLACE, WHERE, WHO
 from muniment.cli.output import Screen, listed, moment, note
 from muniment.cli.views import count
 from muniment.fabric.connect import connect

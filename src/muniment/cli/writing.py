@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 import typer
 
 from muniment.cli import views
-from muniment.cli.asking import CIRCUMSTANCES, CORRECTION, WHERE, WHO, Call, verb
+from muniment.cli.asking import Call, verb
 from muniment.cli.inputs import json_value, payload_of, text_of
+from muniment.cli.options import CIRCUMSTANCES, CORRECTION, WHERE, WHO
 from muniment.cli.output import Screen, failure, progress
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.fields import CaptureKind, WriteClass
 from muniment.model.proposal import Submission
 from muniment.pipeline.capture import Receipt
-from muniment.sync import Fabric
+from muniment.sync_verbs import Verbs
 
 if TYPE_CHECKING:
     from muniment.fabric.inputs import CaptureFields, CorrectFields, ProposeFields
@@ -188,7 +189,7 @@ def consolidate(call: Call) -> None:
     tell_parked(call, result)
 
 
-def consolidated(call: Call, fabric: Fabric) -> Consolidation:
+def consolidated(call: Call, fabric: Verbs) -> Consolidation:
     """Consolidate, and show how far it is."""
     with progress("consolidating", as_json=call.as_json) as steps:
         return fabric.consolidate(

@@ -2,14 +2,27 @@
 
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from muniment.client.transport import Transport
 from muniment.errors import Denied, InvalidInput
-from muniment.model.context import Asker, Principal, RunContext
-from muniment.model.credential import Credential
+from muniment.model.context import Asker, Principal, Role, RunContext
+from muniment.model.fields import Source
 
-_CREDENTIAL: TypeAdapter[Credential] = TypeAdapter(Credential)
+
+
+class _Holder(BaseModel):
+    tenant_id: str
+    id: str
+    kind: Source
+    roles: frozenset[Role]
+
+
+class _Whoami(BaseModel):
+    principal: _Holder
+
+
+_WHOAMI: TypeAdapter[_Whoami] = TypeAdapter(_Whoami)
 
 
 class Asking:
@@ -17,19 +30,20 @@ class Asking:
 
     def __init__(self, transport: Transport) -> None:
         self.wire = transport
-        self._credential: Credential | None = None
+        self._holder: Principal | None = None
 
-    async def credential(self) -> Credential:
-        """What this client's credential stands for, asked once."""
-        if self._credential is None:
-            self._credential = await self.wire.get("/v1/whoami", _CREDENTIAL)
-        return self._credential
+    async def holder(self) -> Principal:
+        """Whose credential it is, asked once."""
+        if self._holder is None:
+            found = (await self.wire.get("/v1/whoami", _WHOAMI)).principal
+            self._holder = Principal(tenant_id=found.tenant_id, id=found.id, kind=found.kind, roles=found.roles)
+        return self._holder
 
     async def own(self, asker: Asker) -> Asker:
         """Raises `Denied` for another than the credential's own: the server would take it for the holder's word."""
         if not isinstance(asker, Principal | RunContext):
             raise InvalidInput("expected a Principal or a RunContext", field="asker")
-        principal = (await self.credential()).principal
+        principal = await self.holder()
         given = asker.principal if isinstance(asker, RunContext) else asker
         if (given.tenant_id, given.id, given.kind) != (principal.tenant_id, principal.id, principal.kind):
             raise Denied(f"this client's credential is of {principal.kind} {principal.id}", field="asker")
@@ -37,7 +51,7 @@ class Asking:
 
     async def tenant(self, tenant_id: str) -> None:
         """Raises `Denied` for another tenant than the credential's own."""
-        if (await self.credential()).principal.tenant_id != tenant_id:
+        if (await self.holder()).tenant_id != tenant_id:
             raise Denied("this client's credential is of another tenant", field="tenant_id")
 
     async def run(self, run: RunContext) -> dict[str, Any]:

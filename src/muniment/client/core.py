@@ -86,7 +86,7 @@ class AsyncClient:
 
     async def me(self) -> Principal:
         """Whose credential it is."""
-        return (await self._asking.credential()).principal
+        return await self._asking.holder()
 
     @property
     def queue(self) -> AsyncQueueClient:

@@ -15,7 +15,7 @@ from muniment.model.metrics import GoldenResult
 from muniment.model.recall import Record
 from muniment.pack.source import Written, decode, read_text
 from muniment.pack.wording import Place
-from muniment.sync import Fabric
+from muniment.sync_verbs import Verbs
 
 _FORMS = "expected a memory id (pm_...), text_contains, or entity and predicate with or without value"
 
@@ -105,7 +105,7 @@ def read_queries(path: Path, run: RunContext) -> list[tuple[Golden, RunContext]]
 
 
 def measure(
-    fabric: Fabric, queries: Sequence[tuple[Golden, RunContext]], on_query: OnQuery = lambda number: None
+    fabric: Verbs, queries: Sequence[tuple[Golden, RunContext]], on_query: OnQuery = lambda number: None
 ) -> dict[str, Any]:
     """Ask every query and say how well it was answered; told the number of each before it is asked.
 

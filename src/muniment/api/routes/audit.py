@@ -46,7 +46,7 @@ async def events(
     """
     if STREAM in (accept or ""):
         streams: Streams = request.app.state.streams
-        return streams.open(asking, after, last_event_id)
+        return streams.open(asking, after, last_event_id, request.state.check_again)
     found = await asking.fabric.events(asking.principal, after=after or 0, limit=limit)
     return Page(items=found, next=str(found[-1].seq) if len(found) >= limit else None)
 

@@ -1,0 +1,90 @@
+"""Over streamable HTTP: every request for itself, by its credential and the run that its header tells of.
+
+There are no sessions, so that any server behind a balancer answers any request.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from secrets import token_hex
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from muniment.errors import Denied, TooLarge, Unauthenticated
+from muniment.fabric import AsyncFabric
+from muniment.mcp.asked import Asked
+from muniment.mcp.server import Context, make_server
+from muniment.model.context import Run, RunContext
+from muniment.model.credential import Credential
+
+PATH = "/mcp"
+# There is no stream to be opened by GET, and no session to be ended by DELETE.
+METHODS = ("POST",)
+RUN_HEADER = "muniment-run"
+_RUN_LIMIT = 8192
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+
+# A run as the header's text tells of it; raises `InvalidInput`.
+RunOf = Callable[[str | None], Run | None]
+
+
+class McpOverHttp:
+    """ASGI: answers MCP at one address, behind a door that has checked the credential."""
+
+    def __init__(self, fabric: AsyncFabric, *, run_of: RunOf, body_limit: int) -> None:
+        self._fabric = fabric
+        self._run_of = run_of
+        self._requests = StreamableHTTPSessionManager(
+            make_server(self._who), json_response=True, stateless=True, max_request_body_size=body_limit
+        )
+
+    @asynccontextmanager
+    async def running(self, _app: Any = None) -> AsyncGenerator[None]:
+        """What answers requests, as long as the app is up; once."""
+        async with self._requests.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request; raises what the app makes problems of for who may not ask, or not so."""
+        headers = Headers(scope=scope)
+        _from_no_page(headers.get("origin"))
+        scope["state"]["run"] = await self._run(scope["state"].get("credential"), headers)
+        await self._requests.handle_request(scope, receive, send)
+
+    async def _run(self, credential: Credential | None, headers: Headers) -> RunContext:
+        """The run that asks. Tenant and agent are the credential's, and it bounds user and labels."""
+        if credential is None:
+            raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
+        doorkeeper, principal = self._fabric.doorkeeper, credential.principal
+        await doorkeeper.allow(principal, "recall")
+        if principal.kind != "agent":
+            raise Denied(f"MCP is for agents; this credential is of kind {principal.kind}")
+        told = headers.get(RUN_HEADER)
+        if told is not None and len(told) > _RUN_LIMIT:
+            raise TooLarge(f"is longer than {_RUN_LIMIT} characters", field="run")
+        run = self._run_of(told) or Run(run_id=headers.get("mcp-session-id") or f"mcp_{token_hex(8)}")
+        return await doorkeeper.run(credential, run)
+
+    def _who(self, context: Context) -> Asked:
+        request = cast("Request", context.request)
+        return Asked(self._fabric, cast("RunContext", request.scope["state"]["run"]))
+
+
+def _from_no_page(origin: str | None) -> None:
+    """Raises `Denied` for what a web page sent, unless it is one of this machine's own.
+
+    A page whose name was turned to this machine's address (DNS rebinding) gives itself away by its origin, which
+    browsers send with every POST.
+    """
+    if origin is None:
+        return
+    try:
+        host = urlsplit(origin).hostname
+    except ValueError:
+        host = None
+    if host not in _THIS_MACHINE:
+        raise Denied("web pages may not ask", field="Origin")

@@ -1,0 +1,114 @@
+"""The server: answers clients' requests by the tools and the resources, whatever they come over."""
+
+import logging
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from pydantic_core import to_json
+
+from muniment import __version__
+from muniment.errors import MunimentError, StorageError, StorageUnavailable
+from muniment.mcp import resources
+from muniment.mcp.asked import Asked
+from muniment.mcp.tools import INSTRUCTIONS, TOOLS
+from muniment.tracing import span
+
+log = logging.getLogger("muniment.mcp")
+
+Context = ServerRequestContext[Any, Any]
+Page = types.PaginatedRequestParams | None
+# Who asks in a request: settled by the door it came through.
+Who = Callable[[Context], Asked]
+
+
+def make_server(who: Who) -> Server[Any]:
+    """A server of the tools and the resources, for whoever asks."""
+
+    async def list_tools(_context: Context, _page: Page) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=list(_tools()))
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = TOOLS.get(params.name)
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no such tool; there are {', '.join(TOOLS)}")
+        try:
+            with span("mcp.tool", tool=tool.name):
+                return await tool.called(who(context), params.arguments or {})
+        except Exception as error:
+            return _failed(_told(error))
+
+    async def list_resources(_context: Context, _page: Page) -> types.ListResourcesResult:
+        # Which memories there are is for recall to say, under its filters.
+        return types.ListResourcesResult(resources=[])
+
+    async def list_templates(_context: Context, _page: Page) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
+
+    async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        try:
+            with span("mcp.resource"):
+                papers = await resources.read(who(context), uri)
+        except Exception as error:
+            told = _told(error)
+            code = types.INTERNAL_ERROR if told["code"] == "internal" else types.INVALID_PARAMS
+            raise MCPError(code, _in_words(told), told) from None
+        text = to_json(papers, indent=2).decode()
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=uri, mime_type=resources.JSON, text=text)]
+        )
+
+    server: Server[Any] = Server(
+        "muniment",
+        version=__version__,
+        title="Muniment",
+        description="A memory fabric in which recall is a privilege.",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        get_tool_input_schema=lambda name: _schemas().get(name),
+    )
+    # Its own spans would carry words of the caller's; ours are of names and counts.
+    server.middleware.clear()
+    return server
+
+
+@cache
+def _tools() -> tuple[types.Tool, ...]:
+    return tuple(tool.listed() for tool in TOOLS.values())
+
+
+@cache
+def _schemas() -> dict[str, dict[str, Any]]:
+    return {tool.name: tool.input_schema for tool in _tools()}
+
+
+def _told(error: Exception) -> dict[str, object]:
+    """An error as a caller may be told of it: code, field and message, never what is inside."""
+    if not isinstance(error, MunimentError):
+        # INVARIANT: the error's own words stay out of the log; they may quote what a caller sent.
+        log.error("unforeseen", extra={"error": type(error).__name__})
+        return {"code": "internal", "message": "something went wrong here; the log has it"}
+    if isinstance(error, StorageError) and not isinstance(error, StorageUnavailable):
+        log.error("storage", extra={"error": error.code})
+        return {"code": error.code, "message": "the memory is not set up for this; its log says more"}
+    return error.as_dict()
+
+
+def _failed(told: dict[str, object]) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(text=_in_words(told))], structured_content={"error": told}, is_error=True
+    )
+
+
+def _in_words(told: dict[str, object]) -> str:
+    field = f" ({told['field']})" if "field" in told else ""
+    return f"{told['code']}{field}: {told['message']}"
