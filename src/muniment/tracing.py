@@ -3,13 +3,17 @@
 Without its SDK, or before one is set up, a span costs next to nothing.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from opentelemetry import propagate, trace
 from opentelemetry.trace import ProxyTracerProvider, Span, SpanKind, Status, StatusCode
 
 Attribute = str | int | float | bool
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _tracer = trace.get_tracer("muniment")
 
@@ -42,6 +46,20 @@ def span(name: str, **attributes: Attribute | None) -> Generator[Spanned]:
     with _opened(name, None, SpanKind.INTERNAL) as spanned:
         spanned.set(**attributes)
         yield spanned
+
+
+def spanned(name: str) -> Callable[[Callable[_P, Awaitable[_T]]], Callable[_P, Coroutine[Any, Any, _T]]]:
+    """Let every call of a coroutine function be a span of that name."""
+
+    def wrap(function: Callable[_P, Awaitable[_T]]) -> Callable[_P, Coroutine[Any, Any, _T]]:
+        @wraps(function)
+        async def called(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            with span(name):
+                return await function(*args, **kwargs)
+
+        return called
+
+    return wrap
 
 
 @contextmanager

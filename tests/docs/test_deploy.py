@@ -27,8 +27,9 @@ def understood(words: list[str]) -> None:
     command: Any = typer.main.get_command(app)
     rest = list(words)
     while isinstance(command, TyperGroup):
-        assert rest[0] in command.commands, words
-        command = command.commands[rest.pop(0)]
+        name = rest.pop(0) if rest else "list"  # a group alone lists
+        assert name in command.commands, words
+        command = command.commands[name]
     known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
     options = [word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"]
     assert set(options) <= known, words

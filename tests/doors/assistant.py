@@ -1,7 +1,7 @@
 """An assistant: the SDK's own MCP client, made to wait, over stdio or over HTTP."""
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, ExitStack
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from typing import Any, Self
 
 import anyio
@@ -83,11 +83,15 @@ def over_http(url: str, key: str | None, *, run: str | None = None, mode: str = 
     if run is not None:
         headers["Muniment-Run"] = run
 
-    def make() -> Client:
-        http = httpx2.AsyncClient(headers=headers, timeout=30)
-        return Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode)
+    @asynccontextmanager
+    async def connected() -> AsyncGenerator[Client]:
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=30) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+        ):
+            yield client
 
-    return Assistant(make)
+    return Assistant(connected)
 
 
 def said(answer: CallToolResult) -> str:

@@ -1,12 +1,20 @@
 """The HTTP door as somebody outside meets it: a real server, keys to come with, and a good request for each route."""
 
-from collections.abc import Mapping
+import json
+import logging
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from io import StringIO
+from socket import create_connection
+from time import monotonic
 from typing import Any, Self
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx2
 
 from muniment import Fabric, Principal, RunContext
+from muniment.api import logs
 from muniment.api.settings import ServerSettings
 from muniment.model.context import Asker
 from muniment.model.events import Event
@@ -194,3 +202,81 @@ def without_number(answer: httpx2.Response) -> dict[str, Any]:
     body: dict[str, Any] = answer.json()
     assert body.pop("request_id") == answer.headers["x-request-id"]
     return body
+
+
+@contextmanager
+def logged() -> Generator["Lines"]:
+    """What the server writes to its log meanwhile."""
+    loggers = [logging.getLogger(name) for name in ("muniment", "procrastinate", "uvicorn.error")]
+    before = [(one.handlers, one.propagate, one.level) for one in loggers]
+    stream = StringIO()
+    logs.set_up("json", stream=stream)
+    try:
+        yield Lines(stream)
+    finally:
+        for one, (handlers, propagate, level) in zip(loggers, before, strict=True):
+            one.handlers, one.propagate = handlers, propagate
+            one.setLevel(level)
+
+
+class Lines:
+    """The lines of a log."""
+
+    def __init__(self, stream: StringIO) -> None:
+        self._stream = stream
+
+    @property
+    def text(self) -> str:
+        return self._stream.getvalue()
+
+    def of(self, answer: httpx2.Response) -> list[dict[str, Any]]:
+        """Those of one request, once the last of them, which comes after its answer, is there."""
+        number = answer.headers["x-request-id"]
+        deadline = monotonic() + 20
+        while True:
+            told = [json.loads(line) for line in self.text.splitlines(keepends=True) if line.endswith("\n")]
+            found = [line for line in told if line.get("request_id") == number]
+            if any(line["message"] == "request" for line in found):
+                return found
+            assert monotonic() < deadline, "no line in the log"
+
+
+class Wire:
+    """A connection without a client's manners: what is sent goes out as it is."""
+
+    def __init__(self, door: HttpDoor, patience: float = 10) -> None:
+        place = urlsplit(door.url)
+        assert place.hostname is not None and place.port is not None
+        self.socket = create_connection((place.hostname, place.port), patience)
+        self._got = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, head: str, body: bytes = b"") -> None:
+        """Lines of a request's head, then its body."""
+        lines = [line.strip() for line in head.strip().splitlines()]
+        self.socket.sendall("\r\n".join([*lines, "Host: here", "", ""]).encode("latin-1") + body)
+
+    def until(self, end: bytes) -> bytes:
+        """What comes, up to and with that."""
+        while end not in self._got:
+            came = self.socket.recv(65536)
+            assert came, f"it ended: {self._got!r}"
+            self._got += came
+        found, _, self._got = self._got.partition(end)
+        return found + end
+
+    def answer(self) -> tuple[int, bytes]:
+        """Status and body of the answer."""
+        head = self.until(b"\r\n\r\n")
+        size = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        while len(self._got) < size:
+            came = self.socket.recv(65536)
+            assert came, "it ended"
+            self._got += came
+        body, self._got = self._got[:size], self._got[size:]
+        return int(head.split(b" ")[1]), body

@@ -13,7 +13,7 @@ import pytest
 
 from muniment.model.consent import Consent
 from muniment.storage import embedded
-from muniment.sync import Consents
+from muniment.sync_groups import Consents
 from tests.doors.command import MUNIMENT, Desk, Ran, run, spawn
 
 STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -1,7 +1,8 @@
 """The command line, `muniment`: readable for people, `--json` for programs, exit code 0 only when it worked.
 
 0    it worked
-1    one of our errors, on stderr with its stable code; or a replay that differs, a chain that is broken
+1    an error of ours, here or at a server, on stderr with its stable code; or a replay that differs, a chain that is
+     broken
 2    the command was written wrong
 3    policy refused: nothing is broken
 70   an error of the program itself
@@ -12,6 +13,7 @@ import contextlib
 import io
 import logging
 import os
+import re
 import signal
 import sys
 import traceback
@@ -24,6 +26,7 @@ import typer
 from muniment import __version__
 from muniment.cli import (
     archives,
+    completing,
     consent,
     contradictions,
     db,
@@ -49,6 +52,7 @@ from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, vis
 from muniment.errors import MunimentError
 
 FAILED, MISUSED, INTERNAL, CLOSED = 1, 2, 70, 141
+_KEY = re.compile(r"mun_[\w.-]+")
 
 app = typer.Typer(
     name="muniment",
@@ -74,6 +78,7 @@ for _part in (
     serving,
     working,
     mcp,
+    completing,
 ):
     app.add_typer(_part.app)
 app.add_typer(
@@ -144,7 +149,9 @@ def _misused(error: typer.TyperException, as_json: bool) -> int:
     if not as_json and type(error).__name__ == "NoArgsIsHelpError":
         # Asked for a group without a command: its help was shown.
         return error.exit_code
-    failure({"code": "usage", "message": error.format_message()}, as_json=as_json)
+    # What was typed in the wrong place may have been a key.
+    message = _KEY.sub("mun_...", error.format_message())
+    failure({"code": "usage", "message": message}, as_json=as_json)
     if not as_json and context is not None:
         sys.stderr.write(f"try: {context.command_path} --help\n")
     return error.exit_code

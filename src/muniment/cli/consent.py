@@ -7,7 +7,7 @@ import typer
 from muniment.cli import views
 from muniment.cli.asking import Call, ListsByDefault, instant, verb
 from muniment.cli.options import WHERE, WHO
-from muniment.cli.output import Screen
+from muniment.cli.output import Screen, progress
 
 if TYPE_CHECKING:
     from muniment.fabric.inputs import ConsentFields
@@ -101,6 +101,6 @@ def sweep(call: Call) -> None:
 
     A tombstone of each stays: ids, times, a digest. Safe to run again, or at once elsewhere.
     """
-    with call.open() as fabric:
+    with call.open() as fabric, progress("sweeping", as_json=call.as_json):
         done = fabric.consent.sweep(call.tenant)
     call.show(done, lambda: views.sweep(Screen(), done))

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from muniment.cli.asking import Call, verb
 from muniment.cli.inputs import opened
 from muniment.cli.options import WHERE, WHO
-from muniment.cli.output import Screen, listed, moment
+from muniment.cli.output import Screen, listed, moment, progress
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure
@@ -52,7 +52,7 @@ def erase(
     whom = " and ".join(one for one in (subject, f"user {user}" if user else None) if one)
     if whom and not yes and not call.as_json:
         typer.confirm(f"Erase everything about {whom} in {call.tenant} for good?", abort=True, err=True)
-    with call.open() as fabric:
+    with call.open() as fabric, progress("erasing", as_json=call.as_json):
         receipt = fabric.erase(call.principal("privacy_officer"), subject=subject, user_id=user)
     call.show(receipt, lambda: _draw([receipt]))
     if not receipt.memories and not any(receipt.rows.values()):

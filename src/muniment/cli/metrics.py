@@ -8,7 +8,7 @@ import typer
 
 from muniment.cli.asking import Call, instant, verb
 from muniment.cli.options import WHERE, WHO
-from muniment.cli.output import Screen, moment
+from muniment.cli.output import Screen, moment, progress
 from muniment.errors import InvalidInput
 from muniment.model.metrics import Metrics, Spread
 from muniment.pack.durations import parse_duration
@@ -40,7 +40,7 @@ def metrics(
         raise InvalidInput("give --prometheus or --json, not both", field="prometheus")
     end = instant(until, "until") if until is not None else None
     begin = _begin(since, end) if since is not None else None
-    with call.open() as fabric:
+    with call.open() as fabric, progress("counting", as_json=call.as_json):
         found = fabric.metrics(call.principal("auditor"), since=begin, until=end)
     if prometheus:
         from muniment.governance.metrics.prometheus import prometheus_text

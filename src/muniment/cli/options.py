@@ -41,7 +41,7 @@ TENANT: Options = (
         panel=_WHO,
         metavar="TENANT",
         envvar="MUNIMENT_TENANT",
-        help="The tenant; 'default', or a server's key's own, when not said.",
+        help="The tenant; when not said 'default', or that of the key.",
     ),
 )
 # The address and the folder are not read from the environment here: an option of either outweighs both variables.
@@ -105,7 +105,7 @@ WHO: Options = (
         panel=_WHO,
         metavar="ID",
         envvar="MUNIMENT_PRINCIPAL",
-        help="Who acts; your user name, or whom a server's key is of, when not said.",
+        help="Who acts; when not said your user name, or whom the key is of.",
     ),
     _option(
         "kind",

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -99,7 +100,7 @@ def _stream(call: Call, after: int, limit: int, *, cloudevents: bool, follow: bo
             after = found[-1].seq if found else after
             if len(found) < limit:
                 time.sleep(_LOOKS_EVERY)
-            found = _next(call, lambda: fabric.events(asker, after=after, limit=limit))
+            found = _next(call, partial(fabric.events, asker, after=after, limit=limit))
 
 
 def _next(call: Call, look: Callable[[], list[Event]]) -> list[Event]:

@@ -31,6 +31,12 @@ _OF_ONE = (NotFound, SelfApproval, Conflict, NotPromotable)
 
 ProposalId = Annotated[str, typer.Argument(metavar="PROPOSAL", help="The id of a proposal, mwp_...")]
 ProposalIds = Annotated[list[str], typer.Argument(metavar="PROPOSAL...", help="Ids of proposals, mwp_...")]
+Version = Annotated[
+    int | None,
+    typer.Option(
+        "--version", metavar="N", help="The version that you read: where it is another by now, nothing is done."
+    ),
+]
 Note = Annotated[str | None, typer.Option("--note", metavar="TEXT", help="A note that is kept, sealed.")]
 
 
@@ -80,6 +86,7 @@ def approve(
     supersedes: Annotated[
         str | None, typer.Option("--supersedes", metavar="MEMORY", help="The memory it takes the place of.")
     ] = None,
+    version: Version = None,
 ) -> None:
     """Approve proposals and promote them; one that cannot be approved stops no other.
 
@@ -88,15 +95,19 @@ def approve(
     """
     # Twice the same id would be told as somebody else's doing.
     ids = list(dict.fromkeys(proposal_ids))
-    if supersedes is not None and len(ids) > 1:
-        raise InvalidInput("takes one proposal at a time", field="supersedes")
+    for name, given in (("supersedes", supersedes), ("version", version)):
+        if given is not None and len(ids) > 1:
+            raise InvalidInput("takes one proposal at a time", field=name)
     reviewer = call.principal("reviewer")
     with call.open() as fabric:
         if len(ids) > 1:
             done, broken = _approve_many(call, fabric, reviewer, ids, note)
             call.show(done, lambda: views.outcomes(Screen(), done))
         else:
-            one, proposal = _approve_one(fabric, reviewer, ids[0], note, supersedes)
+            one, proposal = _approve_one(
+                ids[0],
+                lambda: fabric.queue.approve(reviewer, ids[0], note=note, supersedes=supersedes, version=version),
+            )
             done, broken = [one], None
             call.show(done, lambda: views.decided(Screen(), proposal) if proposal is not None else None)
     for one in done:
@@ -111,11 +122,9 @@ def approve(
         raise typer.Exit(REFUSED)
 
 
-def _approve_one(
-    fabric: Verbs, reviewer: Principal, proposal_id: str, note: str | None, supersedes: str | None
-) -> tuple[Outcome, Proposal | None]:
+def _approve_one(proposal_id: str, approve: Callable[[], Proposal]) -> tuple[Outcome, Proposal | None]:
     try:
-        proposal = fabric.queue.approve(reviewer, proposal_id, note=note, supersedes=supersedes)
+        proposal = approve()
     except _OF_ONE as error:
         return Outcome(proposal_id=proposal_id, error=error.code, message=error.message), None
     return Outcome(proposal_id=proposal_id, status=proposal.status, memory_id=proposal.memory_id), proposal
@@ -155,15 +164,20 @@ def reject(
     proposal_ids: ProposalIds,
     reason: Annotated[str, typer.Option("--reason", metavar="WORD", help="Why, in a word or two.")],
     note: Note = None,
+    version: Version = None,
 ) -> None:
     """End proposals without promotion, with a reason.
 
     It is remembered: the same fact, in other words too, is refused for as long as the pack says, or until it is lifted.
     """
+    if version is not None and len(set(proposal_ids)) > 1:
+        raise InvalidInput("takes one proposal at a time", field="version")
     reviewer = call.principal("reviewer")
     with call.open() as fabric:
         done, failed = _each(
-            call, proposal_ids, lambda one: fabric.queue.reject(reviewer, one, reason=reason, note=note)
+            call,
+            proposal_ids,
+            lambda one: fabric.queue.reject(reviewer, one, reason=reason, note=note, version=version),
         )
     call.show(done, lambda: views.all_decided(Screen(), done))
     if failed:
@@ -177,10 +191,10 @@ def reject(
     options=_OPTIONS,
     example="muniment lift mwp_01a1de60ebe944d4dad32871beef --note 'the policy changed'",
 )
-def lift(call: Call, proposal_id: ProposalId, note: Note = None) -> None:
+def lift(call: Call, proposal_id: ProposalId, note: Note = None, version: Version = None) -> None:
     """Forget a rejection: the same fact can be proposed again."""
     with call.open() as fabric:
-        outcome = fabric.queue.lift(call.principal("reviewer"), proposal_id, note=note)
+        outcome = fabric.queue.lift(call.principal("reviewer"), proposal_id, note=note, version=version)
     call.show(outcome, lambda: views.decided(Screen(), outcome))
 
 
@@ -222,6 +236,7 @@ def edit(
         list[str] | None, typer.Option("--evidence", metavar="REF", help="The evidence instead.")
     ] = None,
     note: Note = None,
+    version: Version = None,
 ) -> None:
     """Put an edited candidate in a proposal's place; it passes the gates again, and both texts are kept.
 
@@ -237,7 +252,7 @@ def edit(
     if evidence:
         changes["evidence_refs"] = evidence
     with call.open() as fabric:
-        outcome = fabric.queue.edit(call.principal("reviewer"), proposal_id, note=note, **changes)
+        outcome = fabric.queue.edit(call.principal("reviewer"), proposal_id, note=note, version=version, **changes)
     if isinstance(outcome, Refusal):
         call.refuse({"refusal": outcome}, lambda: views.refusal(Screen(), outcome))
     call.show(outcome, lambda: views.decided(Screen(), outcome))
@@ -256,11 +271,12 @@ def override(
     tier: Annotated[Tier | None, typer.Option("--tier", help="Where it shall go.")] = None,
     priority: Annotated[float | None, typer.Option("--priority", help="From 0 to 1.")] = None,
     note: Note = None,
+    version: Version = None,
 ) -> None:
     """Change where a proposal would go, or how much it would count."""
     with call.open() as fabric:
         outcome = fabric.queue.override(
-            call.principal("reviewer"), proposal_id, tier=tier, priority=priority, note=note
+            call.principal("reviewer"), proposal_id, tier=tier, priority=priority, note=note, version=version
         )
     call.show(outcome, lambda: views.decided(Screen(), outcome))
 
@@ -278,16 +294,17 @@ def assign(
     to: Annotated[
         str | None, typer.Option("--to", metavar="ID", help="Whose it shall be; yours when not said.")
     ] = None,
+    version: Version = None,
 ) -> None:
     """Put a name on a proposal: one's own, or another's."""
     with call.open() as fabric:
-        outcome = fabric.queue.assign(call.principal("reviewer"), proposal_id, to=to)
+        outcome = fabric.queue.assign(call.principal("reviewer"), proposal_id, to=to, version=version)
     call.show(outcome, lambda: views.decided(Screen(), outcome))
 
 
 @verb(app, "release", panel=_PANEL, options=_OPTIONS, example="muniment release mwp_01a1de60ebe944d4dad32871beef")
-def release(call: Call, proposal_id: ProposalId) -> None:
+def release(call: Call, proposal_id: ProposalId, version: Version = None) -> None:
     """Take the name off a proposal, or bring it back from being held."""
     with call.open() as fabric:
-        outcome = fabric.queue.release(call.principal("reviewer"), proposal_id)
+        outcome = fabric.queue.release(call.principal("reviewer"), proposal_id, version=version)
     call.show(outcome, lambda: views.decided(Screen(), outcome))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import anyio
 import typer
 
+from muniment import __version__
 from muniment.cli.asking import Call, verb
 from muniment.cli.options import PACK, PLACE
 from muniment.cli.output import OutputClosed, OutputFailed, Screen
@@ -59,7 +60,7 @@ def serve(
     told again it ends at once. With --json its address comes as one line once it answers.
     """
     # Most of a second to import, which only those pay who serve.
-    from muniment.api import logs
+    from muniment.api import logs, traces
     from muniment.api.serving import Place, listen
     from muniment.api.settings import ServerSettings
 
@@ -71,6 +72,7 @@ def serve(
         if settings.url is None and not settings.home.exists():
             call.note(f"making a database in {settings.home}")
         logs.set_up(log)
+        traces.set_up(__version__)
         options = {"use_uvloop": sys.platform != "win32"}
         anyio.run(_serve, call, fabric, place, told, inside, listening, backend_options=options)
 

@@ -59,7 +59,7 @@ def verify(
 @verb(app, "seal", panel="Run it", options=WHERE, example="muniment seal --tenant tenant_acme_prod")
 def seal(call: Call) -> None:
     """Seal the tenant's events in batches of the audit chain; what is sealed already stays as it is."""
-    with call.open() as fabric:
+    with call.open() as fabric, progress("sealing", as_json=call.as_json):
         sealed = fabric.seal(call.tenant)
     call.show({"sealed": sealed}, lambda: Screen().line(f"{count(sealed, 'event')} sealed"))
 

@@ -82,6 +82,7 @@ def proposal(screen: Screen, shown: Proposal, against: Iterable[Contradiction] =
             ("reasons", listed(shown.human_reasons)),
             ("due", f"{moment(shown.due_at)}, {due(shown.due_at)}" if shown.status in ("pending", "held") else None),
             ("assigned to", shown.assignee),
+            ("version", shown.version),
             ("capture", candidate.capture_id),
             ("edit of", shown.edit_of),
             ("memory", shown.memory_id),

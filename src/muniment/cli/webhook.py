@@ -7,7 +7,7 @@ import typer
 
 from muniment.cli.asking import Call, ListsByDefault, verb
 from muniment.cli.options import WHERE, WHO
-from muniment.cli.output import Screen, listed, moment
+from muniment.cli.output import Screen, listed, moment, progress
 from muniment.cli.views import count
 from muniment.model.events import EventType
 from muniment.model.webhook import Deliveries, Webhook
@@ -98,7 +98,7 @@ def deliver(
     most: Annotated[int, typer.Option("--limit", help="At most so many events to each.")] = 1000,
 ) -> None:
     """Post to each webhook what it lacks, now; what fails is tried again when it is due."""
-    with call.open() as fabric:
+    with call.open() as fabric, progress("posting", as_json=call.as_json):
         done = fabric.webhooks.deliver(call.tenant, max_events=most)
     call.show(done, lambda: _draw_deliveries(done))
 

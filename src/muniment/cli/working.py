@@ -93,13 +93,19 @@ def backlog(call: Call) -> None:
 
 
 @verb(work, "parked", options=_OPTIONS, example="muniment work parked")
-def parked(call: Call) -> None:
-    """List the captures that were given up after the last try, with the reason."""
+def parked(
+    call: Call,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 100,
+    after: Annotated[str | None, typer.Option("--after", metavar="ID", help="The last one of the page before.")] = None,
+) -> None:
+    """List the captures that were given up after the last try, with the reason, oldest first."""
     with call.open() as fabric:
-        found = fabric.work.parked(call.principal("admin"))
+        found = fabric.work.parked(call.principal("admin"), limit=limit, after=after)
     call.show(found, lambda: _draw_parked(found))
     if not found:
         call.note("nothing is parked")
+    elif len(found) == limit:
+        call.note(f"there may be more: muniment work parked --after {found[-1].capture_id}")
 
 
 @verb(work, "requeue", options=_OPTIONS, example="muniment work requeue cap_01a1de60ebda060e4c4895463c41")

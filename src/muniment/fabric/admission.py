@@ -24,6 +24,7 @@ from muniment.pipeline.senses import Senses
 from muniment.policy.contradiction import Compared, compare
 from muniment.policy.routing import tier_for
 from muniment.storage.session import Named, Transaction
+from muniment.tracing import spanned
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Admission:
             asked.extend(nearby.asked(one.probe, self.senses, self.pack))
         await tx.foresee(*asked)
 
+    @spanned("gates")
     async def decided(self, tx: Transaction) -> Decided:
         """Pass the other gates, and compare what passed with what is promoted."""
         vault, pack = self.desk.vault, self.pack

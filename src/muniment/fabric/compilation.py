@@ -13,10 +13,12 @@ from muniment.model.fields import build
 from muniment.model.proposal import status_of
 from muniment.pipeline.recall import record_compiled
 from muniment.policy.compiling import compile_memory
+from muniment.tracing import spanned
 
 MOST_NOTICES = 100
 
 
+@spanned("compile")
 async def compile_prompt(
     desk: Desk, run: RunContext, query: str | None, given: Mapping[str, Any], narrowed: Mapping[str, Any]
 ) -> CompiledMemory:

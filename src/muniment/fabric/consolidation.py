@@ -25,6 +25,7 @@ from muniment.pipeline import review, waiting
 from muniment.pipeline.candidate import Draft, Found
 from muniment.pipeline.waiting import Failure
 from muniment.storage.session import Transaction
+from muniment.tracing import spanned
 
 AT_ONCE = 500
 # Extractors that ask somebody else do so for so many captures at once.
@@ -37,6 +38,7 @@ _SETTLED = "promote"
 Progress = Callable[[Consolidation], None]
 
 
+@spanned("consolidate")
 async def consolidate(desk: Desk, tenant_id: str, on_progress: Progress | None = None) -> Consolidation:
     """All that waits, and then what policy alone may promote."""
     total = Consolidation()

@@ -13,8 +13,10 @@ from muniment.policy import approval
 from muniment.policy.budgets import name_of
 from muniment.storage.rows import fact_content
 from muniment.storage.session import Transaction
+from muniment.tracing import spanned
 
 
+@spanned("promote")
 async def promote_proposal(
     desk: Desk,
     tx: Transaction,

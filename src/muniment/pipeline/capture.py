@@ -18,6 +18,7 @@ from muniment.pack import Pack
 from muniment.policy.redaction import holds_personal_data
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Tick, Transaction
+from muniment.tracing import spanned
 
 MAIL = re.compile(r"[^\s@]@[^\s@]+\.[^\s@]")
 _IN_THE_OPEN = ("origin", "session_id", "workflow_id", "intent_id", "decision_key")
@@ -103,6 +104,7 @@ class Prepared:
             raise InvalidInput(PERSONAL, field="qualifiers")
 
 
+@spanned("capture")
 async def write(
     tx: Transaction, vault: Vault, author: Principal, prepared: Prepared, ids: list[str] | None = None
 ) -> list[Receipt]:

@@ -25,6 +25,7 @@ from muniment.storage.rows import scope_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import LATEST, Named, Row, Transaction
 from muniment.tiers.working import SessionStore
+from muniment.tracing import spanned
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Means:
     place: Vector | None = None
 
 
+@spanned("recall")
 async def recall(
     tx: Transaction,
     means: Means,

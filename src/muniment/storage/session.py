@@ -28,6 +28,7 @@ from muniment.storage.address import Address
 from muniment.storage.pool import Pool
 from muniment.storage.presence import Presence, Row
 from muniment.storage.statements import CHUNKS, Statement, many, statement
+from muniment.tracing import span
 
 Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
 TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
@@ -136,10 +137,11 @@ class Transaction:
         The rows may be a generator: while the server inserts a chunk the next is being made.
         """
         self.round_trips += 1
-        async with self._connection.pipeline():
-            await self._send_pending()
-            for insert in self._inserts(name, rows, each, shared):
-                await self._send(*insert)
+        with span(f"sql {name}"):
+            async with self._connection.pipeline():
+                await self._send_pending()
+                for insert in self._inserts(name, rows, each, shared):
+                    await self._send(*insert)
 
     def _inserts(
         self, name: str, rows: Iterable[Sequence[Any]], each: tuple[str, ...] | None, shared: dict[str, Any]
@@ -153,10 +155,11 @@ class Transaction:
     async def finish(self, *statements: tuple[str, dict[str, Any]]) -> list[list[Row]]:
         """Run these last statements and the commit in one round trip, and give the rows of each."""
         self.round_trips += 1
-        async with self._connection.pipeline():
-            await self._send_pending()
-            cursors = [await self._send(*self._stated(name, parameters)) for name, parameters in statements]
-            await self._connection.execute("COMMIT")
+        with span("sql commit", statements=len(statements) + len(self._pending)):
+            async with self._connection.pipeline():
+                await self._send_pending()
+                cursors = [await self._send(*self._stated(name, parameters)) for name, parameters in statements]
+                await self._connection.execute("COMMIT")
         self._committed = True
         return [await cursor.fetchall() for cursor in cursors]
 
@@ -199,11 +202,12 @@ class Transaction:
     async def _exchange(self, statements: list[tuple[Statement, list[Any]]]) -> list[AsyncRawCursor[Row]]:
         """One round trip: what waits to be sent, then these."""
         self.round_trips += 1
-        if len(statements) == 1 and not self._pending:
-            return [await self._send(*statements[0])]
-        async with self._connection.pipeline():
-            await self._send_pending()
-            return [await self._send(*one) for one in statements]
+        with span(f"sql {statements[-1][0].name}", statements=len(statements) + len(self._pending)):
+            if len(statements) == 1 and not self._pending:
+                return [await self._send(*statements[0])]
+            async with self._connection.pipeline():
+                await self._send_pending()
+                return [await self._send(*one) for one in statements]
 
     async def _send_pending(self) -> None:
         pending, self._pending = self._pending, []

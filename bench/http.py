@@ -1,0 +1,237 @@
+"""Recall and capture over HTTP against a bare route that runs the same statements, on loopback, connections kept."""
+
+import asyncio
+import base64
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json, to_json
+
+from bench.bare import Script, listening
+from bench.furnish import furnish
+from bench.http_bare import Routes
+from bench.measure import Figure, in_turns, median_ms
+from bench.recall import USERS, questions
+from muniment import AsyncFabric, RunContext
+from muniment.model.ids import make_id
+from muniment.storage.address import Address
+from muniment.testing import People, TestServer
+
+TENANTS, PER_TENANT, KEPT = 20, 1000, 200
+ROUNDS, WARM_UP = 2000, 300
+CLIENTS, SECONDS = (4, 16), 3.0
+BAR = 2.0
+_KEY = base64.b64encode(b"a master key for tests, 32 bytes").decode()
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request to each side, ready to be sent; how many bytes ours is answered with."""
+
+    ours: bytes
+    bare: bytes
+
+
+class Wire:
+    """A connection that is kept; one request after the other."""
+
+    def __init__(self, url: str) -> None:
+        self._place = urlsplit(url)
+
+    async def open(self) -> "Wire":
+        """Connect."""
+        assert self._place.hostname is not None
+        self._read, self._write = await asyncio.open_connection(self._place.hostname, self._place.port)
+        return self
+
+    async def ask(self, request: bytes) -> bytes:
+        """Send it, and give the body of the answer, which must be a good one."""
+        self._write.write(request)
+        head = await self._read.readuntil(b"\r\n\r\n")
+        assert head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201")), head
+        length = head.lower().split(b"content-length: ", 1)[1].split(b"\r\n", 1)[0]
+        return await self._read.readexactly(int(length))
+
+    async def close(self) -> None:
+        """Hang up."""
+        self._write.close()
+        await self._write.wait_closed()
+
+
+def request(path: str, body: Any, **headers: str) -> bytes:
+    """A POST as it goes over the wire; every capture's own key stands in it as twenty-eight zeros."""
+    content = to_json(body)
+    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, f"Content-Length: {len(content)}", "", ""]).encode() + content
+
+
+@contextmanager
+def process(*command: str, **environment: str) -> Generator[str]:
+    """A server in a process of its own; gives the one line that it says of itself."""
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ | environment
+    )
+    try:
+        assert running.stdout is not None
+        line = running.stdout.readline().strip()
+        assert line, f"{command} did not start"
+        yield line
+    finally:
+        running.send_signal(signal.SIGTERM)
+        running.wait(30)
+
+
+def keyed(sent: bytes) -> bytes:
+    """The same request under a key that no other had."""
+    return sent.replace(b"key_" + b"0" * 28, make_id("key", datetime.now(UTC)).encode())
+
+
+async def run(server: TestServer) -> list[Figure]:
+    """Both servers on one database, asked the same in turns."""
+    database = server.clone()
+    shape = {"tenants": TENANTS, "per_tenant": PER_TENANT, "users": USERS}
+    await furnish(server, database, **shape, vectors=True, terms=True, index=False)
+    url = server.url(database)
+    address = Address.parse(url, None)
+    routes = Routes(address.for_task("recall"), address.for_task("writer"))
+    ours = str(Path(sys.executable).with_name("muniment"))
+    told = {"MUNIMENT_MASTER_KEY": _KEY, "MUNIMENT_RATE": "0", "MUNIMENT_DATABASE_URL": url}
+    with (
+        tempfile.TemporaryDirectory(prefix="mb") as folder,
+        process(ours, "serve", "--port", "0", "--json", **told) as said,
+    ):
+        place = str(from_json(said)["url"])
+        calls = await _heard(url, routes, place)
+        file = Path(folder, "routes")
+        file.write_bytes(pickle.dumps(routes))
+        with process(sys.executable, "-m", "bench.http_bare", str(file)) as bare:
+            figures = [await _side_by_side(verb, place, bare, made) for verb, made in calls.items()]
+    server.drop(database)
+    return figures
+
+
+async def _heard(url: str, routes: Routes, place: str) -> dict[str, list[Call]]:
+    """What the fabric sends for each request, and what our server answers it with; and the requests."""
+    asked = questions(KEPT, TENANTS)
+    wire = await Wire(place).open()
+    made: dict[str, list[Call]] = {"recall": [], "capture": []}
+    scripts: list[Script] = []
+    async with AsyncFabric.open(url, master_keys=_master_keys()) as fabric:
+        tokens = {who.tenant_id: await _token(fabric, who) for who, _ in asked}
+        for who, query in asked:  # keys and packs are known from here on
+            await fabric.recall(who, query)
+            await fabric.capture(who, **_capture(query), idempotency_key=make_id("key", datetime.now(UTC)))
+        for n, (who, query) in enumerate(asked):
+            run_ = who.model_dump(mode="json", exclude={"tenant_id", "agent_id"}, exclude_defaults=True)
+            authorized = f"Bearer {tokens[who.tenant_id]}"
+            recall = {"run": run_, "query": query}
+            capture = {"run": run_, **_capture(query)}
+            call = Call(request("/v1/recall", recall, Authorization=authorized), request(f"/recall?n={n}", recall))
+            made["recall"].append(call)
+            routes.recalled.append(from_json(await wire.ask(call.ours)))
+            key = {"Idempotency_Key": "key_" + "0" * 28}
+            call = Call(
+                request("/v1/captures", capture, Authorization=authorized, **key),
+                request(f"/captures?n={n}", capture, **key),
+            )
+            made["capture"].append(call)
+            routes.receipts.append(from_json(await wire.ask(keyed(call.ours))))
+            for verb, kept in (("recall", routes.recalls), ("capture", routes.captures)):
+                scripts.clear()
+                with listening(scripts):
+                    if verb == "recall":
+                        await fabric.recall(who, query)
+                    else:
+                        await fabric.capture(who, **_capture(query), idempotency_key=make_id("key", datetime.now(UTC)))
+                (script,) = scripts
+                kept.append(script)
+    await wire.close()
+    return made
+
+
+async def _side_by_side(verb: str, ours: str, bare: str, calls: list[Call]) -> Figure:
+    near, far = await Wire(bare).open(), await Wire(ours).open()
+    times = await in_turns(
+        ROUNDS,
+        WARM_UP,
+        ours=lambda n: far.ask(keyed(calls[n % KEPT].ours)),
+        bare=lambda n: near.ask(keyed(calls[n % KEPT].bare)),
+    )
+    for wire in (near, far):
+        await wire.close()
+    rates = {
+        clients: (
+            await _rate(ours, [one.ours for one in calls], clients),
+            await _rate(bare, [one.bare for one in calls], clients),
+        )
+        for clients in CLIENTS
+    }
+    mine, its = median_ms(times["ours"]), median_ms(times["bare"])
+    at_once = "; ".join(
+        f"{clients} clients {many:,.0f} a second against {others:,.0f}" for clients, (many, others) in rates.items()
+    )
+    detail = (
+        f"{mine:.2f} ms against {its:.2f} ms, 99th percentile {_high_ms(times['ours']):.2f} against"
+        f" {_high_ms(times['bare']):.2f}; {at_once}"
+    )
+    print(f"{verb} over HTTP: {detail}", file=sys.stderr)
+    ratio = mine / its
+    what = f"{verb} over HTTP against a bare route with the same SQL"
+    return Figure(what, ratio, "times its median", f"<= {BAR}", ratio <= BAR, detail)
+
+
+async def _rate(url: str, requests: list[bytes], clients: int) -> float:
+    """Requests a second with so many clients, each with a connection of its own."""
+    wires = [await Wire(url).open() for _ in range(clients)]
+    for wire in wires:
+        await wire.ask(keyed(requests[0]))
+    began = time.perf_counter()
+
+    async def ask(first: int, wire: Wire) -> int:
+        asked = 0
+        while time.perf_counter() - began < SECONDS:
+            await wire.ask(keyed(requests[(first * 7 + asked) % KEPT]))
+            asked += 1
+        return asked
+
+    total = sum(await asyncio.gather(*(ask(n, wire) for n, wire in enumerate(wires))))
+    taken = time.perf_counter() - began
+    for wire in wires:
+        await wire.close()
+    return total / taken
+
+
+def _high_ms(times: list[float]) -> float:
+    return sorted(times)[int(len(times) * 0.99)] * 1000
+
+
+def _capture(text: str) -> dict[str, Any]:
+    return {"kind": "statement", "text": f"They said {text}.", "classification": "INTERNAL", "origin": "channel:chat"}
+
+
+async def _token(fabric: AsyncFabric, who: RunContext) -> str:
+    people = People(who.tenant_id)
+    made = await fabric.keys.create(
+        people.admin, principal_id=who.agent_id, kind="agent", roles={"agent"}, clearance=who.classification_allowed
+    )
+    assert made.token is not None
+    return made.token
+
+
+def _master_keys() -> Any:
+    from muniment.testing.database import MASTER_KEYS
+
+    return MASTER_KEYS

@@ -1,0 +1,37 @@
+"""The same verbs over HTTP: an agent proposes and recalls, a person reviews, each under a key of their own.
+
+muniment serve &
+export MUNIMENT_SERVER=http://127.0.0.1:8600
+export AGENT_KEY="$(muniment key create --for refund_bot --grant agent --json | jq -r .token)"
+export REVIEWER_KEY="$(muniment key create --for boris --grant reviewer --json | jq -r .token)"
+python examples/over_http.py
+"""
+
+import os
+
+from muniment import RunContext, Submission
+from muniment.client import Client
+
+with Client.open(key=os.environ["AGENT_KEY"]) as agent, Client.open(key=os.environ["REVIEWER_KEY"]) as desk:
+    bot, reviewer = agent.me(), desk.me()  # whose keys they are; nothing a request says can change that
+    run = RunContext(tenant_id=bot.tenant_id, agent_id=bot.id, run_id="run_1", user_id="cust_8861")
+
+    told = agent.propose(
+        run,
+        write_class="preference",
+        entity="customer:cust_8861",
+        predicate="preferred_language",
+        value="French",
+        classification="INTERNAL",
+        evidence_refs=["chat:2026-05-09"],
+    )
+    assert isinstance(told, Submission), told  # else a gate refused it, and says which and why
+
+    item = desk.queue.get(reviewer, told.proposal_id)
+    if item.status == "pending":  # run again, it repeats what is known, and needs nobody
+        item = desk.queue.approve(reviewer, item.proposal_id, version=item.version, note="said so in the chat")
+    print(item.status)
+
+    answer = agent.recall(run, "Which language does the customer want?")
+    for record in answer.records:
+        print(f"{record.entity} {record.predicate}: {record.value}, approved by {record.provenance.approver}")

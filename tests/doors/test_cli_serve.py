@@ -1,0 +1,125 @@
+"""`muniment serve` as a process: it starts, answers, ends what is in flight, and gives its database back."""
+
+import json
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from muniment.client import Client
+from muniment.storage import embedded
+from tests.doors.command import MUNIMENT, run
+
+TEXT = "Returns are accepted within 30 days."
+
+
+@contextmanager
+def _serving(home: Path, *options: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    arguments = [MUNIMENT, "serve", "--home", home, "--json", *options]
+    with subprocess.Popen([str(one) for one in arguments], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process, json.loads(process.stdout.readline())["url"]
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def _token(home: Path, *roles: str) -> str:
+    granted = [word for role in roles for word in ("--grant", role)]
+    return run("key", "create", "--for", "ada", *granted, "--home", home, "--json").json["token"]
+
+
+class _Wire:
+    """A request by hand."""
+
+    def __init__(self, url: str, head: str, token: str) -> None:
+        place = urlsplit(url)
+        self.socket = socket.create_connection((place.hostname, place.port), timeout=30)
+        self.file = self.socket.makefile("rb")
+        self.send(f"{head} HTTP/1.1\r\nHost: {place.netloc}\r\nAuthorization: Bearer {token}\r\n".encode())
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def lines_until(self, end: bytes) -> list[bytes]:
+        found: list[bytes] = []
+        while (line := self.file.readline()) and line != end:
+            found.append(line)
+        return found
+
+
+@pytest.mark.rule("CAP-10")
+def test_told_to_end_it_answers_what_is_in_flight_ends_its_streams_and_gives_the_database_back() -> None:
+    # A short path, so that the socket fits in.
+    with tempfile.TemporaryDirectory(prefix="ms") as folder:
+        home = Path(folder) / "home"
+        body = json.dumps({"kind": "statement", "text": TEXT, "classification": "PUBLIC"}).encode()
+        with _serving(home, "--port", 0) as (process, url):
+            token = _token(home, "auditor", "correction_writer")
+            stream = _Wire(url, "GET /v1/events", token)
+            stream.send(b"Accept: text/event-stream\r\n\r\n")
+            assert stream.file.readline().startswith(b"HTTP/1.1 200")
+            stream.lines_until(b"\r\n")
+            asked = _Wire(url, "POST /v1/captures", token)
+            asked.send(b"Expect: 100-continue\r\nContent-Type: application/json\r\n")
+            asked.send(b"Content-Length: %d\r\n\r\n" % len(body))
+            # It is at it: it waits for the body.
+            assert asked.file.readline().startswith(b"HTTP/1.1 100")
+            process.send_signal(signal.SIGTERM)
+            assert b"0\r\n" in stream.lines_until(b"")
+            asked.file.readline()
+            asked.send(body)
+            assert asked.file.readline().startswith(b"HTTP/1.1 201")
+            receipt = json.loads(asked.lines_until(b"")[-1])
+            assert process.wait(30) == 0
+        assert not embedded.is_running(home)
+        with _serving(home, "--port", urlsplit(url).port, "--no-worker") as (process, again):
+            assert again == url
+            taken = run("serve", "--home", home, "--port", urlsplit(url).port, "--json")
+            with Client.open(again, token) as client:
+                found = client.events(client.me())
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+        assert receipt["capture_id"] in {one.data.get("capture_id") for one in found}
+        assert (taken.code, taken.error["field"]) == (1, "port")
+        assert "already in use" in taken.error["message"]
+        assert not embedded.is_running(home)
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "field"),
+    [
+        (("--host", "203.0.113.9"), {}, "host"),
+        (("--host", "no such host"), {}, "host"),
+        (("--pack-file", "none.yaml"), {}, "pack"),
+        (("--url", ""), {}, "url"),
+        (("--server", "http://127.0.0.1:1"), {}, "server"),
+        ((), {"MUNIMENT_RATE": "fast"}, "MUNIMENT_RATE"),
+        ((), {"MUNIMENT_OIDC_ISSUER": "https://issuer.example.com"}, "MUNIMENT_OIDC_AUDIENCE"),
+    ],
+)
+def test_with_a_wrong_setting_it_does_not_begin(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    environment: dict[str, str],
+    field: str,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    place: tuple[Any, ...] = () if "--url" in options else ("--home", tmp_path / "home")
+    ran = run("serve", "--port", 0, *place, *options, "--json")
+    assert (ran.code, ran.out, ran.error["field"]) == (1, "", field)
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_form_of_logs_that_there_is_not_is_a_mistake_in_the_command(tmp_path: Path) -> None:
+    assert run("serve", "--log", "xml", "--home", tmp_path / "home").code == 2
