@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import beside, capture, chain, first_start, gate, growth, large, neighbours, picture, recall, replaying
+from bench import beside, capture, chain, first_start, gate, growth, http, large, neighbours, picture, recall, replaying
 from bench.measure import Figure
 from muniment.testing import TestServer
 
@@ -25,6 +25,7 @@ def main() -> int:
         "capture",
         "gate",
         "recall",
+        "http",
         "neighbours",
         "chain",
         "replaying",
@@ -51,6 +52,8 @@ def main() -> int:
             figures += asyncio.run(gate.run(server))
         if "recall" in names:
             figures += asyncio.run(recall.run(server))
+        if "http" in names:
+            figures += asyncio.run(http.run(server))
         if "neighbours" in names:
             figures += asyncio.run(neighbours.run(server))
         if "large" in names:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Awaitable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,17 +28,20 @@ from muniment import AsyncFabric, RunContext
 from muniment.model.ids import make_id
 from muniment.storage.address import Address
 from muniment.testing import People, TestServer
+from muniment.testing.database import MASTER_KEYS
 
 TENANTS, PER_TENANT, KEPT = 20, 1000, 200
 ROUNDS, WARM_UP = 2000, 300
 CLIENTS, SECONDS = (4, 16), 3.0
 BAR = 2.0
-_KEY = base64.b64encode(b"a master key for tests, 32 bytes").decode()
+# Stands for the idempotency key of a capture, which is another each time.
+_NO_KEY = "key_" + "0" * 28
+_MASTER_KEY = base64.b64encode(b"a master key for tests, 32 bytes").decode()
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request to each side, ready to be sent; how many bytes ours is answered with."""
+    """One request to each side, ready to be sent."""
 
     ours: bytes
     bare: bytes
@@ -70,11 +73,11 @@ class Wire:
         await self._write.wait_closed()
 
 
-def request(path: str, body: Any, **headers: str) -> bytes:
-    """A POST as it goes over the wire; every capture's own key stands in it as twenty-eight zeros."""
+def request(path: str, body: Any, headers: dict[str, str]) -> bytes:
+    """A POST as it goes over the wire."""
     content = to_json(body)
     lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
-    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, f"Content-Length: {len(content)}", "", ""]).encode() + content
 
 
@@ -96,7 +99,7 @@ def process(*command: str, **environment: str) -> Generator[str]:
 
 def keyed(sent: bytes) -> bytes:
     """The same request under a key that no other had."""
-    return sent.replace(b"key_" + b"0" * 28, make_id("key", datetime.now(UTC)).encode())
+    return sent.replace(_NO_KEY.encode(), make_id("key", datetime.now(UTC)).encode())
 
 
 async def run(server: TestServer) -> list[Figure]:
@@ -108,7 +111,7 @@ async def run(server: TestServer) -> list[Figure]:
     address = Address.parse(url, None)
     routes = Routes(address.for_task("recall"), address.for_task("writer"))
     ours = str(Path(sys.executable).with_name("muniment"))
-    told = {"MUNIMENT_MASTER_KEY": _KEY, "MUNIMENT_RATE": "0", "MUNIMENT_DATABASE_URL": url}
+    told = {"MUNIMENT_MASTER_KEY": _MASTER_KEY, "MUNIMENT_RATE": "0", "MUNIMENT_DATABASE_URL": url}
     with (
         tempfile.TemporaryDirectory(prefix="mb") as folder,
         process(ours, "serve", "--port", "0", "--json", **told) as said,
@@ -116,7 +119,7 @@ async def run(server: TestServer) -> list[Figure]:
         place = str(from_json(said)["url"])
         calls = await _heard(url, routes, place)
         file = Path(folder, "routes")
-        file.write_bytes(pickle.dumps(routes))
+        file.write_bytes(pickle.dumps(routes))  # noqa: ASYNC240  nobody waits
         with process(sys.executable, "-m", "bench.http_bare", str(file)) as bare:
             figures = [await _side_by_side(verb, place, bare, made) for verb, made in calls.items()]
     server.drop(database)
@@ -124,42 +127,49 @@ async def run(server: TestServer) -> list[Figure]:
 
 
 async def _heard(url: str, routes: Routes, place: str) -> dict[str, list[Call]]:
-    """What the fabric sends for each request, and what our server answers it with; and the requests."""
+    """The requests; and, into `routes`, what the fabric sends for each of them and what our server answers."""
     asked = questions(KEPT, TENANTS)
-    wire = await Wire(place).open()
     made: dict[str, list[Call]] = {"recall": [], "capture": []}
-    scripts: list[Script] = []
-    async with AsyncFabric.open(url, master_keys=_master_keys()) as fabric:
+    wire = await Wire(place).open()
+    async with AsyncFabric.open(url, master_keys=MASTER_KEYS) as fabric:
+
+        async def captured(who: RunContext, query: str) -> object:
+            return await fabric.capture(who, **_capture(query), idempotency_key=make_id("key", datetime.now(UTC)))
+
         tokens = {who.tenant_id: await _token(fabric, who) for who, _ in asked}
         for who, query in asked:  # keys and packs are known from here on
             await fabric.recall(who, query)
-            await fabric.capture(who, **_capture(query), idempotency_key=make_id("key", datetime.now(UTC)))
+            await captured(who, query)
         for n, (who, query) in enumerate(asked):
-            run_ = who.model_dump(mode="json", exclude={"tenant_id", "agent_id"}, exclude_defaults=True)
-            authorized = f"Bearer {tokens[who.tenant_id]}"
-            recall = {"run": run_, "query": query}
-            capture = {"run": run_, **_capture(query)}
-            call = Call(request("/v1/recall", recall, Authorization=authorized), request(f"/recall?n={n}", recall))
-            made["recall"].append(call)
-            routes.recalled.append(from_json(await wire.ask(call.ours)))
-            key = {"Idempotency_Key": "key_" + "0" * 28}
-            call = Call(
-                request("/v1/captures", capture, Authorization=authorized, **key),
-                request(f"/captures?n={n}", capture, **key),
-            )
-            made["capture"].append(call)
-            routes.receipts.append(from_json(await wire.ask(keyed(call.ours))))
-            for verb, kept in (("recall", routes.recalls), ("capture", routes.captures)):
-                scripts.clear()
-                with listening(scripts):
-                    if verb == "recall":
-                        await fabric.recall(who, query)
-                    else:
-                        await fabric.capture(who, **_capture(query), idempotency_key=make_id("key", datetime.now(UTC)))
-                (script,) = scripts
-                kept.append(script)
+            recalling, capturing = _calls(n, who, query, tokens[who.tenant_id])
+            made["recall"].append(recalling)
+            made["capture"].append(capturing)
+            routes.recalled.append(from_json(await wire.ask(recalling.ours)))
+            routes.receipts.append(from_json(await wire.ask(keyed(capturing.ours))))
+            routes.recalls.append(await _script(fabric.recall(who, query)))
+            routes.captures.append(await _script(captured(who, query)))
     await wire.close()
     return made
+
+
+def _calls(n: int, who: RunContext, query: str, token: str) -> tuple[Call, Call]:
+    """A recall and a capture of one run."""
+    run_ = who.model_dump(mode="json", exclude={"tenant_id", "agent_id"}, exclude_defaults=True)
+    recall, capture = {"run": run_, "query": query}, {"run": run_, **_capture(query)}
+    bearer, key = {"Authorization": f"Bearer {token}"}, {"Idempotency-Key": _NO_KEY}
+    return (
+        Call(request("/v1/recall", recall, bearer), request(f"/recall?n={n}", recall, {})),
+        Call(request("/v1/captures", capture, bearer | key), request(f"/captures?n={n}", capture, key)),
+    )
+
+
+async def _script(call: Awaitable[object]) -> Script:
+    """What one call sends."""
+    scripts: list[Script] = []
+    with listening(scripts):
+        await call
+    (script,) = scripts
+    return script
 
 
 async def _side_by_side(verb: str, ours: str, bare: str, calls: list[Call]) -> Figure:
@@ -229,9 +239,3 @@ async def _token(fabric: AsyncFabric, who: RunContext) -> str:
     )
     assert made.token is not None
     return made.token
-
-
-def _master_keys() -> Any:
-    from muniment.testing.database import MASTER_KEYS
-
-    return MASTER_KEYS

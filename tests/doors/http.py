@@ -150,6 +150,23 @@ def holder(people: People, role: str) -> Principal:
     return Principal(tenant_id=people.tenant_id, id=f"only_{role}", kind=kind, roles=frozenset({role}))  # type: ignore[arg-type]
 
 
+_BESIDE = ("memory.security", "memory.api_key_created")
+
+
+def standing(door: HttpDoor, people: People) -> list[Any]:
+    """How a tenant stands, denials and keys left out: what an attack must not change."""
+    near = door.near
+    return [
+        [event.event_id for event in door.events(people) if event.type not in _BESIDE],
+        near.queue.list(people.reviewer, closed=True, limit=1000),
+        near.contradictions.list(people.reviewer, closed=True),
+        near.consent.list(people.officer),
+        near.webhooks.list(people.admin),
+        near.erasures(people.auditor),
+        [one.ref for one in near.packs.list(people.auditor)],
+    ]
+
+
 # A body that each route takes, by its method and path under `/v1`; those that are not here take none.
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/captures"): {"kind": "message", "text": "hello", "classification": "INTERNAL", "run": RUN},

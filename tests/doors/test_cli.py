@@ -44,7 +44,7 @@ def test_every_command_has_help_with_an_example_and_an_option_for_json(path: tup
 def test_all_verbs_that_exist_are_there() -> None:
     top = """demo capture propose correct import consolidate queue approve edit reject lift override assign release
         contradictions resolve recall compile explain replay get trail adoption retract consent events pack db key eval
-        verify seal webhook metrics worker work erase erasures archives"""
+        verify seal webhook metrics worker work erase erasures archives serve mcp completion"""
     groups = {
         "queue": "list show",
         "consent": "grant revoke list sweep",

@@ -5,10 +5,10 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,7 +21,7 @@ TEXT = "Returns are accepted within 30 days."
 
 
 @contextmanager
-def _serving(home: Path, *options: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+def _serving(home: Path, *options: object) -> Generator[tuple["subprocess.Popen[str]", str]]:
     arguments = [MUNIMENT, "serve", "--home", home, "--json", *options]
     with subprocess.Popen([str(one) for one in arguments], stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -46,6 +46,13 @@ class _Wire:
         self.file = self.socket.makefile("rb")
         self.send(f"{head} HTTP/1.1\r\nHost: {place.netloc}\r\nAuthorization: Bearer {token}\r\n".encode())
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+        self.socket.close()
+
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
 
@@ -64,21 +71,19 @@ def test_told_to_end_it_answers_what_is_in_flight_ends_its_streams_and_gives_the
         body = json.dumps({"kind": "statement", "text": TEXT, "classification": "PUBLIC"}).encode()
         with _serving(home, "--port", 0) as (process, url):
             token = _token(home, "auditor", "correction_writer")
-            stream = _Wire(url, "GET /v1/events", token)
-            stream.send(b"Accept: text/event-stream\r\n\r\n")
-            assert stream.file.readline().startswith(b"HTTP/1.1 200")
-            stream.lines_until(b"\r\n")
-            asked = _Wire(url, "POST /v1/captures", token)
-            asked.send(b"Expect: 100-continue\r\nContent-Type: application/json\r\n")
-            asked.send(b"Content-Length: %d\r\n\r\n" % len(body))
-            # It is at it: it waits for the body.
-            assert asked.file.readline().startswith(b"HTTP/1.1 100")
-            process.send_signal(signal.SIGTERM)
-            assert b"0\r\n" in stream.lines_until(b"")
-            asked.file.readline()
-            asked.send(body)
-            assert asked.file.readline().startswith(b"HTTP/1.1 201")
-            receipt = json.loads(asked.lines_until(b"")[-1])
+            with _Wire(url, "GET /v1/events", token) as stream, _Wire(url, "POST /v1/captures", token) as asked:
+                stream.send(b"Accept: text/event-stream\r\n\r\n")
+                assert stream.file.readline().startswith(b"HTTP/1.1 200")
+                asked.send(b"Expect: 100-continue\r\nContent-Type: application/json\r\n")
+                asked.send(b"Content-Length: %d\r\n\r\n" % len(body))
+                # It is at it: it waits for the body.
+                assert asked.file.readline().startswith(b"HTTP/1.1 100")
+                process.send_signal(signal.SIGTERM)
+                assert stream.lines_until(b"")[-2:] == [b"0\r\n", b"\r\n"]
+                asked.file.readline()
+                asked.send(body)
+                assert asked.file.readline().startswith(b"HTTP/1.1 201")
+                receipt = json.loads(asked.lines_until(b"")[-1])
             assert process.wait(30) == 0
         assert not embedded.is_running(home)
         with _serving(home, "--port", urlsplit(url).port, "--no-worker") as (process, again):
@@ -88,7 +93,7 @@ def test_told_to_end_it_answers_what_is_in_flight_ends_its_streams_and_gives_the
                 found = client.events(client.me())
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 0
-        assert receipt["capture_id"] in {one.data.get("capture_id") for one in found}
+        assert receipt["capture_id"] in {one.data.get("first") for one in found}
         assert (taken.code, taken.error["field"]) == (1, "port")
         assert "already in use" in taken.error["message"]
         assert not embedded.is_running(home)

@@ -16,7 +16,7 @@ from muniment.api.asking import May
 from muniment.model.context import Role
 from muniment.policy.roles import ALLOWED, PERSONS_ONLY
 from muniment.testing import People, TestServer
-from tests.doors.http import OPEN, HttpDoor, Story, body_of, holder, without_number
+from tests.doors.http import OPEN, HttpDoor, Story, body_of, holder, standing, without_number
 
 ROLES: tuple[Role, ...] = get_args(Role)
 NEVER = "0" * 28
@@ -146,7 +146,7 @@ def test_every_role_that_a_route_does_not_name_is_refused_and_that_is_written_do
 ) -> None:
     expected: list[tuple[str, str]] = []
     before = len(door.denials(story.people))
-    state = _counts(door, story.people)
+    state = standing(door, story.people)
     for method, path, operation in door.routes():
         for role in (role for role in ROLES if operation["x-verbs"] and role not in operation["x-roles"]):
             place = path.format(**story.ids)
@@ -156,7 +156,7 @@ def test_every_role_that_a_route_does_not_name_is_refused_and_that_is_written_do
     denied = door.denials(story.people)[before:]
     assert [(one["verb"], one["kind"]) for one in denied] == expected
     assert {one["code"] for one in denied} == {"role_missing"}
-    assert _counts(door, story.people) == state
+    assert standing(door, story.people) == state
 
 
 @pytest.mark.rule("REV-4", "ISO-5")
@@ -193,7 +193,7 @@ def test_another_tenants_ids_answer_as_ids_that_never_were(door: HttpDoor, story
         if "{" in path and "{write_class}" not in path
     ]
     assert len(by_path) > 15
-    state = _counts(door, story.people)
+    state = standing(door, story.people)
     for role, method, path, body in [*by_path, *ALSO]:
         their, none = (
             door.ask(method, path.format(**ids | ours), _filled(body, ids | ours), key=own.token(role))
@@ -202,7 +202,7 @@ def test_another_tenants_ids_answer_as_ids_that_never_were(door: HttpDoor, story
         assert _blind(their, theirs) == _blind(none, never), (method, path)
         if "{" in path and "?" not in path and "own_" not in path:
             assert their.status_code == 404, (method, path, their.text)
-    assert _counts(door, story.people) == state
+    assert standing(door, story.people) == state
 
 
 def _filled(value: Any, ids: dict[str, str]) -> Any:
@@ -223,19 +223,3 @@ def _blind(answer: Any, ids: dict[str, str]) -> tuple[int, str]:
     for one in ids.values():
         text = text.replace(one, "")
     return answer.status_code, text
-
-
-_BESIDE = ("memory.security", "memory.api_key_created")
-
-
-def _counts(door: HttpDoor, people: People) -> list[Any]:
-    """How a tenant stands, denials and keys left out."""
-    near = door.near
-    return [
-        [event.event_id for event in door.events(people) if event.type not in _BESIDE],
-        near.queue.list(people.reviewer, closed=True),
-        near.contradictions.list(people.reviewer, closed=True),
-        near.consent.list(people.officer),
-        near.webhooks.list(people.admin),
-        near.erasures(people.auditor),
-    ]

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from mcp.client import Client
@@ -16,6 +18,7 @@ from tests.doors.command import MUNIMENT, Desk, run
 from tests.doors.http import HttpDoor
 from tests.pipeline.stories import promoted
 
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-with-mcp.md"
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -28,6 +31,17 @@ def started(*arguments: object, **environment: str) -> Assistant:
     """An assistant that starts the command with these arguments."""
     told = StdioServerParameters(command=MUNIMENT, args=[str(one) for one in ("mcp", *arguments)], env=environment)
     return Assistant(lambda: Client(told))
+
+
+def shown(desk: Desk) -> list[str]:
+    """The arguments that the page tells people to configure, at this desk."""
+    block = re.search(r"```json\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert block is not None
+    own = {"/srv/muniment": str(desk.home), "acme": desk.tenant}
+    configured = json.loads(block[1])["mcpServers"]["muniment"]
+    options: list[str] = configured["args"]
+    assert (configured["command"], options[0]) == ("muniment", "mcp")
+    return [own.get(option, option) for option in options[1:]]
 
 
 @contextmanager
@@ -51,9 +65,8 @@ def spoken(*arguments: object, **environment: str) -> Generator["subprocess.Pope
 
 @pytest.mark.rule("CAN-8", "REC-1", "REC-5", "REC-10")
 def test_what_is_captured_over_stdio_is_recalled_once_a_person_approved_it(desk: Desk) -> None:
-    where = ("--home", desk.home, "--tenant", desk.tenant)
     theirs = desk.promoted("fax", "--user", "cust_2")
-    with started(*where, "--agent", "desk_bot", "--user", "cust_1", "--intent", "support.refund") as assistant:
+    with started(*shown(desk)) as assistant:
         assert assistant.tools().keys() == {"capture", "propose", "recall", "compile", "explain"}
         text = "Please remember: I prefer to be contacted by email."
         assistant.ask("capture", kind="message", text=text, classification="INTERNAL")
@@ -65,7 +78,7 @@ def test_what_is_captured_over_stdio_is_recalled_once_a_person_approved_it(desk:
 
         (record,) = assistant.ask("recall", query="how to reach the customer")["records"]
         assert (record["provenance"]["author"], record["provenance"]["approver"]) == ("desk_bot", "bob")
-        assert record["scope"]["user_id"] == "cust_1"
+        assert record["scope"]["user_id"] == "cust_8861"
         assert assistant.ask("explain", memory_id=record["id"])["visibility"] == "visible"
         assert assistant.read(f"muniment://memories/{record['id']}")["memory"]["approver"] == "bob"
         assert assistant.error("explain", memory_id=theirs)["code"] == "not_found"

@@ -4,24 +4,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
-from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from muniment import __version__
 from muniment.api import documentation, problems
 from muniment.api.asking import run_of
+from muniment.api.credentials import Credentials
 from muniment.api.door import Door
 from muniment.api.meters import CONTENT_TYPE, Meters
 from muniment.api.oidc import Tokens
 from muniment.api.routes import audit, packs, privacy, queue, reading, webhooks, whoami, work, writing
 from muniment.api.settings import ServerSettings
 from muniment.api.streaming import Streams
-from muniment.errors import MunimentError, StorageUnavailable
+from muniment.console.app import add_console
+from muniment.errors import StorageUnavailable
 from muniment.fabric import AsyncFabric
 from muniment.mcp import over_http
-from muniment.model.credential import Credential
 from muniment.model.fields import Artifact
 
 PARTS = (whoami, writing, reading, queue, privacy, audit, webhooks, packs, work)
@@ -51,6 +50,8 @@ def create_app(fabric: AsyncFabric, settings: ServerSettings | None = None, *, m
         redirect_slashes=False,
         lifespan=assistants.running,
     )
+    tokens = Tokens(told.oidc, fabric.doorkeeper.now) if told.oidc is not None else None
+    credentials = Credentials(fabric, tokens)
     app.state.fabric = fabric
     app.state.streams = Streams(counted, told.streams)
     app.include_router(_v1())
@@ -58,21 +59,9 @@ def create_app(fabric: AsyncFabric, settings: ServerSettings | None = None, *, m
     app.include_router(documentation.router)
     app.router.routes.append(Route(over_http.PATH, assistants, methods=over_http.METHODS, include_in_schema=False))
     app.openapi = lambda: documentation.openapi(app, PARTS)  # type: ignore[method-assign]
-    for kind in (MunimentError, RequestValidationError, HTTPException):
-        app.add_exception_handler(kind, problems.on_error)
-    tokens = Tokens(told.oidc, fabric.doorkeeper.now) if told.oidc is not None else None
-    app.add_middleware(Door, check=_check(fabric, tokens), settings=told, meters=counted)
+    add_console(app, credentials, fabric.doorkeeper.secret("console"), problems.on_error)
+    app.add_middleware(Door, credentials=credentials, settings=told, meters=counted)
     return app
-
-
-def _check(fabric: AsyncFabric, tokens: Tokens | None) -> Any:
-    async def check(token: str) -> Credential:
-        # Three parts of base64 with points between are a token's, also where nobody issues any.
-        if tokens is not None and not token.startswith("mun_"):
-            return await tokens.check(token)
-        return await fabric.keys.check(token)
-
-    return check
 
 
 def _v1() -> APIRouter:

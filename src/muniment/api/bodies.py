@@ -1,12 +1,12 @@
 """What requests bring and what lists give, beside the artifacts themselves. Unknown fields are refused everywhere."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, Discriminator, Field, Strict, StringConstraints, Tag
+from pydantic import BaseModel, Discriminator, Field, Strict, StringConstraints, Tag, WrapValidator
 
+from muniment.errors import InvalidInput
 from muniment.fabric.contradictions import Way
-from muniment.fabric.core import BATCH_LIMIT
 from muniment.fabric.inputs import CompileInput, RecallInput
 from muniment.model.capture import Happening
 from muniment.model.chain import Head
@@ -35,10 +35,24 @@ from muniment.model.promoted import RetractionReason
 from muniment.pipeline.capture import Receipt
 
 T = TypeVar("T")
+# Captures of one request (CAP-8).
+BATCH_LIMIT = 1000
 _RUN = "the agent's run; tenant and agent are the credential's"
 _VERSION = "the version that was read; if it is another by now, nothing is done (412). `If-Match` says the same."
 Version = Annotated[int, Field(strict=True, ge=0, le=2**31)]
 PackText = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=1024 * 1024)]
+
+
+def _inside_run(value: Any, build: Callable[[Any], Run]) -> Run:
+    """A run that is wrong says so itself, and does not know where in the body it stands."""
+    try:
+        return build(value)
+    except InvalidInput as error:
+        error.field = f"run.{error.field}" if error.field else "run"
+        raise
+
+
+OwnRun = Annotated[Run, WrapValidator(_inside_run)]
 
 
 class Page(BaseModel, Generic[T]):
@@ -51,14 +65,14 @@ class Page(BaseModel, Generic[T]):
 class CaptureBody(Happening):
     """One capture."""
 
-    run: Run | None = Field(default=None, description=_RUN)
+    run: OwnRun | None = Field(default=None, description=_RUN)
 
 
 class CapturesBody(Artifact):
     """Many captures, all or none."""
 
     captures: Annotated[tuple[Happening, ...], Field(min_length=1, max_length=BATCH_LIMIT)]
-    run: Run | None = Field(default=None, description=_RUN)
+    run: OwnRun | None = Field(default=None, description=_RUN)
 
 
 def _how_many(body: Any) -> Literal["ONE", "MANY"]:
@@ -89,7 +103,7 @@ class _Circumstances(Artifact):
     value: Json = None
     text: Text | None = None
     confidence: Probability = 0.60
-    run: Run | None = Field(default=None, description=_RUN)
+    run: OwnRun | None = Field(default=None, description=_RUN)
 
 
 class ProposalBody(_Circumstances):
@@ -119,7 +133,7 @@ class CorrectionBody(_Circumstances):
 class RecallBody(RecallInput):
     """What a run wants to know."""
 
-    run: Run = Field(description=_RUN)
+    run: OwnRun = Field(description=_RUN)
 
 
 class CompileBody(RecallBody, CompileInput):
@@ -143,13 +157,15 @@ class ExplainBody(Artifact):
     memory_id: Name
     recall_id: Name | None = None
     as_of: Instant | None = None
-    run: RunAsked | None = Field(default=None, description="an agent's own run; else the run that is asked about")
+    run: Annotated[RunAsked, WrapValidator(_inside_run)] | None = Field(
+        default=None, description="an agent's own run; else the run that is asked about"
+    )
 
 
 class ReplayBody(Artifact):
     """Who asks for a replay, where that is an agent."""
 
-    run: Run | None = Field(default=None, description=_RUN)
+    run: OwnRun | None = Field(default=None, description=_RUN)
 
 
 class RetractBody(Artifact):
@@ -246,7 +262,7 @@ class ReplayEventsBody(Artifact):
 class GoldenBody(Artifact):
     """How golden queries were answered."""
 
-    run: Run = Field(description=_RUN)
+    run: OwnRun = Field(description=_RUN)
     results: Annotated[tuple[GoldenResult, ...], Field(min_length=1, max_length=10_000)]
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from secrets import token_hex
 from time import monotonic, perf_counter
@@ -14,7 +14,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muniment.api import problems
-from muniment.api.limits import Buckets, Guessing
+from muniment.api.credentials import Credentials
+from muniment.api.limits import Buckets
 from muniment.api.meters import Meters
 from muniment.api.settings import ServerSettings
 from muniment.errors import InvalidInput, MunimentError, TooLarge, Unauthenticated
@@ -22,8 +23,6 @@ from muniment.model.credential import Credential
 from muniment.tracing import arriving
 
 log = logging.getLogger("muniment.api")
-
-Check = Callable[[str], Awaitable[Credential]]
 
 GUARDED = ("/v1/", "/mcp")
 TOKEN_LIMIT = 16 * 1024
@@ -40,12 +39,11 @@ _NOT_KEPT = (b"cache-control", b"no-store")
 class Door:
     """ASGI: lets requests through to the app behind it."""
 
-    def __init__(self, app: ASGIApp, *, check: Check, settings: ServerSettings, meters: Meters) -> None:
+    def __init__(self, app: ASGIApp, *, credentials: Credentials, settings: ServerSettings, meters: Meters) -> None:
         self._app = app
-        self._check = check
+        self._credentials = credentials
         self._settings = settings
         self._meters = meters
-        self._guessing = Guessing()
         self._rates = Buckets(settings.rate, settings.burst) if settings.rate else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,15 +99,9 @@ class Door:
             raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
         client = scope.get("client")
         address = client[0] if client else "nobody"
-        self._guessing.before(address, token)
-        try:
-            credential = await self._check(token)
-        except Unauthenticated:
-            self._guessing.wrong(address, token)
-            raise
-        self._guessing.right(token)
+        credential = await self._credentials.admit(address, token)
         # What goes on for long asks again whether it still holds.
-        scope["state"]["check_again"] = partial(self._check, token)
+        scope["state"]["check_again"] = partial(self._credentials.check, token)
         return credential
 
 

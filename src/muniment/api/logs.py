@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 Form = Literal["json", "text"]
 
-_OURS = ("muniment", "procrastinate", "uvicorn.error")
+_OURS = ("muniment", "procrastinate", "uvicorn.error", "mcp")
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
 

@@ -143,6 +143,9 @@ def invalid(errors: Sequence[Any]) -> InvalidInput | TooLarge:
     # A body of several shapes names the shape first, in capitals.
     inside = tuple(part for part in path if not (isinstance(part, str) and part.isupper()))
     problem = told(first, inside, within="" if inside else str(where))
+    if problem.field is None:
+        # A header's name is not written as fields are; a key that the caller wrote is not told back.
+        problem.field = str(path[0]) if where == "header" and path else str(where)
     if first["type"] in ("model_attributes_type", "model_type"):
         problem.message = "expected an object"
     return problem

@@ -164,7 +164,7 @@ class _Run:
         if not readable:
             return
         async with self.desk.shadow(self.tenant_id) as tx:
-            senses = [await self._senses(tx, side.pack) for side in (self.before, self.after)]
+            senses = [await self.desk.senses_to_compare(tx, side.pack) for side in (self.before, self.after)]
             models = [e.name for e in self._extractors() if isinstance(e, ModelExtractor)]
             stored = await shadow.answers(tx, self.desk.vault, [one.capture.capture_id for one in readable], models)
         found = await _Reading(readable, stored, self.left_out).by_pack((self.before.pack, self.after.pack))
@@ -175,11 +175,6 @@ class _Run:
 
     def _extractors(self) -> list[Extractor]:
         return [*extractors_of(self.before.pack), *extractors_of(self.after.pack)]
-
-    async def _senses(self, tx: Transaction, pack: Pack) -> Senses:
-        """As `desk.senses`, which notes the fabric's embedder where it was not: here it is only looked up."""
-        used = (await self.desk.embedders.look(tx)).in_use
-        return Senses(used, Comparison(pack.memory_layer.contradiction.thresholds_for(used.name), self.desk.judge))
 
     async def _under(
         self, side: _Side, page: Sequence[Past], found: Mapping[str, list[Found]], senses: Senses

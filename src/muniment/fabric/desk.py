@@ -1,7 +1,7 @@
 """What every verb needs: transactions, keys, packs, the clock, and who may do what."""
 
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -23,6 +23,10 @@ from muniment.storage.session import Storage, Task, Transaction
 from muniment.tiers.working import SessionStore
 
 
+class _Undone(Exception):  # noqa: N818  no error: the end of a trial
+    pass
+
+
 @dataclass(frozen=True)
 class Desk:
     """The parts of an open fabric."""
@@ -40,8 +44,15 @@ class Desk:
     async def senses(self, tx: Transaction, pack: Pack) -> Senses:
         """What texts are compared with under this pack: the tenant's embedder with its thresholds, and the judge."""
         known = await self.embedders.enter(tx)
-        thresholds = pack.memory_layer.contradiction.thresholds_for(known.in_use.name)
-        return Senses(known.in_use, Comparison(thresholds, self.judge), known.coming)
+        return Senses(known.in_use, self._comparison(known.in_use.name, pack), known.coming)
+
+    async def senses_to_compare(self, tx: Transaction, pack: Pack) -> Senses:
+        """The same for who only compares: the fabric's embedder is not noted where it was not."""
+        used = (await self.embedders.look(tx)).in_use
+        return Senses(used, self._comparison(used.name, pack))
+
+    def _comparison(self, embedder: str, pack: Pack) -> Comparison:
+        return Comparison(pack.memory_layer.contradiction.thresholds_for(embedder), self.judge)
 
     def now(self) -> datetime:
         """The time, in UTC; a clock without a zone is a mistake that would move every expiry."""
@@ -70,6 +81,17 @@ class Desk:
     def shadow(self, tenant_id: str) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that cannot write: as the auditor's login, and read-only to the database (PAC-3)."""
         return self.storage.transaction(tenant_id, "auditor", self.now(), read_only=True)
+
+    @asynccontextmanager
+    async def trial(self, tenant_id: str) -> AsyncGenerator[Transaction]:
+        """A transaction in which everything can be done and nothing stays: it is rolled back in the end.
+
+        What it locks it holds until then, as any other.
+        """
+        with suppress(_Undone):
+            async with self.transaction(tenant_id, "writer") as tx:
+                yield tx
+                raise _Undone
 
     async def own_key(self, tenant_id: str) -> SubjectKey | None:
         """The tenant's own data key, for jobs whose login reads none; None for a tenant that never wrote anything."""

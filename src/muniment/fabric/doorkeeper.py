@@ -51,6 +51,10 @@ class AsyncDoorkeeper:
         """The fabric's own time."""
         return self._desk.now()
 
+    def secret(self, purpose: str) -> bytes:
+        """A secret that all servers under the same master key share, for one purpose of a door's."""
+        return self._desk.vault.shared(purpose)
+
     async def ready(self) -> None:
         """Raises `StorageUnavailable` and its like when there is no database to work with."""
         await self._desk.storage.answers()

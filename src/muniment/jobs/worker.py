@@ -13,14 +13,13 @@ from typing import Any
 import anyio
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
-from psycopg import OperationalError
 
 from muniment.errors import StorageUnavailable
 from muniment.fabric.connect import Opened
 from muniment.jobs.due import LOOK_EVERY, Due, Lookout, rest_after
 from muniment.jobs.job import Done
 from muniment.jobs.running import run
-from muniment.storage.job_queue import queue_address
+from muniment.storage.job_queue import answering, queue_address
 
 log = logging.getLogger("muniment.jobs")
 
@@ -69,9 +68,9 @@ class Worker:
         while True:
             try:
                 # Fails at once while it is away, where the queue's own connections would be waited for.
-                await lookout.due()
+                await lookout.due([])
                 await self._until_away()
-            except (StorageUnavailable, ConnectorException, OperationalError):
+            except (StorageUnavailable, ConnectorException):
                 log.warning("the database does not answer")
             await anyio.sleep(LOOK_EVERY)
 
@@ -129,8 +128,9 @@ class Worker:
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[None]:
         try:
-            async with self._app.open_async():
-                yield
+            with answering():
+                await self._app.open_async()
+            yield
         finally:
             # What could not be opened would be taken for open the next time.
             await self._app.close_async()

@@ -6,6 +6,8 @@ from typing import Literal
 from pydantic import Field, computed_field
 
 from muniment.model.fields import Artifact
+from muniment.model.promoted import PromotedMemory
+from muniment.model.proposal import Proposal
 
 Outcome = Literal[
     "superseded",
@@ -44,3 +46,12 @@ class Contradiction(Artifact):
     def open(self) -> bool:
         """Whether it waits to be settled."""
         return self.closed_at is None
+
+
+class ContradictionShown(Artifact):
+    """A contradiction with both its sides opened: what stood first, and what says something else."""
+
+    contradiction: Contradiction
+    existing: PromotedMemory
+    proposal: Proposal
+    incoming: PromotedMemory | None = Field(default=None, description="what the proposal became, if it did")

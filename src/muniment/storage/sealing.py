@@ -117,8 +117,16 @@ class Vault:
 
     def __init__(self, master: MasterKeys) -> None:
         self._master = master
+        self._own = os.urandom(KEY_BYTES)
         self._tenants: OrderedDict[str, TenantKeys] = OrderedDict()
         self._comparing: OrderedDict[str, SubjectKey] = OrderedDict()
+
+    def shared(self, purpose: str) -> bytes:
+        """A secret of no tenant's, the same wherever the master key is; it ends with the earliest one.
+
+        Of a key service that has none to give it is this process's own.
+        """
+        return hmac.digest(self._master.login_secret() or self._own, b"muniment/shared\x00" + purpose.encode(), sha256)
 
     async def tenant(self, tx: Transaction, *, version: int | None = None) -> TenantKeys | None:
         """The tenant's keys, or None for a tenant that never wrote anything."""

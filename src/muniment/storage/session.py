@@ -180,6 +180,10 @@ class Transaction:
         """Note an event of this transaction; it is written with the tick, before the commit."""
         self._events.append((type_, actor, data))
 
+    def emitted(self, type_: EventType) -> list[dict[str, Any]]:
+        """What the events of that type say that were noted so far."""
+        return [data for noted, _, data in self._events if noted == type_]
+
     async def complete(self) -> None:
         """Write what was emitted and commit; called by the session at the end."""
         if self._committed:

@@ -1,0 +1,5 @@
+"""The pages, one file for each part of the menu."""
+
+from types import ModuleType
+
+PAGES: tuple[ModuleType, ...] = ()

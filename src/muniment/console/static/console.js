@@ -1,0 +1,106 @@
+// What every page has: times in the viewer's zone, light and dark, the keyboard, messages, live counts.
+
+const root = document.documentElement;
+
+// ---- light and dark ----
+const stored = localStorage.getItem("muniment-theme");
+if (stored === "light" || stored === "dark") root.dataset.theme = stored;
+document.querySelector("[data-theme-switch]")?.addEventListener("click", () => {
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  localStorage.setItem("muniment-theme", root.dataset.theme);
+});
+
+// ---- times in the viewer's zone, UTC on hover ----
+export function localTimes(within = document) {
+  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+  for (const time of within.querySelectorAll("time[datetime]:not([data-relative])")) {
+    const at = new Date(time.dateTime);
+    if (!Number.isNaN(at.getTime())) time.textContent = format.format(at);
+  }
+}
+localTimes();
+
+// ---- messages, with a way back where there is one ----
+export function toast(message, { undo, seconds = 5 } = {}) {
+  const place = document.querySelector("[data-toasts]");
+  const box = document.createElement("div");
+  box.className = "toast";
+  const text = document.createElement("span");
+  text.textContent = message;
+  box.append(text);
+  let done = false;
+  const end = () => { if (!done) { done = true; box.remove(); } };
+  if (undo) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Undo";
+    button.addEventListener("click", () => { end(); undo(); });
+    box.append(button);
+  }
+  place.append(box);
+  setTimeout(end, seconds * 1000);
+  return end;
+}
+const said = new URLSearchParams(location.search).get("said");
+if (said) {
+  toast(said);
+  const clean = new URL(location.href);
+  clean.searchParams.delete("said");
+  history.replaceState(null, "", clean);
+}
+
+// ---- requests of our own ----
+export async function send(path, fields = {}) {
+  const body = new URLSearchParams(fields);
+  body.set("form_token", document.body.dataset.formToken ?? "");
+  const answer = await fetch(path, { method: "POST", body, headers: { Accept: "application/json" }, keepalive: true });
+  const told = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(told.detail ?? `the server answered ${answer.status}`);
+  return told;
+}
+
+// ---- the keyboard ----
+const bindings = new Map();
+export function key(name, act) { bindings.set(name, act); }
+let before = "";
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+  if (typing) { if (event.key === "Escape") event.target.blur(); return; }
+  if (document.querySelector("dialog[open]")) return;
+  const both = `${before} ${event.key}`;
+  before = event.key;
+  const act = bindings.get(both) ?? bindings.get(event.key);
+  if (act) { event.preventDefault(); before = ""; act(event); }
+});
+const help = document.querySelector("[data-help]");
+const openHelp = () => help?.showModal();
+document.querySelector("[data-help-open]")?.addEventListener("click", openHelp);
+key("?", openHelp);
+for (const [letter, page] of [["q", "queue"], ["c", "contradictions"], ["m", "memory"], ["a", "audit"]]) {
+  key(`g ${letter}`, () => { if (document.querySelector(`nav a[href="/console/${page}"]`)) location.assign(`/console/${page}`); });
+}
+
+// ---- what happens meanwhile: the tenant's own events, as they come ----
+export function live(onEvents) {
+  const source = new EventSource("/console/live");
+  source.addEventListener("changes", (event) => onEvents(JSON.parse(event.data)));
+  addEventListener("pagehide", () => source.close());
+  return source;
+}
+export function showOpen(count) {
+  const badge = document.querySelector("[data-open-count]");
+  if (badge) { badge.textContent = count; badge.hidden = !count; }
+}
+
+// ---- forms that ask before they act ----
+for (const form of document.querySelectorAll("form[data-once]")) {
+  form.addEventListener("submit", () => { for (const button of form.querySelectorAll("button")) button.disabled = true; });
+}
+for (const input of document.querySelectorAll("input[data-must-equal]")) {
+  const button = input.form.querySelector("button[type=submit]");
+  const check = () => { button.disabled = input.value !== input.dataset.mustEqual; };
+  input.addEventListener("input", check);
+  check();
+}

@@ -1,0 +1,115 @@
+"""Visitors: who is signed in, what they may do, and forms that are really theirs."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, cast
+from urllib.parse import quote, urlsplit
+
+from fastapi import Depends, Request
+from starlette.datastructures import FormData
+
+from muniment.console.sessions import Session, Sessions
+from muniment.errors import Denied, MunimentError, Unauthenticated
+from muniment.fabric import AsyncFabric
+from muniment.model.context import Principal
+from muniment.model.credential import Credential
+from muniment.policy.roles import Verb, may
+
+COOKIE = "muniment_session"
+FORM_TOKEN = "form_token"  # noqa: S105  the name of a field
+
+
+class SignedOut(Exception):
+    """Nobody is signed in; `next` is where they wanted to go."""
+
+    def __init__(self, to: str) -> None:
+        super().__init__()
+        self.next = to
+
+    @property
+    def address(self) -> str:
+        """Where to sign in, and then go on."""
+        return f"/console/signin?next={quote(self.next, safe='')}"
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Who is looking at a page."""
+
+    fabric: AsyncFabric
+    credential: Credential
+    session: Session
+    form_token: str
+
+    @property
+    def principal(self) -> Principal:
+        """Whose credential it is."""
+        return self.credential.principal
+
+    def may(self, verb: Verb) -> bool:
+        """Whether to show what takes that verb; the fabric decides once more when it is done."""
+        return may(self.principal, verb).passed
+
+
+async def visitor(request: Request) -> Visitor:
+    """Who is signed in, looked at anew with every request; raises `SignedOut`."""
+    sessions = cast("Sessions", request.app.state.sessions)
+    fabric = cast("AsyncFabric", request.app.state.fabric)
+    check = cast("Callable[[str], Awaitable[Credential]]", request.app.state.keeper.check)
+    session = sessions.open(request.cookies.get(COOKIE), fabric.doorkeeper.now())
+    if session is None:
+        raise SignedOut(_wanted(request))
+    try:
+        credential = await check(session.token)
+    except Unauthenticated:
+        raise SignedOut(_wanted(request)) from None
+    request.scope.setdefault("state", {})["credential"] = credential
+    return Visitor(fabric, credential, session, sessions.form_token(session))
+
+
+Visiting = Annotated[Visitor, Depends(visitor)]
+
+
+class Allowed:
+    """A dependency: a visitor who may do that; whoever may not is written down in the log and told so."""
+
+    def __init__(self, verb: Verb) -> None:
+        self.verb: Verb = verb
+
+    async def __call__(self, visitor: Visiting) -> Visitor:
+        """The visitor; raises `SignedOut`, `RoleMissing`."""
+        await visitor.fabric.doorkeeper.allow(visitor.principal, self.verb)
+        return visitor
+
+
+async def form_of(request: Request, visitor: Visitor) -> FormData:
+    """The form that a visitor sent, if it is one of ours; raises `Denied` for another site's."""
+    form = await request.form(max_files=0, max_fields=2000, max_part_size=256 * 1024)
+    sessions = cast("Sessions", request.app.state.sessions)
+    given = form.get(FORM_TOKEN)
+    if not sessions.is_form_token(visitor.session, given if isinstance(given, str) else None) or _foreign(request):
+        raise Denied("this form is not from this session; load the page again")
+    return form
+
+
+def text_of(form: FormData, name: str) -> str | None:
+    """A field of a form, None if it was left empty."""
+    value = form.get(name)
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _foreign(request: Request) -> bool:
+    """Whether the browser says that the form is on another site's page."""
+    origin = request.headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc != request.headers.get("host")
+
+
+def _wanted(request: Request) -> str:
+    if request.method != "GET":
+        return "/console"
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+def told(error: MunimentError) -> str:
+    """An error as a person reads it."""
+    return f"{error.field}: {error.message}" if error.field else error.message

@@ -1,0 +1,233 @@
+"""Faults behind the HTTP door: PostgreSQL away, Redis away, a worker killed, the server itself killed."""
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from muniment import Fabric
+from muniment.client import AsyncClient, Client
+from muniment.errors import MunimentError, ServerUnavailable, StorageUnavailable
+from muniment.storage import embedded
+from muniment.testing import People, TestServer
+from muniment.testing.database import MASTER_KEYS
+from tests.faults.load import Command, Serving, clients, token
+from tests.faults.servers import eventually
+from tests.pipeline.stories import remembered
+from tests.redis_server import running
+from tests.served import Served
+
+# It takes some tens of milliseconds, and waiting for a pool or a time-out would take three seconds.
+AT_ONCE = 1.0
+WORD: dict[str, Any] = {"kind": "statement", "classification": "PUBLIC"}
+
+
+@pytest.fixture(scope="module")
+def away() -> Iterator[TestServer]:
+    """A server of these tests' own, which commits to the disk; it runs whenever a test begins."""
+    folder = Path(tempfile.mkdtemp(prefix="mun-")).resolve()
+    with TestServer(folder / "home", durable=True) as server:
+        yield server
+        embedded.stop(server.home)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def own(away: TestServer) -> str:
+    """A database of the test's own on it."""
+    embedded.keep_running(away.home)
+    return away.clone()
+
+
+class Writer:
+    """Captures line after line until told to end; each line is known by its session."""
+
+    def __init__(self, client: AsyncClient, people: People, name: str) -> None:
+        self._client = client
+        self._people = people
+        self._name = name
+        self.acknowledged: list[str] = []
+        self.errors: list[MunimentError] = []
+        self.slowest = 0.0
+
+    async def write(self, ended: asyncio.Event) -> None:
+        """Each line once; where that failed it is not tried again."""
+        while not ended.is_set():
+            line = f"{self._name}_{len(self.acknowledged) + len(self.errors)}"
+            await self._say(line)
+
+    async def insist(self, ended: asyncio.Event) -> None:
+        """Each line under a key of its own, again and again until it is acknowledged."""
+        while not ended.is_set():
+            line = f"{self._name}_{len(self.acknowledged)}"
+            while not await self._say(line, idempotency_key=line):
+                pass
+
+    async def _say(self, line: str, **more: Any) -> bool:
+        began = time.monotonic()
+        try:
+            await self._client.capture(self._people.run(session_id=line), text=f"this is {line}", **WORD, **more)
+        except MunimentError as error:
+            self.errors.append(error)
+            return False
+        else:
+            self.acknowledged.append(line)
+            return True
+        finally:
+            self.slowest = max(self.slowest, time.monotonic() - began)
+
+
+def lines(server: TestServer, database: str, people: People) -> "Counter[str]":
+    """What is captured, by session."""
+    with server.connect(database) as owner:
+        rows = owner.execute("SELECT session_id FROM captures WHERE tenant_id = %s", [people.tenant_id]).fetchall()
+    return Counter(str(one) for (one,) in rows)
+
+
+async def until(condition: Any) -> None:
+    await asyncio.to_thread(eventually, condition)
+
+
+@pytest.mark.rule("ERR-3", "ERR-2", "CAP-10")
+def test_postgresql_stopped_and_started_under_load_is_told_at_once_and_costs_nothing_acknowledged(
+    away: TestServer, own: str, people: People
+) -> None:
+    place = away.url(own)
+    with Fabric.open(place, master_keys=MASTER_KEYS) as near:
+        keys = [token(near, people.run()) for _ in range(6)]
+
+    async def story(url: str) -> list[Writer]:
+        ended = asyncio.Event()
+        async with (
+            clients(url, keys[:4], retries=0) as hasty,
+            clients(url, keys[4:]) as patient,
+            httpx2.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {keys[0]}"}, timeout=30) as http,
+        ):
+            failing = [Writer(client, people, f"hasty_{n}") for n, client in enumerate(hasty)]
+            riding = [Writer(client, people, f"patient_{n}") for n, client in enumerate(patient)]
+            writers = failing + riding
+            tasks = [asyncio.create_task(writer.write(ended)) for writer in writers]
+            await until(lambda: all(len(writer.acknowledged) > 3 for writer in writers))
+
+            await asyncio.to_thread(embedded.stop, away.home)
+            await until(lambda: all(writer.errors for writer in failing))
+            began = time.monotonic()
+            answer = await http.post("/v1/recall", json={"run": {"run_id": "r", "user_id": "u"}})
+            ready, healthy = await http.get("/readyz"), await http.get("/healthz")
+            assert time.monotonic() - began < AT_ONCE
+            for one in (answer, ready):
+                assert (one.status_code, one.json()["code"]) == (503, "storage_unavailable")
+                assert one.headers["content-type"] == "application/problem+json"
+                assert int(one.headers["retry-after"]) >= 1
+            assert (healthy.status_code, healthy.json()) == (200, {"status": "ok"})
+
+            await asyncio.to_thread(embedded.keep_running, away.home)
+            before = [len(writer.acknowledged) for writer in writers]
+            await until(lambda: all(len(w.acknowledged) > n + 3 for w, n in zip(writers, before, strict=True)))
+            assert (await http.get("/readyz")).status_code == 200
+            ended.set()
+            await asyncio.gather(*tasks)
+        assert {type(error) for writer in failing for error in writer.errors} == {StorageUnavailable}
+        assert max(writer.slowest for writer in failing) < AT_ONCE
+        assert [writer.errors for writer in riding] == [[], []], "these were told to be patient"
+        return writers
+
+    with Served.on(place) as served:
+        writers = asyncio.run(story(served.url))
+    there = lines(away, own, people)
+    assert there.keys() >= {line for writer in writers for line in writer.acknowledged}
+    assert set(there.values()) == {1}
+
+
+@pytest.mark.rule("ERR-4", "TIR-3")
+def test_redis_killed_and_back_stops_neither_capture_nor_recall(
+    server: TestServer, database: str, people: People
+) -> None:
+    place, run = server.url(database), people.run(session_id="s")
+    with running() as redis, Fabric.open(place, master_keys=MASTER_KEYS) as near:
+        remembered(near, people, "email", tier="working", session_id="s")
+        with Served.on(place, redis_url=redis.url) as served, Client.open(served.url, token(near, run)) as client:
+
+            def degraded() -> tuple[str, ...]:
+                answer = client.recall(run)
+                assert [record.value for record in answer.records] == ["email"]
+                return answer.degraded
+
+            eventually(lambda: degraded() == ())
+            redis.kill()
+            assert degraded() == ("session_store",)
+            assert client.capture(run, text="Somebody spoke.", **WORD).capture_id
+            redis.start()
+            eventually(lambda: degraded() == ())
+
+
+@pytest.mark.rule("JOB-1", "ERR-2", "CAP-10")
+def test_a_worker_killed_at_work_is_replaced_and_each_capture_is_consolidated_once(
+    server: TestServer, fresh_database: str, people: People
+) -> None:
+    place = server.url(fresh_database)
+    with Fabric.open(place, master_keys=MASTER_KEYS) as near, server.connect(fresh_database) as owner:
+
+        def done() -> "Counter[Any]":
+            return Counter(owner.execute(_CONSOLIDATED, [people.tenant_id]).fetchall())
+
+        with Served.on(place) as served, Client.open(served.url, token(near, people.run())) as client:
+
+            def said(first: int) -> list[str]:
+                items = [WORD | {"text": f"Box number {first + n} holds {n * 17 % 31} plates."} for n in range(300)]
+                return [one.capture_id for one in client.capture_many(people.run(), items)]
+
+            kept = said(0)
+            first = Command("worker", "--url", place)
+            with first.running():
+                eventually(done)
+            assert client.recall(people.run()).records == (), "the server answers on"
+            cut = sum(done().values())
+            kept += said(300)
+            with Command("worker", "--url", place).running():
+                eventually(lambda: len(done()) == len(kept), 60)
+        assert 0 < cut < len(kept)
+        assert done() == Counter({(one, 1): 1 for one in kept})
+
+
+_CONSOLIDATED = (
+    "SELECT e.capture_id, (SELECT count(*) FROM candidates d WHERE d.tenant_id = e.tenant_id AND d.capture_id = e.capture_id)"
+    " FROM consolidations e WHERE e.tenant_id = %s"
+)
+
+
+@pytest.mark.rule("ERR-2", "CAP-10", "CAP-4")
+def test_a_server_killed_in_the_middle_of_writes_has_all_it_acknowledged_and_nothing_twice(
+    server: TestServer, fresh_database: str, people: People
+) -> None:
+    place = server.url(fresh_database)
+    with Fabric.open(place, master_keys=MASTER_KEYS) as near:
+        keys = [token(near, people.run()) for _ in range(4)]
+    serving = Serving("--url", place)
+
+    async def story() -> list[Writer]:
+        ended = asyncio.Event()
+        async with clients(serving.url, keys) as opened:
+            writers = [Writer(client, people, f"writer_{n}") for n, client in enumerate(opened)]
+            tasks = [asyncio.create_task(writer.insist(ended)) for writer in writers]
+            await until(lambda: all(len(writer.acknowledged) > 3 for writer in writers))
+            serving.kill()
+            await asyncio.to_thread(serving.start)
+            before = [len(writer.acknowledged) for writer in writers]
+            await until(lambda: all(len(w.acknowledged) > n + 3 for w, n in zip(writers, before, strict=True)))
+            ended.set()
+            await asyncio.gather(*tasks)
+        assert {type(error) for writer in writers for error in writer.errors} <= {ServerUnavailable}
+        return writers
+
+    with serving.running():
+        writers = asyncio.run(story())
+    said = [line for writer in writers for line in writer.acknowledged]
+    assert lines(server, fresh_database, people) == Counter(said) == Counter(set(said))
