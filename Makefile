@@ -12,9 +12,11 @@ run: $(STAMP)            ## the worked correction, step by step, on an embedded 
 test: $(STAMP)           ## the whole suite
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-soak: $(STAMP)           ## what is random, for long: many examples, workers killed for five minutes; a quarter of an hour
+soak: $(STAMP)           ## what is random, for long: many examples, workers killed for five minutes, stories through every door; load over HTTP
+	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py
 	@MUNIMENT_SOAK=1 MUNIMENT_KILL_SECONDS=300 $(BIN)/python -m pytest -q -n 2 \
-		tests/scenarios/test_state_machine.py tests/faults/test_workers_killed.py tests/policy/test_redaction_properties.py
+		tests/scenarios/test_state_machine.py tests/scenarios/test_stories.py \
+		tests/faults/test_workers_killed.py tests/policy/test_redaction_properties.py
 
 check: $(STAMP)          ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

@@ -31,8 +31,8 @@ from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 
 TENANTS, PER_TENANT, KEPT = 20, 1000, 200
-ROUNDS, WARM_UP = 2000, 300
-CLIENTS, SECONDS = (4, 16), 3.0
+ROUNDS, WARM_UP = 1000, 200
+CLIENTS, SECONDS = (4, 16), 2.0
 BAR = 2.0
 # Stands for the idempotency key of a capture, which is another each time.
 _NO_KEY = "key_" + "0" * 28

@@ -11,10 +11,12 @@ from anyio.from_thread import BlockingPortal
 from muniment.fabric import backfill as backfilling
 from muniment.fabric import backtest as backtesting
 from muniment.fabric.contradictions import AsyncContradictions, Way
+from muniment.fabric.editing import EditFields
 from muniment.fabric.groups import AsyncConsents, AsyncPacks
 from muniment.fabric.inputs import ConsentFields
 from muniment.fabric.keys import ApiKeyFields, AsyncKeys
-from muniment.fabric.queue import AsyncQueue, EditFields
+from muniment.fabric.memories import AsyncMemories, MemoryFilters
+from muniment.fabric.queue import AsyncQueue, QueueFilters
 from muniment.fabric.webhooks import AsyncWebhooks
 from muniment.fabric.work import AsyncWork
 from muniment.governance.packs import RegisteredPack
@@ -22,15 +24,18 @@ from muniment.model.api_key import ApiKey
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.breaker import Breaker
+from muniment.model.browsing import Graph, MemoryChanges, MemoryShown, Turn
 from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent, Sweep
-from muniment.model.context import Asker
-from muniment.model.contradiction import Contradiction, Side
+from muniment.model.context import Asker, RunContext
+from muniment.model.contradiction import Contradiction, ContradictionShown, Side
 from muniment.model.credential import Credential
 from muniment.model.events import EventType
+from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.pack_difference import PackDifference
 from muniment.model.proposal import Outcome, Proposal
+from muniment.model.reviewing import Attendance, EditCheck, Preview, QueueCounts
 from muniment.model.webhook import Deliveries, Webhook
 from muniment.model.work import Backlog, JobRun, Parked
 from muniment.pack import Pack
@@ -57,20 +62,22 @@ class Queue(Blocking):
         self._queue = queue
 
     def list(
-        self,
-        asker: Asker,
-        *,
-        write_class: WriteClass | None = None,
-        closed: bool = False,
-        limit: int = 50,
-        after: str | None = None,
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[QueueFilters]
     ) -> list[Proposal]:
         """See `AsyncQueue.list`."""
-        return self._wait(self._queue.list, asker, write_class=write_class, closed=closed, limit=limit, after=after)
+        return self._wait(self._queue.list, asker, limit=limit, after=after, **narrowed)
+
+    def counts(self, asker: Asker) -> QueueCounts:
+        """See `AsyncQueue.counts`."""
+        return self._wait(self._queue.counts, asker)
 
     def get(self, asker: Asker, proposal_id: str) -> Proposal:
         """See `AsyncQueue.get`."""
         return self._wait(self._queue.get, asker, proposal_id)
+
+    def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
+        """See `AsyncQueue.evidence`."""
+        return self._wait(self._queue.evidence, asker, proposal_id)
 
     def approve(
         self,
@@ -99,6 +106,20 @@ class Queue(Blocking):
     ) -> Proposal | Refusal:
         """See `AsyncQueue.edit`."""
         return self._wait(self._queue.edit, asker, proposal_id, note=note, version=version, **changes)
+
+    def check(self, asker: Asker, proposal_id: str, **changes: Unpack[EditFields]) -> EditCheck:
+        """See `AsyncQueue.check`."""
+        return self._wait(self._queue.check, asker, proposal_id, **changes)
+
+    def preview(
+        self, asker: Asker, proposal_id: str, *, run: RunContext | None = None, query: str | None = None
+    ) -> Preview:
+        """See `AsyncQueue.preview`."""
+        return self._wait(self._queue.preview, asker, proposal_id, run=run, query=query)
+
+    def attend(self, asker: Asker, proposal_id: str) -> Sequence[Attendance]:
+        """See `AsyncQueue.attend`."""
+        return self._wait(self._queue.attend, asker, proposal_id)
 
     def reject(
         self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None, version: int | None = None
@@ -181,6 +202,10 @@ class Contradictions(Blocking):
             self._contradictions.list, asker, proposal_id=proposal_id, closed=closed, limit=limit, after=after
         )
 
+    def get(self, asker: Asker, contradiction_id: str) -> ContradictionShown:
+        """See `AsyncContradictions.get`."""
+        return self._wait(self._contradictions.get, asker, contradiction_id)
+
     def resolve(
         self,
         asker: Asker,
@@ -203,6 +228,40 @@ class Contradictions(Blocking):
             incoming=incoming,
             note=note,
         )
+
+
+class Memories(Blocking):
+    """Every memory of the tenant, whoever it is for; for reviewers and auditors."""
+
+    def __init__(self, portal: BlockingPortal, memories: AsyncMemories) -> None:
+        super().__init__(portal)
+        self._memories = memories
+
+    def list(
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[MemoryFilters]
+    ) -> list[MemoryShown]:
+        """See `AsyncMemories.list`."""
+        return self._wait(self._memories.list, asker, limit=limit, after=after, **narrowed)
+
+    def changes(
+        self,
+        asker: Asker,
+        *,
+        since: datetime,
+        until: datetime | None = None,
+        entity: str | None = None,
+        user_id: str | None = None,
+    ) -> MemoryChanges:
+        """See `AsyncMemories.changes`."""
+        return self._wait(self._memories.changes, asker, since=since, until=until, entity=entity, user_id=user_id)
+
+    def moments(self, asker: Asker, *, entity: str | None = None, user_id: str | None = None) -> Sequence[Turn]:
+        """See `AsyncMemories.moments`."""
+        return self._wait(self._memories.moments, asker, entity=entity, user_id=user_id)
+
+    def graph(self, asker: Asker, entity: str, *, hops: int = 1) -> Graph:
+        """See `AsyncMemories.graph`."""
+        return self._wait(self._memories.graph, asker, entity, hops=hops)
 
 
 class Packs(Blocking):

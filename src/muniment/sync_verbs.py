@@ -25,7 +25,7 @@ from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.context import Asker, RunContext
 from muniment.model.erasure import Erasure
-from muniment.model.events import Event
+from muniment.model.events import Event, EventType
 from muniment.model.inquiry import Explanation, Replay
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
@@ -33,7 +33,7 @@ from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
 from muniment.pipeline.capture import Receipt
-from muniment.sync_groups import Blocking, Consents, Contradictions, Packs, Queue, Webhooks, Work
+from muniment.sync_groups import Blocking, Consents, Contradictions, Memories, Packs, Queue, Webhooks, Work
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -96,6 +96,11 @@ class Verbs(Blocking):
     def contradictions(self) -> Contradictions:
         """What cannot both hold."""
         return Contradictions(self._portal, self._fabric.contradictions)
+
+    @property
+    def memories(self) -> Memories:
+        """The tenant's memories, for those who review and audit."""
+        return Memories(self._portal, self._fabric.memories)
 
     @property
     def work(self) -> Work:
@@ -206,9 +211,18 @@ class Verbs(Blocking):
         """See `AsyncFabric.trail`."""
         return self._wait(self._fabric.trail, asker, memory_id)
 
-    def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
+    def events(
+        self,
+        asker: Asker,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        types: Sequence[EventType] | None = None,
+        about: str | None = None,
+        latest: bool = False,
+    ) -> list[Event]:
         """See `AsyncFabric.events`."""
-        return self._wait(self._fabric.events, asker, after=after, limit=limit)
+        return self._wait(self._fabric.events, asker, after=after, limit=limit, types=types, about=about, latest=latest)
 
     def seal(self, tenant_id: str) -> int:
         """See `AsyncFabric.seal`."""

@@ -176,7 +176,7 @@ def _groups() -> list[tuple[type[Any], type[Any]]]:
 FACES = [(Fabric, AsyncFabric), (Client, AsyncClient), *_groups()]
 
 
-GROUPS = ("Queue", "Consents", "Contradictions", "Packs", "Webhooks", "Work", "Keys")
+GROUPS = ("Queue", "Consents", "Contradictions", "Memories", "Packs", "Webhooks", "Work", "Keys")
 
 
 def test_every_group_of_the_specification_has_two_faces() -> None:

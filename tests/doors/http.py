@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from io import StringIO
 from socket import create_connection
 from time import monotonic
@@ -44,7 +45,6 @@ class HttpDoor:
         self.served.__enter__()
         self.http = httpx2.Client(base_url=self.served.url, timeout=30)
         self.near.__enter__()
-        self._document: dict[str, Any] | None = None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -56,12 +56,10 @@ class HttpDoor:
     def url(self) -> str:
         return self.served.url
 
-    @property
+    @cached_property
     def document(self) -> dict[str, Any]:
         """What the server says of itself."""
-        if self._document is None:
-            self._document = self.http.get("/openapi.json").json()
-        return self._document
+        return self.http.get("/openapi.json").json()
 
     def routes(self) -> list[tuple[str, str, dict[str, Any]]]:
         """Method, path and operation of all under `/v1`, as the document has them."""
@@ -182,6 +180,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/golden"): {"run": RUN, "results": [{"query": "q", "passed": True}]},
     ("POST", "/queue/approve"): {"proposal_ids": ["{proposal_id}"]},
     ("POST", "/queue/{proposal_id}/edit"): {"value": "letter"},
+    ("POST", "/queue/{proposal_id}/check"): {"value": "letter"},
     ("POST", "/queue/{proposal_id}/reject"): {"reason": "no"},
     ("POST", "/queue/{proposal_id}/override"): {"priority": 0.9},
     ("POST", "/contradictions/{contradiction_id}/resolve"): {"way": "supersede"},

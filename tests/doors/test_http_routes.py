@@ -9,10 +9,10 @@ import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import iter_route_contexts
 
-from muniment import AsyncFabric
 from muniment.api import documentation
 from muniment.api.app import PARTS, create_app
 from muniment.api.asking import May
+from muniment.console.app import PREFIX as CONSOLE
 from muniment.model.context import Role
 from muniment.policy.roles import ALLOWED, PERSONS_ONLY
 from muniment.testing import People, TestServer
@@ -66,8 +66,8 @@ def story(door: HttpDoor) -> Story:
 
 
 @pytest.fixture(scope="module")
-def app(server: TestServer, database: str) -> FastAPI:
-    return create_app(AsyncFabric.open(server.url(database)))
+def app(door: HttpDoor) -> FastAPI:
+    return create_app(door.near._fabric)
 
 
 def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, door: HttpDoor) -> None:
@@ -76,7 +76,7 @@ def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, door
         for route in iter_route_contexts(app.routes)
         for method in getattr(route, "methods", None) or ()
     }
-    outside = {path for _, path in served if not path.startswith("/v1/")}
+    outside = {path for _, path in served if not path.startswith(("/v1/", CONSOLE))}
     assert outside == {*OPEN, "/mcp"}
     documented = {(method, path): operation for method, path, operation in door.routes()}
     assert documented.keys() == {place for place in served if place[1].startswith("/v1/")}
@@ -89,10 +89,9 @@ def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, door
         assert operation["description"], place
 
 
-def test_a_route_that_says_nothing_of_its_verb_cannot_be_served(app: FastAPI) -> None:
-    router = APIRouter()
+def test_a_route_that_says_nothing_of_its_verb_cannot_be_served(door: HttpDoor) -> None:
+    app, router = create_app(door.near._fabric), APIRouter()
     router.add_api_route("/backdoor", lambda: "come in")
-    app.openapi_schema = None
     app.include_router(router, prefix="/v1")
     with pytest.raises(ValueError, match="unpack"):
         documentation.openapi(app, (*PARTS, SimpleNamespace(router=router)))

@@ -27,6 +27,8 @@ NOT_DEEDS = {
     *("archives", "verify_archives", "erasures", "queue.list", "queue.get", "contradictions.list", "consent.list"),
     *("packs.get", "packs.list", "packs.compare", "packs.backtest", "packs.backfills", "keys.list", "keys.get"),
     *("work.backlog", "work.parked", "work.jobs", "work.breakers", "webhooks.list", "webhooks.get", "whoami"),
+    *("queue.evidence", "queue.counts", "queue.check", "queue.preview", "queue.attend", "contradictions.get"),
+    *("memories.list", "memories.changes", "memories.moments", "memories.graph"),
 }
 DEEDS = sorted(CALLS.keys() - NOT_DEEDS)
 

@@ -53,6 +53,7 @@ DELETABLE = {
     ("writer", "retries"),
     ("jobs", "alerts"),
     ("jobs", "requests"),
+    ("jobs", "attendances"),
 }
 # What runs as the owner, and who may call it: the one way to what no login may do by itself.
 FUNCTIONS = {

@@ -91,6 +91,7 @@ def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]
     fabric.webhooks.add(people.admin, url="https://8.8.8.8/hook")
     fabric.keys.create(people.admin, principal_id="bot", kind="agent", roles=["agent"], user_id="cust_1", label="shop")
     fabric._portal.call(requested, fabric._fabric, people)
+    fabric.queue.attend(people.reviewer, waiting.proposal_id)
     fabric.seal(people.tenant_id)
     fabric.record_golden(people.run(), [GoldenResult(query="workplace", passed=True)])
     fabric.scan_pii(people.tenant_id)

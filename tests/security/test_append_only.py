@@ -32,6 +32,7 @@ CHANGEABLE = {
     ("embedders", "completed_at"),
     *(("api_keys", column) for column in ("last_used_at", "revoked_at", "revoked_by", "user_id", "label")),
     *(("requests", column) for column in ("status", "answer", "closed")),
+    *(("attendances", column) for column in ("since", "at")),
     *(("backfills", column) for column in ("place_seq", "place", "finished_at")),
     *(
         ("webhooks", column)

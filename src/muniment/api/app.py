@@ -14,7 +14,7 @@ from muniment.api.credentials import Credentials
 from muniment.api.door import Door
 from muniment.api.meters import CONTENT_TYPE, Meters
 from muniment.api.oidc import Tokens
-from muniment.api.routes import audit, packs, privacy, queue, reading, webhooks, whoami, work, writing
+from muniment.api.routes import audit, memories, packs, privacy, queue, reading, webhooks, whoami, work, writing
 from muniment.api.settings import ServerSettings
 from muniment.api.streaming import Streams
 from muniment.console.app import add_console
@@ -23,7 +23,7 @@ from muniment.fabric import AsyncFabric
 from muniment.mcp import over_http
 from muniment.model.fields import Artifact
 
-PARTS = (whoami, writing, reading, queue, privacy, audit, webhooks, packs, work)
+PARTS = (whoami, writing, memories, reading, queue, privacy, audit, webhooks, packs, work)
 _PROBLEM: Mapping[int | str, dict[str, Any]] = {
     status: {"description": said, "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}}}
     for status, said in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))
@@ -59,7 +59,7 @@ def create_app(fabric: AsyncFabric, settings: ServerSettings | None = None, *, m
     app.include_router(documentation.router)
     app.router.routes.append(Route(over_http.PATH, assistants, methods=over_http.METHODS, include_in_schema=False))
     app.openapi = lambda: documentation.openapi(app, PARTS)  # type: ignore[method-assign]
-    add_console(app, credentials, fabric.doorkeeper.secret("console"), problems.on_error)
+    add_console(app, credentials, fabric.doorkeeper.secret("console"), problems.on_error, sign_in=told.sign_in)
     app.add_middleware(Door, credentials=credentials, settings=told, meters=counted)
     return app
 

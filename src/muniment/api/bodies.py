@@ -10,7 +10,7 @@ from muniment.fabric.contradictions import Way
 from muniment.fabric.inputs import CompileInput, RecallInput
 from muniment.model.capture import Happening
 from muniment.model.chain import Head
-from muniment.model.context import Run
+from muniment.model.context import Run, RunContext
 from muniment.model.contradiction import Side
 from muniment.model.fields import (
     Artifact,
@@ -26,6 +26,7 @@ from muniment.model.fields import (
     Predicate,
     Probability,
     Qualifiers,
+    Query,
     Text,
     Tier,
     WriteClass,
@@ -201,6 +202,22 @@ class EditBody(_Action):
     evidence_refs: EvidenceRefs | None = None
 
 
+class CheckBody(Artifact):
+    """What an edit would change."""
+
+    text: Text | None = None
+    value: Json = None
+    classification: Label | None = None
+    evidence_refs: EvidenceRefs | None = None
+
+
+class PreviewBody(Artifact):
+    """Whose recall is looked at, and for which query; no run: one in the proposal's own scope."""
+
+    run: Annotated[RunAsked, WrapValidator(_inside_run)] | None = None
+    query: Query | None = None
+
+
 class RejectBody(_Action):
     """A rejection."""
 
@@ -307,6 +324,13 @@ class RequeueBody(Artifact):
 def given(body: BaseModel, *apart: str) -> dict[str, Any]:
     """What a body says, as a verb's own arguments; what it does not say keeps the verb's default."""
     return {name: getattr(body, name) for name in body.model_fields_set.difference(apart)}
+
+
+def run_asked(run: RunAsked, tenant_id: str) -> RunContext:
+    """The run that a reviewer or an auditor asks about; raises `InvalidInput` where it is nobody's."""
+    if run.agent_id is None:
+        raise InvalidInput("is required: whose run is it", field="run.agent_id")
+    return RunContext(**given(run), tenant_id=tenant_id)
 
 
 def page(items: Sequence[T], limit: int, key: str) -> Page[T]:

@@ -32,6 +32,9 @@ READS = frozenset(
         "/archives/verify",
         "/packs/compare",
         "/packs/backtest",
+        "/queue/{proposal_id}/check",
+        "/queue/{proposal_id}/preview",
+        "/queue/{proposal_id}/attend",
     }
 )
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muniment.api.oidc import OidcSettings
+from muniment.console.oidc import SignIn
 from muniment.errors import InvalidInput
 
 MEGABYTE = 1024 * 1024
@@ -22,6 +23,7 @@ class ServerSettings:
     # Event streams of one credential that are open at once.
     streams: int = 32
     oidc: OidcSettings | None = None
+    sign_in: SignIn | None = None
 
     @classmethod
     def gather(cls, environment: Mapping[str, str] | None = None) -> "ServerSettings":
@@ -32,7 +34,15 @@ class ServerSettings:
             burst=_number(given, "MUNIMENT_BURST", cls.burst),
             body_limit=int(_number(given, "MUNIMENT_BODY_LIMIT", cls.body_limit, least=1)),
             oidc=OidcSettings.gather(given),
+            sign_in=_sign_in(given),
         )
+
+
+def _sign_in(given: Mapping[str, str]) -> SignIn | None:
+    sign_in = SignIn.gather(given)
+    if sign_in is not None and OidcSettings.gather(given) is None:
+        raise InvalidInput("is required: whose tokens are taken", field="MUNIMENT_OIDC_ISSUER")
+    return sign_in
 
 
 def _number(given: Mapping[str, str], name: str, default: float, *, least: float = 0) -> float:

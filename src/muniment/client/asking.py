@@ -10,7 +10,6 @@ from muniment.model.context import Asker, Principal, Role, RunContext
 from muniment.model.fields import Source
 
 
-
 class _Holder(BaseModel):
     tenant_id: str
     id: str
@@ -60,6 +59,13 @@ class Asking:
             raise InvalidInput("expected a RunContext", field="run")
         await self.own(run)
         return told(run)
+
+    async def about(self, run: RunContext) -> dict[str, Any]:
+        """A run that somebody else asks about, of any agent of the tenant."""
+        if not isinstance(run, RunContext):
+            raise InvalidInput("expected a RunContext", field="run")
+        await self.tenant(run.tenant_id)
+        return told(run, "agent_id")
 
     async def with_run(self, asker: Asker, body: dict[str, Any]) -> dict[str, Any]:
         """A body with the run that asks, where it is one."""

@@ -6,7 +6,7 @@ from typing import Any, Self, Unpack
 
 from pydantic import TypeAdapter
 
-from muniment.client.asking import Asking, told
+from muniment.client.asking import Asking
 from muniment.client.groups import (
     AsyncConsentsClient,
     AsyncContradictionsClient,
@@ -15,6 +15,7 @@ from muniment.client.groups import (
     AsyncWebhooksClient,
     AsyncWorkClient,
 )
+from muniment.client.memories import AsyncMemoriesClient
 from muniment.client.pages import paged, run_header, segment
 from muniment.client.transport import ANSWER_WITHIN, LONG, PAUSES, Transport, Where
 from muniment.errors import InvalidInput
@@ -28,7 +29,7 @@ from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.erasure import Erasure
-from muniment.model.events import Event
+from muniment.model.events import Event, EventType
 from muniment.model.inquiry import Explanation, Replay
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
@@ -102,6 +103,11 @@ class AsyncClient:
     def contradictions(self) -> AsyncContradictionsClient:
         """What cannot both hold."""
         return AsyncContradictionsClient(self._asking)
+
+    @property
+    def memories(self) -> AsyncMemoriesClient:
+        """The tenant's memories, for those who review and audit."""
+        return AsyncMemoriesClient(self._asking)
 
     @property
     def work(self) -> AsyncWorkClient:
@@ -178,8 +184,7 @@ class AsyncClient:
         if run is not None:
             if isinstance(asker, RunContext):
                 raise InvalidInput("a run explains what it sees itself", field="run")
-            await self._asking.tenant(run.tenant_id)
-            body["run"] = told(run, "agent_id")
+            body["run"] = await self._asking.about(run)
         return await self._wire.send("/v1/explain", TypeAdapter(Explanation), await self._asking.with_run(asker, body))
 
     async def replay(self, asker: Asker, recall_id: str) -> Replay:
@@ -241,10 +246,20 @@ class AsyncClient:
         await self._asking.tenant(tenant_id)
         return await self._wire.send("/v1/work/scan", TypeAdapter(PiiScan), within=LONG)
 
-    async def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
+    async def events(
+        self,
+        asker: Asker,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        types: Sequence[EventType] | None = None,
+        about: str | None = None,
+        latest: bool = False,
+    ) -> list[Event]:
         """See `AsyncFabric.events`."""
         await self._asking.own(asker)
-        return await paged(self._wire, "/v1/events", Event, limit=limit, after=after)
+        wanted = {"types": list(types) if types is not None else None, "about": about, "latest": latest}
+        return await paged(self._wire, "/v1/events", Event, limit=limit, after=after, **wanted)
 
     async def seal(self, tenant_id: str) -> int:
         """See `AsyncFabric.seal`."""

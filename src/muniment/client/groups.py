@@ -15,25 +15,29 @@ from muniment.errors import InvalidInput
 from muniment.fabric import backfill as backfilling
 from muniment.fabric import backtest as backtesting
 from muniment.fabric.contradictions import Way
+from muniment.fabric.editing import EditFields
 from muniment.fabric.inputs import ConsentFields
-from muniment.fabric.queue import EditFields
+from muniment.fabric.queue import QueueFilters
 from muniment.governance.packs import RegisteredPack
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.breaker import Breaker
 from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent, Sweep
-from muniment.model.context import Asker
-from muniment.model.contradiction import Contradiction, Side
+from muniment.model.context import Asker, RunContext
+from muniment.model.contradiction import Contradiction, ContradictionShown, Side
 from muniment.model.events import EventType
+from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.pack_difference import PackDifference
 from muniment.model.proposal import Outcome, Proposal
+from muniment.model.reviewing import Attendance, EditCheck, Preview, QueueCounts
 from muniment.model.webhook import Deliveries, Webhook
 from muniment.model.work import Backlog, JobRun, Parked
 from muniment.pack import Pack, load_pack
 
 _PROPOSAL = TypeAdapter(Proposal)
+_EVIDENCE = TypeAdapter(Evidence)
 _EDITED: TypeAdapter[Proposal | Refusal] = TypeAdapter(Proposal | Refusal)
 _OUTCOMES = TypeAdapter(list[Outcome])
 _CONSENT = TypeAdapter(Consent)
@@ -54,23 +58,26 @@ class AsyncQueueClient(_Group):
     """Proposals by due time; every action is a verdict of a named person."""
 
     async def list(
-        self,
-        asker: Asker,
-        *,
-        write_class: WriteClass | None = None,
-        closed: bool = False,
-        limit: int = 50,
-        after: str | None = None,
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[QueueFilters]
     ) -> list[Proposal]:
         """See `AsyncQueue.list`."""
         await self._asking.own(asker)
-        narrowed = {"write_class": write_class, "closed": closed, "limit": limit, "after": after}
-        return await paged(self._wire, "/v1/queue", Proposal, **narrowed)
+        return await paged(self._wire, "/v1/queue", Proposal, limit=limit, after=after, **narrowed)
+
+    async def counts(self, asker: Asker) -> QueueCounts:
+        """See `AsyncQueue.counts`."""
+        await self._asking.own(asker)
+        return await self._wire.get("/v1/queue/counts", TypeAdapter(QueueCounts))
 
     async def get(self, asker: Asker, proposal_id: str) -> Proposal:
         """See `AsyncQueue.get`."""
         await self._asking.own(asker)
         return await self._wire.get(f"/v1/queue/{segment(proposal_id, 'proposal_id')}", _PROPOSAL)
+
+    async def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
+        """See `AsyncQueue.evidence`."""
+        await self._asking.own(asker)
+        return await self._wire.get(f"/v1/queue/{segment(proposal_id, 'proposal_id')}/evidence", _EVIDENCE)
 
     async def approve(
         self,
@@ -105,6 +112,29 @@ class AsyncQueueClient(_Group):
         await self._asking.own(asker)
         path = f"/v1/queue/{segment(proposal_id, 'proposal_id')}/edit"
         return await self._wire.send(path, _EDITED, {"note": note, "version": version, **changes})
+
+    async def check(self, asker: Asker, proposal_id: str, **changes: Unpack[EditFields]) -> EditCheck:
+        """See `AsyncQueue.check`."""
+        await self._asking.own(asker)
+        path = f"/v1/queue/{segment(proposal_id, 'proposal_id')}/check"
+        return await self._wire.send(path, TypeAdapter(EditCheck), {**changes})
+
+    async def preview(
+        self, asker: Asker, proposal_id: str, *, run: RunContext | None = None, query: str | None = None
+    ) -> Preview:
+        """See `AsyncQueue.preview`."""
+        await self._asking.own(asker)
+        body: dict[str, Any] = {"query": query}
+        if run is not None:
+            body["run"] = await self._asking.about(run)
+        path = f"/v1/queue/{segment(proposal_id, 'proposal_id')}/preview"
+        return await self._wire.send(path, TypeAdapter(Preview), body)
+
+    async def attend(self, asker: Asker, proposal_id: str) -> Sequence[Attendance]:
+        """See `AsyncQueue.attend`."""
+        await self._asking.own(asker)
+        path = f"/v1/queue/{segment(proposal_id, 'proposal_id')}/attend"
+        return await self._wire.send(path, TypeAdapter(list[Attendance]))
 
     async def reject(
         self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None, version: int | None = None
@@ -189,6 +219,12 @@ class AsyncContradictionsClient(_Group):
         await self._asking.own(asker)
         narrowed = {"proposal_id": proposal_id, "closed": closed, "limit": limit, "after": after}
         return await paged(self._wire, "/v1/contradictions", Contradiction, **narrowed)
+
+    async def get(self, asker: Asker, contradiction_id: str) -> ContradictionShown:
+        """See `AsyncContradictions.get`."""
+        await self._asking.own(asker)
+        path = f"/v1/contradictions/{segment(contradiction_id, 'contradiction_id')}"
+        return await self._wire.get(path, TypeAdapter(ContradictionShown))
 
     async def resolve(
         self,

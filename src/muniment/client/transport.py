@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import uniform
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 import anyio
@@ -97,9 +97,9 @@ class Transport:
         params: Mapping[str, Any] | None = None,
         within: float | None = None,
     ) -> T:
-        """Have something done, once however often it is tried: it goes under a key of its own."""
+        """Have something done, once however often it is tried: it goes under a key, the caller's or one of its own."""
         content = _written(body) if body is not None else None
-        headers = {"Idempotency-Key": uuid4().hex}
+        headers = {"Idempotency-Key": uuid4().hex} if not body or body.get("idempotency_key") is None else {}
         if content is not None:
             headers["Content-Type"] = "application/json"
         shown = {name: _text(value) for name, value in (params or {}).items() if value is not None}
@@ -180,7 +180,10 @@ def _written(body: Mapping[str, Any]) -> bytes:
         raise InvalidInput("holds something that JSON cannot carry", field="body") from None
 
 
-def _text(value: Any) -> str:
+def _text(value: Any) -> str | list[str]:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list):
+        # Said once for each.
+        return [str(one) for one in cast("list[Any]", value)]
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -73,9 +73,11 @@ class Admission:
     refused: tuple[Refused, ...]
 
     @classmethod
-    async def of(cls, desk: Desk, tx: Transaction, pack: Pack, drafts: Sequence[Draft]) -> "Admission":
-        """Screen them."""
-        senses, now = await desk.senses(tx, pack), desk.now()
+    async def of(
+        cls, desk: Desk, tx: Transaction, pack: Pack, drafts: Sequence[Draft], *, senses: Senses | None = None
+    ) -> "Admission":
+        """Screen them; with the senses given, nothing is noted on the way."""
+        senses, now = senses or await desk.senses(tx, pack), desk.now()
         screened: list[Screened] = []
         refused: list[Refused] = []
         for first in range(0, len(drafts), SLICE):

@@ -31,10 +31,9 @@ from muniment.pipeline.senses import Senses
 from muniment.pipeline.shadow import Past
 from muniment.policy import backtest as policy
 from muniment.policy.backtest import Outcome
-from muniment.policy.contradiction import Comparison, compare
+from muniment.policy.contradiction import compare
 from muniment.policy.redaction import redactor_of
 from muniment.policy.routing import tier_for
-from muniment.storage.session import Transaction
 
 AT_ONCE = 100
 _TEXT = 120

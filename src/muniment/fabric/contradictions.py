@@ -13,7 +13,7 @@ from muniment.governance import consent as ledger
 from muniment.governance import contradictions, trail
 from muniment.model.candidate import Scope
 from muniment.model.context import Asker, Principal
-from muniment.model.contradiction import Contradiction, Side
+from muniment.model.contradiction import Contradiction, ContradictionShown, Side
 from muniment.model.fields import Artifact, Name, Note, Qualifiers, build
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
@@ -61,6 +61,19 @@ class AsyncContradictions:
             if last is not None:
                 await contradictions.one(tx, last, field="after")
             return await contradictions.listed(tx, proposal_id=incoming, closed=all_, after=last, limit=count)
+
+    async def get(self, asker: Asker, contradiction_id: str) -> ContradictionShown:
+        """One with both its sides opened, as they stand; raises `NotFound`."""
+        checks.name(contradiction_id, "contradiction_id")
+        await self._desk.authorise(asker, "read_queue")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            one = await contradictions.one(tx, contradiction_id)
+            sides = {"existing": one.existing, "incoming": one.incoming}
+            return ContradictionShown(
+                contradiction=one,
+                proposal=(await review.load(tx, self._desk.vault, one.proposal_id)).proposal,
+                **{name: await trail.memory(tx, self._desk.vault, side) for name, side in sides.items() if side},
+            )
 
     async def resolve(
         self,

@@ -7,7 +7,6 @@ from typing import Any, Self, Unpack
 
 from anyio import Semaphore
 from anyio.lowlevel import checkpoint
-from pydantic import model_validator
 
 from muniment.embedding import Embedder
 from muniment.errors import InvalidInput, NotFound
@@ -26,7 +25,7 @@ from muniment.fabric import (
     verification,
     withdrawal,
 )
-from muniment.fabric.checks import page_size, whole_number
+from muniment.fabric.checks import whole_number
 from muniment.fabric.connect import Opened, connect
 from muniment.fabric.contradictions import AsyncContradictions
 from muniment.fabric.desk import Desk
@@ -46,6 +45,7 @@ from muniment.fabric.inputs import (
     run_fields,
 )
 from muniment.fabric.keys import AsyncKeys
+from muniment.fabric.memories import AsyncMemories
 from muniment.fabric.queue import AsyncQueue
 from muniment.fabric.requests import AsyncRequests
 from muniment.fabric.settings import Clock, Settings
@@ -60,8 +60,8 @@ from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.erasure import Erasure, ErasureInput
-from muniment.model.events import Event
-from muniment.model.fields import Artifact, Ceid, Name, Predicate, build, misses
+from muniment.model.events import Event, EventType
+from muniment.model.fields import build
 from muniment.model.inquiry import Explanation, Replay
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
@@ -76,20 +76,6 @@ from muniment.storage.master import MasterKeys
 
 BATCH_LIMIT = 10_000
 SLICE = 200
-
-
-class _Target(Artifact):
-    memory_id: Name | None = None
-    entity: Ceid | None = None
-    predicate: Predicate | None = None
-
-    @model_validator(mode="after")
-    def _one_way_to_name_it(self) -> Self:
-        if self.memory_id is not None and (self.entity is not None or self.predicate is not None):
-            raise misses("memory_id", "give a memory, or an entity and a predicate, not both")
-        if self.memory_id is None and (self.entity is None or self.predicate is None):
-            raise misses("memory_id", "give the memory to correct, or an entity and a predicate")
-        return self
 
 
 class AsyncFabric:
@@ -191,6 +177,11 @@ class AsyncFabric:
         return AsyncContradictions(self._desk)
 
     @property
+    def memories(self) -> AsyncMemories:
+        """The tenant's memories, for those who review and audit."""
+        return AsyncMemories(self._desk)
+
+    @property
     def work(self) -> AsyncWork:
         """What the jobs are at."""
         return AsyncWork(self._desk)
@@ -267,7 +258,7 @@ class AsyncFabric:
         the target's place and before everything else on its key. Raises `NotFound`, and `Conflict` for a memory
         that was withdrawn before.
         """
-        target = build(_Target, {"memory_id": memory_id, "entity": entity, "predicate": predicate})
+        target = build(corrections.Target, {"memory_id": memory_id, "entity": entity, "predicate": predicate})
         author = await self._desk.authorise(asker, "correct")
         pack = await self._desk.pack_for(asker)
         given: dict[str, Any] = {"entity": target.entity, "predicate": target.predicate}
@@ -408,12 +399,22 @@ class AsyncFabric:
         checks.tenant(tenant_id, "tenant_id")
         return await metrics.scan_for_pii(self._desk, tenant_id)
 
-    async def events(self, asker: Asker, *, after: int = 0, limit: int = 100) -> list[Event]:
-        """The tenant's event log from a number on."""
-        start, count = whole_number(after, "after", least=0, most=2**62), page_size(limit)
-        await self._desk.authorise(asker, "audit")
-        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            return await trail.events_after(tx, start, count)
+    async def events(
+        self,
+        asker: Asker,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        types: Sequence[EventType] | None = None,
+        about: str | None = None,
+        latest: bool = False,
+    ) -> list[Event]:
+        """The tenant's event log from a number on: all, those of some types, or those `about` an id that they name.
+
+        With `latest` the last first, and `after` is the number that they come before. A page ends with a whole
+        transaction.
+        """
+        return await papers.log(self._desk, asker, after, limit, types, about, latest)
 
     async def seal(self, tenant_id: str) -> int:
         """Seal the tenant's events in batches of the audit chain; how many there were to seal.

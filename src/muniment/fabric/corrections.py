@@ -1,14 +1,33 @@
 """Corrections: written on a memory or on a key, in its scope and with at least its label (COR-1)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.fabric.inputs import proposal_input
 from muniment.model.capture import CaptureInput
+from muniment.model.fields import Artifact, Ceid, Name, Predicate, misses
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.policy import confidence
+
+
+class Target(Artifact):
+    """What is corrected: a memory, or whatever stands on a key."""
+
+    memory_id: Name | None = None
+    entity: Ceid | None = None
+    predicate: Predicate | None = None
+
+    @model_validator(mode="after")
+    def _one_way_to_name_it(self) -> Self:
+        if self.memory_id is not None and (self.entity is not None or self.predicate is not None):
+            raise misses("memory_id", "give a memory, or an entity and a predicate, not both")
+        if self.memory_id is None and (self.entity is None or self.predicate is None):
+            raise misses("memory_id", "give the memory to correct, or an entity and a predicate")
+        return self
 
 
 def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from muniment.storage.session import Storage, Task, Transaction
 from muniment.tiers.working import SessionStore
 
 
-class _Undone(Exception):  # noqa: N818  no error: the end of a trial
+class _Undone(Exception):
     pass
 
 

@@ -51,6 +51,12 @@ class AsyncDoorkeeper:
         """The fabric's own time."""
         return self._desk.now()
 
+    async def at(self, tenant_id: str) -> int:
+        """The number of the last change in a tenant; 0 where there was none."""
+        async with self._desk.transaction(tenant_id, "auditor") as tx:
+            row = await tx.row("tenant.clock")
+        return row["seq"] if row is not None else 0
+
     def secret(self, purpose: str) -> bytes:
         """A secret that all servers under the same master key share, for one purpose of a door's."""
         return self._desk.vault.shared(purpose)

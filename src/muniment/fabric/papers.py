@@ -1,11 +1,45 @@
-"""A memory's papers: everything it rests on, and everything that used it, read in one transaction."""
+"""Papers: all that a memory rests on and all that used it, in one transaction; and the log of all that was done."""
 
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field, Strict
+
+from muniment.fabric import checks
 from muniment.fabric.desk import Desk
 from muniment.governance import archives, contradictions, trail
 from muniment.governance import consent as ledger
 from muniment.model.context import Asker
+from muniment.model.events import Event, EventType
+from muniment.model.fields import Artifact, Name, build
 from muniment.model.trail import Trail
 from muniment.pipeline import review
+
+
+class _Wanted(Artifact):
+    types: Annotated[frozenset[EventType], Field(min_length=1)] | None = None
+    about: Name | None = None
+    latest: Annotated[bool, Strict()] = False
+
+
+async def log(
+    desk: Desk,
+    asker: Asker,
+    after: int,
+    limit: int,
+    types: Sequence[EventType] | None,
+    about: str | None,
+    latest: bool,
+) -> list[Event]:
+    """A page of the tenant's event log."""
+    start, count = checks.whole_number(after, "after", least=0, most=2**62), checks.page_size(limit)
+    given = build(_Wanted, {"types": types, "about": about, "latest": latest})
+    await desk.authorise(asker, "audit")
+    async with desk.transaction(asker.tenant_id, "auditor") as tx:
+        if given == _Wanted():
+            return await trail.events_after(tx, start, count)
+        named = sorted(given.types) if given.types is not None else None
+        return await trail.events_found(tx, start, count, types=named, about=given.about, latest=given.latest)
 
 
 async def of_memory(desk: Desk, asker: Asker, memory_id: str) -> Trail:
@@ -35,6 +69,7 @@ async def of_memory(desk: Desk, asker: Asker, memory_id: str) -> Trail:
             consent=consent,
             contradictions=tuple(await contradictions.listed(tx, memory_id=memory_id)),
             recalls=await trail.recalls_with(tx, memory_id),
+            recalled=await trail.recalled(tx, memory_id),
             prompts=await trail.prompts_with(tx, memory_id),
             events=await trail.events_at(tx, seqs, {memory_id, *(p.proposal_id for p in proposals)}),
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Annotated, Any, TypedDict, Unpack
 
-from pydantic import Field
+from pydantic import Field, Strict
 
 from muniment.errors import (
     Conflict,
@@ -18,35 +18,24 @@ from muniment.errors import (
     SealBroken,
     VersionConflict,
 )
-from muniment.fabric import checks
+from muniment.fabric import checks, editing, previewing
 from muniment.fabric.admission import enter
-from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
-from muniment.fabric.promotion import capture_of, four_eyes, promote_proposal, promote_undisputed
+from muniment.fabric.editing import EditFields
+from muniment.fabric.evidence import evidence_of
+from muniment.fabric.promotion import four_eyes, promote_proposal, promote_undisputed
 from muniment.fabric.withdrawal import withdraw
-from muniment.model.candidate import Candidate, Refusal
-from muniment.model.capture import Capture, TypedFact
-from muniment.model.context import Asker, Principal
-from muniment.model.fields import (
-    Artifact,
-    EvidenceRefs,
-    Label,
-    Name,
-    Note,
-    Probability,
-    Tier,
-    WriteClass,
-    build,
-)
-from muniment.model.proposal import Action, Outcome, Proposal
+from muniment.governance import attendances
+from muniment.model.candidate import Refusal
+from muniment.model.context import Asker, Principal, RunContext
+from muniment.model.evidence import Evidence
+from muniment.model.fields import Artifact, Ceid, Name, Note, Probability, Tier, WriteClass, build
+from muniment.model.proposal import Action, HumanReason, Outcome, Proposal
+from muniment.model.reviewing import Attendance, EditCheck, OpenStatus, Preview, QueueCounts, Risk
 from muniment.pack import Pack
-from muniment.pipeline import candidate as candidates
 from muniment.pipeline import promote, rejections, review
-from muniment.pipeline.candidate import Draft
 from muniment.storage.session import Transaction
 
-# As the table of candidates has it.
-EDITS_LIMIT = 8
 # Approved in one transaction: others of the tenant wait no longer than that.
 AT_ONCE = 200
 
@@ -59,26 +48,35 @@ class _Remark(Artifact):
     priority: Probability | None = None
 
 
-class _Edit(Artifact):
-    note: Note | None = None
-    text: Any = None
-    value: Any = None
-    classification: Label | None = None
-    evidence_refs: EvidenceRefs | None = None
-
-
 class _Many(Artifact):
     proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000)]
     note: Note | None = None
 
 
-class EditFields(TypedDict, total=False):
-    """What `edit` can change."""
+class QueueFilters(TypedDict, total=False):
+    """What `list` can be narrowed to."""
 
-    text: str
-    value: Any
-    classification: str
-    evidence_refs: list[str]
+    write_class: WriteClass | None
+    closed: bool
+    tier: Tier | None
+    risk: Risk | None
+    reason: HumanReason | None
+    entity: str | None
+    assignee: str | None
+    status: OpenStatus | None
+    overdue: bool | None
+
+
+class _Narrowed(Artifact):
+    write_class: WriteClass | None = None
+    closed: Annotated[bool, Strict()] = False
+    tier: Tier | None = None
+    risk: Risk | None = None
+    reason: HumanReason | None = None
+    entity: Ceid | None = None
+    assignee: Name | None = None
+    status: OpenStatus | None = None
+    overdue: Annotated[bool, Strict()] | None = None
 
 
 class AsyncQueue:
@@ -91,28 +89,29 @@ class AsyncQueue:
         self._desk = desk
 
     async def list(
-        self,
-        asker: Asker,
-        *,
-        write_class: WriteClass | None = None,
-        closed: bool = False,
-        limit: int = 50,
-        after: str | None = None,
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[QueueFilters]
     ) -> list[Proposal]:
         """Open proposals, the one due first first; with `closed` also those that had their final verdict.
 
-        `after` is the id of the last proposal of the page before.
+        Narrowed to a `write_class`, the `tier` it would go to, a `risk`, a `reason` for a person to look, an `entity`
+        that it is about, an `assignee`, a `status` (`pending` or `held`: open ones alone), what is `overdue` or is
+        not. `after` is the id of the last proposal of the page before.
         """
-        kind = checks.write_class(write_class, "write_class") if write_class is not None else None
-        last = checks.name(after, "after") if after is not None else None
-        count, all_ = page_size(limit), checks.flag(closed, "closed")
+        wanted = review.Narrowed(**dict(build(_Narrowed, narrowed)))
+        count, last = checks.page(limit, after)
         await self._desk.authorise(asker, "read_queue")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             if last is not None and not await review.load_many(tx, self._desk.vault, [last]):
                 raise NotFound("no such proposal", field="after")
-            ids = await review.page(tx, write_class=kind, closed=all_, after=last, count=count)
+            ids = await review.page(tx, wanted, after=last, count=count)
             found = await review.load_many(tx, self._desk.vault, ids, skip_broken=True)
             return [loaded.proposal for loaded in found]
+
+    async def counts(self, asker: Asker) -> QueueCounts:
+        """How many are open, overdue, soon due, held and the asker's own; by class, risk, tier and reason."""
+        principal = await self._desk.authorise(asker, "read_queue")
+        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
+            return await review.counts(tx, principal.id)
 
     async def get(self, asker: Asker, proposal_id: str) -> Proposal:
         """One proposal with all its verdicts; raises `NotFound`."""
@@ -120,6 +119,15 @@ class AsyncQueue:
         await self._desk.authorise(asker, "read_queue")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return (await review.load(tx, self._desk.vault, proposal_id)).proposal
+
+    async def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
+        """A proposal beside what it rests on: capture, earlier texts, consent, the memories it meets.
+
+        And whether whoever asks could approve it. Raises `NotFound`.
+        """
+        checks.name(proposal_id, "proposal_id")
+        principal = await self._desk.authorise(asker, "read_queue")
+        return await evidence_of(self._desk, principal, proposal_id)
 
     async def approve(
         self,
@@ -229,26 +237,50 @@ class AsyncQueue:
 
         A refusal by a gate comes back as a value, and nothing is changed.
         """
-        given = build(_Edit, {"note": note, **changes})
-        if not changes:
-            raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
+        given = editing.changed(changes, note)
         async with self._open(asker, proposal_id, version) as at:
-            if at.loaded.proposal.audits is not None:
-                raise Conflict("is a sample: reject it if it is wrong, and propose what is right", field="proposal_id")
-            if len(at.loaded.editors) >= EDITS_LIMIT:
-                raise Conflict(
-                    f"was edited {EDITS_LIMIT} times: reject it and have it proposed anew", field="proposal_id"
-                )
-            capture = await capture_of(self._desk, at.tx, at.loaded, to_edit=True)
-            (candidate_id,) = candidates.new_ids(at.tx, 1)
-            ordinals = await candidates.ordinals(at.tx, [capture.capture_id])
-            edited = _edited(at, changes, given, capture, candidate_id)
-            draft = Draft(edited, capture, ordinals[capture.capture_id], at.loaded.editors)
+            draft = await editing.draft(self._desk, at.tx, at.principal, at.loaded, at.pack, changes, given)
             entered, refusals = await enter(self._desk, at.tx, at.pack, [draft], edit_of=proposal_id)
             if refusals:
                 return refusals[0]
             await at.decide("edit", note=given.note)
             return await self._read(at.tx, entered[0])
+
+    async def check(self, asker: Asker, proposal_id: str, **changes: Unpack[EditFields]) -> EditCheck:
+        """What `edit` with these changes would become, without making it: refused by which gate, or how it would stand.
+
+        Raises what `edit` would.
+        """
+        checks.name(proposal_id, "proposal_id")
+        given = editing.changed(changes)
+        principal = await self._desk.authorise(asker, "review")
+        async with self._desk.shadow(asker.tenant_id) as tx:
+            loaded = await review.load(tx, self._desk.vault, proposal_id)
+            review.undecided(loaded)
+            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
+            draft = await editing.draft(self._desk, tx, principal, loaded, pack, changes, given)
+            return await editing.check(self._desk, tx, pack, proposal_id, draft)
+
+    async def preview(
+        self, asker: Asker, proposal_id: str, *, run: RunContext | None = None, query: str | None = None
+    ) -> Preview:
+        """What a recall would give before and after its approval, by anybody who may; nothing is kept of either.
+
+        Of that `run`, else of one in the proposal's own scope. What stands against an approval is told in `error`.
+        Raises `NotFound`, `AlreadyDecided`.
+        """
+        checks.name(proposal_id, "proposal_id")
+        principal = await self._desk.authorise(asker, "review")
+        return await previewing.preview(self._desk, principal, proposal_id, run, query)
+
+    # Sequence, not list: `list` is a verb of this class.
+    async def attend(self, asker: Asker, proposal_id: str) -> Sequence[Attendance]:
+        """Say that one looks at it, and hear who else did in the last 30 seconds. It decides nothing."""
+        checks.name(proposal_id, "proposal_id")
+        principal = await self._desk.authorise(asker, "review")
+        async with self._desk.transaction(asker.tenant_id, "writer") as tx:
+            await review.present(tx, proposal_id)
+            return await attendances.attend(tx, proposal_id, principal.id)
 
     async def reject(
         self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None, version: int | None = None
@@ -355,34 +387,6 @@ class _Open:
     async def decide(self, action: Action, **what: Any) -> None:
         """Write the reviewer's verdict."""
         await review.decide(self.tx, self.loaded, action, self.principal, self.pack, **what)
-
-
-def _edited(at: _Open, changes: EditFields, given: _Edit, capture: Capture, candidate_id: str) -> Candidate:
-    old, pack = at.loaded.proposal.candidate, at.pack
-    value = changes.get("value", old.value)
-    text = changes.get("text", None if "value" in changes else old.text)
-    fact = build(
-        TypedFact,
-        {
-            "write_class": old.write_class,
-            "entity": old.entity,
-            "predicate": old.predicate,
-            "value": value,
-            "text": None if old.write_class == "evidence_link" else text,
-        },
-    )
-    label = given.classification or old.classification
-    if not pack.has_label(label) or pack.rank(label) < pack.rank(old.classification):
-        raise InvalidInput(f"may only rise from {old.classification}", field="classification")
-    changed = {
-        "value": fact.value,
-        "text": fact.text or candidates.rendered(fact),
-        "classification": label,
-        "evidence_refs": given.evidence_refs if given.evidence_refs is not None else old.evidence_refs,
-        "edits": old.candidate_id,
-        "editor": at.principal.id,
-    }
-    return candidates.afresh(old, candidate_id, capture, pack, **changed)
 
 
 def _outcome(proposal_id: str, proposal: Proposal | None, error: MunimentError | None) -> Outcome:

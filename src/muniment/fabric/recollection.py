@@ -74,13 +74,13 @@ async def prepared(
     return view, decides, request, moment
 
 
-async def moment_of(tx: Transaction, as_of: datetime, pack: Pack) -> Moment:
+async def moment_of(tx: Transaction, as_of: datetime, pack: Pack, field: str = "as_of") -> Moment:
     """The tenant's number then; raises `InvalidInput` for the future, `HistoryCollected` beyond the replay horizon."""
     if as_of > tx.now:
-        raise InvalidInput("lies in the future", field="as_of")
+        raise InvalidInput("lies in the future", field=field)
     horizon = pack.memory_layer.retention.replay_horizon
     if as_of < tx.now - horizon:
-        raise HistoryCollected(f"lies beyond the replay horizon of {horizon.days} days", field="as_of")
+        raise HistoryCollected(f"lies beyond the replay horizon of {horizon.days} days", field=field)
     row = await tx.row("recall.moment", at=as_of)
     return Moment(row["seq"] or 0 if row is not None else 0, as_of)
 

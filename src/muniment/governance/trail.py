@@ -1,6 +1,9 @@
 """The trail: from a promoted memory back to everything it rests on, and forward to the recalls that used it."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+
+from pydantic_core import to_json
 
 from muniment.archive.folder import Archives
 from muniment.errors import NotFound
@@ -8,11 +11,12 @@ from muniment.governance import archives as archived
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture
 from muniment.model.events import Event
-from muniment.model.ids import first_id
+from muniment.model.ids import first_id, made_at
 from muniment.model.promoted import PromotedMemory
+from muniment.model.trail import Recalled
 from muniment.storage.rows import candidate_of, capture_of, event_of, memory_of
 from muniment.storage.sealing import SubjectKey, Vault
-from muniment.storage.session import Row, Transaction
+from muniment.storage.session import LATEST, Row, Transaction
 
 RECALLS_SHOWN = 100
 # Of each kind, in the event of one retraction.
@@ -74,6 +78,12 @@ async def recalls_with(tx: Transaction, memory_id: str) -> tuple[str, ...]:
     return tuple(row["recall_id"] for row in rows)
 
 
+async def recalled(tx: Transaction, memory_id: str) -> Recalled:
+    """How often recalls returned it, and when."""
+    row = await tx.row("audit.recalled", memory_id=memory_id)
+    return Recalled(**row) if row is not None else Recalled()
+
+
 async def prompts_with(tx: Transaction, memory_id: str) -> tuple[str, ...]:
     """The compiled prompts that it went into, the latest first."""
     rows = await tx.rows("audit.prompts_with", memory_id=memory_id, count=RECALLS_SHOWN)
@@ -104,3 +114,18 @@ async def events_at(tx: Transaction, seqs: set[int], about: set[str]) -> tuple[E
 async def events_after(tx: Transaction, after: int, limit: int) -> list[Event]:
     """The tenant's log from a number on."""
     return [event_of(row) for row in await tx.rows("audit.events", after=after, count=limit)]
+
+
+async def events_found(
+    tx: Transaction, after: int, limit: int, *, types: Sequence[str] | None, about: str | None, latest: bool
+) -> list[Event]:
+    """Those of some types, or that name an id; where the latest come first `after` is the number they come before."""
+    wanted = {"types": types, "about": to_json(about) if about is not None else None, "count": limit, "made": 0}
+    if about is not None and (made := made_at(about)) is not None:
+        row = await tx.row("recall.moment", at=made - timedelta(milliseconds=1))
+        wanted["made"] = row["seq"] or 0 if row is not None else 0
+    if latest:
+        rows = await tx.rows("audit.latest_events", **wanted, before=after or LATEST)
+    else:
+        rows = await tx.rows("audit.events_found", **wanted, after=after)
+    return [event_of(row) for row in rows]

@@ -34,7 +34,7 @@ class MemoryShown(Artifact):
     approver: str
     promoted_at: datetime
     expires_at: datetime | None = None
-    ended_at: datetime | None = Field(default=None, description="when it was retracted, or else expired, if it was then")
+    ended_at: datetime | None = Field(default=None, description="when it was retracted, or else expired")
     reason: RetractionReason | None = Field(default=None, description="why it was retracted")
     superseded_by: str | None = None
     tombstoned_at: datetime | None = Field(default=None, description="its content is gone since")
@@ -51,7 +51,7 @@ class MemoryChanges(Artifact):
     since: datetime
     until: datetime
     added: tuple[MemoryShown, ...] = ()
-    ended: tuple[MemoryShown, ...] = Field(default=(), description="as they stood in the end: `state`, `reason`, by what")
+    ended: tuple[MemoryShown, ...] = Field(default=(), description="as they stood in the end: `state`, `reason`")
     added_total: int = 0
     ended_total: int = 0
     still: int = Field(default=0, description="live at both moments")

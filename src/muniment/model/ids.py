@@ -2,7 +2,7 @@
 
 import os
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 Prefix = Literal[
@@ -11,6 +11,8 @@ Prefix = Literal[
 ]  # fmt: skip
 
 CEID_PATTERN = r"^[a-z][a-z0-9_]*:[A-Za-z0-9._-]{1,128}$"
+# No clock shows a time whose first digit is another.
+_OURS = re.compile(r"[a-z]+_(0[0-9a-f]{11})[0-9a-f]{16}")
 # On its own, not within a longer word: one UUID in some hundred would be taken for a card otherwise.
 _CARD_RUN = re.compile(r"(?<![0-9A-Za-z])\d(?:[._-]?\d){12,18}(?![0-9A-Za-z])")
 
@@ -32,6 +34,12 @@ def make_id(prefix: Prefix, now: datetime) -> str:
 def first_id(prefix: Prefix, at: datetime) -> str:
     """What no id made at that time or later comes before."""
     return f"{prefix}_{int(at.timestamp() * 1000):012x}"
+
+
+def made_at(made: str) -> datetime | None:
+    """When an id of ours was made, to the millisecond; None for what is no such id."""
+    found = _OURS.fullmatch(made)
+    return datetime.fromtimestamp(int(found[1], 16) / 1000, UTC) if found is not None else None
 
 
 def holds_card_number(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a reviewer is shown before deciding: the queue in figures, an edit tried, an approval foreseen, who else looks."""
+"""What a reviewer sees before deciding: the queue in figures, an edit tried, an approval foreseen, who else looks."""
 
 from datetime import datetime
 from typing import Literal
@@ -76,9 +76,9 @@ class Preview(Artifact):
 
     proposal_id: str
     status: Status = Field(description="what the proposal would be then; as it is where it cannot be approved")
-    error: str | None = Field(default=None, description="the code of what stands against its approval, if anything does")
+    error: str | None = Field(default=None, description="the code of what stands against its approval")
     message: str | None = None
-    memory_id: str | None = Field(default=None, description="stands for the memory it would become; of no use elsewhere")
+    memory_id: str | None = Field(default=None, description="stands for the memory it would become here")
     supersedes: tuple[str, ...] = Field(default=(), description="the memories whose place it would take")
     before: Sight
     after: Sight

@@ -1,5 +1,7 @@
 """A memory's papers, laid side by side from its promotion back to its capture (AUD-1)."""
 
+from datetime import datetime
+
 from pydantic import Field
 
 from muniment.model.candidate import Candidate
@@ -10,6 +12,14 @@ from muniment.model.events import Event
 from muniment.model.fields import Artifact
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Proposal
+
+
+class Recalled(Artifact):
+    """How often recalls returned a memory, and when they first and last did."""
+
+    times: int = 0
+    first_at: datetime | None = None
+    last_at: datetime | None = None
 
 
 class Trail(Artifact):
@@ -23,5 +33,6 @@ class Trail(Artifact):
     consent: Consent | None = None
     contradictions: tuple[Contradiction, ...] = ()
     recalls: tuple[str, ...] = ()
+    recalled: Recalled = Recalled()
     prompts: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()

@@ -16,6 +16,7 @@ from muniment.model.compiled import Compiled, CompiledMemory
 from muniment.model.context import RunContext
 from muniment.model.ids import make_id
 from muniment.model.recall import ConflictSet, Provenance, Recall, Record
+from muniment.model.reviewing import Sight
 from muniment.pack import Pack
 from muniment.pipeline.finding import Found, Moment, Request, filters, listed, reach
 from muniment.pipeline.searching import Asked, Search
@@ -82,17 +83,34 @@ async def recall(
         pack=pack.ref,
         embedder=found.embedder,
         approximate=found.candidates is not None,
-        records=tuple(records[memory_id] for memory_id in found.plain if memory_id in records),
-        low_confidence=tuple(records[memory_id] for memory_id in found.low if memory_id in records),
-        conflicts=tuple(
+        **_arranged(found, records),
+        degraded=(*found.degraded, *degraded),
+    )
+
+
+async def look(tx: Transaction, means: Means, view: View, pack: Pack, request: Request) -> Sight:
+    """What a run would be shown now, opened; nothing is recorded, and the session store is left alone."""
+    found = await find(tx, means, view, pack, request)
+    rows = await tx.rows("recall.bodies", memory_ids=found.ids, held=[], seq=LATEST)
+    opened = [await _record(tx, means.vault, row, row["content"], found.scores) for row in rows]
+    records = {one.id: one for one in opened if one is not None}
+    degraded = found.degraded if len(records) == len(found.ids) else (*found.degraded, "seal_broken")
+    return Sight(**_arranged(found, records), degraded=degraded)
+
+
+def _arranged(found: Found, records: Mapping[str, Record]) -> dict[str, Any]:
+    """The records in the order and the parts that they were found in."""
+    return {
+        "records": tuple(records[memory_id] for memory_id in found.plain if memory_id in records),
+        "low_confidence": tuple(records[memory_id] for memory_id in found.low if memory_id in records),
+        "conflicts": tuple(
             ConflictSet(
                 contradiction_ids=tuple(ids), records=tuple(records[member] for member in members if member in records)
             )
             for ids, members in found.sets
         ),
-        omitted=found.omitted,
-        degraded=(*found.degraded, *degraded),
-    )
+        "omitted": found.omitted,
+    }
 
 
 async def find(

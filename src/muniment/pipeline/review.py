@@ -1,7 +1,7 @@
 """Stage 3, review: candidates wait in a queue of their own; every verdict is a new row."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -16,7 +16,8 @@ from muniment.model.context import Principal
 from muniment.model.contradiction import Outcome
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
-from muniment.model.proposal import FINAL, Action, Proposal
+from muniment.model.proposal import FINAL, Action, HumanReason, Proposal
+from muniment.model.reviewing import OpenStatus, QueueCounts, Risk
 from muniment.pack import Pack
 from muniment.policy import approval, routing
 from muniment.policy.contradiction import Compared, repeated
@@ -186,6 +187,12 @@ async def lock(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
     return [row["proposal_id"] for row in rows]
 
 
+async def present(tx: Transaction, proposal_id: str) -> None:
+    """Raises `NotFound` where there is no such proposal."""
+    if await tx.row("review.is_there", proposal_id=proposal_id) is None:
+        raise NotFound("no such proposal", field="proposal_id")
+
+
 async def load(
     tx: Transaction, vault: Vault, proposal_id: str, *, locked: bool = False, to_decide: bool = False
 ) -> Loaded:
@@ -249,23 +256,37 @@ def _opened(row: Row, verdict_rows: list[Row], key: SubjectKey | None) -> Loaded
     return Loaded(proposal_of(row, candidate_of(row, content), verdicts), row, key)
 
 
-async def page(
-    tx: Transaction,
-    *,
-    write_class: WriteClass | None,
-    closed: bool,
-    after: str | None,
-    count: int,
-) -> list[str]:
+@dataclass(frozen=True)
+class Narrowed:
+    """What a page of the queue is narrowed to; None: not by that."""
+
+    write_class: WriteClass | None = None
+    tier: Tier | None = None
+    risk: Risk | None = None
+    reason: HumanReason | None = None
+    entity: str | None = None
+    assignee: str | None = None
+    status: OpenStatus | None = None
+    overdue: bool | None = None
+    closed: bool = False
+
+
+async def page(tx: Transaction, narrowed: Narrowed, *, after: str | None, count: int) -> list[str]:
     """The ids of the queue by due time, from a place on."""
-    rows = await tx.rows(
-        "review.list",
-        write_class=write_class,
-        closed=closed,
-        after=after or "",
-        count=count,
-    )
+    rows = await tx.rows("review.list", **asdict(narrowed), after=after or "", count=count)
     return [row["proposal_id"] for row in rows]
+
+
+async def counts(tx: Transaction, asker: str) -> QueueCounts:
+    """How many are open, by what they are."""
+    rows = await tx.rows("review.counts", asker=asker)
+    (whole,) = (row for row in rows if row["kind"] == "open")
+    parts: dict[str, dict[str, int]] = {}
+    for row in rows:
+        if row["kind"] != "open":
+            parts.setdefault(row["kind"], {})[row["name"]] = row["count"]
+    figures = {"overdue": whole["overdue"], "due_within_a_day": whole["soon"], "held": whole["held"]}
+    return QueueCounts.model_validate({"open": whole["count"], "mine": whole["mine"], **figures, **parts})
 
 
 async def of_capture(tx: Transaction, capture_id: str) -> list[str]:

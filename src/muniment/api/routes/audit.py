@@ -14,8 +14,8 @@ from muniment.governance.metrics.prometheus import prometheus_text
 from muniment.model.adoption import Adoption
 from muniment.model.archive import Archive, ArchiveCheck
 from muniment.model.chain import Head, Verification
-from muniment.model.events import Event
-from muniment.model.fields import Instant
+from muniment.model.events import Event, EventType
+from muniment.model.fields import Instant, Name
 from muniment.model.metrics import Metrics
 
 router = APIRouter(tags=["audit"], route_class=OnceRoute)
@@ -34,6 +34,9 @@ async def events(
         int | None, Query(ge=0, le=_NUMBER, description="the number of the last event that is known")
     ] = None,
     limit: Limit = 100,
+    types: Annotated[list[EventType] | None, Query(description="of these types alone; said once for each")] = None,
+    about: Annotated[Name | None, Query(description="an id that they name")] = None,
+    latest: Annotated[bool, Query(description="the last first; `after` is the number that they come before")] = False,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
     last_event_id: Annotated[
         str | None, Header(max_length=64, description="where a stream that broke off goes on")
@@ -45,9 +48,13 @@ async def events(
     `Last-Event-ID`, the next stream goes on after it.
     """
     if STREAM in (accept or ""):
+        if types is not None or about is not None or latest:
+            raise InvalidInput("a stream tells of everything, in its order", field="types")
         streams: Streams = request.app.state.streams
         return streams.open(asking, after, last_event_id, request.state.check_again)
-    found = await asking.fabric.events(asking.principal, after=after or 0, limit=limit)
+    found = await asking.fabric.events(
+        asking.principal, after=after or 0, limit=limit, types=types, about=about, latest=latest
+    )
     return Page(items=found, next=str(found[-1].seq) if len(found) >= limit else None)
 
 

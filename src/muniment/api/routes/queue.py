@@ -10,22 +10,27 @@ from muniment.api.bodies import (
     ApproveBody,
     ApproveManyBody,
     AssignBody,
+    CheckBody,
     EditBody,
     OverrideBody,
     Page,
+    PreviewBody,
     RejectBody,
     ReleaseBody,
     ResolveBody,
     given,
     page,
+    run_asked,
 )
 from muniment.api.lists import After, Limit
 from muniment.api.once import OnceRoute
 from muniment.errors import InvalidInput
 from muniment.model.candidate import Refusal
-from muniment.model.contradiction import Contradiction
-from muniment.model.fields import Artifact, WriteClass
-from muniment.model.proposal import Outcome, Proposal
+from muniment.model.contradiction import Contradiction, ContradictionShown
+from muniment.model.evidence import Evidence
+from muniment.model.fields import Artifact, Ceid, Name, Tier, WriteClass
+from muniment.model.proposal import HumanReason, Outcome, Proposal
+from muniment.model.reviewing import Attendance, EditCheck, OpenStatus, Preview, QueueCounts, Risk
 
 router = APIRouter(tags=["queue"], route_class=OnceRoute)
 
@@ -46,20 +51,50 @@ async def list_(
     asking: Reader,
     write_class: WriteClass | None = None,
     closed: Annotated[bool, Query(description="also those that had their final verdict")] = False,
+    tier: Annotated[Tier | None, Query(description="where it would go")] = None,
+    risk: Risk | None = None,
+    reason: Annotated[HumanReason | None, Query(description="why a person has to look")] = None,
+    entity: Annotated[Ceid | None, Query(description="what it is about")] = None,
+    assignee: Annotated[Name | None, Query(description="whose name is on it")] = None,
+    status: Annotated[OpenStatus | None, Query(description="of the open ones")] = None,
+    overdue: bool | None = None,
     limit: Limit = 50,
     after: After = None,
 ) -> Page[Proposal]:
     """Open proposals, the one due first first."""
     found = await asking.fabric.queue.list(
-        asking.principal, write_class=write_class, closed=closed, limit=limit, after=after
+        asking.principal,
+        write_class=write_class,
+        closed=closed,
+        tier=tier,
+        risk=risk,
+        reason=reason,
+        entity=entity,
+        assignee=assignee,
+        status=status,
+        overdue=overdue,
+        limit=limit,
+        after=after,
     )
     return page(found, limit, "proposal_id")
+
+
+@router.get("/queue/counts")
+async def counts(asking: Reader) -> QueueCounts:
+    """How many are open, overdue, soon due, held and one's own; by class, risk, tier and reason."""
+    return await asking.fabric.queue.counts(asking.principal)
 
 
 @router.get("/queue/{proposal_id}")
 async def get(asking: Reader, proposal_id: str, response: Response) -> Proposal:
     """One proposal with all its verdicts; its `ETag` is its version."""
     return _tagged(response, await asking.fabric.queue.get(asking.principal, proposal_id))
+
+
+@router.get("/queue/{proposal_id}/evidence")
+async def evidence(asking: Reader, proposal_id: str) -> Evidence:
+    """One proposal beside what it rests on: its capture, earlier texts, its consent, the memories it meets."""
+    return await asking.fabric.queue.evidence(asking.principal, proposal_id)
 
 
 @router.post("/queue/approve")
@@ -84,6 +119,27 @@ async def edit(
     """Put an edited candidate in the proposal's place; it passes the gates again."""
     done = await asking.fabric.queue.edit(asking.principal, proposal_id, **_versioned(body, match))
     return done if isinstance(done, Refusal) else _tagged(response, done)
+
+
+@router.post("/queue/{proposal_id}/check")
+async def check(asking: Reviewer, proposal_id: str, body: CheckBody) -> EditCheck:
+    """What an edit would become, without making it: refused by which gate, or how it would stand."""
+    return await asking.fabric.queue.check(asking.principal, proposal_id, **given(body))
+
+
+@router.post("/queue/{proposal_id}/preview")
+async def preview(asking: Reviewer, proposal_id: str, body: PreviewBody | None = None) -> Preview:
+    """What a recall would give before and after an approval; nothing is kept of either."""
+    about = given(body, "run") if body is not None else {}
+    if body is not None and body.run is not None:
+        about["run"] = run_asked(body.run, asking.tenant_id)
+    return await asking.fabric.queue.preview(asking.principal, proposal_id, **about)
+
+
+@router.post("/queue/{proposal_id}/attend")
+async def attend(asking: Reviewer, proposal_id: str) -> list[Attendance]:
+    """Say that one looks at it, and hear who else did in the last 30 seconds."""
+    return list(await asking.fabric.queue.attend(asking.principal, proposal_id))
 
 
 @router.post("/queue/{proposal_id}/reject")
@@ -144,6 +200,12 @@ async def contradictions(
         asking.principal, proposal_id=proposal_id, closed=closed, limit=limit, after=after
     )
     return page(found, limit, "contradiction_id")
+
+
+@router.get("/contradictions/{contradiction_id}")
+async def contradiction(asking: Reader, contradiction_id: str) -> ContradictionShown:
+    """One with both its sides opened."""
+    return await asking.fabric.contradictions.get(asking.principal, contradiction_id)
 
 
 @router.post("/contradictions/{contradiction_id}/resolve")

@@ -5,11 +5,19 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from muniment.api.asking import Asking, May, RunHeader
-from muniment.api.bodies import CompileBody, ExplainBody, GoldenBody, RecallBody, ReplayBody, RetractBody, given
+from muniment.api.bodies import (
+    CompileBody,
+    ExplainBody,
+    GoldenBody,
+    RecallBody,
+    ReplayBody,
+    RetractBody,
+    given,
+    run_asked,
+)
 from muniment.api.once import OnceRoute
 from muniment.errors import InvalidInput
 from muniment.model.compiled import CompiledMemory
-from muniment.model.context import RunContext
 from muniment.model.inquiry import Explanation, Replay
 from muniment.model.promoted import PromotedMemory, Retraction
 from muniment.model.recall import Recall
@@ -44,9 +52,7 @@ async def explain(asking: Reader, body: ExplainBody) -> Explanation:
             raise InvalidInput("is another agent than the credential's", field="run.agent_id")
         return await asking.fabric.explain(await asking.run(body.run), **about)
     if body.run is not None:
-        if body.run.agent_id is None:
-            raise InvalidInput("is required: whose run is it", field="run.agent_id")
-        about["run"] = RunContext(**given(body.run), tenant_id=asking.tenant_id)
+        about["run"] = run_asked(body.run, asking.tenant_id)
     return await asking.fabric.explain(asking.principal, **about)
 
 

@@ -27,6 +27,10 @@ SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND candidate_id 
 -- The recalls that returned a memory, the latest first.
 SELECT recall_id FROM recalls WHERE tenant_id = :tenant_id AND :memory_id = ANY (result_ids) ORDER BY at DESC LIMIT :count
 
+-- name: recalled
+-- How often recalls returned it, from when until when.
+SELECT count(*) AS times, min(at) AS first_at, max(at) AS last_at FROM recalls WHERE tenant_id = :tenant_id AND :memory_id = ANY (result_ids)
+
 -- name: prompts_of
 -- What was compiled from a recall.
 SELECT compile_id, memory_ids FROM compiles WHERE tenant_id = :tenant_id AND recall_id = :recall_id ORDER BY at, compile_id
@@ -57,6 +61,32 @@ WHERE tenant_id = :tenant_id AND seq > :after AND seq <= (
   SELECT max(page.seq) FROM (
     SELECT seq FROM events WHERE tenant_id = :tenant_id AND seq > :after ORDER BY seq, n LIMIT :count) page)
 ORDER BY seq, n
+
+-- name: events_found
+-- plan: each time
+-- The same of those that are asked for; none before the number at which what they are about was made.
+WITH found AS (
+  SELECT * FROM events e
+  WHERE e.tenant_id = :tenant_id AND e.seq > :after AND e.seq >= :made AND {told_of e}
+  ORDER BY e.seq, e.n LIMIT :count)
+SELECT * FROM found
+UNION ALL
+SELECT e.* FROM events e, (SELECT seq, n FROM found ORDER BY seq DESC, n DESC LIMIT 1) last
+WHERE e.tenant_id = :tenant_id AND e.seq = last.seq AND e.n > last.n AND {told_of e}
+ORDER BY seq, n
+
+-- name: latest_events
+-- plan: each time
+-- The latest first, before a number; here too a page ends with a whole transaction.
+WITH found AS (
+  SELECT * FROM events e
+  WHERE e.tenant_id = :tenant_id AND e.seq < :before AND e.seq >= :made AND {told_of e}
+  ORDER BY e.seq DESC, e.n DESC LIMIT :count)
+SELECT * FROM found
+UNION ALL
+SELECT e.* FROM events e, (SELECT seq, n FROM found ORDER BY seq, n LIMIT 1) last
+WHERE e.tenant_id = :tenant_id AND e.seq = last.seq AND e.n < last.n AND {told_of e}
+ORDER BY seq DESC, n DESC
 
 -- name: corrections
 -- Every correction with each memory that it replaced.

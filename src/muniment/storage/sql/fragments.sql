@@ -224,3 +224,42 @@ NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal
 (alias.seq, alias.proposal_id) > (
   (SELECT coalesce(max(u.seq), 0) FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'promote'),
   (SELECT coalesce(max(u.capture_id), '') FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'promote'))
+
+-- How an open proposal stands, by its verdicts so far; the last that says anything holds.
+
+-- name: held_for
+-- Why it is held, '' where nothing is said; null while it is not.
+(SELECT CASE WHEN h.action = 'hold' THEN coalesce(h.cause, '') END FROM verdicts h
+ WHERE h.tenant_id = :tenant_id AND h.proposal_id = alias.proposal_id AND h.action IN ('hold', 'release')
+ ORDER BY h.seq DESC, h.verdict_id DESC LIMIT 1)
+
+-- name: assignee_of
+(SELECT h.assignee FROM verdicts h
+ WHERE h.tenant_id = :tenant_id AND h.proposal_id = alias.proposal_id AND h.action IN ('assign', 'release')
+ ORDER BY h.seq DESC, h.verdict_id DESC LIMIT 1)
+
+-- name: tier_of
+-- Where it would go: the tier derived, or the last that a reviewer gave it.
+coalesce((SELECT h.tier FROM verdicts h
+  WHERE h.tenant_id = :tenant_id AND h.proposal_id = alias.proposal_id AND h.action IN ('override', 'approve') AND h.tier IS NOT NULL
+  ORDER BY h.seq DESC, h.verdict_id DESC LIMIT 1), alias.tier_derived)
+
+-- What a person who looks through the tenant's memories asks for.
+
+-- name: chosen
+-- `alias` is a row of `memories`; an entity is what it is about, as its key or as its subject.
+((:user_id::text IS NULL OR alias.user_id = :user_id) AND (:entity::text IS NULL OR alias.entity = :entity OR alias.subject = :entity)
+ AND (:tier::text IS NULL OR alias.tier = :tier) AND (:write_class::text IS NULL OR alias.class = :write_class))
+
+-- name: in_state
+-- Of what was promoted by then: what stood, what had ended, or all.
+({is_promoted alias} AND CASE :state WHEN 'live' THEN {not_retracted alias} AND {not_expired alias}
+  WHEN 'ended' THEN NOT ({not_retracted alias} AND {not_expired alias}) ELSE true END)
+
+-- name: ends_at
+-- When it was retracted, or else expires.
+least(alias.expires_at, (SELECT r.retracted_at FROM retractions r WHERE r.tenant_id = alias.tenant_id AND r.memory_id = alias.memory_id))
+
+-- name: told_of
+-- An event of those types whose body names what is asked about, as JSON writes it.
+((:types::text[] IS NULL OR alias.type = ANY (:types)) AND (:about::bytea IS NULL OR position(:about::bytea IN alias.body) > 0))

@@ -11,6 +11,9 @@ VALUES (:tenant_id, :seq, :at,
 -- Two people on one proposal pass one after the other; many are held in one order for all.
 SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY proposal_id FOR UPDATE
 
+-- name: is_there
+SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = :proposal_id
+
 -- name: some
 -- Proposals with their candidates, by id.
 SELECT p.proposal_id, p.seq AS proposal_seq, p.tier_derived, p.priority, p.risk, p.sensitive, p.consent_check,
@@ -22,16 +25,61 @@ LEFT JOIN memories m ON m.tenant_id = p.tenant_id AND m.proposal_id = p.proposal
 WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids)
 
 -- name: list
+-- plan: each time
 -- The queue by due time. A proposal is open while no verdict ended it; `held` ones are open too.
 SELECT p.proposal_id
 FROM proposals p
 WHERE p.tenant_id = :tenant_id
   AND (:write_class::text IS NULL OR p.class = :write_class)
+  AND (:risk::text IS NULL OR p.risk = :risk)
+  AND (:overdue::boolean IS NULL OR (p.due_at <= :now) = :overdue)
   AND (p.due_at, p.proposal_id) > (
     (SELECT coalesce(max(a.due_at), '-infinity') FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after), :after)
-  AND (:closed OR {undecided p})
+  AND (:entity::text IS NULL OR EXISTS (
+    SELECT FROM candidates c WHERE c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id AND (c.entity = :entity OR c.subject = :entity)))
+  AND ((:closed AND :status::text IS NULL) OR {undecided p})
+  AND (:reason::text IS NULL OR :reason = ANY (p.human_reasons) OR {held_for p} = :reason)
+  AND (:tier::text IS NULL OR {tier_of p} = :tier)
+  AND (:assignee::text IS NULL OR {assignee_of p} = :assignee)
+  AND (:status::text IS NULL OR ({held_for p} IS NOT NULL) = (:status = 'held'))
 ORDER BY p.due_at, p.proposal_id
 LIMIT :count
+
+-- name: counts
+-- plan: each time
+-- What is open, counted by what it is. One row for each name of each kind; the whole has kind `open`.
+WITH open AS MATERIALIZED (
+  SELECT p.class, p.risk, p.due_at, p.human_reasons, {tier_of p} AS tier, {held_for p} AS held_for, {assignee_of p} AS assignee
+  FROM proposals p
+  WHERE p.tenant_id = :tenant_id AND {undecided p})
+SELECT 'open' AS kind, '' AS name, count(*) AS count, count(*) FILTER (WHERE due_at <= :now) AS overdue,
+  count(*) FILTER (WHERE due_at > :now AND due_at <= :now::timestamptz + interval '1 day') AS soon,
+  count(held_for) AS held, count(*) FILTER (WHERE assignee = :asker) AS mine
+FROM open
+UNION ALL SELECT 'by_class', class, count(*), 0, 0, 0, 0 FROM open GROUP BY class
+UNION ALL SELECT 'by_risk', risk, count(*), 0, 0, 0, 0 FROM open GROUP BY risk
+UNION ALL SELECT 'by_tier', tier, count(*), 0, 0, 0, 0 FROM open GROUP BY tier
+UNION ALL SELECT 'by_reason', reason, count(*), 0, 0, 0, 0
+  FROM (SELECT unnest(human_reasons) AS reason FROM open
+        UNION ALL SELECT held_for FROM open WHERE held_for <> '' AND NOT held_for = ANY (human_reasons)) reasons
+  GROUP BY reason
+ORDER BY kind, name
+
+-- name: attend
+-- Who comes back after a while has come anew.
+INSERT INTO attendances (tenant_id, proposal_id, principal, since, at)
+VALUES (:tenant_id, :proposal_id, :principal, :now, :now)
+ON CONFLICT (tenant_id, proposal_id, principal) DO UPDATE
+SET at = :now, since = CASE WHEN attendances.at < :gone THEN :now ELSE attendances.since END
+
+-- name: attending
+SELECT principal, since FROM attendances
+WHERE tenant_id = :tenant_id AND proposal_id = :proposal_id AND principal <> :principal AND at >= :gone
+ORDER BY since, principal
+
+-- name: left
+-- Those that look no more.
+DELETE FROM attendances WHERE tenant_id = :tenant_id AND at < :gone
 
 -- name: auto_promotable
 -- What policy alone may promote and has not yet; nothing that a person has touched.

@@ -1,0 +1,70 @@
+"""The tenant's memories for those who review and audit: listed, searched, compared over time, and as a graph."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from muniment.api.asking import Asking, May
+from muniment.api.bodies import Page, page
+from muniment.api.lists import After, Limit
+from muniment.api.once import OnceRoute
+from muniment.model.browsing import Graph, MemoryChanges, MemoryShown, Turn, Wanted
+from muniment.model.fields import Ceid, Instant, Name, Tier, WriteClass
+from muniment.model.fields import Query as Words
+
+router = APIRouter(tags=["memories"], route_class=OnceRoute)
+
+Reader = Annotated[Asking, Depends(May("read_memory"))]
+Entity = Annotated[Ceid | None, Query(description="what it is about")]
+User = Annotated[Name | None, Query(description="the end user it is for")]
+
+
+@router.get("/memories")
+async def list_(
+    asking: Reader,
+    entity: Entity = None,
+    user_id: User = None,
+    tier: Tier | None = None,
+    write_class: WriteClass | None = None,
+    query: Annotated[Words | None, Query(description="words to look for")] = None,
+    state: Annotated[Wanted | None, Query(description="`live` when not said")] = None,
+    as_of: Annotated[Instant | None, Query(description="as they stood at that moment")] = None,
+    limit: Limit = 50,
+    after: After = None,
+) -> Page[MemoryShown]:
+    """Live memories, the newest first; with a `query` those with its words, what has most of them first."""
+    found = await asking.fabric.memories.list(
+        asking.principal,
+        entity=entity,
+        user_id=user_id,
+        tier=tier,
+        write_class=write_class,
+        query=query,
+        state=state,
+        as_of=as_of,
+        limit=limit,
+        after=after,
+    )
+    return page(found, limit, "memory_id")
+
+
+@router.get("/memories/changes")
+async def changes(
+    asking: Reader, since: Instant, until: Instant | None = None, entity: Entity = None, user_id: User = None
+) -> MemoryChanges:
+    """What began and what ended after one moment up to another, and how many stood at both."""
+    return await asking.fabric.memories.changes(
+        asking.principal, since=since, until=until, entity=entity, user_id=user_id
+    )
+
+
+@router.get("/memories/moments")
+async def moments(asking: Reader, entity: Entity = None, user_id: User = None) -> list[Turn]:
+    """When memories began or ended, in order; of more than 500 the latest."""
+    return list(await asking.fabric.memories.moments(asking.principal, entity=entity, user_id=user_id))
+
+
+@router.get("/memories/graph")
+async def graph(asking: Reader, entity: Ceid, hops: Annotated[int, Query(ge=1, le=3)] = 1) -> Graph:
+    """The entities around one, and the live memories whose values tie them together."""
+    return await asking.fabric.memories.graph(asking.principal, entity, hops=hops)

@@ -1,0 +1,86 @@
+"""The shop: who works there, who buys there, what is known of either."""
+
+from muniment.model.context import Principal, Role, RunContext
+
+TENANT = "demo"
+
+
+def _person(name: str, *roles: Role) -> Principal:
+    return Principal(tenant_id=TENANT, id=name, kind="operator", roles=roles)
+
+
+OLGA = _person("olga", "correction_writer")
+BORIS = _person("boris", "reviewer")
+CLARA = _person("clara", "reviewer")
+PETRA = _person("petra", "privacy_officer")
+ANTON = _person("anton", "auditor")
+ADA = _person("ada", "admin")
+LABELS = frozenset({"PUBLIC", "INTERNAL", "CONFIDENTIAL", "PII"})
+
+CUSTOMERS = {
+    "cus_1001": "Amara Okafor",
+    "cus_1002": "Bruno Keller",
+    "cus_1003": "Chiara Rossi",
+    "cus_1004": "Dmitri Volkov",
+    "cus_1005": "Elif Yildiz",
+    "cus_1006": "Freya Lindqvist",
+    "cus_1007": "Gustavo Pereira",
+    "cus_1008": "Hana Sato",
+    "cus_1009": "Idris Haddad",
+    "cus_1010": "Jana Nováková",
+    "cus_1011": "Kofi Mensah",
+    "cus_1012": "Lucie Bernard",
+}
+
+POLICIES = (
+    "Returns are accepted within 30 days of delivery, unworn and with their tags.",
+    "Tents can be returned only if they were not pitched outdoors.",
+    "Orders above 80 euros are shipped free within the European Union.",
+    "The Basel store closes at 18:30 on weekdays and at 17:00 on Saturdays.",
+    "Climbing ropes and harnesses are never taken back once the seal is broken.",
+    "Gift cards do not expire and cannot be paid out in cash.",
+    "Express delivery is offered in Germany, Austria and Switzerland only.",
+    "Repairs of zips and buckles are free for five years.",
+    "Price matches are granted within 14 days against a dated offer.",
+    "Student discount is ten percent and is not combined with sales.",
+    "Boots may be tried indoors for a week before they count as worn.",
+    "Invoices are sent by mail as PDF; paper costs two euros.",
+    "Damaged parcels must be reported within 48 hours with a photo.",
+    "Down sleeping bags are cleaned by the partner in Innsbruck, not in the stores.",
+    "Loyalty points are credited when the return period is over.",
+    "Backorders older than six weeks are cancelled and refunded automatically.",
+    "Avalanche gear is rented with a deposit of 150 euros.",
+    "The hotline speaks German, French, Italian and English.",
+    "Bicycles are delivered assembled up to 50 kilometres from a store.",
+    "A missing hiking pole is replaced singly for a third of the pair's price.",
+)
+
+PREFERENCES: dict[str, tuple[str, ...]] = {
+    "preferred_language": ("German", "French", "Italian", "English"),
+    "preferred_store": ("Basel", "Zürich", "Innsbruck", "Lyon", "online"),
+    "shoe_size": ("38", "40.5", "42", "43", "45"),
+    "contact_channel": ("mail", "phone", "chat"),
+    "fit": ("slim", "regular", "wide"),
+    "favourite_activity": ("ski touring", "climbing", "trail running", "camping", "via ferrata"),
+    "newsletter": ("monthly", "never"),
+}
+
+OUTCOMES = (
+    ("refund_granted", "refunded in full after the photo showed a torn seam"),
+    ("refund_refused", "refused: the tent had been pitched outdoors"),
+    ("exchange_granted", "exchanged for size 43 without fee"),
+    ("goodwill", "shipping waived after a late parcel"),
+)
+
+
+def bot(day: int, user_id: str | None = None, intent: str = "support.returns.answer") -> RunContext:
+    """A run of the support agent on that day."""
+    return RunContext(
+        tenant_id=TENANT,
+        run_id=f"run_{day:02d}_{user_id or 'desk'}",
+        session_id=f"sess_{day:02d}_{user_id or 'desk'}",
+        agent_id="support_bot",
+        user_id=user_id,
+        intent_id=intent,
+        classification_allowed=LABELS,
+    )

@@ -1,0 +1,157 @@
+"""The graph around an entity as a drawing: columns by distance from it, rows that keep links from crossing."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import inf
+from statistics import fmean
+
+from muniment.model.browsing import Edge, Graph, Node
+
+BOX_WIDTH, BOX_HEIGHT = 184, 42
+ROW, GAP, EDGE = 60, 168, 14
+# Letters that fit into a box, and between two.
+NAME_LETTERS, LABEL_LETTERS = 24, 22
+TONES = 4
+# How far a line between two boxes of one column bends out.
+_BEND = 64
+
+
+@dataclass(frozen=True)
+class Box:
+    """An entity in the drawing; `tone` is one for each namespace."""
+
+    node: Node
+    x: float
+    y: float
+    namespace: str
+    name: str
+    tone: int
+
+    @property
+    def middle(self) -> float:
+        """The height at which lines meet it."""
+        return self.y + BOX_HEIGHT / 2
+
+
+@dataclass(frozen=True)
+class Line:
+    """The memories that tie one entity to another, as one line with an arrow to that other."""
+
+    edges: tuple[Edge, ...]
+    path: str
+    x: float
+    y: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Where everything is."""
+
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+    lines: tuple[Line, ...]
+
+
+def drawn(graph: Graph) -> Drawing:
+    """The same graph always gives the same drawing; links to entities that are not in it are left out."""
+    columns = _columns(graph)
+    rows = max((len(column) for column in columns), default=0)
+    height = max(rows, 1) * ROW + 2 * EDGE
+    namespaces = sorted({_namespace(node.entity) for node in graph.nodes})
+    boxes: dict[str, Box] = {}
+    for place, column in enumerate(columns):
+        top = (height - len(column) * ROW) / 2 + (ROW - BOX_HEIGHT) / 2
+        for row, node in enumerate(column):
+            namespace = _namespace(node.entity)
+            boxes[node.entity] = Box(
+                node=node,
+                x=EDGE + place * (BOX_WIDTH + GAP),
+                y=top + row * ROW,
+                namespace=shortened(namespace, NAME_LETTERS),
+                name=shortened(node.entity.partition(":")[2], NAME_LETTERS),
+                tone=namespaces.index(namespace) % TONES + 1,
+            )
+    tied: dict[tuple[str, str], list[Edge]] = defaultdict(list)
+    for edge in graph.edges:
+        if edge.entity in boxes and edge.links_to in boxes:
+            tied[edge.entity, edge.links_to].append(edge)
+    lines = tuple(_line(boxes[one], boxes[other], tuple(edges), (other, one) in tied)
+                  for (one, other), edges in tied.items())  # fmt: skip
+    beside = any(boxes[one].x == boxes[other].x for one, other in tied)
+    width = 2 * EDGE + max(len(columns), 1) * (BOX_WIDTH + GAP) - GAP + (GAP if beside else 0)
+    return Drawing(width, height, tuple(boxes.values()), lines)
+
+
+def shortened(text: str, most: int) -> str:
+    """A name that fits, its beginning and its end kept: ids differ at the end."""
+    if len(text) <= most:
+        return text
+    end = most // 3
+    return f"{text[: most - end - 1]}…{text[-end:]}"
+
+
+def _namespace(entity: str) -> str:
+    return entity.partition(":")[0]
+
+
+def _columns(graph: Graph) -> list[list[Node]]:
+    """By distance; within a column each near those of the column before that it is tied to."""
+    near: dict[str, set[str]] = defaultdict(set)
+    for edge in graph.edges:
+        near[edge.entity].add(edge.links_to)
+        near[edge.links_to].add(edge.entity)
+    columns: list[list[Node]] = []
+    places: dict[str, int] = {}
+    for distance in sorted({node.distance for node in graph.nodes}):
+
+        def by_neighbours(node: Node) -> tuple[float, str]:
+            known = [places[one] for one in near[node.entity] if one in places]
+            return (fmean(known) if known else inf, node.entity)
+
+        column = sorted((node for node in graph.nodes if node.distance == distance), key=by_neighbours)
+        columns.append(column)
+        places |= {node.entity: row for row, node in enumerate(column)}
+    return columns
+
+
+def _line(one: Box, other: Box, edges: tuple[Edge, ...], both_ways: bool) -> Line:
+    # Two lines between the same boxes run beside each other.
+    shift = (-7 if one.node.entity < other.node.entity else 7) if both_ways else 0
+    label = shortened(edges[0].predicate or "links to", LABEL_LETTERS)
+    if len(edges) > 1:
+        label = f"{shortened(edges[0].predicate or 'links to', LABEL_LETTERS - 4)} +{len(edges) - 1}"
+    if one.x == other.x:
+        return _within_column(one, other, edges, label, shift)
+    right = one.x < other.x
+    begin = (one.x + BOX_WIDTH if right else one.x, one.middle + shift)
+    end = (other.x if right else other.x + BOX_WIDTH, other.middle + shift)
+    reach = abs(end[0] - begin[0]) / 2 * (1 if right else -1)
+    # The label stands nearer to the box that is farther out, where lines lie farther apart.
+    along = 0.62 if right else 0.38
+    rise = 3 * along**2 - 2 * along**3
+    bent = (begin[0] + reach, begin[1], end[0] - reach, end[1])
+    x = _bezier(begin[0], bent[0], bent[2], end[0], along)
+    y = begin[1] + (end[1] - begin[1]) * rise
+    return Line(edges, _curve(begin, bent, end), round(x, 1), round(y - 4, 1), label)
+
+
+def _within_column(one: Box, other: Box, edges: tuple[Edge, ...], label: str, shift: float) -> Line:
+    side = one.x + BOX_WIDTH
+    first, last = (one.middle + shift, other.middle + shift) if one is not other else (one.middle - 9, one.middle + 9)
+    out = side + _BEND
+    path = _curve((side, first), (out, first, out, last), (side, last))
+    return Line(edges, path, round(side + 0.75 * _BEND + 8, 1), round((first + last) / 2 + 4, 1), label)
+
+
+def _bezier(a: float, b: float, c: float, d: float, t: float) -> float:
+    u = 1 - t
+    return u**3 * a + 3 * u**2 * t * b + 3 * u * t**2 * c + t**3 * d
+
+
+def _curve(
+    begin: tuple[float, float], bent: tuple[float, float, float, float], end: tuple[float, float]
+) -> str:  # fmt: skip
+    a, b, c, d = bent
+    return f"M{begin[0]:.1f},{begin[1]:.1f} C{a:.1f},{b:.1f} {c:.1f},{d:.1f} {end[0]:.1f},{end[1]:.1f}"

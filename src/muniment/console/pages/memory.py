@@ -1,0 +1,188 @@
+"""Memory: to browse and to search, over time, as a graph; and one memory's whole life."""
+
+from typing import Annotated, Any, get_args
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from muniment.console.addresses import address, asked, field, instant
+from muniment.console.forms import went
+from muniment.console.graph import BOX_HEIGHT, BOX_WIDTH, drawn
+from muniment.console.life import life_of, state_of
+from muniment.console.rendering import page
+from muniment.console.slider import HALF, WIDTH, moment_at, slider
+from muniment.console.spans import pretty
+from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
+from muniment.errors import InvalidInput, MunimentError
+from muniment.model.browsing import MemoryShown, Wanted
+from muniment.model.fields import Tier, WriteClass
+
+router = APIRouter()
+Reader = Annotated[Visitor, Depends(Allowed("read_memory"))]
+
+PAGE = 50
+CONFIRMATION = "retract"
+# What a person may say of it: the other reasons belong to what does them.
+REASONS = {
+    "wrong": "it does not hold, or never did",
+    "deprecated": "it held, and is of no use any more",
+    "corrected": "somebody else has set it right",
+}
+_CHOICES: dict[str, Any] = {
+    "tiers": get_args(Tier),
+    "classes": get_args(WriteClass),
+    "states": get_args(Wanted),
+    "address": address,
+}
+
+
+@router.get("/memory")
+async def browse(request: Request, visitor: Reader) -> Response:
+    """The tenant's memories, by what is asked for."""
+    typed = asked(request, "query", "entity", "user_id", "tier", "write_class", "state", "after")
+    given: dict[str, Any] = {name: value or None for name, value in typed.items()}
+    found: list[MemoryShown] = []
+    problem = None
+    try:
+        found = await visitor.fabric.memories.list(visitor.principal, limit=PAGE + 1, **given)
+    except MunimentError as error:
+        problem = _beside(error)
+    return page(
+        "memories.html",
+        visitor,
+        status=200 if problem is None else 400,
+        at="memory",
+        typed=typed,
+        memories=found[:PAGE],
+        next=found[PAGE - 1].memory_id if len(found) > PAGE else None,
+        problem=problem,
+        narrowed=any(typed[name] for name in ("query", "entity", "user_id", "tier", "write_class", "state")),
+        **_CHOICES,
+    )
+
+
+@router.get("/memory/over-time")
+async def over_time(request: Request, visitor: Reader) -> Response:
+    """The memory of a user, an entity or the tenant as it was at a moment, or what changed between two."""
+    typed = asked(request, "user_id", "entity", "at", "since", "slide", "after")
+    whose: dict[str, Any] = {"user_id": typed["user_id"] or None, "entity": typed["entity"] or None}
+    now = visitor.fabric.doorkeeper.now()
+    shown: dict[str, Any] = {"memories": [], "changes": None, "next": None, "slider": None, "at_moment": now}
+    problem = None
+    memories, who = visitor.fabric.memories, visitor.principal
+    try:
+        at, since = _slid(typed["slide"]) or instant(typed["at"], "at"), instant(typed["since"], "since")
+        shown["at_moment"] = at or now
+        shown["slider"] = slider(await memories.moments(who, **whose), at or now, now)
+        if since is not None:
+            shown["changes"] = await memories.changes(who, since=since, until=at, **whose)
+        else:
+            found = await memories.list(who, as_of=at, limit=PAGE + 1, after=typed["after"] or None, **whose)
+            shown["memories"] = found[:PAGE]
+            shown["next"] = found[PAGE - 1].memory_id if len(found) > PAGE else None
+        typed["at"] = typed["at"] or (at.isoformat() if at is not None else "")
+    except MunimentError as error:
+        problem = _beside(error)
+    return page(
+        "memory_over_time.html",
+        visitor,
+        status=200 if problem is None else 400,
+        at="memory",
+        typed=typed,
+        problem=problem,
+        field=field,
+        slider_width=WIDTH,
+        slider_half=HALF,
+        **shown,
+        **_CHOICES,
+    )
+
+
+@router.get("/memory/graph")
+async def graph(request: Request, visitor: Reader) -> Response:
+    """The entities around one, drawn."""
+    typed = asked(request, "entity", "hops")
+    found = problem = None
+    try:
+        if typed["entity"]:
+            hops = int(typed["hops"]) if typed["hops"] in ("1", "2", "3") else 1
+            found = await visitor.fabric.memories.graph(visitor.principal, typed["entity"], hops=hops)
+    except MunimentError as error:
+        problem = _beside(error)
+    return page(
+        "memory_graph.html",
+        visitor,
+        status=200 if problem is None else 400,
+        at="memory",
+        typed=typed,
+        graph=found,
+        drawing=drawn(found) if found is not None else None,
+        box=(BOX_WIDTH, BOX_HEIGHT),
+        problem=problem,
+        address=address,
+    )
+
+
+@router.get("/memory/{memory_id}")
+async def one(memory_id: str, visitor: Reader) -> Response:
+    """One memory with its whole life."""
+    return await _one(memory_id, visitor)
+
+
+@router.post("/memory/{memory_id}/retract")
+async def retract(
+    memory_id: str, request: Request, visitor: Annotated[Visitor, Depends(Allowed("retract"))]
+) -> Response:
+    """Withdraw it for good."""
+    form = await form_of(request, visitor)
+    reason = text_of(form, "reason")
+    try:
+        if text_of(form, "confirmation") != CONFIRMATION:
+            raise InvalidInput(f"type {CONFIRMATION} to withdraw it; nothing was done", field="confirmation")
+        if reason not in REASONS:
+            raise InvalidInput(f"expected one of {', '.join(REASONS)}", field="reason")
+        await visitor.fabric.retract(visitor.principal, memory_id, reason=reason)
+    except InvalidInput as error:
+        return await _one(memory_id, visitor, problem=told(error), reason=reason, status=400)
+    return went(f"/console/memory/{memory_id}", "Retracted: no run recalls it from now on.")
+
+
+async def _one(
+    memory_id: str, visitor: Visitor, *, problem: str | None = None, reason: str | None = None, status: int = 200
+) -> Response:
+    trail = await visitor.fabric.trail(visitor.principal, memory_id)
+    now = visitor.fabric.doorkeeper.now()
+    memory = trail.memory
+    state = state_of(memory, now)
+    return page(
+        "memory.html",
+        visitor,
+        status=status,
+        at="memory",
+        trail=trail,
+        memory=memory,
+        state=state,
+        steps=life_of(trail, now),
+        value=pretty(memory.value) if memory.value is not None else None,
+        pretty=pretty,
+        may_retract=memory.retracted_at is None and memory.tombstoned_at is None and visitor.may("retract"),
+        reasons=REASONS,
+        confirmation=CONFIRMATION,
+        chosen=reason,
+        problem=problem,
+        address=address,
+    )
+
+
+def _slid(value: str) -> Any:
+    """The moment that the slider stands at, if it was that which was sent."""
+    try:
+        return moment_at(value) if value else None
+    except ValueError:
+        raise InvalidInput("expected seconds since 1970", field="slide") from None
+
+
+def _beside(error: MunimentError) -> str:
+    """What to say beside the form; raises what no other input would mend."""
+    if not isinstance(error, InvalidInput) and error.code not in ("history_collected", "not_found"):
+        raise error
+    return told(error)

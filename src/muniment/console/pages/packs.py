@@ -1,0 +1,197 @@
+"""Packs: the registered versions, what differs between two, what another would have done, and registering one."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+import yaml
+from fastapi import APIRouter, Depends, Request, Response
+
+from muniment.console.addresses import instant
+from muniment.console.forms import number_of, typed, went
+from muniment.console.rendering import page
+from muniment.console.running import Progress, answered
+from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
+from muniment.errors import InvalidInput, MunimentError, PackInvalid, StorageUnavailable
+from muniment.model.backtest import FATES, Backtest, Fate, Tally
+from muniment.model.pack_difference import PackDifference
+from muniment.pack import load_pack
+
+router = APIRouter()
+
+AT_ONCE = 200
+MOST_CAPTURES, MOST_RECALLS = 10_000, 2_000
+TRIED = ("pack", "text", "against", "since", "until", "limit", "recalls", "texts")
+
+Reader = Annotated[Visitor, Depends(Allowed("read_packs"))]
+Admin = Annotated[Visitor, Depends(Allowed("packs"))]
+Tester = Annotated[Visitor, Depends(Allowed("backtest"))]
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Why something was refused: in one sentence, or a pack's problems each at its line."""
+
+    said: str
+    problems: tuple[tuple[int | None, str, str], ...] = ()
+    field: str | None = None
+
+    @classmethod
+    def of(cls, error: MunimentError) -> "Wrong":
+        """The error as it is shown beside a form."""
+        if isinstance(error, PackInvalid):
+            many = tuple((one.line, one.path, one.message) for one in error.problems)
+            return cls(f"the pack is refused, with {len(many)} problem{'s' if len(many) != 1 else ''}", many, "text")
+        return cls(told(error), field=error.field)
+
+
+def written(value: Any) -> str:
+    """A part of a pack as YAML."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100).rstrip()
+
+
+def fates_of(before: Tally, after: Tally) -> list[tuple[Fate, int, int]]:
+    """What becomes of the candidates, under one pack and the other."""
+    return [
+        (fate, before.fates.get(fate, 0), after.fates.get(fate, 0))
+        for fate in FATES
+        if fate in before.fates or fate in after.fates
+    ]
+
+
+def refusals_of(before: Tally, after: Tally) -> list[tuple[str, int, int]]:
+    """Why candidates are refused, under one pack and the other."""
+    reasons = sorted({*before.refusals, *after.refusals})
+    return [(reason, before.refusals.get(reason, 0), after.refusals.get(reason, 0)) for reason in reasons]
+
+
+@router.get("/packs")
+async def listed(visitor: Reader, after: str | None = None) -> Response:
+    """The registered packs, the latest first."""
+    found = await visitor.fabric.packs.list(visitor.principal, limit=AT_ONCE, after=after or None)
+    more = found[-1].ref if len(found) == AT_ONCE else None
+    return page("packs.html", visitor, at="packs", packs=found[::-1], more=more, after=after)
+
+
+@router.get("/packs/new")
+async def asked(visitor: Admin) -> Response:
+    """The form to register one."""
+    return page("pack_new.html", visitor, at="packs", text="", wrong=None, checked=None)
+
+
+@router.post("/packs")
+async def register(request: Request, visitor: Admin) -> Response:
+    """Register a pack, or with `check` only say whether it could be."""
+    form = await form_of(request, visitor)
+    text, only_checked = typed(form, "text")["text"], text_of(form, "check") is not None
+    try:
+        if only_checked:
+            pack = load_pack(text)
+            return page("pack_new.html", visitor, at="packs", text=text, wrong=None, checked=pack.ref)
+        made = await visitor.fabric.packs.register(visitor.principal, text)
+    except StorageUnavailable:
+        raise
+    except MunimentError as error:
+        wrong = Wrong.of(error)
+        return page("pack_new.html", visitor, status=400, at="packs", text=text, wrong=wrong, checked=None)
+    return went("packs", f"{made.ref} is registered")
+
+
+@router.get("/packs/compare")
+async def choose(visitor: Reader, one: str | None = None, other: str | None = None) -> Response:
+    """In what two registered packs differ; which two is chosen here."""
+    given = {"one": one or "", "other": other or "", "text": ""}
+    return await _compared(visitor, given)
+
+
+@router.post("/packs/compare")
+async def compare(request: Request, visitor: Reader) -> Response:
+    """In what a pack that was pasted differs from a registered one."""
+    form = await form_of(request, visitor)
+    return await _compared(visitor, typed(form, "one", "other", "text"))
+
+
+async def _compared(visitor: Visitor, given: dict[str, str]) -> Response:
+    difference: PackDifference | None = None
+    wrong: Wrong | None = None
+    other = given["text"].strip() and given["text"] or given["other"]
+    if given["one"] and other:
+        try:
+            difference = await visitor.fabric.packs.compare(visitor.principal, given["one"], other)
+        except StorageUnavailable:
+            raise
+        except MunimentError as error:
+            wrong = Wrong.of(error)
+    shown: dict[str, Any] = {"refs": await _refs(visitor), "given": given, "difference": difference, "wrong": wrong}
+    return page("pack_compare.html", visitor, status=400 if wrong else 200, at="packs", written=written, **shown)
+
+
+@router.get("/packs/backtest")
+async def history(visitor: Tester, pack: str | None = None) -> Response:
+    """The form to try a pack on history."""
+    given = dict.fromkeys(TRIED, "") | {"pack": pack or "", "limit": "1000", "recalls": "200"}
+    return await _tried(visitor, given)
+
+
+async def _tried(
+    visitor: Visitor, given: dict[str, str], report: Backtest | None = None, wrong: Wrong | None = None
+) -> Response:
+    shown: dict[str, Any] = {"given": given, "report": report, "wrong": wrong, "refs": await _refs(visitor)}
+    if report is not None:
+        shown |= {
+            "fates": fates_of(report.before, report.after),
+            "refusals": refusals_of(report.before, report.after),
+        }
+    limits = {"most_captures": MOST_CAPTURES, "most_recalls": MOST_RECALLS}
+    return page("backtest.html", visitor, status=400 if wrong else 200, at="packs", **limits, **shown)
+
+
+@router.post("/packs/backtest")
+async def backtest(request: Request, visitor: Tester) -> Response:
+    """Run recorded history through a pack beside another; nothing is written."""
+    form = await form_of(request, visitor)
+    given = typed(form, *TRIED)
+
+    async def work(on_progress: Progress) -> Response:
+        try:
+            pack = given["text"] if given["text"].strip() else given["pack"]
+            if not pack:
+                raise InvalidInput("choose a registered pack, or paste one", field="pack")
+            report = await visitor.fabric.packs.backtest(
+                visitor.principal,
+                pack,
+                against=given["against"] or None,
+                since=_when(given, "since"),
+                until=_when(given, "until"),
+                limit=number_of(form, "limit", 1000),
+                recalls=number_of(form, "recalls", 200),
+                texts=text_of(form, "texts") is not None,
+                on_progress=lambda done: on_progress(done, None),
+            )
+        except StorageUnavailable:
+            raise
+        except MunimentError as error:
+            return await _tried(visitor, given, wrong=Wrong.of(error))
+        return await _tried(visitor, given, report)
+
+    return await answered(request, work)
+
+
+def _when(given: dict[str, str], name: str) -> datetime | None:
+    return instant(given[name].strip(), name)
+
+
+@router.get("/packs/{ref}")
+async def one(visitor: Reader, ref: str) -> Response:
+    """One registered pack, section by section."""
+    found = await visitor.fabric.packs.get(visitor.principal, ref)
+    document = found.pack.document()
+    sections = [(name, written(value)) for name, value in document.items() if value not in (None, {}, [])]
+    return page("pack.html", visitor, at="packs", found=found, sections=sections, meta=found.pack.meta)
+
+
+async def _refs(visitor: Visitor) -> list[str]:
+    """The registered packs, to choose from, the latest first."""
+    return [one.ref for one in await visitor.fabric.packs.list(visitor.principal, limit=AT_ONCE)][::-1]

@@ -1,0 +1,78 @@
+// Memory and Why visible: moments in the viewer's zone, the slider from change to change, / to search.
+import { key, localTimes } from "./console.js";
+
+// ---- fields for a moment: shown in the viewer's zone, sent in UTC ----
+const two = (n, width = 2) => String(n).padStart(width, "0");
+function local(at) {
+  const day = `${two(at.getFullYear(), 4)}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  return `${day}T${time}${at.getMilliseconds() ? `.${two(at.getMilliseconds(), 3)}` : ""}`;
+}
+for (const form of document.querySelectorAll("form[data-moments]")) {
+  const fields = [...form.querySelectorAll("input[type=datetime-local]")];
+  for (const zone of form.querySelectorAll("[data-zone]")) zone.textContent = "(your time)";
+  for (const field of fields) {
+    if (field.value) { field.title = `${field.value} UTC`; field.value = local(new Date(`${field.value}Z`)); }
+  }
+  form.addEventListener("formdata", (event) => {
+    for (const field of fields) {
+      if (field.value) event.formData.set(field.name, new Date(field.value).toISOString());
+    }
+    for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
+  });
+}
+
+// ---- the slider ----
+const shown = document.querySelector("[data-shown]");
+const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+let asked = 0;
+async function show(address) {
+  const number = ++asked;
+  shown.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(address, { headers: { Accept: "text/html" } });
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-shown]");
+    if (number !== asked) return;
+    if (!answer.ok || !fresh) { location.assign(address); return; }
+    const place = document.activeElement?.id;
+    shown.replaceChildren(...fresh.childNodes);
+    localTimes(shown);
+    slide();
+    if (place) document.getElementById(place)?.focus();
+    history.replaceState(null, "", address);
+  } finally {
+    if (number === asked) shown.removeAttribute("aria-busy");
+  }
+}
+function slide() {
+  const form = document.querySelector("form[data-slider]");
+  if (!form) return;
+  const range = form.querySelector("input[type=range]");
+  const told = form.querySelector("output");
+  const ticks = [...form.querySelectorAll("datalist option")].map((one) => Number(one.value));
+  const say = () => {
+    const at = format.format(new Date(Number(range.value) * 1000));
+    told.textContent = at;
+    range.setAttribute("aria-valuetext", at);
+  };
+  range.setAttribute("aria-valuetext", format.format(new Date(Number(range.value) * 1000)));
+  range.addEventListener("input", say);
+  range.addEventListener("change", () => show(`${form.action}?${new URLSearchParams(new FormData(form))}`));
+  range.addEventListener("keydown", (event) => {
+    const here = Number(range.value);
+    let to;
+    if (event.key === "ArrowLeft" || event.key === "ArrowDown") to = ticks.findLast((tick) => tick < here - 1e-6);
+    else if (event.key === "ArrowRight" || event.key === "ArrowUp") to = ticks.find((tick) => tick > here + 1e-6) ?? Number(range.max);
+    else return;
+    event.preventDefault();
+    if (to === undefined || to === here) return;
+    range.value = String(to);
+    range.dispatchEvent(new Event("input"));
+    range.dispatchEvent(new Event("change"));
+  });
+}
+if (shown) slide();
+
+// ---- the keyboard ----
+const search = document.querySelector("[data-search]");
+if (search) key("/", () => search.focus());

@@ -1,0 +1,99 @@
+"""Previewing an approval: it is carried out, looked at and undone, in one transaction that leaves nothing behind.
+
+No verdict, no event, no number and no recall is recorded, and the session store is not touched. What promotion locks is
+held for as long as one recall takes.
+"""
+
+from muniment.errors import AlreadyDecided, InvalidInput, MunimentError, NotFound, StorageUnavailable
+from muniment.fabric.desk import Desk
+from muniment.fabric.inputs import RecallInput
+from muniment.fabric.promotion import promote_proposal
+from muniment.fabric.recollection import means
+from muniment.model.candidate import Scope
+from muniment.model.context import Principal, RunContext
+from muniment.model.fields import build
+from muniment.model.reviewing import Preview
+from muniment.pack import Pack
+from muniment.pipeline import review
+from muniment.pipeline.finding import Request
+from muniment.pipeline.recall import look
+from muniment.policy.visibility import view_of
+
+_NAME = "preview"
+
+
+async def preview(desk: Desk, asker: Principal, proposal_id: str, run: RunContext | None, query: str | None) -> Preview:
+    """What a run would be shown before and after; raises `NotFound`, `AlreadyDecided`, `InvalidInput`."""
+    given = build(RecallInput, {"query": query})
+    if run is not None and not isinstance(run, RunContext):
+        raise InvalidInput("expected a RunContext", field="run")
+    if run is not None and run.tenant_id != asker.tenant_id:
+        raise NotFound("no such proposal", field="proposal_id")
+    decides = await desk.registered_pack(asker.tenant_id, run.pack if run is not None else None)
+    works_with = await means(desk, asker.tenant_id, given.query)
+    async with desk.trial(asker.tenant_id) as tx:
+        loaded = await review.load(tx, desk.vault, proposal_id)
+        review.undecided(loaded)
+        proposal = loaded.proposal
+        pack = await desk.registered_pack(tx.tenant_id, proposal.pack)
+        whose = run or _run_of(proposal.candidate.scope, asker.tenant_id, decides)
+        view = view_of(whose, decides, tx.now)
+        request = Request(
+            limit=decides.memory_layer.recall_policy.max_recalls, query=given.query, decision_key=whose.decision_key
+        )
+        before = await look(tx, works_with, view, decides, request)
+        if proposal.audits is not None:
+            # A sample that is confirmed repeats the memory it was drawn from.
+            return Preview(proposal_id=proposal_id, status="duplicate", before=before, after=before)
+        try:
+            # Held from here on.
+            loaded = await review.load(tx, desk.vault, proposal_id, to_decide=True)
+            somebody = _another(asker, {proposal.candidate.author, *loaded.editors})
+            memory_id = await promote_proposal(desk, tx, loaded, pack, somebody)
+        except (AlreadyDecided, StorageUnavailable):
+            raise
+        except MunimentError as error:
+            return Preview(
+                proposal_id=proposal_id,
+                status=proposal.status,
+                error=error.code,
+                message=error.message,
+                before=before,
+                after=before,
+            )
+        after = await look(tx, works_with, view, decides, request)
+        return Preview(
+            proposal_id=proposal_id,
+            status=(await review.load(tx, desk.vault, proposal_id)).proposal.status,
+            memory_id=memory_id,
+            supersedes=tuple(sorted(one["memory_id"] for one in tx.emitted("memory.retracted"))),
+            before=before,
+            after=after,
+            appears=tuple(one for one in after.all_ids if one not in before.all_ids),
+            disappears=tuple(one for one in before.all_ids if one not in after.all_ids),
+        )
+
+
+def _run_of(scope: Scope, tenant_id: str, pack: Pack) -> RunContext:
+    """A run that would see what the proposal says, cleared for everything the pack lets an agent see."""
+    return RunContext(
+        tenant_id=tenant_id,
+        run_id=_NAME,
+        agent_id=_NAME,
+        user_id=scope.user_id,
+        session_id=scope.session_id,
+        workflow_id=scope.workflow_id,
+        # Under `support.*` lies `support.preview`.
+        intent_id=scope.intent_id.replace("*", _NAME) if scope.intent_id is not None else None,
+        role="agent" if "agent" in pack.roles else min(pack.roles),
+        classification_allowed={label.name for label in pack.classifications},
+        qualifiers=scope.qualifiers | scope.required,
+    )
+
+
+def _another(asker: Principal, not_these: set[str]) -> Principal:
+    """Whoever asks, or where the rules want somebody else, a stand-in: what would be is no matter of who looks."""
+    name = asker.id
+    while name in not_these:
+        name += "'"
+    return asker.model_copy(update={"id": name})

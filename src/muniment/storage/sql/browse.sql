@@ -1,0 +1,95 @@
+-- Browsing: the tenant's memories as a person looks through them, at the tenant's number :seq and the moment :at.
+
+-- name: page
+-- plan: each time
+-- The newest first, from a place on.
+SELECT m.memory_id
+FROM memories m
+JOIN memory_scope s ON s.tenant_id = m.tenant_id AND s.memory_id = m.memory_id
+WHERE m.tenant_id = :tenant_id AND {chosen m} AND {in_state s} AND (m.born_seq, m.memory_id) < (:born::bigint, :after)
+ORDER BY m.born_seq DESC, m.memory_id DESC
+LIMIT :count
+
+-- name: place
+-- Where a memory stands in that order.
+SELECT born_seq FROM memories WHERE tenant_id = :tenant_id AND memory_id = :memory_id
+
+-- name: words
+-- results: binary
+-- plan: each time
+-- Where the words of a query stand: the newest memories with each, up to a number. None whose text nobody may be shown.
+SELECT {postings found}
+FROM unnest(:terms::bigint[]) AS asked (term), LATERAL (
+  SELECT t.term, t.memory_id, t.tf, t.words
+  FROM memory_terms t
+  JOIN memory_scope s ON s.tenant_id = t.tenant_id AND s.memory_id = t.memory_id
+  JOIN memories m ON m.tenant_id = t.tenant_id AND m.memory_id = t.memory_id
+  WHERE t.tenant_id = :tenant_id AND t.term = asked.term AND {chosen m} AND {in_state s} AND {has_content s} AND {consent_allows s}
+  ORDER BY t.memory_id DESC LIMIT :count) found
+
+-- name: some
+-- Those memories with how they ended, and whether their text may be shown.
+SELECT {memory m}, f.tomb_seq, r.seq AS dead_seq, r.retracted_at, r.reason, r.superseded_by, t.tombstoned_at,
+  {consent_allows f} AS allowed
+FROM memories m
+JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
+JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
+LEFT JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id
+LEFT JOIN retractions r ON r.tenant_id = m.tenant_id AND r.memory_id = m.memory_id
+LEFT JOIN tombstones t ON t.tenant_id = m.tenant_id AND t.memory_id = m.memory_id
+WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (:memory_ids)
+
+-- name: changes
+-- plan: each time
+-- What began after one moment (:since_seq, :since) up to another (:seq, :at), and what ended by then that stood at the
+-- first or began since; the totals of both, and of what stood at both moments.
+WITH seen AS MATERIALIZED (
+  SELECT s.memory_id, s.born_seq, s.born_seq > :since_seq AS added,
+    s.born_seq <= :since_seq AND (s.dead_seq IS NULL OR s.dead_seq > :since_seq) AND s.expires_at > :since AS stood,
+    {not_retracted s} AND {not_expired s} AS stands, {ends_at s} AS ended_at
+  FROM memory_scope s
+  JOIN memories m ON m.tenant_id = s.tenant_id AND m.memory_id = s.memory_id
+  WHERE s.tenant_id = :tenant_id AND {is_promoted s} AND {chosen m})
+(SELECT 'added' AS kind, memory_id, count(*) OVER () AS total
+ FROM seen WHERE added ORDER BY born_seq DESC, memory_id DESC LIMIT :count)
+UNION ALL
+(SELECT 'ended', memory_id, count(*) OVER ()
+ FROM seen WHERE (added OR stood) AND NOT stands ORDER BY ended_at DESC, memory_id DESC LIMIT :count)
+UNION ALL
+SELECT 'still', NULL, count(*) FROM seen WHERE stood AND stands
+
+-- name: turns
+-- plan: each time
+-- When memories began or ended, the latest first.
+SELECT turn.at, sum(turn.began)::int AS began, sum(turn.ended)::int AS ended
+FROM (
+  SELECT s.promoted_at AS at, 1 AS began, 0 AS ended
+  FROM memory_scope s JOIN memories m ON m.tenant_id = s.tenant_id AND m.memory_id = s.memory_id
+  WHERE s.tenant_id = :tenant_id AND {chosen m}
+  UNION ALL
+  SELECT {ends_at s}, 0, 1
+  FROM memory_scope s JOIN memories m ON m.tenant_id = s.tenant_id AND m.memory_id = s.memory_id
+  WHERE s.tenant_id = :tenant_id AND (s.dead_seq IS NOT NULL OR s.expires_at <= :now) AND {chosen m}) turn
+GROUP BY turn.at
+ORDER BY turn.at DESC
+LIMIT :count
+
+-- name: links
+-- The live facts that tie those entities to others, in either direction, the most important first.
+SELECT s.memory_id, s.entity, s.predicate, m.holder, b.content, k.wrapped_key, k.key_version
+FROM memory_links l
+JOIN memory_scope s ON s.tenant_id = l.tenant_id AND s.memory_id = l.memory_id
+JOIN memories m ON m.tenant_id = l.tenant_id AND m.memory_id = l.memory_id
+JOIN memory_bodies b ON b.tenant_id = l.tenant_id AND b.memory_id = l.memory_id
+JOIN subjects k ON k.tenant_id = l.tenant_id AND k.holder = m.holder
+WHERE l.tenant_id = :tenant_id AND (l.entity = ANY (:around) OR l.links_to = ANY (:around))
+  AND {not_retracted s} AND {not_expired s} AND {consent_allows s}
+ORDER BY s.priority DESC, s.born_seq DESC, s.memory_id LIMIT :count
+
+-- name: on_entities
+-- How many live memories there are on each.
+SELECT m.entity, count(*) AS memories
+FROM memories m
+JOIN memory_scope s ON s.tenant_id = m.tenant_id AND s.memory_id = m.memory_id
+WHERE m.tenant_id = :tenant_id AND m.entity = ANY (:entities) AND {not_retracted s} AND {not_expired s}
+GROUP BY m.entity
