@@ -4,10 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test soak check format bench clean
+.PHONY: run test soak check format docs reference bench clean
 
-run: $(STAMP)            ## the worked correction, step by step, on an embedded database
-	@$(BIN)/muniment demo
+run: $(STAMP)            ## the server with a lively tenant: its address, and a key for each role
+	@$(BIN)/muniment serve --demo --home .muniment/demo
 
 test: $(STAMP)           ## the whole suite
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
@@ -27,6 +27,13 @@ check: $(STAMP)          ## format, lint, types, layers
 format: $(STAMP)
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+docs: $(STAMP)           ## the docs as a site, in build/docs; nothing in it comes from elsewhere
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo "open build/docs/index.html, or: $(BIN)/mkdocs serve"
+
+reference: $(STAMP)      ## the pages of the reference that are drawn from the code
+	@$(BIN)/python docs/site/reference.py
 
 bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 	@$(BIN)/python -m bench

@@ -1,4 +1,4 @@
-"""What the examples print, each run twice in a row on one database: every example keeps to a tenant of its own."""
+"""What the examples print, run on one database: every example keeps to a tenant of its own."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,13 +14,19 @@ Printed = Callable[[Path], tuple[list[str], list[str]]]
 
 
 @pytest.fixture(scope="session")
-def printed() -> Iterator[Printed]:
-    """The lines of an example's first run, and of its second."""
+def home() -> Iterator[Path]:
+    """The home of a server that is up as long as examples are run."""
     # short, so that the socket lies in the home itself
     with tempfile.TemporaryDirectory(prefix="me") as folder, TestServer(Path(folder) / "home") as server:
+        yield server.home
 
-        @cache
-        def twice(example: Path) -> tuple[list[str], list[str]]:
-            return printed_by(example, server.home), printed_by(example, server.home)
 
-        yield twice
+@pytest.fixture(scope="session")
+def printed(home: Path) -> Printed:
+    """The lines of an example's first run, and of its second."""
+
+    @cache
+    def twice(example: Path) -> tuple[list[str], list[str]]:
+        return printed_by(example, home), printed_by(example, home)
+
+    return twice

@@ -18,7 +18,7 @@ TEXT = "Customer cust_8861 has a verbal NDA limiting card number exposure to the
 
 
 @pytest.fixture
-def home() -> Iterator[Path]:
+def empty() -> Iterator[Path]:
     # short, so that the socket lies in the home itself
     with tempfile.TemporaryDirectory(prefix="mr") as folder:
         yield Path(folder) / "home"
@@ -38,13 +38,13 @@ def test_the_readme_shows_a_part_of_the_second_example_and_what_it_prints_last(p
     assert printed(FURTHER)[0][-len(last) :] == last[-4:] == last
 
 
-def test_the_first_example_runs_on_an_empty_folder_and_again_on_what_it_left(home: Path) -> None:
+def test_the_first_example_runs_on_an_empty_folder_and_again_on_what_it_left(empty: Path) -> None:
     for _ in range(2):
-        text, approval, papers = printed_by(EXAMPLE, home)
+        text, approval, papers = printed_by(EXAMPLE, empty)
         assert text == TEXT
         assert approval == "approved by operator_b on ('operator:override:fb_2026_05_09_x9',)"
         assert papers.endswith("'memory.promoted'] True")
-    assert not (home.parent / ".muniment").exists()
+    assert not (empty.parent / ".muniment").exists()
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs"])

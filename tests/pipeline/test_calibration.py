@@ -96,6 +96,9 @@ def test_samples_go_to_reviewers_who_confirm_or_refute_them(auto: Fabric, people
     assert (confirmed.status, confirmed.duplicate_check) == ("duplicate", first.audits)
     with pytest.raises(Conflict):
         auto.queue.edit(people.reviewer, second.proposal_id, value="phone")
+    with pytest.raises(Conflict):
+        auto.queue.check(people.reviewer, second.proposal_id, value="phone")
+    assert auto.queue.preview(people.reviewer, second.proposal_id).status == "duplicate"
     auto.queue.reject(people.reviewer, second.proposal_id, reason="wrong")
     assert second.audits is not None
     memory = auto.get(people.auditor, second.audits)

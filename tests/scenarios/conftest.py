@@ -8,6 +8,7 @@ import pytest
 
 from muniment import Fabric
 from muniment.testing import FakeClock, TestServer
+from tests.assisted import Assisted
 from tests.connections import Connections
 from tests.scenarios.oracle import Proposal
 from tests.scenarios.watching import Watching
@@ -15,7 +16,7 @@ from tests.scenarios.world import ENTITIES, PACKS, Place
 from tests.served import Far
 from tests.soak import SOAKING
 
-DOORS = ("fabric", "client")
+DOORS = ("fabric", "client", "mcp")
 NOW, FRESHER = timedelta(0), timedelta(minutes=-2)
 
 
@@ -93,7 +94,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def door(request: pytest.FixtureRequest) -> str:
-    """Which way the verbs go: straight to the fabric, or over HTTP."""
+    """Which way the verbs go: straight to the fabric, over HTTP, or as far as they can through an assistant's tools."""
     return getattr(request, "param", DOORS[0])
 
 
@@ -105,7 +106,8 @@ def staged(connections: Connections, server: TestServer, database: str, door: st
         near = connections.fabric(pack=PACKS[unresolved], clock=clock)
         if door == "fabric":
             return near
-        return cast("Fabric", Far.on_its_own(near, server.url(database), pack=PACKS[unresolved], clock=clock))
+        far = Far if door == "client" else Assisted
+        return cast("Fabric", far.on_its_own(near, server.url(database), pack=PACKS[unresolved], clock=clock))
 
     Watching.make = staticmethod(make)
     with server.connect(database) as Watching.superuser:

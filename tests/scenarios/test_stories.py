@@ -30,6 +30,7 @@ def test_what_was_rejected_is_refused_until_it_is_lifted_or_forgotten(story: Sto
     assert story.statuses == ["rejected", "rejected", "pending"]
 
 
+@pytest.mark.every_door
 @pytest.mark.rule("REV-6")
 def test_what_was_rejected_for_one_user_is_not_for_others(story: Story) -> None:
     story.say("mail", then=None, place=U1)
@@ -39,6 +40,7 @@ def test_what_was_rejected_for_one_user_is_not_for_others(story: Story) -> None:
     assert story.statuses == ["rejected", "pending", "pending"]
 
 
+@pytest.mark.every_door
 @pytest.mark.rule("REV-6", "CTR-3", "CTR-5")
 def test_what_is_blocked_may_come_again_and_what_is_rejected_disputes_nothing(story: Story) -> None:
     story.say("mail")

@@ -226,9 +226,11 @@ def test_no_run_sees_beyond_the_clearance_of_its_key(door: HttpDoor, people: Peo
     assert len(door.denials(people)) == 10
     answer = door.ask("POST", "/v1/recall", {"run": {**RUN, "role": "god"}}, key=stolen)
     assert (answer.status_code, answer.json()["field"]) == (422, "role")
-    for role in ("agent", "admin", "auditor"):
-        seen = door.ask("POST", "/v1/recall", {"run": {**RUN, "role": role}}, key=stolen)
-        assert seen.status_code == 200 and "s3cret" not in seen.text, "a role of the pack's clears nobody"
+    for role in ("admin", "auditor", "reviewer"):
+        refused = door.ask("POST", "/v1/recall", {"run": {**RUN, "role": role}}, key=stolen)
+        assert (refused.status_code, refused.json()["field"]) == (403, "run.role")
+    seen = door.ask("POST", "/v1/recall", {"run": {**RUN, "role": "agent"}}, key=stolen)
+    assert seen.status_code == 200 and "s3cret" not in seen.text
     cleared = door.key(people.run(), user_id="cust_1", clearance={"PUBLIC", "INTERNAL", "PII"})
     asked = {"run": {**RUN, "classification_allowed": ["PII"]}}
     assert "s3cret" in door.ask("POST", "/v1/recall", asked, key=cleared).text, "there was something to see"

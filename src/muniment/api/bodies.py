@@ -163,12 +163,6 @@ class ExplainBody(Artifact):
     )
 
 
-class ReplayBody(Artifact):
-    """Who asks for a replay, where that is an agent."""
-
-    run: OwnRun | None = Field(default=None, description=_RUN)
-
-
 class RetractBody(Artifact):
     """Why a memory is withdrawn."""
 

@@ -28,12 +28,12 @@ GUARDED = ("/v1/", "/mcp")
 TOKEN_LIMIT = 16 * 1024
 _NUMBER = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TOKEN = re.compile(rf"[!-~]{{1,{TOKEN_LIMIT}}}")
-# On every answer: it is data, for nobody to frame, sniff or keep.
+# On every answer that does not say otherwise: it is data, for nobody to frame, sniff or keep.
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
 )
-_NOT_KEPT = (b"cache-control", b"no-store")
 
 
 class Door:
@@ -154,13 +154,9 @@ class _Passing:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers: list[tuple[bytes, bytes]] = [
-                *message.get("headers", ()),
-                *_HEADERS,
-                (b"x-request-id", self._number),
-            ]
-            if not any(name.lower() == b"cache-control" for name, _ in headers):
-                headers.append(_NOT_KEPT)
+            headers: list[tuple[bytes, bytes]] = [*message.get("headers", ()), (b"x-request-id", self._number)]
+            own = {name.lower() for name, _ in headers}
+            headers += [(name, value) for name, value in _HEADERS if name not in own]
             message = {**message, "headers": headers}
         await self._send(message)
 

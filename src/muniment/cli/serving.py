@@ -12,8 +12,10 @@ import typer
 from muniment import __version__
 from muniment.cli.asking import Call, verb
 from muniment.cli.options import PACK, PLACE
-from muniment.cli.output import OutputClosed, OutputFailed, Screen
+from muniment.cli.output import OutputClosed, OutputFailed, Screen, progress
 from muniment.fabric import AsyncFabric
+from muniment.fabric.settings import Settings
+from muniment.sync import Fabric
 
 if TYPE_CHECKING:
     from muniment.api.serving import Place
@@ -49,6 +51,10 @@ def serve(
             help="Proxies whose word on their clients is taken, with commas.",
         ),
     ] = "127.0.0.1",
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Fill the tenant 'demo' with sixty days of a shop, and print a key for each role."),
+    ] = False,
     log: Annotated[
         Literal["json", "text"] | None,
         typer.Option("--log", envvar="MUNIMENT_LOG", help="How it logs, on stderr; text on a terminal, else JSON."),
@@ -71,10 +77,29 @@ def serve(
     with listen(place) as listening:
         if settings.url is None and not settings.home.exists():
             call.note(f"making a database in {settings.home}")
+        if demo:
+            _furnish(call, settings)
         logs.set_up(log)
         traces.set_up(__version__)
         options = {"use_uvloop": sys.platform != "win32"}
         anyio.run(_serve, call, fabric, place, told, inside, listening, backend_options=options)
+
+
+def _furnish(call: Call, settings: Settings) -> None:
+    """Tell the story where it was not told yet, and hand out the keys."""
+    from muniment.cli import lively
+
+    home = settings.home if settings.url is None else None
+    with Fabric.open(settings.url, home=home) as fabric:
+        there = lively.is_told(fabric)
+    if not there:
+        with progress("telling sixty days of a shop", lively.DAYS, as_json=call.as_json) as steps:
+            lively.tell(home, settings.url, steps.at)
+    with Fabric.open(settings.url, home=home) as fabric:
+        keys = lively.keys_of(fabric)
+    call.note("keys of the tenant 'demo', good for a day; sign in to /console with any of a person's:")
+    for who, what, token in keys:
+        call.note(f"  {who.id:<12} {what:<38} {token}")
 
 
 async def _serve(

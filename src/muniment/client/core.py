@@ -189,8 +189,8 @@ class AsyncClient:
 
     async def replay(self, asker: Asker, recall_id: str) -> Replay:
         """See `AsyncFabric.replay`."""
-        body = await self._asking.with_run(asker, {})
-        return await self._wire.send(f"/v1/recalls/{segment(recall_id, 'recall_id')}/replay", TypeAdapter(Replay), body)
+        await self._asking.own(asker)
+        return await self._wire.send(f"/v1/recalls/{segment(recall_id, 'recall_id')}/replay", TypeAdapter(Replay))
 
     async def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
         """See `AsyncFabric.get`."""

@@ -1,5 +1,6 @@
 """The console's own routes: signing in and out, the files beside the pages, and the pages themselves."""
 
+import re
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 
@@ -9,6 +10,7 @@ from fastapi.responses import RedirectResponse
 from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 
+from muniment import __version__
 from muniment.console import oidc, signing_in
 from muniment.console.oidc import SignIn
 from muniment.console.pages import PAGES
@@ -22,6 +24,8 @@ OnError = Callable[[Request, Exception], Awaitable[Response]]
 
 PREFIX = "/console"
 _KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+
+_IMPORT = re.compile(rb'( from "\./[a-z_]+\.js)(";)')
 
 router = APIRouter(prefix=PREFIX, include_in_schema=False)
 
@@ -102,8 +106,13 @@ async def static(name: str) -> Response:
 def _files() -> dict[str, bytes]:
     if not _FILES:
         folder = files("muniment.console").joinpath("static")
-        _FILES.update({one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()})
+        _FILES.update({one.name: _addressed(one.read_bytes()) for one in folder.iterdir() if one.is_file()})
     return _FILES
+
+
+def _addressed(content: bytes) -> bytes:
+    """A module's imports under the addresses that pages use: by another it would be another module, run twice."""
+    return _IMPORT.sub(rb"\1?v=%s\2" % __version__.encode(), content)
 
 
 _FILES: dict[str, bytes] = {}

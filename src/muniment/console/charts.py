@@ -140,7 +140,7 @@ def intervals(rows: Sequence[Interval], *, about: str, floor_at: float | None = 
     height = len(rows) * 44 + 8
     parts: list[Markup] = []
     for mark in (low, (low + 1) / 2, 1):
-        parts.append(Markup('<line class="grid" x1="{0}" x2="{0}" y1="0" y2="{1}"/>').format(across(mark), height - 4))
+        parts.append(Markup('<line class="rule" x1="{0}" x2="{0}" y1="0" y2="{1}"/>').format(across(mark), height - 4))
         anchor = "start" if mark == low else "end" if mark == 1 else "middle"
         parts.append(_text(across(mark), height + 12, f"{mark * 100:g} %", anchor))
     for n, row in enumerate(rows):
@@ -206,7 +206,7 @@ def _svg(height: float, about: str, parts: Sequence[Markup]) -> Markup:
 
 
 def _rule(x1: float, x2: float, y: float, told: str) -> Markup:
-    line = Markup('<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(x1, x2, y, y)
+    line = Markup('<line class="rule" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(x1, x2, y, y)
     return line + _text(x1 - 5, y + 4, told, "end")
 
 

@@ -7,10 +7,10 @@ from statistics import fmean
 
 from muniment.model.browsing import Edge, Graph, Node
 
-BOX_WIDTH, BOX_HEIGHT = 184, 42
-ROW, GAP, EDGE = 60, 168, 14
+BOX_WIDTH, BOX_HEIGHT = 172, 42
+ROW, GAP, EDGE = 60, 124, 10
 # Letters that fit into a box, and between two.
-NAME_LETTERS, LABEL_LETTERS = 24, 22
+NAME_LETTERS, LABEL_LETTERS = 21, 18
 TONES = 4
 # How far a line between two boxes of one column bends out.
 _BEND = 64
@@ -77,8 +77,9 @@ def drawn(graph: Graph) -> Drawing:
     for edge in graph.edges:
         if edge.entity in boxes and edge.links_to in boxes:
             tied[edge.entity, edge.links_to].append(edge)
-    lines = tuple(_line(boxes[one], boxes[other], tuple(edges), (other, one) in tied)
-                  for (one, other), edges in tied.items())  # fmt: skip
+    lines = tuple(
+        _line(boxes[one], boxes[other], tuple(edges), (other, one) in tied) for (one, other), edges in tied.items()
+    )
     beside = any(boxes[one].x == boxes[other].x for one, other in tied)
     width = 2 * EDGE + max(len(columns), 1) * (BOX_WIDTH + GAP) - GAP + (GAP if beside else 0)
     return Drawing(width, height, tuple(boxes.values()), lines)
@@ -104,24 +105,24 @@ def _columns(graph: Graph) -> list[list[Node]]:
         near[edge.links_to].add(edge.entity)
     columns: list[list[Node]] = []
     places: dict[str, int] = {}
+
+    def by_neighbours(node: Node) -> tuple[float, str]:
+        known = [places[one] for one in near[node.entity] if one in places]
+        return (fmean(known) if known else inf, node.entity)
+
     for distance in sorted({node.distance for node in graph.nodes}):
-
-        def by_neighbours(node: Node) -> tuple[float, str]:
-            known = [places[one] for one in near[node.entity] if one in places]
-            return (fmean(known) if known else inf, node.entity)
-
         column = sorted((node for node in graph.nodes if node.distance == distance), key=by_neighbours)
         columns.append(column)
-        places |= {node.entity: row for row, node in enumerate(column)}
+        places.update({node.entity: row for row, node in enumerate(column)})
     return columns
 
 
 def _line(one: Box, other: Box, edges: tuple[Edge, ...], both_ways: bool) -> Line:
     # Two lines between the same boxes run beside each other.
     shift = (-7 if one.node.entity < other.node.entity else 7) if both_ways else 0
-    label = shortened(edges[0].predicate or "links to", LABEL_LETTERS)
-    if len(edges) > 1:
-        label = f"{shortened(edges[0].predicate or 'links to', LABEL_LETTERS - 4)} +{len(edges) - 1}"
+    others = len(edges) - 1
+    more = f" +{others}" if others else ""
+    label = shortened(edges[0].predicate or "links to", LABEL_LETTERS - len(more)) + more
     if one.x == other.x:
         return _within_column(one, other, edges, label, shift)
     right = one.x < other.x
@@ -134,7 +135,7 @@ def _line(one: Box, other: Box, edges: tuple[Edge, ...], both_ways: bool) -> Lin
     bent = (begin[0] + reach, begin[1], end[0] - reach, end[1])
     x = _bezier(begin[0], bent[0], bent[2], end[0], along)
     y = begin[1] + (end[1] - begin[1]) * rise
-    return Line(edges, _curve(begin, bent, end), round(x, 1), round(y - 4, 1), label)
+    return Line(edges, _curve(begin, bent, end), round(x, 1), round(y + 4, 1), label)
 
 
 def _within_column(one: Box, other: Box, edges: tuple[Edge, ...], label: str, shift: float) -> Line:
@@ -150,8 +151,6 @@ def _bezier(a: float, b: float, c: float, d: float, t: float) -> float:
     return u**3 * a + 3 * u**2 * t * b + 3 * u * t**2 * c + t**3 * d
 
 
-def _curve(
-    begin: tuple[float, float], bent: tuple[float, float, float, float], end: tuple[float, float]
-) -> str:  # fmt: skip
+def _curve(begin: tuple[float, float], bent: tuple[float, float, float, float], end: tuple[float, float]) -> str:
     a, b, c, d = bent
     return f"M{begin[0]:.1f},{begin[1]:.1f} C{a:.1f},{b:.1f} {c:.1f},{d:.1f} {end[0]:.1f},{end[1]:.1f}"

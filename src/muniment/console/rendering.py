@@ -18,7 +18,13 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-HEADERS = {"Content-Security-Policy": POLICY, "X-Frame-Options": "DENY", "Cache-Control": "no-store"}
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+    # Without one, a browser does not say where a form of ours came from, and it would be taken for another site's.
+    "Referrer-Policy": "same-origin",
+}
 # The pages, in the order of the menu, with what each takes.
 MENU: tuple[tuple[str, str, tuple[Verb, ...]], ...] = (
     ("queue", "Queue", ("read_queue",)),

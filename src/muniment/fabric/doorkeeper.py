@@ -1,11 +1,11 @@
 """The doorkeeper: what a door asks of the fabric before and beside the verbs themselves."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from muniment.errors import Denied, InvalidInput
 from muniment.fabric.desk import Desk
-from muniment.model.context import Asker, Principal, Run, RunContext
+from muniment.model.context import Asker, Principal, Role, Run, RunContext
 from muniment.model.credential import Credential
 from muniment.policy.roles import Verb
 
@@ -35,7 +35,8 @@ class AsyncDoorkeeper:
         """The run of an agent, within what its credential reaches.
 
         Tenant and agent are the credential's. A user and labels that are not said are taken from it too; others than
-        its own are `Denied`. Raises `InvalidInput` for a run told of by anyone but an agent.
+        its own are `Denied`, and so is a role of the fabric's that it has not: a run can only narrow (ISO-5). Raises
+        `InvalidInput` for a run told of by anyone but an agent.
         """
         principal = credential.principal
         if principal.kind != "agent":
@@ -70,6 +71,8 @@ def _within(credential: Credential, run: Run) -> dict[str, Any]:
     told: dict[str, Any] = {name: getattr(run, name) for name in Run.model_fields if name in run.model_fields_set}
     if credential.user_id is not None and told.setdefault("user_id", credential.user_id) != credential.user_id:
         raise Denied("this credential acts for another user", field="run.user_id")
+    if run.role in get_args(Role) and run.role not in credential.principal.roles:
+        raise Denied(f"this credential has not the role {run.role}", field="run.role")
     if "classification_allowed" not in told:
         told["classification_allowed"] = run.classification_allowed & credential.clearance
     elif beyond := run.classification_allowed - credential.clearance:

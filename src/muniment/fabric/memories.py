@@ -102,7 +102,7 @@ class AsyncMemories:
 
     # Sequence, not list: `list` is a verb of this class.
     async def moments(self, asker: Asker, *, entity: str | None = None, user_id: str | None = None) -> Sequence[Turn]:
-        """When memories began or ended, in order; of more than 500 the latest."""
+        """When memories began or ended inside the replay horizon, in order; of more than 500 the latest."""
         given = build(_Whose, {"entity": entity, "user_id": user_id})
         await self._desk.authorise(asker, "read_memory")
         async with self._desk.shadow(asker.tenant_id) as tx:

@@ -95,9 +95,10 @@ class Shelf:
         )
 
     async def turns(self) -> list[Turn]:
-        """When memories began or ended, up to now, in their order; of too many the latest."""
+        """When memories began or ended inside the replay horizon, up to now, in their order; of too many the latest."""
         rows = await self.tx.rows("browse.turns", **asdict(self.chosen), count=MOST_TURNS)
-        return [Turn(**row) for row in reversed(rows)]
+        horizon = self.tx.now - self.pack.memory_layer.retention.replay_horizon
+        return [Turn(**row) for row in reversed(rows) if row["at"] >= horizon]
 
     async def around(self, entity: str, hops: int) -> Graph:
         """The entities up to so many steps away, and the live memories that tie them together."""

@@ -60,7 +60,7 @@ async def changes(
 
 @router.get("/memories/moments")
 async def moments(asking: Reader, entity: Entity = None, user_id: User = None) -> list[Turn]:
-    """When memories began or ended, in order; of more than 500 the latest."""
+    """When memories began or ended inside the replay horizon, in order; of more than 500 the latest."""
     return list(await asking.fabric.memories.moments(asking.principal, entity=entity, user_id=user_id))
 
 

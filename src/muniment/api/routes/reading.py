@@ -10,7 +10,6 @@ from muniment.api.bodies import (
     ExplainBody,
     GoldenBody,
     RecallBody,
-    ReplayBody,
     RetractBody,
     given,
     run_asked,
@@ -57,11 +56,9 @@ async def explain(asking: Reader, body: ExplainBody) -> Explanation:
 
 
 @router.post("/recalls/{recall_id}/replay")
-async def replay(
-    asking: Annotated[Asking, Depends(May("audit"))], recall_id: str, body: ReplayBody | None = None
-) -> Replay:
+async def replay(asking: Annotated[Asking, Depends(May("audit"))], recall_id: str) -> Replay:
     """Run a recorded recall again as of then: whether it is the same, and where not, why."""
-    return await asking.fabric.replay(await asking.asker(body.run if body is not None else None), recall_id)
+    return await asking.fabric.replay(asking.principal, recall_id)
 
 
 @router.get("/memories/{memory_id}")

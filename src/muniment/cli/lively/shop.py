@@ -31,6 +31,8 @@ CUSTOMERS = {
     "cus_1011": "Kofi Mensah",
     "cus_1012": "Lucie Bernard",
 }
+# Those without a name have no consent either: nothing personal is known of them.
+BUYERS = (*CUSTOMERS, *(f"cus_{number}" for number in range(1013, 1037)))
 
 POLICIES = (
     "Returns are accepted within 30 days of delivery, unworn and with their tags.",
@@ -63,6 +65,9 @@ PREFERENCES: dict[str, tuple[str, ...]] = {
     "fit": ("slim", "regular", "wide"),
     "favourite_activity": ("ski touring", "climbing", "trail running", "camping", "via ferrata"),
     "newsletter": ("monthly", "never"),
+    "jacket_size": ("S", "M", "L", "XL"),
+    "pays_by": ("invoice", "card", "transfer"),
+    "delivery": ("to the door", "to the store", "to a locker"),
 }
 
 OUTCOMES = (

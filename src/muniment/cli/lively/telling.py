@@ -1,6 +1,6 @@
 """The telling: sixty days in a few seconds, by the verbs that everybody has; the last of it waits in the queue."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -9,6 +9,7 @@ from typing import Any
 from muniment.cli.lively.shop import (
     ANTON,
     BORIS,
+    BUYERS,
     CLARA,
     CUSTOMERS,
     OLGA,
@@ -47,7 +48,7 @@ def is_told(fabric: Fabric) -> bool:
 
 
 @contextmanager
-def opened(home: Any, url: str | None) -> Iterator[tuple[Fabric, Clock]]:
+def opened(home: Any, url: str | None) -> Generator[tuple[Fabric, Clock]]:
     """A fabric on the clock of the story, which begins sixty days ago."""
     clock = Clock(datetime.now(UTC) - timedelta(days=DAYS))
     with Fabric.open(url, home=home, clock=clock) as fabric:
@@ -59,7 +60,7 @@ def tell(home: Any, url: str | None, on_day: Told) -> None:
     with opened(home, url) as (fabric, clock):
         shop = _Shop(fabric, clock)
         for day in range(DAYS):
-            on_day("telling sixty days of a shop", day)
+            on_day(f"day {day + 1}", day)
             shop.day(day)
         shop.today()
 
@@ -72,6 +73,7 @@ class _Shop:
         self._clock = clock
         self._began = clock.now
         self._dice = Random(8)  # noqa: S311  a story, no secret
+        self._known: set[tuple[str, str]] = set()
 
     def day(self, day: int) -> None:
         """What is learned, asked and decided on one day."""
@@ -113,9 +115,8 @@ class _Shop:
         self._fabric.consolidate(TENANT)
 
     def _preferences(self, day: int) -> None:
-        for _ in range(self._dice.randint(3, 6)):
-            customer = self._dice.choice(list(CUSTOMERS))
-            predicate = self._dice.choice(_PREDICATES)
+        for _ in range(self._dice.randint(4, 6)):
+            customer, predicate = self._something()
             self._propose(
                 day,
                 customer,
@@ -135,6 +136,14 @@ class _Shop:
                 classification="PII",
                 subject=f"customer:{customer}",
             )
+
+    def _something(self) -> tuple[str, str]:
+        """Mostly what nobody has told yet of a customer."""
+        key = (self._dice.choice(BUYERS), self._dice.choice(_PREDICATES))
+        while key in self._known and self._dice.random() > 0.06:
+            key = (self._dice.choice(BUYERS), self._dice.choice(_PREDICATES))
+        self._known.add(key)
+        return key
 
     def _decision(self, day: int) -> None:
         customer = self._dice.choice(list(CUSTOMERS))
@@ -178,12 +187,11 @@ class _Shop:
         return {one.contradiction_id for one in self._fabric.contradictions.list(who, limit=200)}
 
     def _ask(self, day: int) -> None:
-        for customer in self._dice.sample(list(CUSTOMERS), 3):
-            run = bot(day, customer)
-            question = self._dice.choice(
-                ("Until when can I return the tent?", "Which size does the customer wear?", "Is delivery free?")
-            )
-            self._fabric.compile(run, question, token_budget=400)
+        run = bot(day, self._dice.choice(BUYERS))
+        question = self._dice.choice(
+            ("Until when can I return the tent?", "Which size does the customer wear?", "Is delivery free?")
+        )
+        self._fabric.compile(run, question, token_budget=400)
 
     def _correct(self) -> None:
         found = self._fabric.recall(bot(20), "Until when are returns accepted?", limit=1)

@@ -2,4 +2,30 @@
 
 from types import ModuleType
 
-PAGES: tuple[ModuleType, ...] = ()
+from muniment.console.pages import (
+    audit,
+    consent,
+    contradictions,
+    erasures,
+    live,
+    memory,
+    metrics,
+    packs,
+    proposal,
+    queue,
+    why,
+)
+
+PAGES: tuple[ModuleType, ...] = (
+    queue,
+    proposal,
+    contradictions,
+    live,
+    memory,
+    why,
+    consent,
+    erasures,
+    audit,
+    metrics,
+    packs,
+)

@@ -1,5 +1,6 @@
 """Memory: to browse and to search, over time, as a graph; and one memory's whole life."""
 
+from datetime import datetime
 from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -15,6 +16,7 @@ from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
 from muniment.errors import InvalidInput, MunimentError
 from muniment.model.browsing import MemoryShown, Wanted
 from muniment.model.fields import Tier, WriteClass
+from muniment.model.promoted import RetractionReason
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Allowed("read_memory"))]
@@ -22,7 +24,7 @@ Reader = Annotated[Visitor, Depends(Allowed("read_memory"))]
 PAGE = 50
 CONFIRMATION = "retract"
 # What a person may say of it: the other reasons belong to what does them.
-REASONS = {
+REASONS: dict[RetractionReason, str] = {
     "wrong": "it does not hold, or never did",
     "deprecated": "it held, and is of no use any more",
     "corrected": "somebody else has set it right",
@@ -134,16 +136,17 @@ async def retract(
 ) -> Response:
     """Withdraw it for good."""
     form = await form_of(request, visitor)
-    reason = text_of(form, "reason")
+    given = text_of(form, "reason")
+    reason: RetractionReason | None = next((name for name in REASONS if name == given), None)
     try:
         if text_of(form, "confirmation") != CONFIRMATION:
             raise InvalidInput(f"type {CONFIRMATION} to withdraw it; nothing was done", field="confirmation")
-        if reason not in REASONS:
+        if reason is None:
             raise InvalidInput(f"expected one of {', '.join(REASONS)}", field="reason")
         await visitor.fabric.retract(visitor.principal, memory_id, reason=reason)
     except InvalidInput as error:
         return await _one(memory_id, visitor, problem=told(error), reason=reason, status=400)
-    return went(f"/console/memory/{memory_id}", "Retracted: no run recalls it from now on.")
+    return went(f"memory/{memory_id}", "Retracted: no run recalls it from now on.")
 
 
 async def _one(
@@ -173,7 +176,7 @@ async def _one(
     )
 
 
-def _slid(value: str) -> Any:
+def _slid(value: str) -> datetime | None:
     """The moment that the slider stands at, if it was that which was sent."""
     try:
         return moment_at(value) if value else None

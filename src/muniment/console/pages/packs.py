@@ -81,22 +81,33 @@ async def asked(visitor: Admin) -> Response:
     return page("pack_new.html", visitor, at="packs", text="", wrong=None, checked=None)
 
 
+@router.post("/packs/check")
+async def check(request: Request, visitor: Admin) -> Response:
+    """Say whether a pack could be registered."""
+    text = typed(await form_of(request, visitor), "text")["text"]
+    try:
+        checked = load_pack(text).ref
+    except PackInvalid as error:
+        return _refused(visitor, text, error)
+    return page("pack_new.html", visitor, at="packs", text=text, wrong=None, checked=checked)
+
+
 @router.post("/packs")
 async def register(request: Request, visitor: Admin) -> Response:
-    """Register a pack, or with `check` only say whether it could be."""
-    form = await form_of(request, visitor)
-    text, only_checked = typed(form, "text")["text"], text_of(form, "check") is not None
+    """Register a pack."""
+    text = typed(await form_of(request, visitor), "text")["text"]
     try:
-        if only_checked:
-            pack = load_pack(text)
-            return page("pack_new.html", visitor, at="packs", text=text, wrong=None, checked=pack.ref)
         made = await visitor.fabric.packs.register(visitor.principal, text)
     except StorageUnavailable:
         raise
     except MunimentError as error:
-        wrong = Wrong.of(error)
-        return page("pack_new.html", visitor, status=400, at="packs", text=text, wrong=wrong, checked=None)
+        return _refused(visitor, text, error)
     return went("packs", f"{made.ref} is registered")
+
+
+def _refused(visitor: Visitor, text: str, error: MunimentError) -> Response:
+    wrong = Wrong.of(error)
+    return page("pack_new.html", visitor, status=400, at="packs", text=text, wrong=wrong, checked=None)
 
 
 @router.get("/packs/compare")
@@ -116,7 +127,7 @@ async def compare(request: Request, visitor: Reader) -> Response:
 async def _compared(visitor: Visitor, given: dict[str, str]) -> Response:
     difference: PackDifference | None = None
     wrong: Wrong | None = None
-    other = given["text"].strip() and given["text"] or given["other"]
+    other = given["text"] if given["text"].strip() else given["other"]
     if given["one"] and other:
         try:
             difference = await visitor.fabric.packs.compare(visitor.principal, given["one"], other)

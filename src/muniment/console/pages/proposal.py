@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 
+from muniment.console.addresses import address
 from muniment.console.differences import differences, newer, older
 from muniment.console.edits import changes_of, typed_of
 from muniment.console.forms import typed as typed_in
@@ -128,7 +129,7 @@ async def act(request: Request, visitor: Reviewer, proposal_id: str, deed: Deed)
             raise
         return await _shown(visitor, proposal_id, at=deed, problem=error, typed=typed_in(form, *_FIELDS[deed]))
     if _by_script(request):
-        return JSONResponse({"said": done.said, "to": done.to}, headers=HEADERS)
+        return JSONResponse({"said": done.said, "to": address(done.to)}, headers=HEADERS)
     return went(done.to, done.said)
 
 
@@ -161,7 +162,7 @@ async def _approve(asked: _Asked) -> _Done:
         version=asked.version,
     )
     if done.status in ("promoted", "duplicate"):
-        return _Done("Approved: it is a memory now" if done.status == "promoted" else _REPEATS, "/console/queue")
+        return _Done("Approved: it is a memory now" if done.status == "promoted" else _REPEATS, "queue")
     return _Done(f"Not promoted: it is {label(done.status)} now", _place(asked.proposal_id))
 
 
@@ -185,7 +186,7 @@ async def _reject(asked: _Asked) -> _Done:
         note=asked.given["note"],
         version=asked.version,
     )
-    return _Done("Rejected", "/console/queue")
+    return _Done("Rejected", "queue")
 
 
 async def _override(asked: _Asked) -> _Done:
@@ -288,11 +289,12 @@ def _quoted(found: Evidence) -> dict[str, Any]:
     if content is None:
         return {"text": None, "payload": None, "fact": None}
     candidate = found.proposal.candidate
-    payload = pretty(content.payload) if content.payload is not None else None
+    given = content.fact.model_dump(mode="json", exclude_none=True) if content.fact is not None else None
+    payload, fact = (pretty(one) if one is not None else None for one in (content.payload, given))
     return {
         "text": _marked(content.text, span_in_text(content.text, candidate)) if content.text else None,
         "payload": _marked(payload, span_in_payload(payload, candidate)) if payload is not None else None,
-        "fact": pretty(content.fact.model_dump(mode="json", exclude_none=True)) if content.fact is not None else None,
+        "fact": _marked(fact, span_in_payload(fact, candidate)) if fact is not None else None,
     }
 
 
@@ -361,7 +363,7 @@ def _share(given: str) -> float:
 
 
 def _place(proposal_id: str) -> str:
-    return f"/console/queue/{proposal_id}"
+    return f"queue/{proposal_id}"
 
 
 def _by_script(request: Request) -> bool:

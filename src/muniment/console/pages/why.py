@@ -187,6 +187,7 @@ def _plain(value: Any) -> str:
             pairs = cast("dict[str, Any]", value).items()
             return ", ".join(f"{name}={_plain(inner)}" for name, inner in pairs) or "none"
         case list() | tuple() | set() | frozenset():
-            return ", ".join(_plain(inner) for inner in cast("list[Any]", value)) or "none"
+            # Among names nothing stands for what is not bound to any.
+            return ", ".join("unscoped" if one is None else _plain(one) for one in cast("list[Any]", value)) or "none"
         case _:
             return str(value)

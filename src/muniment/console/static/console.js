@@ -21,6 +21,22 @@ export function localTimes(within = document) {
 }
 localTimes();
 
+// ---- how long ago, or in how long, by the server's clock ----
+const skew = document.body.dataset.now ? new Date(document.body.dataset.now) - Date.now() : 0;
+function lasting(seconds) {
+  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
+    if (seconds >= size) return `${(seconds / size).toFixed(1).replace(/\.0$/, "")} ${unit}`;
+  }
+  return `${Math.round(seconds)} s`;
+}
+export function relativeTimes(within = document) {
+  for (const time of within.querySelectorAll("time[data-relative]")) {
+    const passed = (Date.now() + skew - new Date(time.dateTime)) / 1000;
+    if (!Number.isNaN(passed)) time.textContent = passed >= 0 ? `${lasting(passed)} ago` : `in ${lasting(-passed)}`;
+  }
+}
+setInterval(relativeTimes, 20000);
+
 // ---- messages, with a way back where there is one ----
 export function toast(message, { undo, seconds = 5 } = {}) {
   const place = document.querySelector("[data-toasts]");
@@ -66,7 +82,7 @@ export function key(name, act) { bindings.set(name, act); }
 let before = "";
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+  const typing = event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
   if (typing) { if (event.key === "Escape") event.target.blur(); return; }
   if (document.querySelector("dialog[open]")) return;
   const both = `${before} ${event.key}`;
@@ -83,16 +99,24 @@ for (const [letter, page] of [["q", "queue"], ["c", "contradictions"], ["m", "me
 }
 
 // ---- what happens meanwhile: the tenant's own events, as they come ----
-export function live(onEvents) {
-  const source = new EventSource("/console/live");
-  source.addEventListener("changes", (event) => onEvents(JSON.parse(event.data)));
-  addEventListener("pagehide", () => source.close());
-  return source;
+// One stream for a page, and none while nobody sees it: browsers keep few connections to a server.
+const watchers = new Set();
+let source = null;
+function watch() {
+  if (document.hidden || !watchers.size) { source?.close(); source = null; return; }
+  if (source) return;
+  source = new EventSource("/console/live");
+  source.addEventListener("changes", (event) => { const told = JSON.parse(event.data); for (const each of watchers) each(told); });
 }
+document.addEventListener("visibilitychange", watch);
+addEventListener("pageshow", watch);
+addEventListener("pagehide", () => { source?.close(); source = null; });
+export function live(onEvents) { watchers.add(onEvents); watch(); }
 export function showOpen(count) {
   const badge = document.querySelector("[data-open-count]");
   if (badge) { badge.textContent = count; badge.hidden = !count; }
 }
+if (document.querySelector("[data-open-count]")) live(({ open }) => showOpen(open));
 
 // ---- forms that ask before they act ----
 for (const form of document.querySelectorAll("form[data-once]")) {

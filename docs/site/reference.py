@@ -1,0 +1,277 @@
+"""The pages of the reference that are drawn from the code: `make reference` writes them, a test compares.
+
+| page | drawn from |
+|---|---|
+| reference/types.md | the types that the methods of `Fabric` give |
+| reference/http-bodies.md | the OpenAPI document |
+| reference/options.md | the commands |
+"""
+
+import inspect
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import typer
+from fastapi import FastAPI
+from pydantic import BaseModel
+from typer.core import TyperGroup
+
+from muniment import Fabric, sync_groups
+from muniment.api import documentation
+from muniment.api.app import PARTS
+from muniment.cli import app as command_line
+
+DOCS = Path(__file__).parents[1]
+_DRAWN = "This page is drawn from the code by `make reference`."
+# An option that so large a share of all commands has is told of once.
+_SHARED = 0.5
+
+
+def pages() -> dict[str, str]:
+    """Every page by its place under docs/."""
+    return {
+        "reference/types.md": _types(),
+        "reference/http-bodies.md": _bodies(),
+        "reference/options.md": _options(),
+    }
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+# Types
+
+
+def _types() -> str:
+    told = [f"# Types\n\nWhat the [methods](python.md) give: frozen, with `model_dump()` for their data. {_DRAWN}"]
+    names = _linked()
+    for one in sorted(_given(), key=lambda one: (one.__name__, one.__module__)):
+        schema = one.model_json_schema(mode="serialization")
+        said = _first_paragraph(one.__doc__ or "")
+        of = "" if one.__name__ in names else f" of {one.__module__.rsplit('.', 1)[-1]}"
+        told.append(
+            f"## {one.__name__}{of}\n\n{said}\n\n" + _fields(schema, schema.get("$defs", {}), names, "types.md")
+        )
+    return "\n\n".join(told) + "\n"
+
+
+def _given() -> set[type[BaseModel]]:
+    """The types that methods give, and those that stand in their fields."""
+    groups = [
+        one for one in vars(sync_groups).values() if inspect.isclass(one) and one.__module__.startswith("muniment.sync")
+    ]
+    methods = (
+        method
+        for kind in (Fabric, *groups)
+        for name, method in inspect.getmembers(kind, callable)
+        if not name.startswith("_") and inspect.isfunction(method)
+    )
+    found: set[type[BaseModel]] = set()
+    waiting = [get_type_hints(method).get("return") for method in methods]
+    while waiting:
+        one = waiting.pop()
+        waiting += get_args(one)
+        if inspect.isclass(one) and issubclass(one, BaseModel) and one not in found and not get_args(one):
+            found.add(one)
+            waiting += [field.annotation for field in one.model_fields.values()]
+    return {one for one in found if one.__module__.startswith("muniment.model")}
+
+
+def _linked() -> set[str]:
+    """The names that one type alone has."""
+    return {name for name, times in Counter(one.__name__ for one in _given()).items() if times == 1}
+
+
+def _first_paragraph(text: str) -> str:
+    return " ".join(inspect.cleandoc(text).split("\n\n", 1)[0].split())
+
+
+def _fields(schema: dict[str, Any], defs: dict[str, Any], names: set[str], page: str) -> str:
+    fields: dict[str, Any] = schema.get("properties", {})
+    if not fields:
+        return "It has no fields."
+    needed = set(schema.get("required", ()))
+    described = any("description" in one for one in fields.values())
+    lines = ["| field | type |" + (" what it says |" if described else ""), "|---|---|" + ("---|" if described else "")]
+    for name, one in fields.items():
+        kind = _kind(one, defs, names, page)
+        if "default" in one and name not in needed and one["default"] not in (None, [], {}, ()):
+            kind += f", `{one['default']}` when not said"
+        lines.append(f"| `{name}` | {_cell(kind)} |" + (f" {_cell(one.get('description', ''))} |" if described else ""))
+    return "\n".join(lines)
+
+
+def _kind(one: dict[str, Any], defs: dict[str, Any], names: set[str], page: str) -> str:
+    """A JSON Schema in a few words."""
+
+    def told(part: dict[str, Any]) -> str:
+        return _kind(part, defs, names, page)
+
+    if reference := one.get("$ref"):
+        name = str(reference).rsplit("/", 1)[-1]
+        return f"[{name}]({page}#{name.lower()})" if name in names else told(defs[name]) if name in defs else name
+    if "const" in one:
+        return f"`{one['const']}`"
+    if "enum" in one:
+        return ", ".join(f"`{value}`" for value in one["enum"])
+    for key in ("anyOf", "oneOf", "allOf"):
+        if key in one:
+            return " or ".join(dict.fromkeys("none" if part.get("type") == "null" else told(part) for part in one[key]))
+    match one.get("type"):
+        case "array":
+            items: dict[str, Any] = one.get("items", {})
+            return f"list of {told(items)}" if items else "list"
+        case "object":
+            values: Any = one.get("additionalProperties")
+            return f"map to {told(values)}" if values and values is not True else "map"
+        case "string":
+            return {"date-time": "time", "duration": "duration"}.get(one.get("format", ""), "text")
+        case "boolean":
+            return "true or false"
+        case "null":
+            return "none"
+        case None:
+            return "any JSON"
+        case other:
+            return str(other)
+
+
+# HTTP
+
+
+def _bodies() -> str:
+    document = _document()
+    defs: dict[str, Any] = document["components"]["schemas"]
+    names = _linked()
+    told = [
+        "# HTTP bodies\n\nWhat each [route](http.md) under `/v1` takes and gives. Fields without a `?` must be there; "
+        f"of the types that have a name see [types](types.md). {_DRAWN}"
+    ]
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            told.append(_operation(f"{method.upper()} {path}", operation, defs, names))
+    return "\n\n".join(told) + "\n"
+
+
+def _document() -> dict[str, Any]:
+    app = FastAPI(title="Muniment", version="1")
+    for part in PARTS:
+        app.include_router(part.router, prefix="/v1")
+    return documentation.openapi(app, PARTS)
+
+
+def _operation(route: str, operation: dict[str, Any], defs: dict[str, Any], names: set[str]) -> str:
+    parts = [f"## `{route}`"]
+    if said := _first_paragraph(operation.get("description", "")):
+        parts.append(said)
+    asked = [one for one in operation.get("parameters", ()) if one["name"] != "Idempotency-Key"]
+    if asked:
+        rows = [
+            f"| `{one['name']}`{'' if one.get('required') else ' ?'} | {one['in']} "
+            f"| {_cell(_kind(one.get('schema', {}), defs, names, 'types.md'))} |"
+            for one in asked
+        ]
+        parts.append("| parameter | in | type |\n|---|---|---|\n" + "\n".join(rows))
+    bodies = [shape for schema in _contents(operation.get("requestBody", {})) for shape in _shapes(schema, defs)]
+    parts.append("\n\nor\n\n".join(_body(shape, defs, names) for shape in bodies))
+    answers = [
+        _told(schema, defs, names)
+        for status, answer in operation["responses"].items()
+        if status.startswith("2")
+        for schema in _contents(answer)
+    ]
+    if answers:
+        parts.append(f"Gives {' or '.join(dict.fromkeys(answers))}.")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _body(shape: dict[str, Any], defs: dict[str, Any], names: set[str]) -> str:
+    needed = set(shape.get("required", ()))
+    rows = [
+        f"| `{name}`{'' if name in needed else ' ?'} | {_cell(_kind(one, defs, names, 'types.md'))} |"
+        for name, one in shape["properties"].items()
+    ]
+    return "| field of the body | type |\n|---|---|\n" + "\n".join(rows)
+
+
+def _told(schema: dict[str, Any], defs: dict[str, Any], names: set[str]) -> str:
+    """What is given: by its name, or by its fields where it has none."""
+    said = _kind(schema, defs, names, "types.md")
+    if said != "map":
+        return said
+    shapes = [
+        ", ".join(f"`{name}` ({_kind(one, defs, names, 'types.md')})" for name, one in shape["properties"].items())
+        for shape in _shapes(schema, defs)
+    ]
+    return "; or ".join(shapes) or said
+
+
+def _contents(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for content in part.get("content", {}).values():
+        if schema := content.get("schema"):
+            yield schema
+
+
+def _shapes(schema: dict[str, Any], defs: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The objects that a body may be."""
+    if reference := schema.get("$ref"):
+        yield from _shapes(defs[str(reference).rsplit("/", 1)[-1]], defs)
+    for key in ("anyOf", "oneOf"):
+        for part in schema.get(key, ()):
+            yield from _shapes(part, defs)
+    if "properties" in schema:
+        yield schema
+
+
+# The command line
+
+
+def _options() -> str:
+    commands = list(_commands(typer.main.get_command(command_line), "muniment"))
+    counted = Counter(_row(one) for _, command in commands for one in _said(command))
+    shared = {row for row, times in counted.items() if times > _SHARED * len(commands)}
+    told = [
+        "# Command options\n\nEvery option of every [command](cli.md), as `--help` tells it; an argument stands in "
+        f"capitals. {_DRAWN}",
+        "## Of nearly every command\n\n" + _table(row for row in counted if row in shared),
+    ]
+    for path, command in commands:
+        rows = [_row(one) for one in _said(command) if _row(one) not in shared]
+        told.append(f"## `{path}`\n\n{_first_paragraph(command.help or '')}" + ("\n\n" + _table(rows) if rows else ""))
+    return "\n\n".join(told) + "\n"
+
+
+def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from _commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+def _said(command: Any) -> list[Any]:
+    return [one for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
+
+
+def _row(one: Any) -> tuple[str, str]:
+    if one.param_type_name == "argument":
+        return str(one.metavar or one.name).upper(), getattr(one, "help", None) or ""
+    return ", ".join((*one.opts, *one.secondary_opts)), getattr(one, "help", None) or ""
+
+
+def _table(rows: Any) -> str:
+    lines = [f"| `{flags}` | {_cell(said)} |" for flags, said in rows]
+    return "| option | what it says |\n|---|---|\n" + "\n".join(lines)
+
+
+def main() -> None:
+    """Write them."""
+    for place, text in pages().items():
+        (DOCS / place).write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

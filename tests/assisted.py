@@ -1,0 +1,63 @@
+"""The verbs of `Fabric` as an assistant has them: what its tools offer through MCP, the rest over HTTP."""
+
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import to_json
+
+from muniment.client.asking import told
+from muniment.client.transport import _BY_CODE
+from muniment.mcp.tools import TOOLS, Proposed
+from muniment.model.context import RunContext
+from tests.doors.assistant import Assistant, over_http
+from tests.served import Far
+
+
+class Assisted(Far):
+    """Runs ask through MCP, each over a connection that tells of it; persons as they do."""
+
+    _assistants: dict[str, Assistant]
+
+    def close(self) -> None:
+        for assistant in self.__dict__.get("_assistants", {}).values():
+            assistant.__exit__(None, None, None)
+        super().close()
+
+    def _assistant(self, run: RunContext) -> Assistant:
+        known = self.__dict__.setdefault("_assistants", {})
+        said = to_json({"agent": run.agent_id, "tenant": run.tenant_id, **told(run)}).decode()
+        if said not in known:
+            header = to_json(told(run)).decode()
+            token = self.__dict__.setdefault("_tokens", {}).get((run.tenant_id, run.agent_id)) or self.token(run)
+            self.__dict__["_tokens"][run.tenant_id, run.agent_id] = token
+            known[said] = over_http(self.url, token, run=header).__enter__()
+        return known[said]
+
+    def __getattr__(self, name: str) -> Any:
+        far = super().__getattr__(name)
+        if name not in TOOLS:
+            return far
+
+        def call(asker: Any, *args: Any, **kwargs: Any) -> Any:
+            arguments = dict(zip(("query",), args, strict=False)) | kwargs
+            arguments = {key: value for key, value in arguments.items() if value is not None}
+            offered = TOOLS[name].arguments.model_fields
+            if not isinstance(asker, RunContext) or not arguments.keys() <= offered.keys():
+                return far(asker, *args, **kwargs)
+            return self._asked(asker, name, TypeAdapter(Any).dump_python(arguments, mode="json"))
+
+        return call
+
+    def _asked(self, run: RunContext, tool: str, arguments: dict[str, Any]) -> Any:
+        answer = self._assistant(run).call(tool, **arguments)
+        if answer.is_error:
+            error = answer.structured_content["error"]
+            raise _BY_CODE[error["code"]](error["message"], field=error.get("field"))
+        self.through[tool] = self.through.get(tool, 0) + 1
+        found = TOOLS[tool].result.validate_python(answer.structured_content, extra="ignore")
+        return (found.submission or found.refusal) if isinstance(found, Proposed) else found
+
+    @property
+    def through(self) -> dict[str, int]:
+        """How often each tool was asked."""
+        return self.__dict__.setdefault("_through", {})

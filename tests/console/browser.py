@@ -1,0 +1,35 @@
+"""Somebody who looks at pages, as far as that takes no script."""
+
+import re
+from html import unescape
+from typing import Any
+
+import httpx2
+
+from muniment import Principal
+from tests.doors.http import HttpDoor
+
+
+class Browser:
+    """Somebody signed in."""
+
+    def __init__(self, door: HttpDoor, who: Principal) -> None:
+        self._http = httpx2.Client(base_url=door.url, headers={"Accept": "text/html"}, timeout=30)
+        self._http.post("/console/signin", data={"key": door.key(who)})
+
+    def get(self, path: str, status: int = 200, **query: Any) -> str:
+        answer = self._http.get(f"/console/{path}", params=query or None)
+        assert answer.status_code == status, answer.text
+        return answer.text
+
+    def post(self, path: str, **fields: str) -> httpx2.Response:
+        token = self.get("nowhere", 404).partition('data-form-token="')[2].partition('"')[0]
+        return self._http.post(f"/console/{path}", data={"form_token": token, **fields})
+
+    def close(self) -> None:
+        self._http.close()
+
+
+def words(page: str) -> str:
+    """What a page says, without its tags."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())

@@ -1,0 +1,238 @@
+"""The queue's page: what waits, narrowed and counted, many approved at once, and as it changes."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from pydantic_core import from_json
+
+from muniment.console.pages import live
+from muniment.console.pages import queue as page_of_queue
+from muniment.testing import People, TestServer
+from tests.console.browser import Browser, words
+from tests.doors.http import HttpDoor
+from tests.pipeline.stories import KEY, proposed
+
+HOSTILE = "<script>alert(1)</script><b onclick='x'>\u202egnirts " + "W" * 500
+JSON = {"Accept": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
+    with HttpDoor(server, database) as opened:
+        yield opened
+
+
+@pytest.fixture
+def browser(door: HttpDoor, people: People) -> Iterator[Browser]:
+    opened = Browser(door, people.reviewer)
+    yield opened
+    opened.close()
+
+
+def rows(page: str) -> list[str]:
+    """The proposals of the list, in their order."""
+    return re.findall(r'<tr data-row data-id="(mwp_\w+)"', page)
+
+
+def figure(page: str, title: str) -> int:
+    """The figure on a card."""
+    found = re.search(rf'<span class="figure">(\d+)</span> {title}</a>', page)
+    assert found is not None
+    return int(found[1])
+
+
+def waiting(door: HttpDoor, people: People, value: Any = "email", **fields: Any) -> str:
+    return proposed(door.near, people.run(), **(KEY | {"value": value} | fields)).proposal_id
+
+
+@pytest.mark.rule("REV-5")
+def test_the_queue_is_shown_by_due_time_narrowed_and_counted(door: HttpDoor, people: People) -> None:
+    plain = waiting(door, people)
+    durable = waiting(door, people, "rye", predicate="eats")
+    held = waiting(door, people, "fax", predicate="prefers_reply")
+    statement = proposed(door.near, people.run(), write_class="statement", text="it rains").proposal_id
+    near = door.near
+    near.queue.override(people.reviewer, durable, tier="durable")
+    near.queue.assign(people.reviewer, plain)
+    browser = Browser(door, people.reviewer)
+    page = browser.get("queue")
+    assert rows(page) == [plain, durable, held, statement]
+    assert (figure(page, "Open"), figure(page, "Overdue"), figure(page, "Assigned to me")) == (4, 0, 1)
+    assert rows(browser.get("queue", mine="yes")) == [plain]
+    assert rows(browser.get("queue", tier="durable")) == [durable]
+    assert rows(browser.get("queue", write_class="statement")) == [statement]
+    assert rows(browser.get("queue", entity=KEY["entity"], tier="semantic")) == [plain, held]
+    assert rows(browser.get("queue", reason="low_trust")) == []
+    assert rows(browser.get("queue", risk="low")) == [plain, durable, held, statement]
+    assert rows(browser.get("queue", held="yes")) == []
+    assert "Nothing like that waits" in browser.get("queue", held="yes")
+    assert rows(browser.get("queue", overdue="yes")) == []
+    door.clock.advance(hours=73)
+    late = Browser(door, people.reviewer)
+    page = late.get("queue", overdue="yes")
+    assert rows(page) == [plain, durable, held, statement]
+    assert figure(page, "Overdue") == 4
+    assert "overdue 1 h ago" in words(page)
+    for each in (browser, late):
+        each.close()
+
+
+def test_a_long_queue_comes_in_pages_under_the_same_filters(
+    door: HttpDoor, browser: Browser, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_of_queue, "PAGE", 2)
+    ids = [waiting(door, people, n, predicate="counts", entity=f"customer:c{n}") for n in range(3)]
+    waiting(door, people, "statement", write_class="statement", entity=None, predicate=None, value=None, text="x y z")
+    page = browser.get("queue", write_class="preference")
+    assert rows(page) == ids[:2]
+    found = re.search(r'href="/console/queue\?([^"]+)" rel="next"', page)
+    assert found is not None and "write_class=preference" in found[1]
+    following = browser.get(f"queue?{found[1].replace('&amp;', '&')}")
+    assert rows(following) == ids[2:]
+    assert 'rel="next"' not in following
+
+
+def test_a_filter_that_makes_no_sense_is_told_beside_it_and_kept(browser: Browser) -> None:
+    page = browser.get("queue", 422, entity="no such form")
+    assert 'role="alert"' in page
+    assert 'value="no such form"' in page
+    assert browser.get("queue", 422, after="mwp_0")
+
+
+def test_an_empty_queue_says_what_to_do(browser: Browser) -> None:
+    assert "The queue is empty" in browser.get("queue")
+
+
+@pytest.mark.rule("REV-4")
+def test_many_are_approved_at_once_where_the_rules_allow(door: HttpDoor, people: People) -> None:
+    both = people.person("mia", "reviewer", "correction_writer")
+    theirs = [waiting(door, people), waiting(door, people, "rye", predicate="eats")]
+    own = proposed(door.near, both, write_class="statement", text="Mia has an NDA", user_id="cust_1").proposal_id
+    browser = Browser(door, both)
+    page = browser.get("queue")
+    box = re.search(rf'<input type="checkbox" name="proposal_id" value="{own}"[^>]*>', page)
+    assert box is not None and " disabled" in box[0]
+    answer = sent(browser, "queue/approve", [("proposal_id", one) for one in (*theirs, own)])
+    told = answer.json()
+    assert told["said"].startswith("2 promoted, 1 not approved (the author")
+    assert list(told["failed"]) == [own]
+    assert rows(browser.get("queue")) == [own]
+    plain = browser.post("queue/approve", proposal_id=own)
+    assert (plain.status_code, plain.headers["location"].partition("?")[0]) == (303, "/console/queue")
+    assert browser.post("queue/approve").status_code == 422
+    browser.close()
+
+
+def sent(browser: Browser, path: str, fields: list[tuple[str, str]]) -> httpx2.Response:
+    """As a script sends it."""
+    token = browser.get("nowhere", 404).partition('data-form-token="')[2].partition('"')[0]
+    many: dict[str, Any] = {"form_token": token}
+    for name, value in fields:
+        many.setdefault(name, []).append(value)
+    return browser._http.post(f"/console/{path}", data=many, headers=JSON)
+
+
+def test_what_a_role_may_not_do_is_not_shown_and_refused_all_the_same(door: HttpDoor, people: People) -> None:
+    item = waiting(door, people)
+    auditor, officer = Browser(door, people.auditor), Browser(door, people.officer)
+    page = auditor.get("queue")
+    assert rows(page) == [item]
+    assert "Approve chosen" not in page
+    assert 'name="proposal_id"' not in page
+    assert auditor.post("queue/approve", proposal_id=item).status_code == 403
+    assert auditor.post(f"queue/{item}/approve").status_code == 403
+    officer.get("queue", 403)
+    assert door.near.queue.get(people.reviewer, item).status == "pending"
+    for each in (auditor, officer):
+        each.close()
+
+
+def test_a_form_of_another_site_approves_nothing(door: HttpDoor, browser: Browser, people: People) -> None:
+    item = waiting(door, people)
+    for path, fields in (("queue/approve", {"proposal_id": item}), (f"queue/{item}/approve", {})):
+        assert browser._http.post(f"/console/{path}", data=fields).status_code == 403
+        assert browser._http.post(f"/console/{path}", data={**fields, "form_token": "x"}).status_code == 403
+    assert door.near.queue.get(people.reviewer, item).status == "pending"
+
+
+def test_a_browser_says_where_our_forms_come_from(browser: Browser) -> None:
+    """Under `no-referrer` it would say `Origin: null` with each, and all would be refused."""
+    assert browser._http.get("/console/queue").headers.get_list("referrer-policy") == ["same-origin"]
+
+
+def test_stored_text_is_never_markup(door: HttpDoor, browser: Browser, people: People) -> None:
+    item = proposed(door.near, people.run(), write_class="statement", text=HOSTILE).proposal_id
+    for page in (browser.get("queue"), browser.get(f"queue/{item}")):
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+        assert "<b onclick" not in page
+
+
+class Stream:
+    """What a browser hears."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.opened = browser._http.stream("GET", "/console/live", headers={"Accept": "text/event-stream"})
+
+    def __enter__(self) -> Iterator[str]:
+        self.answer = self.opened.__enter__()
+        assert self.answer.headers["content-type"].startswith("text/event-stream")
+        return self.answer.iter_lines()
+
+    def __exit__(self, *error: Any) -> None:
+        self.opened.__exit__(*error)
+
+
+def told(lines: Iterator[str]) -> dict[str, int]:
+    """The next change."""
+    assert next(line for line in lines if line.startswith("event:")) == "event: changes"
+    return from_json(next(lines).removeprefix("data: "))
+
+
+@pytest.fixture
+def looked_at_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "LOOK_EVERY", 0.02)
+
+
+@pytest.mark.usefixtures("looked_at_often")
+def test_an_open_page_hears_of_every_change(door: HttpDoor, browser: Browser, people: People) -> None:
+    waiting(door, people)
+    with Stream(browser) as lines:
+        first = told(lines)
+        assert (first["open"], first["overdue"]) == (1, 0)
+        waiting(door, people, "rye", predicate="eats")
+        then = told(lines)
+        assert then["seq"] > first["seq"]
+        while then["open"] != 2:
+            then = told(lines)
+
+
+@pytest.mark.usefixtures("looked_at_often")
+def test_it_hears_of_no_other_tenant_and_nothing_its_role_may_not_know(
+    door: HttpDoor, people: People, others: People
+) -> None:
+    waiting(door, people)
+    officer = Browser(door, people.officer)
+    with Stream(officer) as lines:
+        assert list(told(lines)) == ["seq"]
+        waiting(door, others)
+        now = door.near._portal.call(door.near._fabric.doorkeeper.at, people.tenant_id)
+        waiting(door, people, "rye", predicate="eats")
+        assert told(lines)["seq"] > now
+    officer.close()
+
+
+@pytest.mark.usefixtures("looked_at_often")
+def test_it_ends_with_the_session(door: HttpDoor, people: People) -> None:
+    token, key_id = door.made(people.reviewer)
+    browser = Browser(door, people.reviewer)
+    browser._http.post("/console/signin", data={"key": token})
+    with Stream(browser) as lines:
+        told(lines)
+        door.near.keys.revoke(people.admin, key_id)
+        assert [line for line in lines if line.startswith("data:")] == []
+    assert browser._http.get("/console/live", headers={"Accept": "text/event-stream"}).status_code == 401
+    browser.close()

@@ -1,0 +1,120 @@
+"""Why visible: every filter with its inputs, for a recall, a run or a moment; and recalls run again."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from muniment.testing import People, TestServer
+from tests.console.browser import Browser, words
+from tests.doors.http import HttpDoor
+from tests.pipeline.stories import CONSENT, promoted
+
+
+@pytest.fixture(scope="module")
+def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
+    with HttpDoor(server, database) as opened:
+        yield opened
+
+
+@pytest.fixture
+def browser(door: HttpDoor, people: People) -> Iterator[Browser]:
+    opened = Browser(door, people.person("maria", "reviewer", "auditor"))
+    yield opened
+    opened.close()
+
+
+def verdicts(page: str) -> dict[str, bool]:
+    """Each filter, and whether it let the memory through."""
+    found = re.findall(r'data-filter="(\w+)" data-passed="(\w+)"', page)
+    return {name: passed == "yes" for name, passed in found}
+
+
+@pytest.mark.rule("REC-10")
+def test_a_recall_is_explained_filter_by_filter(browser: Browser, door: HttpDoor, people: People) -> None:
+    memory_id = promoted(door.near, people)
+    seen = door.near.recall(people.run()).recall_id
+    unseen = door.near.recall(people.run("cust_2", classification_allowed={"PUBLIC"})).recall_id
+    page = browser.get("why", memory_id=memory_id, recall_id=seen)
+    assert len(verdicts(page)) == 12
+    assert all(verdicts(page).values())
+    assert "The recall returned it" in page
+    assert 'data-visibility="visible"' in page
+    hidden = browser.get("why", memory_id=memory_id, recall_id=unseen)
+    assert {name for name, passed in verdicts(hidden).items() if not passed} == {"user", "classification"}
+    said = words(hidden)
+    assert "users: unscoped, cust_2" in said or "users: cust_2, unscoped" in said
+    assert "What the pack says" in said
+    assert f"/console/why/replay?recall_id={unseen}" in hidden
+
+
+@pytest.mark.rule("REC-10")
+def test_a_run_that_never_was_is_explained_at_a_moment(browser: Browser, door: HttpDoor, people: People) -> None:
+    before = door.clock.now
+    door.clock.advance(hours=1)
+    memory_id = promoted(door.near, people, qualifiers={"region": "de"})
+    door.clock.advance(hours=1)
+    asked = {"memory_id": memory_id, "of": "run", "user_id": "cust_1"}
+    assert all(verdicts(browser.get("why", **asked)).values())
+    elsewhere = verdicts(browser.get("why", **asked, qualifiers="region=fr, x=y", labels="PUBLIC, INTERNAL"))
+    assert [name for name, passed in elsewhere.items() if not passed] == ["qualifiers"]
+    assert 'role="alert">role: ' in browser.get("why", 400, **asked, role="stranger")
+    early = browser.get("why", **asked, as_of=before.isoformat())
+    assert 'data-visibility="not_yet_promoted"' in early
+    nobody = browser.get("why", memory_id=memory_id, of="moment")
+    assert "user" not in verdicts(nobody)
+    assert "content" in verdicts(nobody)
+
+
+def test_a_memory_alone_offers_the_recalls_that_returned_it(browser: Browser, door: HttpDoor, people: People) -> None:
+    memory_id = promoted(door.near, people)
+    assert "No recall has returned it yet" in browser.get("why", memory_id=memory_id)
+    recall = door.near.recall(people.run()).recall_id
+    assert f"/console/why?memory_id={memory_id}&amp;recall_id={recall}" in browser.get("why", memory_id=memory_id)
+    assert "data-why" in browser.get("why")
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"of": "recall"}, "recall_id"),
+        ({"recall_id": "rcl_none"}, "recall_id"),
+        ({"of": "run", "qualifiers": "region"}, "qualifiers"),
+        ({"of": "run", "intent_id": "no intent"}, "intent_id"),
+        ({"of": "moment", "as_of": "soon"}, "as_of"),
+        ({"memory_id": "pm_none", "of": "run"}, "memory_id"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_with_what_was_typed(
+    browser: Browser, door: HttpDoor, people: People, asked: dict[str, str], field: str
+) -> None:
+    page = browser.get("why", 400, **{"memory_id": promoted(door.near, people), **asked})
+    assert re.search(rf'role="alert">{field}: ', page)
+    if field in asked and field != "as_of":
+        assert f'value="{asked[field]}"' in page
+
+
+@pytest.mark.rule("REC-9")
+def test_a_recall_is_replayed_at_a_click_with_what_differs(browser: Browser, door: HttpDoor, people: People) -> None:
+    consent = door.near.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
+    kept = promoted(door.near, people, "tea", predicate="drinks")
+    gone = promoted(door.near, people, subject="customer:cust_1", classification="PII")
+    recall = door.near.recall(people.run()).recall_id
+    same = browser.get("why/replay", recall_id=recall)
+    assert 'data-replay="same"' in same
+    door.near.consent.revoke(people.officer, consent.consent_id)
+    differs = browser.get("why/replay", recall_id=recall)
+    assert 'data-replay="differs"' in differs
+    assert "its consent has ended" in differs
+    assert {gone, kept} <= set(re.findall(r"pm_\w+", differs))
+    assert 'role="alert">recall_id: ' in browser.get("why/replay", 400, recall_id="rcl_none")
+
+
+def test_only_an_auditor_replays(door: HttpDoor, people: People) -> None:
+    memory_id = promoted(door.near, people)
+    recall = door.near.recall(people.run()).recall_id
+    reviewer = Browser(door, people.reviewer)
+    page = reviewer.get("why", memory_id=memory_id, recall_id=recall)
+    assert "why/replay" not in page
+    reviewer.get(f"why/replay?recall_id={recall}", 403)
+    reviewer.close()

@@ -1,0 +1,81 @@
+"""The docs as a site: it builds without a warning, loads nothing from elsewhere, and its drawn pages are up to date."""
+
+import runpy
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PICTURES = sorted((ROOT / "docs" / "images").glob("*.svg"))
+
+
+class _Loaded(HTMLParser):
+    """What a browser fetches for a page, by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "link":
+            self.found.append(given.get("href") or "")
+        elif tag != "a":
+            self.found += [value for name in ("src", "srcset", "data", "href") if (value := given.get(name))]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(built)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return built
+
+
+def test_every_page_is_built_and_loads_nothing_from_elsewhere(site: Path) -> None:
+    built = sorted(site.rglob("*.html"))
+    assert len(built) > len(list((ROOT / "docs").rglob("*.md")))
+    for page in built:
+        loaded = _Loaded()
+        loaded.feed(page.read_text("utf-8"))
+        assert loaded.found
+        for address in loaded.found:
+            assert "//" not in address, f"{page.relative_to(site)} loads {address}"
+            assert (page.parent / address).exists(), f"{page.relative_to(site)} loads {address}"
+    for ours in ("site.css", "site.js"):
+        assert "//" not in (site / ours).read_text("utf-8").replace("// ", ""), ours
+
+
+def test_what_lies_beside_the_docs_is_in_the_site_and_led_to(site: Path) -> None:
+    page = (site / "how-to" / "settle-a-contradiction.html").read_text("utf-8")
+    assert 'href="../project/examples/two_truths.py.txt"' in page
+    program = (site / "project" / "examples" / "two_truths.py.txt").read_text("utf-8")
+    assert program == (ROOT / "examples" / "two_truths.py").read_text("utf-8")
+    assert 'href="project/index.html"' in (site / "index.html").read_text("utf-8")
+
+
+def test_the_drawn_pages_of_the_reference_are_what_the_code_gives() -> None:
+    pages: dict[str, str] = runpy.run_path(str(ROOT / "docs" / "site" / "reference.py"))["pages"]()
+    assert len(pages) == 3
+    for place, text in pages.items():
+        assert (ROOT / "docs" / place).read_text("utf-8") == text, f"{place} is out of date: make reference"
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda path: path.name)
+def test_a_picture_can_be_read_aloud_in_light_and_in_dark(picture: Path) -> None:
+    drawn = ElementTree.parse(picture).getroot()
+    assert drawn.get("role") == "img"
+    assert drawn.get("aria-label")
+    assert "prefers-color-scheme: dark" in picture.read_text("utf-8")
