@@ -29,7 +29,7 @@ format: $(STAMP)
 	@$(BIN)/ruff check --fix .
 
 docs: $(STAMP)           ## the docs as a site, in build/docs; nothing in it comes from elsewhere
-	@$(BIN)/mkdocs build --strict --quiet
+	@$(BIN)/mkdocs build --strict
 	@echo "open build/docs/index.html, or: $(BIN)/mkdocs serve"
 
 reference: $(STAMP)      ## the pages of the reference that are drawn from the code

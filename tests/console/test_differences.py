@@ -1,5 +1,6 @@
 """Word differences: both texts are in them whole, and what is told apart is what differs."""
 
+from itertools import pairwise
 from time import perf_counter
 
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 
 from muniment.console.differences import LIMIT, Part, differences, newer, older
 
-words = st.lists(st.sampled_from(["a", "b", "cde", " ", "  ", ".", "\n", "ü", "🙂", "\u202e"]), max_size=30).map("".join)
+words = st.lists(st.sampled_from(["a", "b", "cde", " ", "  ", ".", "\n", "ü", "🙂", "\u202e"]), max_size=30).map(
+    "".join
+)
 
 
 def text(parts: tuple[Part, ...]) -> str:
@@ -20,7 +23,7 @@ def test_each_side_is_its_whole_text_and_no_part_is_empty(old: str, new: str) ->
     parts = differences(old, new)
     assert (text(older(parts)), text(newer(parts))) == (old, new)
     assert all(part.text for part in parts)
-    assert all(one.kind != other.kind for one, other in zip(parts, parts[1:], strict=False))
+    assert all(one.kind != other.kind for one, other in pairwise(parts))
 
 
 @pytest.mark.parametrize(

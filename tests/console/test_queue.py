@@ -45,6 +45,7 @@ def figure(page: str, title: str) -> int:
 
 
 def waiting(door: HttpDoor, people: People, value: Any = "email", **fields: Any) -> str:
+    door.clock.advance(seconds=1)
     return proposed(door.near, people.run(), **(KEY | {"value": value} | fields)).proposal_id
 
 
@@ -52,28 +53,28 @@ def waiting(door: HttpDoor, people: People, value: Any = "email", **fields: Any)
 def test_the_queue_is_shown_by_due_time_narrowed_and_counted(door: HttpDoor, people: People) -> None:
     plain = waiting(door, people)
     durable = waiting(door, people, "rye", predicate="eats")
-    held = waiting(door, people, "fax", predicate="prefers_reply")
-    statement = proposed(door.near, people.run(), write_class="statement", text="it rains").proposal_id
+    reply = waiting(door, people, "fax", predicate="prefers_reply")
+    statement = waiting(door, people, None, write_class="statement", entity=None, predicate=None, text="it rains")
     near = door.near
     near.queue.override(people.reviewer, durable, tier="durable")
     near.queue.assign(people.reviewer, plain)
     browser = Browser(door, people.reviewer)
     page = browser.get("queue")
-    assert rows(page) == [plain, durable, held, statement]
+    assert rows(page) == [plain, durable, reply, statement]
     assert (figure(page, "Open"), figure(page, "Overdue"), figure(page, "Assigned to me")) == (4, 0, 1)
     assert rows(browser.get("queue", mine="yes")) == [plain]
     assert rows(browser.get("queue", tier="durable")) == [durable]
     assert rows(browser.get("queue", write_class="statement")) == [statement]
-    assert rows(browser.get("queue", entity=KEY["entity"], tier="semantic")) == [plain, held]
+    assert rows(browser.get("queue", entity=KEY["entity"], tier="semantic")) == [plain, reply]
     assert rows(browser.get("queue", reason="low_trust")) == []
-    assert rows(browser.get("queue", risk="low")) == [plain, durable, held, statement]
+    assert rows(browser.get("queue", risk="low")) == [plain, durable, reply, statement]
     assert rows(browser.get("queue", held="yes")) == []
     assert "Nothing like that waits" in browser.get("queue", held="yes")
     assert rows(browser.get("queue", overdue="yes")) == []
     door.clock.advance(hours=73)
     late = Browser(door, people.reviewer)
     page = late.get("queue", overdue="yes")
-    assert rows(page) == [plain, durable, held, statement]
+    assert rows(page) == [plain, durable, reply, statement]
     assert figure(page, "Overdue") == 4
     assert "overdue 1 h ago" in words(page)
     for each in (browser, late):
@@ -85,7 +86,7 @@ def test_a_long_queue_comes_in_pages_under_the_same_filters(
 ) -> None:
     monkeypatch.setattr(page_of_queue, "PAGE", 2)
     ids = [waiting(door, people, n, predicate="counts", entity=f"customer:c{n}") for n in range(3)]
-    waiting(door, people, "statement", write_class="statement", entity=None, predicate=None, value=None, text="x y z")
+    waiting(door, people, None, write_class="statement", entity=None, predicate=None, text="x y z")
     page = browser.get("queue", write_class="preference")
     assert rows(page) == ids[:2]
     found = re.search(r'href="/console/queue\?([^"]+)" rel="next"', page)

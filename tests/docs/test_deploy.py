@@ -27,7 +27,7 @@ def understood(words: list[str]) -> None:
     command: Any = typer.main.get_command(app)
     rest = list(words)
     while isinstance(command, TyperGroup):
-        name = rest.pop(0) if rest else "list"  # a group alone lists
+        name = rest.pop(0) if rest and rest[0][0] != "-" else "list"  # a group alone lists
         assert name in command.commands, words
         command = command.commands[name]
     known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}

@@ -2,17 +2,21 @@
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from tests.docs.running import printed_by
+from tests.docs.test_deploy import understood
 from tests.doors.command import Desk, Ran
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 AGENT, PRIVACY = ROOT / "examples" / "agent_with_memory.py", ROOT / "examples" / "consent_and_erasure.py"
+PAGES = (ROOT / "README.md", *(path for part in ("tutorial", "how-to") for path in (DOCS / part).glob("*.md")))
 WITH_PROGRAMS = (
     "tutorial/first-memory.md",
     "tutorial/agent-with-memory.md",
@@ -92,6 +96,8 @@ class _Clerk:
 @pytest.mark.rule("REV-4", "REV-5", "REV-6", "CTR-5")
 def test_the_queue_is_worked_as_the_tutorial_tells(home: Path, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    # Gathered once, as in a process of its own.
+    monkeypatch.setattr(typer.main, "get_command", cache(typer.main.get_command))
     text = (DOCS / "tutorial" / "work-the-queue.md").read_text("utf-8").split("## In the console", 1)[0]
     lines = [line.strip() for line in text.splitlines() if line.startswith("    muniment ")]
     clerk = _Clerk(Desk(home, tenant))
@@ -111,3 +117,12 @@ def test_the_queue_is_worked_as_the_tutorial_tells(home: Path, tenant: str, monk
     answer = done['muniment recall "until when can goods be returned"'].out
     assert answer.index("within 14 days") < answer.index("closed on Sunday")
     assert "30 days" not in answer
+
+
+@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in PAGES))
+def test_every_command_that_a_page_shows_exists_with_its_options(page: str) -> None:
+    shown = re.findall(r"^(?:    |\$ )?(muniment [a-z].*)$", (ROOT / page).read_text("utf-8"), re.MULTILINE)
+    for line in shown:
+        for command in re.split(r" && | \| | > |;", re.sub(r"\s+# .*", "", line)):
+            if command.startswith("muniment "):
+                understood(shlex.split(command)[1:])

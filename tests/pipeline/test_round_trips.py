@@ -1,6 +1,7 @@
 """What a call costs: how often the database is asked."""
 
 import re
+from dataclasses import asdict
 from typing import Any
 
 import psycopg
@@ -9,6 +10,7 @@ from psycopg.rows import scalar_row
 
 from muniment import Fabric
 from muniment.model.webhook import Deliveries
+from muniment.pipeline.review import Narrowed
 from muniment.storage.session import Transaction
 from muniment.testing import People
 from tests.pipeline.stories import CONSENT, proposed
@@ -75,7 +77,7 @@ def test_who_has_no_webhooks_is_asked_once_whether_anything_is_due(
         ("metrics.waiting", {}),
         ("review.auto_promotable", {"count": 10, "suspended": []}),
         ("review.settled", {}),
-        ("review.list", {"write_class": None, "closed": True, "after": "mwp_1", "count": 10}),
+        ("review.list", {**asdict(Narrowed(closed=True)), "after": "mwp_1", "count": 10}),
     ],
 )
 def test_what_lies_before_a_cursor_or_a_page_is_not_read(

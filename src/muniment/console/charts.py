@@ -15,6 +15,8 @@ SERIES = 4
 _LABEL = 46
 _LINE = 16
 _BAR = 11
+# About as wide as the name of a column is.
+_DATE = 40
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def columns(names: Sequence[str], series: Sequence[Bars], *, about: str) -> Mark
                 said = f"{name}, {one.name}: {value:g}"
                 parts.append(_bar(x - wide / 2, high, wide, low - high, number, said))
                 below += value
-        if n % every == 0:
+        if n % every == 0 and (n == 0 or x + _DATE / 2 < WIDTH):
             parts.append(_text(x, bottom + 16, shortened(name, 10), "middle"))
     return _svg(bottom + 24, about, parts)
 

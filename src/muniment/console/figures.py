@@ -14,7 +14,7 @@ from muniment.model.metrics import CalibrationCurve, Metrics, Spread
 # A colour for each of the busiest, and one for all others.
 NAMED = charts.SERIES - 1
 ROWS = 12
-SPREAD = ("median", "ninetieth", "longest")
+SPREAD = ("median", "90 % within", "longest")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def throughput(found: Metrics) -> Figure:
         "Decisions a day",
         chart,
         "Nobody decided a proposal in this window.",
-        tuple(one.name for one in series),
+        tuple(charts.shortened(one.name, 30) for one in series),
         ("Day (UTC)", "Who", "Decided"),
         rows,
     )

@@ -25,6 +25,7 @@ from muniment.model.proposal import Submission
 from muniment.sync import Fabric
 
 DAYS = 60
+_LATELY = 4
 _PREDICATES = tuple(PREFERENCES)
 
 Told = Callable[[str, int], None]
@@ -59,7 +60,8 @@ def tell(home: Any, url: str | None, on_day: Told) -> None:
     """Sixty days of the shop; the last day is today."""
     with opened(home, url) as (fabric, clock):
         shop = _Shop(fabric, clock)
-        for day in range(DAYS):
+        # The last days are told at once: some of what came then is late by now.
+        for day in range(DAYS - _LATELY):
             on_day(f"day {day + 1}", day)
             shop.day(day)
         shop.today()
@@ -207,11 +209,11 @@ class _Shop:
 
     def today(self) -> None:
         """What is to be done: a queue worth working, with something of everything."""
-        self._clock.now = max(self._clock.now, datetime.now(UTC) - timedelta(hours=30))
+        self._clock.now = max(self._clock.now, datetime.now(UTC) - timedelta(hours=76))
         day, fabric = DAYS, self._fabric
         customers = list(CUSTOMERS)
         for number in range(22):
-            # The first third came yesterday and is late by now.
+            # The first third came three days ago and is late by now.
             if number == 8:
                 self._clock.now = max(self._clock.now, datetime.now(UTC) - timedelta(hours=3))
             customer, predicate = customers[number % 12], _PREDICATES[number % len(_PREDICATES)]

@@ -13,9 +13,10 @@ from muniment.console.rendering import page
 from muniment.console.slider import HALF, WIDTH, moment_at, slider
 from muniment.console.spans import pretty
 from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
-from muniment.errors import InvalidInput, MunimentError
+from muniment.errors import HistoryCollected, InvalidInput, MunimentError, NotFound
 from muniment.model.browsing import MemoryShown, Wanted
 from muniment.model.fields import Tier, WriteClass
+from muniment.model.ids import made_at
 from muniment.model.promoted import RetractionReason
 
 router = APIRouter()
@@ -167,6 +168,7 @@ async def _one(
         steps=life_of(trail, now),
         value=pretty(memory.value) if memory.value is not None else None,
         pretty=pretty,
+        made_at=made_at,
         may_retract=memory.retracted_at is None and memory.tombstoned_at is None and visitor.may("retract"),
         reasons=REASONS,
         confirmation=CONFIRMATION,
@@ -186,6 +188,6 @@ def _slid(value: str) -> datetime | None:
 
 def _beside(error: MunimentError) -> str:
     """What to say beside the form; raises what no other input would mend."""
-    if not isinstance(error, InvalidInput) and error.code not in ("history_collected", "not_found"):
+    if not isinstance(error, InvalidInput | HistoryCollected | NotFound):
         raise error
-    return told(error)
+    return told(error) + ("; an entity is written like customer:cus_77" if error.field == "entity" else "")

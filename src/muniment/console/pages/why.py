@@ -10,6 +10,7 @@ from muniment.console.rendering import page
 from muniment.console.visitors import Allowed, Visitor, told
 from muniment.errors import HistoryCollected, InvalidInput, MunimentError, NotFound
 from muniment.model.context import RunContext
+from muniment.model.ids import made_at
 from muniment.model.inquiry import Explanation, FilterName, FilterVerdict
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
@@ -47,7 +48,7 @@ MOVED: dict[str, str] = {
     "query_erased": "what was asked for was erased",
     "embedder": "the embedder of then is not here",
 }
-_RUN = ("user_id", "session_id", "workflow_id", "intent_id", "decision_key", "role", "labels", "qualifiers", "pack")
+_RUN = ("user_id", "session_id", "workflow_id", "intent_id", "role", "labels", "qualifiers", "pack")
 
 
 @router.get("/why")
@@ -73,6 +74,7 @@ async def why(request: Request, visitor: Annotated[Visitor, Depends(Allowed("rea
         visible=VISIBLE,
         field=field,
         address=address,
+        made_at=made_at,
         inputs=_inputs,
         **shown,
     )
@@ -105,13 +107,13 @@ def _meant(typed: dict[str, str]) -> str:
     """What a link without a choice is about."""
     if typed["recall_id"]:
         return "recall"
-    return "run" if any(typed[name] for name in _RUN) else "moment"
+    return "run" if any(typed[name] for name in _RUN) else "moment" if typed["as_of"] else "recall"
 
 
 async def _looked_into(visitor: Visitor, typed: dict[str, str], *, asking: bool) -> dict[str, Any]:
     """The explanation; where nothing is chosen yet, the recalls that can be."""
     fabric, who, memory_id = visitor.fabric, visitor.principal, typed["memory_id"]
-    if not asking and typed["of"] == "moment" and not typed["as_of"]:
+    if not asking and typed["of"] == "recall" and not typed["recall_id"]:
         trail = await fabric.trail(who, memory_id)
         return {"memory": trail.memory, "recalls": trail.recalls}
     run = None

@@ -22,6 +22,13 @@ for (const form of document.querySelectorAll("form[data-moments]")) {
   });
 }
 
+// ---- what is typed into says which way is meant ----
+for (const choice of document.querySelectorAll("form[data-why] fieldset input[type=radio]")) {
+  choice.closest("fieldset").addEventListener("input", (event) => {
+    if (event.target.name !== "as_of" || document.querySelector("form[data-why] input[value=recall]").checked) choice.checked = true;
+  });
+}
+
 // ---- the slider ----
 const shown = document.querySelector("[data-shown]");
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });

@@ -24,7 +24,7 @@ FROM unnest(:terms::bigint[]) AS asked (term), LATERAL (
   FROM memory_terms t
   JOIN memory_scope s ON s.tenant_id = t.tenant_id AND s.memory_id = t.memory_id
   JOIN memories m ON m.tenant_id = t.tenant_id AND m.memory_id = t.memory_id
-  WHERE t.tenant_id = :tenant_id AND t.term = asked.term AND {chosen m} AND {in_state s} AND {has_content s} AND {consent_allows s}
+  WHERE t.tenant_id = :tenant_id AND t.term = asked.term AND (:user_id::text IS NULL OR t.user_id = :user_id) AND {chosen m} AND {in_state s} AND {has_content s} AND {consent_allows s}
   ORDER BY t.memory_id DESC LIMIT :count) found
 
 -- name: some

@@ -258,7 +258,8 @@ coalesce((SELECT h.tier FROM verdicts h
 
 -- name: ends_at
 -- When it was retracted, or else expires.
-least(alias.expires_at, (SELECT r.retracted_at FROM retractions r WHERE r.tenant_id = alias.tenant_id AND r.memory_id = alias.memory_id))
+CASE WHEN alias.dead_seq IS NULL THEN alias.expires_at ELSE least(alias.expires_at, (
+  SELECT r.retracted_at FROM retractions r WHERE r.tenant_id = alias.tenant_id AND r.memory_id = alias.memory_id)) END
 
 -- name: told_of
 -- An event of those types whose body names what is asked about, as JSON writes it.

@@ -1,0 +1,129 @@
+"""The page of contradictions: the oldest first, both sides, and settled in each of the ways."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from muniment.console.pages import contradictions as page_of_contradictions
+from muniment.model.contradiction import Contradiction
+from muniment.testing import People, TestServer
+from tests.console.browser import Browser, words
+from tests.doors.http import HttpDoor
+from tests.pipeline.stories import KEY, promoted, proposed
+
+
+@pytest.fixture(scope="module")
+def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
+    with HttpDoor(server, database) as opened:
+        yield opened
+
+
+@pytest.fixture
+def browser(door: HttpDoor, people: People) -> Iterator[Browser]:
+    opened = Browser(door, people.reviewer)
+    yield opened
+    opened.close()
+
+
+def opened(door: HttpDoor, people: People, predicate: str = "prefers_channel") -> Contradiction:
+    door.clock.advance(seconds=1)
+    key = KEY | {"predicate": predicate}
+    promoted(door.near, people, "email", **key)
+    item = proposed(door.near, people.run(), **key, value="<b>phone</b>")
+    (found,) = door.near.contradictions.list(people.reviewer, proposal_id=item.proposal_id)
+    return found
+
+
+def picks(page: str) -> list[str]:
+    return re.findall(r'data-pick="(ctr_\w+)"', page)
+
+
+def after(door: HttpDoor, people: People, one: Contradiction) -> Contradiction:
+    found = door.near.contradictions.list(people.reviewer, closed=True)
+    return next(each for each in found if each.contradiction_id == one.contradiction_id)
+
+
+def test_the_oldest_comes_first_with_both_sides_and_their_papers(
+    door: HttpDoor, browser: Browser, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Nothing contradicts anything" in browser.get("contradictions")
+    first, second = opened(door, people), opened(door, people, "prefers_reply")
+    page = browser.get("contradictions")
+    assert picks(page) == [first.contradiction_id, second.contradiction_id]
+    assert f'data-contradiction="{first.contradiction_id}"' in page
+    assert "<del>email</del>" in page
+    assert "<ins>&lt;b&gt;phone&lt;/b&gt;</ins>" in page
+    assert first.existing in page
+    assert "waits in the queue" in page
+    assert f'data-contradiction="{second.contradiction_id}"' in browser.get(f"contradictions/{second.contradiction_id}")
+    monkeypatch.setattr(page_of_contradictions, "PAGE", 1)
+    later = re.search(r'href="/console/contradictions(\?[^"]+)" rel="next"', browser.get("contradictions"))
+    assert later is not None
+    assert picks(browser.get(f"contradictions{later[1]}")) == [second.contradiction_id]
+
+
+@pytest.mark.rule("CTR-5")
+def test_each_way_settles_it(door: HttpDoor, browser: Browser, people: People) -> None:
+    ways: dict[str, tuple[dict[str, str], str]] = {
+        "supersede": ({"keep": "incoming", "existing": "left=aside"}, "superseded"),
+        "coexist": ({"existing": "region=de", "incoming": "region=at, channel = web"}, "coexist"),
+        "block": ({"keep": "incoming"}, "blocked"),
+        "retract": ({"keep": "existing"}, "blocked"),
+    }
+    for number, (way, (fields, outcome)) in enumerate(ways.items()):
+        one = opened(door, people, f"likes_{number}")
+        answer = browser.post(f"contradictions/{one.contradiction_id}/resolve", way=way, note="called them", **fields)
+        assert answer.status_code == 303, words(answer.text)
+        settled = after(door, people, one)
+        assert (settled.open, settled.outcome, settled.resolved_by) == (False, outcome, "boris")
+    assert picks(browser.get("contradictions")) == []
+    page = browser.get("contradictions", closed="yes")
+    assert len(picks(page)) == len(ways)
+    assert "Settle it" not in page
+
+
+def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
+    door: HttpDoor, browser: Browser, people: People
+) -> None:
+    one = opened(door, people)
+    place = f"contradictions/{one.contradiction_id}/resolve"
+    wrong: list[tuple[dict[str, str], str]] = [
+        ({}, "choose how to settle it"),
+        ({"way": "forget"}, "way"),
+        (
+            {"way": "coexist", "existing": "in Germany", "incoming": "region=at"},
+            "expected qualifiers such as region=de",
+        ),
+        ({"way": "coexist", "existing": "region=de"}, "is required to coexist"),
+    ]
+    for fields, told in wrong:
+        answer = browser.post(place, note="typed before", **fields)
+        assert answer.status_code == 422
+        assert told in answer.text.partition('role="alert">')[2].partition("</p>")[0]
+        assert "typed before" in answer.text
+    assert 'value="in Germany"' in browser.post(place, **wrong[2][0]).text
+    assert after(door, people, one).open
+
+
+def test_who_comes_second_is_told_that_it_is_settled(door: HttpDoor, browser: Browser, people: People) -> None:
+    one = opened(door, people)
+    door.near.contradictions.resolve(people.second_reviewer, one.contradiction_id, "block")
+    late = browser.post(f"contradictions/{one.contradiction_id}/resolve", way="supersede", keep="incoming")
+    assert late.status_code == 409
+    assert "was settled before: blocked" in late.text
+    assert "by clara" in words(late.text)
+
+
+def test_an_auditor_reads_them_and_settles_none(door: HttpDoor, people: People, others: People) -> None:
+    one = opened(door, people)
+    anton, theirs = Browser(door, people.auditor), Browser(door, others.reviewer)
+    page = anton.get("contradictions")
+    assert picks(page) == [one.contradiction_id]
+    assert "Settle it" not in page
+    assert anton.post(f"contradictions/{one.contradiction_id}/resolve", way="block").status_code == 403
+    assert picks(theirs.get("contradictions")) == []
+    theirs.get(f"contradictions/{one.contradiction_id}", 404)
+    assert after(door, people, one).open
+    for each in (anton, theirs):
+        each.close()
