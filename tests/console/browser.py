@@ -22,9 +22,9 @@ class Browser:
         assert answer.status_code == status, answer.text
         return answer.text
 
-    def post(self, path: str, **fields: str) -> httpx2.Response:
+    def post(self, path: str, accept: str = "text/html", **fields: Any) -> httpx2.Response:
         token = self.get("nowhere", 404).partition('data-form-token="')[2].partition('"')[0]
-        return self._http.post(f"/console/{path}", data={"form_token": token, **fields})
+        return self._http.post(f"/console/{path}", data={"form_token": token, **fields}, headers={"Accept": accept})
 
     def close(self) -> None:
         self._http.close()

@@ -77,7 +77,8 @@ def test_who_has_no_webhooks_is_asked_once_whether_anything_is_due(
         ("metrics.waiting", {}),
         ("review.auto_promotable", {"count": 10, "suspended": []}),
         ("review.settled", {}),
-        ("review.list", {**asdict(Narrowed(closed=True)), "after": "mwp_1", "count": 10}),
+        ("review.list", {**asdict(Narrowed()), "after": "mwp_1", "count": 10}),
+        ("review.list_all", {**asdict(Narrowed()), "after": "mwp_1", "count": 10}),
     ],
 )
 def test_what_lies_before_a_cursor_or_a_page_is_not_read(

@@ -13,6 +13,8 @@ from markupsafe import Markup
 WIDTH = 420
 SERIES = 4
 _LABEL = 46
+# What is counted is not smaller.
+_LEAST = 1e-6
 _LINE = 16
 _BAR = 11
 # About as wide as the name of a column is.
@@ -65,7 +67,7 @@ class Point:
 
 def ticks(most: float, about: int = 4) -> list[float]:
     """Round numbers from 0 to at least `most`, about so many steps."""
-    if not isfinite(most) or most <= 0:
+    if not isfinite(most) or most < _LEAST:
         return [0.0, 1.0]
     raw = most / about
     size = 10 ** floor(log10(raw))

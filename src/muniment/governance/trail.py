@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -120,12 +121,20 @@ async def events_found(
     tx: Transaction, after: int, limit: int, *, types: Sequence[str] | None, about: str | None, latest: bool
 ) -> list[Event]:
     """Those of some types, or that name an id; where the latest come first `after` is the number they come before."""
-    wanted = {"types": types, "about": to_json(about) if about is not None else None, "count": limit, "made": 0}
-    if about is not None and (made := made_at(about)) is not None:
-        row = await tx.row("recall.moment", at=made - timedelta(milliseconds=1))
-        wanted["made"] = row["seq"] or 0 if row is not None else 0
-    if latest:
-        rows = await tx.rows("audit.latest_events", **wanted, before=after or LATEST)
+    wanted: dict[str, Any] = {"types": types, "about": None, "count": limit}
+    before = after or LATEST
+    if about is not None:
+        made, start = made_at(about), 0
+        if made is not None:
+            # Nothing names an id before it was made.
+            row = await tx.row("recall.moment", at=made - timedelta(milliseconds=1))
+            start = row["seq"] or 0 if row is not None else 0
+        place = {"after": 0, "before": before} if latest else {"after": after, "before": LATEST}
+        wanted |= {"about": to_json(about), "made": start, "latest": latest, **place}
+        rows = await tx.rows("audit.events_about", **wanted)
+        rows = rows[::-1] if latest else rows
+    elif latest:
+        rows = await tx.rows("audit.latest_events", **wanted, before=before)
     else:
         rows = await tx.rows("audit.events_found", **wanted, after=after)
     return [event_of(row) for row in rows]

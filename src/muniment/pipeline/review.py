@@ -25,7 +25,7 @@ from muniment.policy.redaction import redactor_of
 from muniment.policy.resolution import supersedes
 from muniment.storage.rows import candidate_of, proposal_of, verdict_of
 from muniment.storage.sealing import SubjectKey, Vault
-from muniment.storage.session import Row, Transaction
+from muniment.storage.session import Named, Row, Transaction
 
 # Why policy holds a proposal.
 Cause = Literal["contradiction", "budget"]
@@ -270,10 +270,20 @@ class Narrowed:
     overdue: bool | None = None
     closed: bool = False
 
+    @property
+    def statement(self) -> Named:
+        """The statement that finds them."""
+        given = asdict(self)
+        by_more = any(given[name] is not None for name in ("tier", "reason", "entity", "assignee", "status"))
+        # Whatever has a status here is open.
+        every = given.pop("closed") and self.status is None
+        return ("review.list_all" if every else "review.list_narrowed" if by_more else "review.list", given)
+
 
 async def page(tx: Transaction, narrowed: Narrowed, *, after: str | None, count: int) -> list[str]:
     """The ids of the queue by due time, from a place on."""
-    rows = await tx.rows("review.list", **asdict(narrowed), after=after or "", count=count)
+    name, given = narrowed.statement
+    rows = await tx.rows(name, **given, after=after or "", count=count)
     return [row["proposal_id"] for row in rows]
 
 

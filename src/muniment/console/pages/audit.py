@@ -17,6 +17,7 @@ from muniment.model.events import EventType
 router = APIRouter()
 
 AT_ONCE = 50
+LOOKED_THROUGH = 1000
 ARCHIVES = 50
 TYPES: tuple[EventType, ...] = get_args(EventType)
 SECURITY: EventType = "memory.security"
@@ -59,17 +60,23 @@ async def log(
 
 async def _events(visitor: Visitor, given: dict[str, str], before: int) -> dict[str, Any]:
     """A page of the log, and the number that the next one comes before."""
-    # Every event names its actor: whom it is by is found as what it is about, then looked at.
+    actor = given["actor"]
+    # The log is not kept by who did it: so many of its events are looked through at once.
+    limit = LOOKED_THROUGH if actor else AT_ONCE
     events = await visitor.fabric.events(
         visitor.principal,
         after=before,
-        limit=AT_ONCE,
+        limit=limit,
         types=[cast("EventType", given["type"])] if given["type"] else None,
-        about=given["about"] or given["actor"] or None,
+        about=given["about"] or None,
         latest=True,
     )
-    shown = [one for one in events if not given["actor"] or one.actor == given["actor"]]
-    return {"events": shown, "more": events[-1].seq if len(events) >= AT_ONCE else None}
+    found = [one for one in events if not actor or one.actor == actor]
+    # A page ends with a whole transaction, as that of the log does.
+    last = found[AT_ONCE - 1].seq if actor and len(found) > AT_ONCE else 0
+    shown = [one for one in found if one.seq >= last]
+    more = last if len(shown) < len(found) else events[-1].seq if len(events) >= limit else None
+    return {"events": shown, "more": more}
 
 
 @router.get("/audit/security")

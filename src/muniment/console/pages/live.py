@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from time import monotonic
 from typing import Protocol, cast
+from weakref import WeakKeyDictionary
 
 import anyio
 from fastapi import APIRouter, Request, Response
@@ -14,6 +15,7 @@ from muniment.console.rendering import HEADERS
 from muniment.console.visitors import SignedOut, Visiting, Visitor
 from muniment.console.visitors import visitor as visiting
 from muniment.errors import MunimentError, RateLimited
+from muniment.fabric import AsyncFabric
 
 router = APIRouter()
 
@@ -25,6 +27,8 @@ ALIVE_EVERY = 15.0
 COME_BACK = 3000
 # A browser opens one for each page that is seen; nobody sees more at once.
 MOST = 12
+# Whose counts are kept.
+TENANTS = 1000
 
 
 class _Streams(Protocol):
@@ -86,5 +90,16 @@ async def _told(visitor: Visitor, seq: int) -> dict[str, int]:
     """The number, and to who may know it how the queue stands."""
     if not visitor.may("read_queue"):
         return {"seq": seq}
-    counts = await visitor.fabric.queue.counts(visitor.principal)
-    return {"seq": seq, "open": counts.open, "overdue": counts.overdue}
+    known = _COUNTED.setdefault(visitor.fabric, {})
+    told = known.get(visitor.principal.tenant_id)
+    if told is None or told["seq"] != seq:
+        counts = await visitor.fabric.queue.counts(visitor.principal)
+        told = {"seq": seq, "open": counts.open, "overdue": counts.overdue}
+        if len(known) >= TENANTS:
+            known.clear()
+        known[visitor.principal.tenant_id] = told
+    return told
+
+
+# Many look at one queue: at each number it is counted once for them all.
+_COUNTED: WeakKeyDictionary[AsyncFabric, dict[str, dict[str, int]]] = WeakKeyDictionary()

@@ -64,10 +64,10 @@ ORDER BY seq, n
 
 -- name: events_found
 -- plan: each time
--- The same of those that are asked for; none before the number at which what they are about was made.
+-- The same of those types.
 WITH found AS (
   SELECT * FROM events e
-  WHERE e.tenant_id = :tenant_id AND e.seq > :after AND e.seq >= :made AND {told_of e}
+  WHERE e.tenant_id = :tenant_id AND e.seq > :after AND {told_of e}
   ORDER BY e.seq, e.n LIMIT :count)
 SELECT * FROM found
 UNION ALL
@@ -75,12 +75,23 @@ SELECT e.* FROM events e, (SELECT seq, n FROM found ORDER BY seq DESC, n DESC LI
 WHERE e.tenant_id = :tenant_id AND e.seq = last.seq AND e.n > last.n AND {told_of e}
 ORDER BY seq, n
 
+-- name: events_about
+-- plan: each time
+-- Those that name an id are few in a long log: all of them are found first, then a page of whole transactions.
+WITH hits AS MATERIALIZED (
+  SELECT e.seq, e.n FROM events e WHERE e.tenant_id = :tenant_id AND e.seq >= :made AND {told_of e}
+), page AS (
+  SELECT seq, n FROM hits WHERE seq > :after AND seq < :before
+  ORDER BY CASE WHEN :latest THEN -seq ELSE seq END FETCH FIRST :count ROWS WITH TIES)
+SELECT e.* FROM page JOIN events e ON e.tenant_id = :tenant_id AND e.seq = page.seq AND e.n = page.n
+ORDER BY e.seq, e.n
+
 -- name: latest_events
 -- plan: each time
 -- The latest first, before a number; here too a page ends with a whole transaction.
 WITH found AS (
   SELECT * FROM events e
-  WHERE e.tenant_id = :tenant_id AND e.seq < :before AND e.seq >= :made AND {told_of e}
+  WHERE e.tenant_id = :tenant_id AND e.seq < :before AND {told_of e}
   ORDER BY e.seq DESC, e.n DESC LIMIT :count)
 SELECT * FROM found
 UNION ALL

@@ -225,6 +225,24 @@ NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal
   (SELECT coalesce(max(u.seq), 0) FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'promote'),
   (SELECT coalesce(max(u.capture_id), '') FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'promote'))
 
+-- A page of the queue, from a place on.
+
+-- name: listed
+-- By what the proposal itself says.
+((:write_class::text IS NULL OR alias.class = :write_class) AND (:risk::text IS NULL OR alias.risk = :risk)
+ AND (:overdue::boolean IS NULL OR (alias.due_at <= :now) = :overdue)
+ AND (alias.due_at, alias.proposal_id) > (
+   (SELECT coalesce(max(a.due_at), '-infinity') FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after), :after))
+
+-- name: narrowed
+-- By what its candidate and its verdicts say.
+((:entity::text IS NULL OR EXISTS (SELECT FROM candidates c
+   WHERE c.tenant_id = :tenant_id AND c.candidate_id = alias.candidate_id AND (c.entity = :entity OR c.subject = :entity)))
+ AND (:reason::text IS NULL OR :reason = ANY (alias.human_reasons) OR {held_for alias} = :reason)
+ AND (:tier::text IS NULL OR {tier_of alias} = :tier)
+ AND (:assignee::text IS NULL OR {assignee_of alias} = :assignee)
+ AND (:status::text IS NULL OR ({held_for alias} IS NOT NULL) = (:status = 'held')))
+
 -- How an open proposal stands, by its verdicts so far; the last that says anything holds.
 
 -- name: held_for

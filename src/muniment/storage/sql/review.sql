@@ -29,19 +29,25 @@ WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:proposal_ids)
 -- The queue by due time. A proposal is open while no verdict ended it; `held` ones are open too.
 SELECT p.proposal_id
 FROM proposals p
-WHERE p.tenant_id = :tenant_id
-  AND (:write_class::text IS NULL OR p.class = :write_class)
-  AND (:risk::text IS NULL OR p.risk = :risk)
-  AND (:overdue::boolean IS NULL OR (p.due_at <= :now) = :overdue)
-  AND (p.due_at, p.proposal_id) > (
-    (SELECT coalesce(max(a.due_at), '-infinity') FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after), :after)
-  AND (:entity::text IS NULL OR EXISTS (
-    SELECT FROM candidates c WHERE c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_id AND (c.entity = :entity OR c.subject = :entity)))
-  AND ((:closed AND :status::text IS NULL) OR {undecided p})
-  AND (:reason::text IS NULL OR :reason = ANY (p.human_reasons) OR {held_for p} = :reason)
-  AND (:tier::text IS NULL OR {tier_of p} = :tier)
-  AND (:assignee::text IS NULL OR {assignee_of p} = :assignee)
-  AND (:status::text IS NULL OR ({held_for p} IS NOT NULL) = (:status = 'held'))
+WHERE p.tenant_id = :tenant_id AND {listed p} AND {undecided p}
+ORDER BY p.due_at, p.proposal_id
+LIMIT :count
+
+-- name: list_narrowed
+-- plan: each time
+-- The same by what is not told by the proposal itself: looked up for those that are open alone.
+WITH open AS MATERIALIZED (
+  SELECT p.proposal_id, p.candidate_id, p.due_at, p.human_reasons, p.tier_derived
+  FROM proposals p
+  WHERE p.tenant_id = :tenant_id AND {listed p} AND {undecided p})
+SELECT p.proposal_id FROM open p WHERE {narrowed p} ORDER BY p.due_at, p.proposal_id LIMIT :count
+
+-- name: list_all
+-- plan: each time
+-- The same of all, also of those that had their final verdict.
+SELECT p.proposal_id
+FROM proposals p
+WHERE p.tenant_id = :tenant_id AND {listed p} AND {narrowed p}
 ORDER BY p.due_at, p.proposal_id
 LIMIT :count
 

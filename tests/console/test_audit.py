@@ -1,0 +1,159 @@
+"""Audit in the console: the log, what was denied, the chain, archives, and a memory's trail."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from muniment.errors import RoleMissing
+from muniment.testing import People, TestServer
+from tests.console.browser import Browser, words
+from tests.doors.http import HttpDoor
+from tests.pipeline.stories import promoted
+
+HOSTILE = "<script>alert(1)</script>\u202e" + "W" * 300
+
+
+@pytest.fixture(scope="module")
+def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
+    with HttpDoor(server, database) as opened:
+        yield opened
+
+
+@pytest.fixture
+def auditor(door: HttpDoor, people: People) -> Iterator[Browser]:
+    opened = Browser(door, people.auditor)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def tamper(server: TestServer, database: str, tenant: str) -> Callable[[str], None]:
+    """As somebody who can write anything in the database, and has no key."""
+
+    def run(statement: str) -> None:
+        with server.connect(database) as owner:
+            owner.execute("SET session_replication_role = replica")
+            assert owner.execute(statement.replace(":tenant", f"'{tenant}'")).rowcount
+
+    return run
+
+
+def kinds(page: str) -> list[str]:
+    """What the events of a page are, in their order."""
+    return [words(part.partition("</td>")[0]) for part in page.split('data-th="What">')[1:]]
+
+
+@pytest.mark.rule("AUD-1")
+def test_the_log_is_read_latest_first_by_type_actor_and_id(auditor: Browser, door: HttpDoor, people: People) -> None:
+    memory_id = promoted(door.near, people)
+    door.near.retract(people.second_reviewer, memory_id, reason="wrong")
+    everything = kinds(auditor.get("audit"))
+    assert everything[0] == "retracted"
+    assert everything.index("promoted") < everything.index("proposed") < everything.index("captured")
+    assert kinds(auditor.get("audit", type="memory.promoted")) == ["promoted"]
+    assert kinds(auditor.get("audit", actor="clara")) == ["retracted"]
+    assert kinds(auditor.get("audit", actor="clara", type="memory.promoted")) == []
+    assert kinds(auditor.get("audit", about=memory_id)) == ["retracted", "promoted"]
+    assert "No such event" in auditor.get("audit", about="pm_nothing")
+    auditor.get("audit", 422, type="memory.nonsense")
+    auditor.get("audit", 400, about="x" * 2000)
+
+
+def test_a_long_log_comes_page_by_page_and_nothing_twice(auditor: Browser, door: HttpDoor, people: People) -> None:
+    for number in range(60):
+        door.near.capture(people.service, kind="statement", text=f"fact {number}", classification="INTERNAL")
+    first = auditor.get("audit", type="memory.captured")
+    assert len(kinds(first)) == 50
+    more = first.partition("before=")[2].partition('"')[0]
+    second = auditor.get("audit", type="memory.captured", before=more)
+    assert len(kinds(second)) == 10
+    assert 'rel="next"' not in second
+    older = auditor.get("audit", actor="importer")
+    assert len(kinds(older)) == 50
+    assert len(kinds(auditor.get("audit", actor="importer", before=more))) == 10
+    numbers = [part.partition('"')[0] for page in (first, second) for part in page.split('data-event="')[1:]]
+    assert len(set(numbers)) == 60
+
+
+@pytest.mark.rule("AUD-3")
+def test_what_was_denied_stands_apart(auditor: Browser, door: HttpDoor, people: People) -> None:
+    assert "Nobody was denied anything" in auditor.get("audit/security")
+    promoted(door.near, people)
+    with pytest.raises(RoleMissing):
+        door.near.queue.list(people.officer)
+    page = auditor.get("audit/security")
+    assert kinds(page) == ["security"]
+    assert {"petra", "role_missing", "read_queue"} <= set(words(page).split())
+
+
+@pytest.mark.rule("AUD-2")
+def test_the_chain_is_verified_and_every_break_is_told_at_its_place(
+    auditor: Browser, door: HttpDoor, people: People, tamper: Callable[[str], None]
+) -> None:
+    assert "Nothing is sealed yet" in auditor.get("audit/chain")
+    auditor.get("audit/head.json", 404)
+    promoted(door.near, people)
+    door.near.seal(people.tenant_id)
+    head = auditor.get("audit/head.json")
+    assert json.loads(head) == door.near.chain_head(people.auditor).model_dump(mode="json")
+    holds = auditor.post("audit/chain", head=head)
+    assert (holds.status_code, "The chain holds" in holds.text) == (200, True)
+
+    tamper("UPDATE events SET body = 'other' WHERE tenant_id = :tenant AND seq = 2 AND n = 0")
+    broken = auditor.post("audit/chain").text
+    assert "The chain is broken in 1 place." in words(broken)
+    assert 'data-break="changed"' in broken
+    assert 'href="/console/audit?before=3"' in broken
+
+
+def test_a_head_that_is_none_is_told_beside_the_form(auditor: Browser) -> None:
+    for wrong in ("not json", "[1]", '{"batch": 1}'):
+        answer = auditor.post("audit/chain", head=wrong)
+        assert (answer.status_code, 'role="alert"' in answer.text) == (400, True)
+        assert words(f"<p>{wrong}</p>") in words(answer.text)
+
+
+def test_a_script_is_told_how_far_it_is_and_then_the_page(auditor: Browser, door: HttpDoor, people: People) -> None:
+    promoted(door.near, people)
+    door.near.seal(people.tenant_id)
+    answer = auditor.post("audit/chain", accept="application/x-ndjson")
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    events = len(door.near.events(people.auditor))
+    assert lines[0] == {"done": lines[0]["done"], "total": lines[0]["total"]}
+    assert lines[-2]["done"] == lines[-2]["total"] <= events
+    assert "The chain holds" in lines[-1]["page"]
+    assert auditor.post("audit/chain", accept="application/x-ndjson", form_token="no").status_code == 403
+
+
+def test_archives_are_listed_and_looked_at(auditor: Browser) -> None:
+    assert "No archives" in auditor.get("audit/archives")
+    assert "Every file holds what it should" in auditor.post("audit/archives").text
+
+
+@pytest.mark.rule("AUD-1")
+def test_a_memorys_trail_goes_back_to_its_capture_and_hostile_words_stay_words(
+    auditor: Browser, door: HttpDoor, people: People, others: People
+) -> None:
+    memory_id = promoted(door.near, people, HOSTILE)
+    recall = door.near.recall(people.run())
+    page = auditor.get("audit/trail", memory_id=memory_id)
+    assert "<script>alert" not in page
+    assert HOSTILE in words(page)
+    trail = door.near.trail(people.auditor, memory_id)
+    assert trail.capture is not None
+    ids = (trail.capture.capture_id, trail.memory.proposal_id, trail.memory.verdict_id, recall.recall_id)
+    assert all(one in page for one in ids)
+    theirs = promoted(door.near, others)
+    nothing = auditor.get("audit/trail", 404, memory_id="pm_nothing")
+    assert auditor.get("audit/trail", 404, memory_id=theirs).replace(theirs, "pm_nothing") == nothing
+
+
+def test_only_an_auditor_is_let_in(door: HttpDoor, people: People) -> None:
+    reviewer = Browser(door, people.reviewer)
+    for path in ("audit", "audit/security", "audit/chain", "audit/head.json", "audit/archives", "audit/trail"):
+        reviewer.get(path, 403)
+    assert reviewer.post("audit/chain").status_code == 403
+    assert reviewer.post("audit/archives").status_code == 403
+    reviewer.close()

@@ -1,0 +1,169 @@
+"""Consent and erasure in the console: the ledger, granting, renewing, revoking, forgetting."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from muniment.testing import People, TestServer
+from tests.console.browser import Browser, words
+from tests.doors.http import HttpDoor
+from tests.pipeline.stories import CONSENT, promoted, texts
+
+SUBJECT = "customer:cust_1"
+HOSTILE = "<script>alert(1)</script>\u202e" + "W" * 200
+GRANT = {"subject": SUBJECT, "purpose": "support", "predicates": "*", "labels": "PII", "basis": "opt_in"}
+
+
+@pytest.fixture(scope="module")
+def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
+    with HttpDoor(server, database) as opened:
+        yield opened
+
+
+@pytest.fixture
+def officer(door: HttpDoor, people: People) -> Iterator[Browser]:
+    opened = Browser(door, people.officer)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def auditor(door: HttpDoor, people: People) -> Iterator[Browser]:
+    opened = Browser(door, people.auditor)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.rule("CON-1")
+def test_a_consent_is_recorded_renewed_and_revoked_and_the_ledger_keeps_all_three(
+    officer: Browser, door: HttpDoor, people: People
+) -> None:
+    assert "No consent is recorded" in officer.get("consent")
+    done = officer.post("consent", **GRANT, evidence=f"screen:v3\n{HOSTILE}\n", valid_until="2026-02-01T00:00")
+    assert done.status_code == 303
+    (first,) = door.near.consent.list(people.officer, subject=SUBJECT)
+    assert first.evidence_refs == ("screen:v3", HOSTILE)
+    assert done.headers["location"].endswith(f"#{first.consent_id}")
+    ledger = officer.get("consent", subject=SUBJECT)
+    assert "<script>alert" not in ledger
+    assert HOSTILE in words(ledger)
+
+    form = officer.get("consent/new", subject=SUBJECT, renews=first.consent_id)
+    assert f'name="supersedes" value="{first.consent_id}"' in form
+    assert 'value="support"' in form
+    officer.post("consent", **GRANT, supersedes=first.consent_id, valid_until="2026-06-01T00:00")
+    _, second = door.near.consent.list(people.officer, subject=SUBJECT)
+    assert (second.supersedes, second.root_id) == (first.consent_id, first.consent_id)
+    assert "2 records of this consent" in officer.get("consent", subject=SUBJECT)
+
+    revoked = officer.post(f"consent/{second.consent_id}/revoke", subject=SUBJECT, evidence="ticket:1")
+    assert revoked.status_code == 303
+    ledger = words(officer.get("consent", subject=SUBJECT))
+    assert "3 records of this consent" in ledger
+    assert "ticket:1" in ledger
+    assert "Revoke this consent" not in ledger, "there is nothing left to revoke"
+    again = officer.post(f"consent/{second.consent_id}/revoke", subject=SUBJECT)
+    assert (again.status_code, "superseded or revoked before" in again.text) == (400, True)
+
+
+@pytest.mark.rule("CON-3")
+def test_what_rested_on_a_consent_is_hidden_when_an_officer_revokes_it_here(
+    officer: Browser, door: HttpDoor, people: People
+) -> None:
+    given = door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    promoted(door.near, people, classification="PII", subject=SUBJECT)
+    assert texts(door.near, people.run())
+    officer.post(f"consent/{given.consent_id}/revoke", subject=SUBJECT)
+    assert texts(door.near, people.run()) == []
+
+
+def test_what_ends_soon_stands_before_all_others(officer: Browser, door: HttpDoor, people: People) -> None:
+    for days in (40, 20, 10):
+        ends = door.clock.now + timedelta(days=days)
+        door.near.consent.grant(people.officer, subject=f"customer:d{days}", valid_until=ends, **CONSENT)
+    page = officer.get("consent")
+    ending, _, subjects = page.partition('id="subjects"')
+    assert 0 < ending.index("customer:d10") < ending.index("customer:d20")
+    assert "customer:d40" not in ending
+    assert "customer:d40" in subjects
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"labels": "SECRET"}, "declares no label SECRET"),
+        ({"subject": "nobody"}, "subject"),
+        ({"valid_until": "yesterday"}, "valid_until: expected a date and a time"),
+        ({"valid_until": "2020-01-01T00:00"}, "must lie in the future"),
+        ({"purpose": ""}, "purpose"),
+    ],
+)
+def test_a_consent_that_cannot_be_is_told_beside_the_form_with_what_was_typed(
+    officer: Browser, door: HttpDoor, people: People, wrong: dict[str, str], said: str
+) -> None:
+    answer = officer.post("consent", **{**GRANT, "basis": "typed <b>before</b>", **wrong})
+    assert answer.status_code == 400
+    assert said in words(answer.text)
+    assert 'value="typed &lt;b&gt;before&lt;/b&gt;"' in answer.text
+    assert door.near.consent.list(people.officer) == []
+
+
+def test_a_subject_that_is_none_is_told_beside_the_search(officer: Browser) -> None:
+    page = officer.get("consent", 400, subject='"><img src=x>')
+    assert "<img src=x" not in page
+    assert 'role="alert"' in page
+
+
+def test_an_auditor_reads_the_ledger_and_the_receipts_but_has_nothing_to_press(
+    auditor: Browser, door: HttpDoor, people: People
+) -> None:
+    given = door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    ledger = auditor.get("consent", subject=SUBJECT)
+    assert given.consent_id in ledger
+    assert not any(offered in words(ledger) for offered in ("Renew", "Revoke", "Record a consent", "Erase"))
+    assert 'action="/console/erasures"' not in auditor.get("erasures", subject=SUBJECT)
+    auditor.get("consent/new", 403)
+    assert auditor.post("consent", **GRANT).status_code == 403
+    assert auditor.post(f"consent/{given.consent_id}/revoke", subject=SUBJECT).status_code == 403
+    assert auditor.post("erasures", subject=SUBJECT, typed=SUBJECT).status_code == 403
+    assert door.near.erasures(people.officer) == []
+
+
+def test_a_form_without_the_sessions_own_token_does_nothing(officer: Browser, door: HttpDoor, people: People) -> None:
+    for path, fields in (("consent", GRANT), ("erasures", {"subject": SUBJECT, "typed": SUBJECT})):
+        assert officer.post(path, **fields, form_token="another").status_code == 403
+    assert (door.near.consent.list(people.officer), door.near.erasures(people.officer)) == ([], [])
+
+
+@pytest.mark.rule("ERA-2")
+def test_a_person_is_erased_only_when_their_id_was_typed_once_more(
+    officer: Browser, door: HttpDoor, people: People
+) -> None:
+    door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    promoted(door.near, people, classification="PII", subject=SUBJECT)
+    asked = officer.get("erasures", subject=SUBJECT, user_id="cust_1")
+    assert f'data-must-equal="{SUBJECT}"' in asked
+    assert "1 consent record of the subject stays" in words(asked)
+    for typed in ("", "cust_1", SUBJECT.upper()):
+        wrong = officer.post("erasures", subject=SUBJECT, user_id="cust_1", typed=typed)
+        assert (wrong.status_code, "nothing was erased" in wrong.text) == (400, True)
+    assert door.near.erasures(people.officer) == []
+
+    done = officer.post("erasures", subject=SUBJECT, user_id="cust_1", typed=SUBJECT)
+    (receipt,) = door.near.erasures(people.officer)
+    query = parse_qs(urlsplit(done.headers["location"]).query)
+    assert (done.status_code, query["done"]) == (303, [receipt.erasure_id])
+    page = officer.get("erasures", done=receipt.erasure_id)
+    assert f'data-receipt="{receipt.erasure_id}"' in page
+    assert "1 became tombstones" in words(page)
+    assert "not yet" in page
+    assert texts(door.near, people.run()) == []
+
+
+def test_whoever_is_not_named_is_not_erased(officer: Browser, door: HttpDoor, people: People) -> None:
+    assert officer.post("erasures", typed="").status_code == 400
+    assert officer.post("erasures", subject="no ceid", typed="no ceid").status_code == 400
+    officer.get("erasures", 400, subject="no ceid")
+    assert door.near.erasures(people.officer) == []
