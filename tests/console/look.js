@@ -12,10 +12,9 @@
   ].map((one) => (one ?? "").trim()).find(Boolean);
   const actors = "a[href], button, input:not([type=hidden]), select, textarea, summary";
 
-  if (what === "layout") { layout(); return wrong; }
-  names();
-  structure();
-  contrast();
+  if (what === "words") { names(); structure(); }
+  if (what === "colours") contrast();
+  if (what === "layout") layout();
   return wrong;
 
   // ---- names ----

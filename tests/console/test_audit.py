@@ -2,10 +2,15 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
+import anyio
 import pytest
+from fastapi import Request, Response
 
-from muniment.errors import RoleMissing
+from muniment.console.running import LINES, Progress, Work, answered
+from muniment.errors import RoleMissing, StorageUnavailable
 from muniment.testing import People, TestServer
 from tests.console.browser import Browser, words
 from tests.doors.http import HttpDoor
@@ -125,6 +130,36 @@ def test_a_script_is_told_how_far_it_is_and_then_the_page(auditor: Browser, door
     assert lines[-2]["done"] == lines[-2]["total"] <= events
     assert "The chain holds" in lines[-1]["page"]
     assert auditor.post("audit/chain", accept="application/x-ndjson", form_token="no").status_code == 403
+
+
+async def _asked(work: Work, *, gone: bool = False) -> list[dict[str, Any]]:
+    """The lines that a script is sent; `gone` is one that does not wait for them."""
+    sent: list[bytes] = []
+
+    async def receive() -> dict[str, Any]:
+        if not gone:
+            await anyio.sleep_forever()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message.get("body", b""))
+
+    scope: dict[str, Any] = {"type": "http", "headers": [(b"accept", LINES.encode())]}
+    await (await answered(Request(scope), work))(scope, receive, send)
+    return [json.loads(line) for line in b"".join(sent).splitlines()]
+
+
+def test_long_work_that_fails_says_why_and_ends_when_nobody_waits_for_it() -> None:
+    async def fails(on_progress: Progress) -> Response:
+        on_progress(1, 2)
+        raise StorageUnavailable("no database")
+
+    async def goes_on(on_progress: Progress) -> Response:
+        await anyio.sleep_forever()
+        return Response()
+
+    assert anyio.run(_asked, fails) == [{"done": 1, "total": 2}, {"problem": "no database"}]
+    assert anyio.run(partial(_asked, goes_on, gone=True)) == []
 
 
 def test_archives_are_listed_and_looked_at(auditor: Browser) -> None:

@@ -28,12 +28,6 @@ def commands_are_gathered_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def no_terminal_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def desk(home: Path, tenant: str) -> Desk:
     return Desk(home, tenant)

@@ -23,9 +23,8 @@ from tests.faults.servers import eventually
 
 SECONDS = float(os.environ.get("MUNIMENT_LOAD_SECONDS", "4"))
 MEGABYTE = 1024 * 1024
-# What a process may come to need once, and for each 10,000 requests. The embedder's tokenizer keeps the last 10,000
-# texts it saw, of which each takes 3 KB; there is nothing else that grows by itself.
-ONCE, FOR_TEN_THOUSAND = 40 * MEGABYTE, 4 * MEGABYTE
+# What a process may come to need once (connections, plans, caches that are filled), and for each 10,000 requests.
+ONCE, FOR_TEN_THOUSAND = 12 * MEGABYTE, 4 * MEGABYTE
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")

@@ -1,5 +1,6 @@
 """The built-in embedder: the same bits for the same text, unit length, and no network at all."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -111,3 +112,18 @@ def test_a_broken_file_is_reported_without_its_insides(monkeypatch: pytest.Monke
     monkeypatch.setattr(static, "_file", lambda _name: broken)
     with pytest.raises(EmbedderUnavailable, match="cannot be read"):
         StaticEmbedder.load()
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@pytest.mark.rule("ERA-2")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of a process is read off /proc")
+def test_no_text_stays_in_memory_once_it_is_embedded() -> None:
+    embedder = StaticEmbedder.load()
+    embedder.embed([f"A first text, number {n}." for n in range(2000)])
+    before = _resident()
+    for part in range(20):
+        embedder.embed([f"Text {part} of {n}, which nobody has said before {n * part} times." for n in range(500)])
+    assert _resident() - before < 8 * 1024 * 1024

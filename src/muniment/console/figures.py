@@ -148,7 +148,7 @@ def accuracy(found: Metrics, floor: float | None) -> Figure:
         )
         for one in found.auto
     )
-    held = f" The dashed line is the floor of {percent(floor)}: a class whose interval reaches below it stops."
+    held = f" Dashed is the floor of {percent(floor)}: with enough samples, a class that reaches below it stops."
     return Figure(
         "accuracy",
         "Auto-promotion accuracy",

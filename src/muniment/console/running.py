@@ -10,6 +10,8 @@ from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
 from muniment.console.rendering import HEADERS
+from muniment.console.visitors import told
+from muniment.errors import MunimentError
 
 LINES = "application/x-ndjson"
 
@@ -25,9 +27,9 @@ async def answered(request: Request, work: Work) -> Response:
 
 
 class _Lines(Response):
-    """Lines of JSON: `{"done": 3, "total": 10}` as it goes, `{"page": "<html>"}` in the end.
+    """Lines of JSON: `{"done": 3, "total": 10}` as it goes, `{"page": "<html>"}` or `{"problem": "..."}` in the end.
 
-    Who goes away ends the work. A stream without a page is one that broke off.
+    Who goes away ends the work. A stream without either is one that broke off.
     """
 
     def __init__(self, work: Work) -> None:
@@ -37,7 +39,7 @@ class _Lines(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        telling, told = create_memory_object_stream[bytes](8)
+        telling, lines = create_memory_object_stream[bytes](8)
         async with create_task_group() as group:
 
             async def until_gone() -> None:
@@ -47,8 +49,8 @@ class _Lines(Response):
 
             group.start_soon(until_gone)
             group.start_soon(self._do, telling)
-            async with told:
-                async for line in told:
+            async with lines:
+                async for line in lines:
                     await send({"type": "http.response.body", "body": line, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
             group.cancel_scope.cancel()
@@ -60,5 +62,9 @@ class _Lines(Response):
                 telling.send_nowait(to_json({"done": done, "total": total}) + b"\n")
 
         async with telling:
-            page = await self._work(on_progress)
-            await telling.send(to_json({"page": bytes(page.body).decode()}) + b"\n")
+            try:
+                page = await self._work(on_progress)
+                end = {"page": bytes(page.body).decode()}
+            except MunimentError as error:
+                end = {"problem": told(error)}
+            await telling.send(to_json(end) + b"\n")

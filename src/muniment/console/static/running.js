@@ -20,6 +20,7 @@ async function run(event, form) {
   tell();
   try {
     await follow(form, (line) => {
+      if (line.problem) throw new Error(line.problem);
       if (line.page) return place(line.page);
       far = line.total ? `: ${line.done.toLocaleString()} of ${line.total.toLocaleString()}` : `: ${line.done.toLocaleString()}`;
       if (line.total) { bar.max = line.total; bar.value = line.done; }

@@ -1,0 +1,105 @@
+"""A tenant with something to see on every page of the console, and the addresses of all of them."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from muniment import Principal
+from muniment.testing import People
+from tests.doors.http import HttpDoor
+from tests.pipeline.stories import CONSENT, KEY, promoted, proposed, worked
+
+SUBJECT = "customer:cust_1"
+SAID = "Please remember: I prefer letters, and my dog is called Rex."
+
+
+@dataclass(frozen=True)
+class Furnished:
+    """What is there, by name."""
+
+    people: People
+    everybody: Principal
+    paths: dict[str, str]
+
+
+def furnished(door: HttpDoor, people: People) -> Furnished:
+    """Proposals of several kinds, memories and their ends, contradictions, consents, an erasure, recalls, packs."""
+    near, run = door.near, people.run()
+    clara = people.second_reviewer
+    near.capture(run, kind="message", text=SAID, classification="INTERNAL")
+    worked(near, people.tenant_id)
+    plain = proposed(near, run, **KEY, value="email", evidence_refs=["ticket:1"]).proposal_id
+    near.queue.assign(people.reviewer, plain)
+    rejected = proposed(near, run, entity=SUBJECT, predicate="eats", value="rye").proposal_id
+    near.queue.reject(clara, rejected, reason="not_true", note="she said so herself")
+    edited = proposed(near, run, entity=SUBJECT, predicate="drinks", value="tea").proposal_id
+    near.queue.edit(clara, edited, value="green tea", note="the kind matters")
+    old = promoted(near, people, "phone", predicate="calls_on")
+    door.clock.advance(hours=1)
+    memory = promoted(near, people, "post", predicate="prefers_reply")
+    promoted(near, people, "company:acme", predicate="works_at")
+    promoted(near, people, "company:globex", entity="company:acme", predicate="part_of")
+    near.retract(people.reviewer, old, reason="deprecated")
+    incoming = proposed(near, run, entity=SUBJECT, predicate="prefers_reply", value="fax").proposal_id
+    (open_one,) = near.contradictions.list(people.reviewer, proposal_id=incoming)
+    promoted(near, people, "Vienna", predicate="lives_in")
+    settled = proposed(near, run, entity=SUBJECT, predicate="lives_in", value="Graz").proposal_id
+    (other,) = near.contradictions.list(people.reviewer, proposal_id=settled)
+    near.contradictions.resolve(people.reviewer, other.contradiction_id, "supersede", keep="incoming", note="moved")
+    recall = near.recall(run, query="how to reply").recall_id
+    until = door.clock.now + timedelta(days=5)
+    near.consent.grant(people.officer, subject=SUBJECT, **CONSENT, valid_until=until, evidence_refs=["screen:v3"])
+    gone = near.consent.grant(people.officer, subject="customer:cust_3", **CONSENT)
+    near.consent.revoke(people.officer, gone.consent_id)
+    proposed(near, run, entity=SUBJECT, predicate="lives_at", value="Ring 1", classification="PII", subject=SUBJECT)
+    promoted(near, people, "x", entity="customer:cust_2", subject="customer:cust_2")
+    erased = near.erase(people.officer, subject="customer:cust_2")
+    for version, budget in (("1.0.0", 5), ("1.1.0", 9)):
+        near.packs.register(
+            people.admin,
+            f'pack_meta: {{id: shop, version: "{version}"}}\nmemory_layer: {{recall_policy: {{max_recalls: {budget}}}}}',
+        )
+    worked(near, people.tenant_id)
+    everybody = people.person("eve", "reviewer", "auditor", "privacy_officer", "admin")
+    queue = near.queue.list(people.reviewer, limit=50)
+    said = next((one.proposal_id for one in queue if one.candidate.extractor.startswith("messages")), plain)
+    paths = {
+        "queue": "queue",
+        "queue, nothing fits": "queue?held=yes",
+        "proposal": f"queue/{plain}",
+        "proposal out of a message": f"queue/{said}",
+        "proposal that contradicts": f"queue/{incoming}",
+        "proposal, rejected": f"queue/{rejected}",
+        "preview": f"queue/{incoming}/preview",
+        "contradictions": "contradictions",
+        "contradiction": f"contradictions/{open_one.contradiction_id}",
+        "contradiction, settled": f"contradictions/{other.contradiction_id}?closed=yes",
+        "memory": "memory",
+        "memory, nothing fits": "memory?query=zebra",
+        "one memory": f"memory/{memory}",
+        "one that ended": f"memory/{old}",
+        "over time": "memory/over-time?user_id=cust_1",
+        "difference": f"memory/over-time?user_id=cust_1&since={(door.clock.now - timedelta(hours=2)).isoformat().replace('+', '%2B')}",
+        "graph": f"memory/graph?entity={SUBJECT}&hops=2",
+        "why": f"why?memory_id={memory}",
+        "why, explained": f"why?memory_id={memory}&recall_id={recall}",
+        "replay": f"why/replay?recall_id={recall}",
+        "consent": "consent",
+        "ledger": f"consent?subject={SUBJECT}",
+        "grant": "consent/new",
+        "erasure": "erasures",
+        "erasure, to confirm": f"erasures?subject={SUBJECT}",
+        "receipt": f"erasures?done={erased.erasure_id}",
+        "audit": "audit",
+        "security events": "audit/security",
+        "chain": "audit/chain",
+        "archives": "audit/archives",
+        "trail": f"audit/trail?memory_id={memory}",
+        "metrics": "metrics",
+        "work": "metrics/work",
+        "packs": "packs",
+        "pack": "packs/shop@1.0.0",
+        "compare": "packs/compare?one=shop@1.0.0&other=shop@1.1.0",
+        "backtest": "packs/backtest",
+        "register": "packs/new",
+    }
+    return Furnished(people, everybody, paths)

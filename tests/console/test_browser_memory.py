@@ -1,0 +1,132 @@
+"""Memory and its reasons in a real browser: searched, over time by keyboard, as a graph, explained and replayed."""
+
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from muniment.testing import People
+from tests.console.conftest import Open
+from tests.doors.http import HttpDoor
+from tests.pipeline.stories import promoted, proposed
+
+SUBJECT = "customer:cust_1"
+
+
+def shown(page: Page) -> list[str | None]:
+    return [one.get_attribute("data-memory") for one in page.locator("tr[data-memory]").all()]
+
+
+def test_memories_are_searched_and_one_is_opened_with_its_whole_life(
+    opened: Open, site: HttpDoor, people: People
+) -> None:
+    item = proposed(site.near, people.run(), write_class="statement", text="the harbour office closes at noon")
+    harbour = site.near.queue.approve(people.reviewer, item.proposal_id, note="heard it").memory_id
+    promoted(site.near, people, "tea", predicate="drinks")
+    site.near.recall(people.run(), query="harbour")
+    window = opened(people.reviewer)
+    page = window.go("memory")
+    assert len(shown(page)) == 2
+    window.press("/")
+    window.type("harbour office")
+    window.press("Enter")
+    page.wait_for_url("**query=harbour**")
+    assert shown(page) == [harbour]
+    page.get_by_role("link", name="the harbour office closes at noon").click()
+    steps = page.locator("[data-life] > li")
+    expect(steps.filter(has_text="Promoted")).to_have_count(1)
+    expect(steps.filter(has_text="heard it")).to_have_count(1)
+    expect(steps.filter(has_text="Recalled once")).to_have_count(1)
+    page.get_by_text("Retract it").click()
+    retract = page.get_by_role("button", name="Retract for good")
+    expect(retract).to_be_disabled()
+    page.get_by_label("Reason").select_option("deprecated")
+    page.get_by_label("to confirm").fill("retract")
+    expect(retract).to_be_enabled()
+    retract.click()
+    window.toast("Retracted: no run recalls it from now on.")
+    expect(page.locator("[data-state=retracted]").first).to_be_visible()
+
+
+@pytest.mark.rule("REC-7")
+def test_the_slider_goes_from_change_to_change_by_keyboard(opened: Open, site: HttpDoor, people: People) -> None:
+    first = promoted(site.near, people, "email")
+    site.clock.advance(hours=1)
+    second = promoted(site.near, people, "tea", predicate="drinks")
+    site.clock.advance(hours=1)
+    site.near.retract(people.reviewer, first, reason="deprecated")
+    site.clock.advance(hours=1)
+    window = opened(people.reviewer)
+    page = window.go("memory/over-time?user_id=cust_1")
+    table = page.locator("[data-shown]")
+    assert shown(page) == [second]
+    page.get_by_role("slider").focus()
+    for expected in ([second], [second, first], [first]):
+        window.press("ArrowLeft")
+        expect(table.locator("tr[data-memory]")).to_have_count(len(expected))
+        expect(table).not_to_have_attribute("aria-busy", "true")
+        assert shown(page) == expected
+        expect(page.get_by_role("slider")).to_be_focused()
+    # A stop further there is none, and the way on leads back.
+    window.press("ArrowLeft", "ArrowRight")
+    expect(table.locator("tr[data-memory]")).to_have_count(2)
+    assert "slide=" in page.url
+    page.reload()
+    assert shown(page) == [second, first]
+
+
+def test_two_moments_are_compared_in_the_viewers_own_time(opened: Open, site: HttpDoor, people: People) -> None:
+    first = promoted(site.near, people, "email")
+    site.clock.advance(hours=1)
+    since = site.clock.now
+    site.clock.advance(hours=1)
+    second = promoted(site.near, people, "tea", predicate="drinks")
+    site.near.retract(people.reviewer, first, reason="deprecated")
+    site.clock.advance(minutes=1)
+    window = opened(people.reviewer)
+    page = window.go("memory/over-time?user_id=cust_1")
+    theirs = since + timedelta(hours=4)
+    page.get_by_label("Changes since (your time)").fill(theirs.strftime("%Y-%m-%dT%H:%M:%S"))
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator("[data-added]")).to_have_text("1")
+    expect(page.locator("[data-ended]")).to_have_text("1")
+    assert shown(page) == [second, first]
+    stamp = page.locator("[data-changes] h2 time").first
+    expect(stamp).to_have_attribute("title", since.strftime("%Y-%m-%d %H:%M:%S UTC"))
+
+
+def test_the_graph_leads_from_entity_to_entity(opened: Open, site: HttpDoor, people: People) -> None:
+    promoted(site.near, people, "company:acme", predicate="works_at")
+    promoted(site.near, people, "company:globex", entity="company:acme", predicate="part_of")
+    window = opened(people.reviewer)
+    page = window.go(f"memory/graph?entity={SUBJECT}")
+    expect(page.locator("[data-node]")).to_have_count(2)
+    page.locator("[data-node='company:acme']").press("Enter")
+    page.wait_for_url("**entity=company**")
+    expect(page.locator("[data-node='company:globex']")).to_have_count(1)
+    expect(page.locator("[data-edges] tbody tr")).to_have_count(2)
+
+
+@pytest.mark.rule("REC-10")
+def test_why_a_memory_was_seen_is_explained_and_the_recall_replayed(
+    opened: Open, site: HttpDoor, people: People
+) -> None:
+    memory = promoted(site.near, people)
+    site.near.recall(people.run())
+    both = people.person("rita", "reviewer", "auditor")
+    window = opened(both)
+    page = window.go(f"memory/{memory}")
+    page.get_by_role("link", name="Why visible?").click()
+    page.locator("[data-recalls] a").click()
+    expect(page.locator("[data-visibility]")).to_have_attribute("data-visibility", "visible")
+    expect(page.get_by_text("The recall returned it.")).to_be_visible()
+    assert page.locator("[data-filter]").count() == page.locator("[data-passed=yes]").count()
+    page.get_by_role("link", name="Replay it").click()
+    expect(page.locator("[data-replay]")).to_have_attribute("data-replay", "same")
+    page.go_back()
+    # Typing what a run is like says that a run is meant.
+    page.get_by_label("User").fill("cust_2")
+    expect(page.get_by_label("For a run like this")).to_be_checked()
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator("[data-filter=user]")).to_have_attribute("data-passed", "no")
+    expect(page.locator("[data-visibility]")).to_contain_text("user")

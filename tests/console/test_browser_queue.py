@@ -1,0 +1,334 @@
+"""The queue in a real browser: every deed with its way back, all of it by keyboard, and several people at once."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from muniment.testing import People
+from tests.console.chromium import Window
+from tests.console.conftest import Open
+from tests.doors.http import HttpDoor
+from tests.pipeline.stories import KEY, promoted, proposed, worked
+
+SUBJECT = "customer:cust_1"
+
+
+def waiting(site: HttpDoor, people: People, value: Any = "email", **fields: Any) -> str:
+    site.clock.advance(seconds=1)
+    return proposed(site.near, people.run(), **(KEY | {"value": value} | fields)).proposal_id
+
+
+def some(site: HttpDoor, people: People, count: int) -> list[str]:
+    return [waiting(site, people, "rye", predicate=f"eats_{n}") for n in range(count)]
+
+
+def status(site: HttpDoor, people: People, proposal_id: str) -> str:
+    return site.near.queue.get(people.reviewer, proposal_id).status
+
+
+def rows(page: Page) -> Any:
+    return page.locator("tr[data-row]")
+
+
+def held(window: Window) -> None:
+    """The seconds pass in which a deed can be undone."""
+    window.page.clock.fast_forward(5_100)
+
+
+def test_signing_in_goes_to_what_was_wanted_and_signing_out_ends_it(
+    opened: Open, site: HttpDoor, people: People
+) -> None:
+    item = waiting(site, people)
+    window = opened()
+    page = window.page
+    page.goto(f"/console/queue/{item}")
+    expect(page.get_by_label("API key")).to_be_focused()
+    window.forgiven.add(401)
+    window.type("mun_wrong")
+    window.press("Enter")
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label("API key").fill(site.key(people.reviewer))
+    page.get_by_role("button", name="Sign in").click()
+    expect(page).to_have_url(f"{site.url}/console/queue/{item}")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("email")
+    (cookie,) = window.context.cookies()
+    assert (cookie.get("httpOnly"), cookie.get("sameSite")) == (True, "Strict")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("API key")).to_be_visible()
+    assert window.context.cookies() == []
+    page.go_back()
+    expect(page.get_by_label("API key")).to_be_visible()
+
+
+def test_what_a_role_may_not_do_is_not_shown(opened: Open, site: HttpDoor, people: People) -> None:
+    item = waiting(site, people)
+    auditor = opened(people.auditor)
+    page = auditor.go(f"queue/{item}")
+    expect(page.get_by_role("navigation", name="Console").get_by_role("link")).to_have_text(
+        ["Queue 1", "Contradictions", "Memory", "Why visible", "Consent", "Erasure", "Audit", "Metrics", "Packs"]
+    )
+    expect(page.get_by_role("heading", name="Decide")).to_have_count(0)
+    auditor.press("a")
+    officer = opened(people.officer)
+    officer.go("consent")
+    expect(officer.page.get_by_role("navigation", name="Console").get_by_role("link", name="Queue")).to_have_count(0)
+    officer.go("queue", 403)
+    assert status(site, people, item) == "pending"
+
+
+@pytest.mark.rule("REV-5")
+def test_a_proposal_is_opened_beside_its_evidence_and_approved_after_a_way_back(
+    opened: Open, site: HttpDoor, people: People
+) -> None:
+    text = "Hello there. I prefer email over phone calls. Thank you!"
+    site.near.capture(people.run(), kind="message", text=text, classification="INTERNAL")
+    worked(site.near, people.tenant_id)
+    (item,) = site.near.queue.list(people.reviewer)
+    window = opened(people.reviewer)
+    page = window.page
+    page.clock.install()
+    window.go("queue")
+    rows(page).get_by_role("link").first.click()
+    expect(page.get_by_label("The capture's text")).to_have_text(text)
+    expect(page.locator("blockquote mark")).to_contain_text("email")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("region", name="After", exact=True)).to_contain_text("new")
+    expect(page.get_by_role("region", name="Before", exact=True)).to_contain_text("Nothing")
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("button", name="Undo").click()
+    window.toast("Undone: nothing was sent")
+    held(window)
+    assert status(site, people, item.proposal_id) == "pending"
+    page.get_by_role("button", name="Approve").click()
+    held(window)
+    expect(page.get_by_role("heading", name="The queue is empty")).to_be_visible()
+    window.toast("Approved: it is a memory now")
+    assert status(site, people, item.proposal_id) == "promoted"
+
+
+@pytest.mark.rule("REV-5", "REV-6")
+def test_an_edit_is_checked_by_the_gates_while_it_is_typed(opened: Open, site: HttpDoor, people: People) -> None:
+    site.near.queue.reject(people.second_reviewer, waiting(site, people, "fax"), reason="wrong")
+    item = waiting(site, people)
+    window = opened(people.reviewer)
+    page = window.go(f"queue/{item}#edit")
+    value = page.get_by_label("Value")
+    expect(value).to_be_focused()
+    value.fill("letter")
+    expect(page.locator("[data-check=passes]")).to_contain_text("letter")
+    value.fill("fax")
+    expect(page.locator("[data-check=refused]")).to_contain_text("It repeats a rejection")
+    window.forgiven.add(409)
+    page.get_by_role("button", name="Save the edit").click()
+    expect(page.locator("#edit").get_by_role("alert")).to_contain_text("would not let it through")
+    expect(page.get_by_label("Value")).to_have_value("fax")
+    page.get_by_label("Value").fill("letter")
+    page.get_by_label("Text", exact=True).fill("customer:cust_1 prefers a letter")
+    page.locator("#edit").get_by_label("Note").fill("she said so")
+    page.get_by_role("button", name="Save the edit").click()
+    window.toast("Edited: this is what waits now")
+    expect(page.get_by_role("heading", level=1)).to_have_text("customer:cust_1 prefers a letter")
+    expect(page.get_by_role("heading", name="Before, as it came")).to_be_visible()
+    assert status(site, people, item) == "edited"
+
+
+def test_it_is_rejected_with_a_reason_and_the_next_one_comes(opened: Open, site: HttpDoor, people: People) -> None:
+    first, second = some(site, people, 2)
+    window = opened(people.reviewer)
+    page = window.page
+    page.clock.install()
+    window.go("queue")
+    rows(page).first.get_by_role("link").click()
+    page.locator("#reject summary").click()
+    page.get_by_label("Reason").fill("wrong")
+    page.get_by_role("button", name="Reject", exact=True).click()
+    held(window)
+    expect(page.locator(f"[data-proposal={second}]")).to_be_visible()
+    found = site.near.queue.get(people.reviewer, first)
+    assert (found.status, found.verdicts[-1].reason) == ("rejected", "wrong")
+
+
+@pytest.mark.rule("REV-2")
+def test_tier_and_priority_are_overridden_and_it_is_assigned(opened: Open, site: HttpDoor, people: People) -> None:
+    item = waiting(site, people)
+    window = opened(people.reviewer)
+    page = window.go(f"queue/{item}")
+    page.locator("#override summary").click()
+    page.get_by_label("Tier").select_option("durable")
+    page.get_by_label("Priority").fill("0.9")
+    page.get_by_role("button", name="Override").click()
+    window.toast("It has another place now")
+    window.press("s")
+    window.toast("Assigned to boris")
+    found = site.near.queue.get(people.reviewer, item)
+    assert (found.tier_target, found.priority, found.assignee) == ("durable", 0.9, "boris")
+    page.get_by_role("button", name="Take the name off it").click()
+    window.toast("Released")
+
+
+@pytest.mark.rule("REV-5")
+def test_many_are_approved_at_once_and_undone(opened: Open, site: HttpDoor, people: People) -> None:
+    ids = some(site, people, 4)
+    window = opened(people.reviewer)
+    page = window.page
+    page.clock.install()
+    window.go("queue")
+    page.get_by_label("Choose all").check()
+    rows(page).nth(3).get_by_role("checkbox").uncheck()
+    page.get_by_role("button", name="Approve chosen").click()
+    expect(page.locator("tr.waiting")).to_have_count(3)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("tr.waiting")).to_have_count(0)
+    expect(page.locator("tr.chosen")).to_have_count(3)
+    page.get_by_role("button", name="Approve chosen").click()
+    held(window)
+    window.toast("3 promoted")
+    expect(rows(page)).to_have_count(1)
+    assert [status(site, people, one) for one in ids] == ["promoted"] * 3 + ["pending"]
+
+
+def test_leaving_the_page_sends_what_was_decided(opened: Open, site: HttpDoor, people: People) -> None:
+    first, _ = some(site, people, 2)
+    window = opened(people.reviewer)
+    page = window.go("queue")
+    window.press("j", "a")
+    window.toast("Approving one proposal")
+    page.get_by_role("navigation", name="Console").get_by_role("link", name="Memory").click()
+    page.get_by_role("heading", name="Memory").wait_for()
+    window.go("queue")
+    expect(rows(page)).to_have_count(1)
+    assert status(site, people, first) == "promoted"
+
+
+def test_everything_is_done_by_keyboard_from_signing_in_on(opened: Open, site: HttpDoor, people: People) -> None:
+    ids = some(site, people, 5)
+    window = opened()
+    page = window.page
+    page.clock.install()
+    page.goto("/console")
+    window.type(site.key(people.reviewer))
+    window.press("Enter")
+    expect(rows(page)).to_have_count(5)
+    window.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("approve what is chosen, or the row")
+    window.press("Escape")
+    # The first is approved, undone, and approved after all.
+    window.press("j", "a")
+    expect(page.locator("tr.waiting")).to_have_count(1)
+    window.press("u")
+    window.toast("Undone: nothing was sent")
+    expect(page.locator("tr.waiting")).to_have_count(0)
+    window.press("k", "k", "a")
+    # The second and the third are chosen and rejected, with a reason.
+    window.press("x", "j", "x", "r")
+    expect(page.get_by_role("dialog")).to_contain_text("Reject 2 proposals")
+    window.type("too vague")
+    window.press("Enter")
+    expect(page.locator("tr.waiting")).to_have_count(3)
+    held(window)
+    expect(rows(page)).to_have_count(2)
+    # The fourth is opened, gets another place and a name, and is looked at as recall would show it.
+    window.press("j")
+    if page.locator("tr[data-row]:focus-within").get_attribute("data-id") != ids[3]:
+        window.press("k")
+    window.press("Enter")
+    expect(page.locator(f"[data-proposal={ids[3]}]")).to_be_visible()
+    window.press("o")
+    expect(page.get_by_label("Tier")).to_be_focused()
+    window.press("Tab")
+    window.type("0.9")
+    window.press("Enter")
+    window.toast("It has another place now")
+    window.press("s")
+    window.toast("Assigned to boris")
+    window.press("p")
+    expect(page.get_by_role("region", name="After", exact=True)).to_be_visible()
+    window.press("j")
+    expect(page.locator(f"[data-proposal={ids[4]}]")).to_be_visible()
+    window.press("e")
+    expect(page.get_by_label("Value")).to_be_focused()
+    window.press("Escape", "r")
+    window.type("wrong")
+    window.press("Enter")
+    window.toast("Rejecting")
+    window.press("Escape", "u")
+    window.toast("Undone: nothing was sent")
+    window.press("a")
+    held(window)
+    expect(rows(page)).to_have_count(1)
+    window.press("/")
+    expect(page.get_by_label("Entity")).to_be_focused()
+    assert [status(site, people, one) for one in ids] == ["promoted", "rejected", "rejected", "pending", "promoted"]
+    window.press("Escape", "g", "m")
+    expect(page.get_by_role("heading", name="Memory", level=1)).to_be_visible()
+
+
+@pytest.mark.rule("REV-5")
+def test_two_browsers_see_each_others_decisions(opened: Open, site: HttpDoor, people: People) -> None:
+    first, second, _ = some(site, people, 3)
+    boris, clara = opened(people.reviewer), opened(people.second_reviewer)
+    for window in (boris, clara):
+        window.go("queue")
+        expect(rows(window.page)).to_have_count(3)
+    clara.press("j", "j", "x")
+    boris.page.clock.install()
+    boris.go(f"queue/{first}")
+    boris.press("a")
+    held(boris)
+    expect(rows(clara.page)).to_have_count(2)
+    # What she has chosen and where she is stays.
+    expect(clara.page.locator("tr.chosen")).to_have_attribute("data-id", second)
+    expect(clara.page.locator("tr[data-row]:focus-within")).to_have_attribute("data-id", second)
+    expect(clara.page.locator("[data-open-count]")).to_have_text("2")
+    waiting(site, people, "new")
+    expect(rows(clara.page)).to_have_count(3)
+
+
+def test_two_people_on_one_proposal_see_each_other_and_who_was_first(
+    opened: Open, site: HttpDoor, people: People
+) -> None:
+    item = waiting(site, people)
+    boris, clara = opened(people.reviewer), opened(people.second_reviewer)
+    boris.page.clock.install()
+    boris.go(f"queue/{item}")
+    expect(boris.page.get_by_text("looking at this too")).to_have_count(0)
+    clara.go(f"queue/{item}")
+    expect(clara.page.get_by_text("boris is looking at this too")).to_be_visible()
+    boris.page.clock.fast_forward(10_100)
+    expect(boris.page.get_by_text("clara is looking at this too")).to_be_visible()
+    boris.press("a")
+    site.near.queue.reject(people.second_reviewer, item, reason="wrong")
+    boris.forgiven |= {409, 412}
+    held(boris)
+    boris.toast("somebody was first: clara rejected it (wrong). Nothing of yours was done")
+    boris.page.get_by_role("link", name="Look again").first.click()
+    expect(boris.page.locator("[data-status]")).to_have_text("rejected")
+
+
+@pytest.mark.rule("CTR-5")
+def test_a_contradiction_is_settled_beside_both_sides(opened: Open, site: HttpDoor, people: People) -> None:
+    old = promoted(site.near, people, "post", predicate="prefers_reply")
+    incoming = waiting(site, people, "fax", predicate="prefers_reply")
+    window, other = opened(people.reviewer), opened(people.second_reviewer)
+    page = window.go("contradictions")
+    other.go("contradictions")
+    expect(page.get_by_role("region", name="Existing")).to_contain_text("post")
+    expect(page.get_by_role("region", name="Incoming").locator("ins")).to_contain_text("fax")
+    page.get_by_label("Both hold, each in its own scope").check()
+    expect(page.get_by_label("for the existing")).to_be_visible()
+    expect(page.get_by_label("the incoming", exact=True)).to_be_hidden()
+    page.get_by_label("for the existing").fill("nonsense")
+    window.forgiven.add(422)
+    page.get_by_role("button", name="Settle").click()
+    expect(page.get_by_role("alert")).to_contain_text("region=de")
+    expect(page.get_by_label("for the existing")).to_have_value("nonsense")
+    page.get_by_label("One takes the other's place").check()
+    page.get_by_label("the incoming", exact=True).check()
+    page.get_by_role("textbox", name="Note").fill("she called")
+    page.get_by_role("button", name="Settle").click()
+    window.toast("Settled")
+    expect(page.get_by_role("heading", name="Nothing contradicts anything")).to_be_visible()
+    expect(other.page.get_by_text("Somebody has settled this meanwhile.")).to_be_visible()
+    assert site.near.get(people.reviewer, old).superseded_by is not None
+    assert status(site, people, incoming) == "promoted"

@@ -1,0 +1,195 @@
+"""Stored content is hostile: wherever it is shown nothing of it runs, nothing breaks the page, and it stands as written."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from muniment import Fabric
+from muniment.testing import People
+from tests.console.chromium import LOOK, Window
+from tests.doors.http import HttpDoor
+from tests.pipeline.stories import CONSENT, promoted, proposed, worked
+
+RUNS = "window.__pwned=1"
+MARKUP = (
+    f'<script>{RUNS}</script><img src=x onerror="{RUNS}"><svg/onload={RUNS}>"\'><iframe srcdoc="<script>{RUNS}</script>">'
+    f"</title></textarea></pre><style>*{{display:none}}</style>{{{{ 7*7 }}}}{{% raise %}}&lt;b&gt;&#60;"
+)
+ADDRESS = f"javascript:{RUNS}//https://elsewhere.example/x.js"
+TURNED = "\u202egnp.exe\u2066\u2069\u200f\u061c"
+LONG = "W" * 3000
+FACES = "👩‍👩‍👧‍👦🏳️‍🌈" * 40 + "Z̷̧̛͓̈́" * 40 + "﷽" * 30 + "مرحبا بالعالم " * 5
+# A name holds less than a text: 256 characters, no line ends.
+NAME = f'<script>{RUNS}</script>"\'><img src=x onerror={RUNS}>{TURNED}👩‍👧{"W" * 120}'
+TEXT = f"{MARKUP} {ADDRESS} {TURNED} {FACES} {LONG}"
+WHOLE = ("\u202e" + "<b>words</b> 🦜 " * 3000)[: 32 * 1024 // 2]
+MASK = f"<img src=x onerror={RUNS}>"
+ENTITY = "customer:" + "w" * 120
+PREDICATE = "p" + "w" * 120
+
+
+class Poisoned:
+    """A tenant in which every text that anybody can write is meant to do harm."""
+
+    def __init__(self, door: HttpDoor) -> None:
+        self.people = people = People(f"<script>{RUNS}</script>{uuid4().hex[:12]}{'W' * 60}")
+        near = door.near
+        self.run = people.run(NAME, session_id=NAME, workflow_id=NAME, qualifiers={"region": NAME})
+        self.boris = people.person(NAME, "reviewer")
+        given: dict[str, Any] = {"entity": ENTITY, "predicate": PREDICATE, "evidence_refs": [NAME, ADDRESS]}
+        self.plain = proposed(near, self.run, **given, value={MARKUP: [TEXT, {"a": LONG}]}).proposal_id
+        near.queue.assign(self.boris, self.plain)
+        self.statement = proposed(near, self.run, write_class="statement", text=TEXT).proposal_id
+        self.whole = proposed(near, self.run, write_class="statement", text=WHOLE).proposal_id
+        near.capture(self.run, kind="message", text=f"I prefer <b>email</b>. {TEXT}", classification="INTERNAL")
+        near.capture(self.run, kind="tool_result", payload={NAME: TEXT}, classification="INTERNAL", origin=NAME)
+        self._remembered(near)
+        self._papers(near)
+        worked(near, people.tenant_id)
+
+    def _remembered(self, near: Fabric) -> None:
+        people = self.people
+        self.memory = self._approved(near, entity=ENTITY, predicate="says", value=f"{TEXT} one")
+        again = proposed(near, self.run, entity=ENTITY, predicate="says", value=f"{TEXT} two", evidence_refs=[ADDRESS])
+        (found,) = near.contradictions.list(people.reviewer, proposal_id=again.proposal_id)
+        self.contradicting, self.contradiction = again.proposal_id, found.contradiction_id
+        self.other = self._approved(near, entity=ENTITY, predicate="knows", value="company:" + "v" * 120)
+        self.gone = proposed(near, self.run, entity=ENTITY, predicate="gone", value="x").proposal_id
+        near.queue.reject(self.boris, self.gone, reason=NAME, note=f"{MARKUP} {ADDRESS}")
+        self.recall = near.recall(self.run, query=f"{MARKUP} {ADDRESS}").recall_id
+
+    def _approved(self, near: Fabric, **fields: Any) -> str:
+        item = proposed(near, self.run, **fields, evidence_refs=[NAME, ADDRESS])
+        done = near.queue.approve(self.boris, item.proposal_id, note=f"{MARKUP} {LONG[:1000]}")
+        assert done.memory_id is not None
+        return done.memory_id
+
+    def _papers(self, near: Fabric) -> None:
+        people = self.people
+        officer = people.person(NAME, "privacy_officer")
+        near.consent.grant(
+            officer,
+            subject=ENTITY,
+            **(CONSENT | {"purpose": NAME, "basis": NAME}),
+            evidence_refs=[NAME, ADDRESS],
+            valid_until=near._fabric.doorkeeper.now().replace(year=2100),
+        )
+        promoted(near, people, "x", entity="customer:cust_2", subject="customer:cust_2", user_id=f"{NAME}2")
+        near.erase(officer, subject="customer:cust_2", user_id=f"{NAME}2")
+        for version in ("1.0.0", "1.1.0"):
+            rule = f"{{name: own, pattern: zebra, mask: '{MASK}{version}'}}"
+            near.packs.register(
+                people.person(NAME, "admin"),
+                f"pack_meta: {{id: shop, version: '{version}'}}\npolicy_layer: {{guardrails: {{redaction_rules: [{rule}]}}}}",
+            )
+
+
+@pytest.fixture(scope="module")
+def poisoned(site: HttpDoor) -> Poisoned:
+    return Poisoned(site)
+
+
+@pytest.fixture(scope="module")
+def window(browser_itself: Browser, site: HttpDoor, poisoned: Poisoned) -> Iterator[Window]:
+    somebody = poisoned.people.person(NAME + "eve", "reviewer", "auditor", "privacy_officer", "admin")
+    with Window(browser_itself, site.url).sign_in(site, somebody) as opened:
+        opened.page.on("dialog", lambda dialog: opened.troubles.append(f"asked: {dialog.message}"))
+        yield opened
+
+
+def harmless(window: Window) -> None:
+    """Nothing ran, nothing leads out, nothing sticks out, at a desk and on a phone."""
+    page = window.page
+    assert page.evaluate("window.__pwned") is None
+    assert page.locator("main script, main iframe, main style, main img:not([alt=''])").count() == 0
+    assert [one for one in page.locator("a[href]").evaluate_all("all => all.map(one => one.protocol)")] == [
+        "http:"
+    ] * page.locator("a[href]").count()
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(LOOK, "layout") == [], f"{width} px: {page.url}"
+    window.fine()
+
+
+def says(page: Page, text: str) -> bool:
+    """Whether the page shows that, letter by letter, whatever it wraps."""
+    return page.evaluate("text => document.querySelector('main').textContent.includes(text)", text)
+
+
+PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "queue": ("queue", (MARKUP[:100],)),
+    "proposal": ("queue/{plain}", (ADDRESS, NAME, ENTITY)),
+    "statement": ("queue/{statement}", (TEXT,)),
+    "32 KiB": ("queue/{whole}", (WHOLE,)),
+    "contradicting": ("queue/{contradicting}", (f"{TEXT} two", ADDRESS, NAME)),
+    "rejected": ("queue/{gone}", (NAME, f"{MARKUP} {ADDRESS}")),
+    "preview": ("queue/{contradicting}/preview?query={address}", (ADDRESS,)),
+    "contradiction": ("contradictions/{contradiction}", (ADDRESS, NAME)),
+    "memory": ("memory?state=all", (MARKUP[:100], NAME, ENTITY)),
+    "found by words": ("memory?query=%3Cscript%3E&user_id={name}", (NAME,)),
+    "one memory": ("memory/{memory}", (f"{TEXT} one", NAME, ADDRESS)),
+    "over time": ("memory/over-time?entity={entity}", (ENTITY,)),
+    "graph": ("memory/graph?entity={entity}", (ENTITY,)),
+    "why": ("why?memory_id={memory}&recall_id={recall}", (NAME,)),
+    "replay": ("why/replay?recall_id={recall}", ()),
+    "consent": ("consent", (NAME, ENTITY)),
+    "ledger": ("consent?subject={entity}", (NAME, ADDRESS, ENTITY)),
+    "renewal": ("consent/new?subject={entity}", ()),
+    "erasure": ("erasures?subject={entity}&user_id={name}", (NAME, ENTITY)),
+    "log": ("audit", (NAME,)),
+    "log of one": ("audit?actor={name}", (NAME,)),
+    "trail": ("audit/trail?memory_id={memory}", (f"{TEXT} one", NAME, ADDRESS)),
+    "metrics": ("metrics", ()),
+    "packs": ("packs", (NAME,)),
+    "pack": ("packs/shop@1.0.0", (f"{MASK}1.0.0", NAME)),
+    "compare": ("packs/compare?one=shop@1.0.0&other=shop@1.1.0", (f"{MASK}1.1.0",)),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_was_stored_to_do_harm_is_shown_and_does_none(
+    window: Window, poisoned: Poisoned, place: str
+) -> None:
+    address, expected = PLACES[place]
+    page = window.go(address.format_map(_Quoted(poisoned)))
+    for text in expected:
+        assert says(page, text), f"{text[:200]} is not on {page.url}"
+    harmless(window)
+
+
+class _Quoted(dict[str, str]):
+    """What stands in an address: ids of the tenant, and harmful words as a browser writes them."""
+
+    def __init__(self, poisoned: Poisoned) -> None:
+        super().__init__(vars(poisoned) | {"entity": ENTITY})
+
+    def __missing__(self, key: str) -> str:
+        return quote({"name": NAME, "address": ADDRESS}[key], safe="")
+
+
+@pytest.mark.parametrize("place", ["proposal", "one memory", "trail", "ledger", "pack", "contradicting"])
+def test_what_opens_does_no_harm_either(window: Window, poisoned: Poisoned, place: str) -> None:
+    page = window.go(PLACES[place][0].format_map(_Quoted(poisoned)))
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    harmless(window)
+
+
+def test_an_edit_of_it_keeps_every_letter_and_its_check_runs_nothing(window: Window, poisoned: Poisoned) -> None:
+    page = window.go(f"queue/{poisoned.statement}#edit")
+    field = page.get_by_label("Text", exact=True)
+    assert field.input_value() == TEXT
+    field.fill(f"{MARKUP} other")
+    page.locator("[data-check]").wait_for()
+    assert says(page, f"{MARKUP} other") or "script" in (page.locator("[data-check]").text_content() or "")
+    harmless(window)
+
+
+def test_a_message_that_comes_with_the_address_is_words_too(window: Window) -> None:
+    page = window.go(f"queue?said={quote(MARKUP)}")
+    window.toast("<script>")
+    assert page.locator("[data-toasts] > .toast > span").text_content() == MARKUP
+    harmless(window)
