@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test soak check format docs reference bench clean
+.PHONY: run test soak check format docs reference screenshots bench clean
 
 run: $(STAMP)            ## the server with a lively tenant: its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment/demo
@@ -34,6 +34,9 @@ docs: $(STAMP)           ## the docs as a site, in build/docs; nothing in it com
 
 reference: $(STAMP)      ## the pages of the reference that are drawn from the code
 	@$(BIN)/python docs/site/reference.py
+
+screenshots: $(STAMP)    ## every page of the console over the demo, in build/screenshots; takes Chromium
+	@$(BIN)/python -m tests.console.screenshots
 
 bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 	@$(BIN)/python -m bench

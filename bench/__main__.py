@@ -6,7 +6,21 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import beside, capture, chain, first_start, gate, growth, http, large, neighbours, picture, recall, replaying
+from bench import (
+    beside,
+    capture,
+    chain,
+    console,
+    first_start,
+    gate,
+    growth,
+    http,
+    large,
+    neighbours,
+    picture,
+    recall,
+    replaying,
+)
 from bench.measure import Figure
 from muniment.testing import TestServer
 
@@ -26,6 +40,7 @@ def main() -> int:
         "gate",
         "recall",
         "http",
+        "console",
         "neighbours",
         "chain",
         "replaying",
@@ -54,6 +69,8 @@ def main() -> int:
             figures += asyncio.run(recall.run(server))
         if "http" in names:
             figures += asyncio.run(http.run(server))
+        if "console" in names:
+            figures += asyncio.run(console.run(server))
         if "neighbours" in names:
             figures += asyncio.run(neighbours.run(server))
         if "large" in names:

@@ -1,8 +1,10 @@
 -- The database and its owner, who is no superuser:  psql -v ON_ERROR_STOP=1 -f deploy/owner.sql
 -- Run by a superuser on a server that has neither. The tables and the logins of the tasks come from `muniment db migrate`.
 CREATE ROLE muniment_owner LOGIN CREATEROLE NOSUPERUSER NOBYPASSRLS;
-\getenv password POSTGRES_PASSWORD
-\if :{?password}
+-- A password of its own, never the superuser's, from the file that the environment names.
+\getenv file OWNER_PASSWORD_FILE
+\if :{?file}
+\set password `cat "$OWNER_PASSWORD_FILE"`
 ALTER ROLE muniment_owner PASSWORD :'password';
 \endif
 -- What a purge needs to clear the write-ahead log of what was erased.

@@ -69,3 +69,16 @@ def unreached(error: Exception) -> Failure:
 def unusable(error: Exception) -> str:
     """Why no client could be made; the message could show a proxy's password."""
     return f"a proxy or certificates in the environment cannot be used: {type(error).__name__}"
+
+
+async def bounded(response: httpx2.Response, limit: int) -> bytes | None:
+    """What a streamed answer says, None if that is more than the limit.
+
+    Raw, as nothing packed was asked for: what is unpacked could be of any size.
+    """
+    body = bytearray()
+    async for part in response.aiter_raw():
+        body += part
+        if len(body) > limit:
+            return None
+    return bytes(body)

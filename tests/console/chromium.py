@@ -32,10 +32,12 @@ STEPS = (Path(__file__).parent / "steps.js").read_text()
 
 @contextmanager
 def chromium() -> Generator[Browser]:
-    """Debian's Chromium; where there is none, the test is reported as not run."""
+    """Debian's Chromium; where there is none, the test is reported as not run.
+
+    A loop of Playwright's runs in this thread meanwhile, so that no other can.
+    """
     if (found := shutil.which("chromium")) is None:
         pytest.skip("not run: there is no browser here; install chromium")
-    # INVARIANT: a loop of Playwright's runs in this thread meanwhile, so that no other may; nothing of ours needs one.
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))
         try:

@@ -1,4 +1,4 @@
-"""One browser and one server for what is looked at in a real browser; a tenant for each test."""
+"""A browser for each module that looks with one, one server for all of them; a tenant for each test."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,8 +15,9 @@ from tests.doors.http import HttpDoor
 Open = Callable[..., Window]
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser_itself() -> Iterator[Browser]:
+    """Of the module: while there is one, no other loop can run in this thread, and others need theirs."""
     with chromium() as opened:
         yield opened
 

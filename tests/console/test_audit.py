@@ -167,6 +167,18 @@ def test_archives_are_listed_and_looked_at(auditor: Browser) -> None:
     assert "Every file holds what it should" in auditor.post("audit/archives").text
 
 
+def test_what_was_written_at_once_by_the_hundred_is_told_and_shown_when_asked_for(
+    auditor: Browser, door: HttpDoor, people: People
+) -> None:
+    said = [{"kind": "statement", "text": f"parcel {n} is late", "classification": "INTERNAL"} for n in range(120)]
+    door.near.capture_many(people.service, said)
+    door.near.consolidate(people.tenant_id)
+    page = auditor.get("audit", type="memory.proposed")
+    assert page.count("data-event=") == 75
+    assert 'data-left="45"' in page
+    assert auditor.get("audit", type="memory.proposed", whole="yes").count("data-event=") == 120
+
+
 @pytest.mark.rule("AUD-1")
 def test_a_memorys_trail_goes_back_to_its_capture_and_hostile_words_stay_words(
     auditor: Browser, door: HttpDoor, people: People, others: People

@@ -140,7 +140,9 @@ def test_a_pack_is_registered_compared_and_tried_on_history(opened: Open, site: 
     expect(page.get_by_role("alert")).to_contain_text("line 1")
     for version, most in (("1.0.0", 5), ("1.1.0", 9)):
         window.go("packs/new")
-        text.fill(f'pack_meta: {{id: shop, version: "{version}"}}\nmemory_layer: {{recall_policy: {{max_recalls: {most}}}}}')
+        text.fill(
+            f'pack_meta: {{id: shop, version: "{version}"}}\nmemory_layer: {{recall_policy: {{max_recalls: {most}}}}}'
+        )
         page.get_by_role("button", name="Register").click()
         window.toast(f"shop@{version} is registered")
     page.get_by_role("link", name="What is new").first.click()

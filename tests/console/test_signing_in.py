@@ -77,6 +77,13 @@ def test_a_wrong_key_an_agents_and_a_services_are_told_so(browser: httpx2.Client
         assert "for persons" in refused.text
 
 
+def test_nobody_is_signed_in_by_another_site(browser: httpx2.Client, far: Far, people: People) -> None:
+    form = {"key": far.token(people.reviewer)}
+    refused = browser.post("/console/signin", data=form, headers={"Origin": "https://evil.example"})
+    assert (refused.status_code, "set-cookie" in refused.headers) == (403, False)
+    assert browser.post("/console/signin", data=form, headers={"Origin": str(browser.base_url)}).status_code == 303
+
+
 def test_a_session_ends_with_its_key(browser: httpx2.Client, far: Far, people: People) -> None:
     signed_in(browser, token := far.token(people.reviewer))
     assert browser.get("/console").headers["location"] == "/console/queue"
@@ -90,7 +97,7 @@ def test_signing_out_takes_the_cookie_away_and_only_a_form_of_ours_does(
 ) -> None:
     signed_in(browser, far.token(people.reviewer))
     page = browser.get("/console/nowhere").text
-    for wrong in ({}, {"form_token": "x"}):
+    for wrong in ({}, {"form_token": "x"}, {"form_token": "ü"}):
         assert browser.post("/console/signout", data=wrong).status_code == 403
     right = {"form_token": form_token(page)}
     assert browser.post("/console/signout", data=right, headers={"Origin": "https://evil.example"}).status_code == 403
@@ -153,12 +160,14 @@ class Issuer(BaseHTTPRequestHandler):
     """Gives a token for the one code it knows, to who shows the verifier of the challenge."""
 
     token: ClassVar[str] = ""
+    padding: ClassVar[int] = 0
     asked: ClassVar[list[dict[str, list[str]]]] = []
 
     def do_POST(self) -> None:
         form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
         self.asked.append(form)
-        body = json.dumps({"id_token": self.token} if form["code"] == ["good"] else {"error": "no"}).encode()
+        answer = {"id_token": self.token, "more": "x" * self.padding}
+        body = json.dumps(answer if form["code"] == ["good"] else {"error": "no"}).encode()
         self.send_response(200 if form["code"] == ["good"] else 400)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -230,7 +239,9 @@ def test_a_sign_in_that_was_not_begun_here_or_is_refused_there_is_none(at_issuer
         refused = browser.get(f"/console/signin/callback?{query}")
         assert refused.status_code == 401
         assert "muniment_session" not in refused.headers.get("set-cookie", "")
-    Issuer.token = "not.a.token"
+    Issuer.padding = 300 * 1024
+    assert browser.get(f"/console/signin/callback?code=good&state={asked['state'][0]}").status_code == 401
+    Issuer.padding, Issuer.token = 0, "not.a.token"
     assert browser.get(f"/console/signin/callback?code=good&state={asked['state'][0]}").status_code == 401
 
 

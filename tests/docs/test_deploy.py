@@ -72,7 +72,8 @@ def test_secrets_are_files_that_only_who_needs_them_gets() -> None:
                for name in found["secrets"]}  # fmt: skip
     assert holders["master_key"] == {"migrate", "server", "worker"}
     assert holders["pgpass"] == {"migrate", "worker"}
-    assert holders["postgres_password"] == {"db"}
+    assert holders["postgres_password"] == holders["owner_password"] == {"db"}
+    assert len({one["file"] for one in found["secrets"].values()}) == len(found["secrets"]), "nobody has another's"
 
 
 def test_the_image_runs_as_nobody_special_and_lets_in_only_what_it_copies() -> None:

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,22 @@ def test_a_body_that_does_not_come_or_comes_too_slowly_is_not_waited_for(
                 wire.socket.sendall(b" ")
         assert b"took too long to arrive" in answered, "byte by byte is slow too"
     assert door.near.webhooks.list(people.admin) == []
+
+
+def test_a_head_that_is_too_long_or_never_whole_is_hung_up_on(door: HttpDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Wire(door) as wire:
+        wire.send("GET /healthz HTTP/1.1\n" + "\n".join(f"X-{n}: {'a' * 900}" for n in range(50)))
+        assert wire.answer()[0] == 200
+    with Wire(door) as wire, suppress(BrokenPipeError, ConnectionResetError):
+        wire.socket.sendall(b"GET /healthz HTTP/1.1\r\n")
+        for _ in range(200):
+            wire.socket.sendall(b"a: " + b"b" * 1000 + b"\r\n")
+        assert wire.answer()[0] == 431
+    monkeypatch.setattr("muniment.api.heads.HEAD_WITHIN", 0.1)
+    for begun in (b"", b"GET /healthz HTTP/1.1\r\nHost: here\r\n"):
+        with Wire(door) as wire:
+            wire.socket.sendall(begun)
+            assert wire.socket.recv(100) == b"", "it is hung up on"
 
 
 @pytest.mark.parametrize("path", ["/v1/captures", "/v1/webhooks"])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from muniment.storage import embedded
+from muniment.testing import TestServer
 
 
 @pytest.fixture
@@ -38,3 +39,20 @@ def home(initialised: Path) -> Iterator[Path]:
     """A home that was started before; the tests share it, for making one is what takes most of their time."""
     yield initialised
     embedded.stop(initialised)
+
+
+@pytest.fixture(scope="session")
+def away() -> Iterator[TestServer]:
+    """A server to be stopped and killed, which commits to the disk; the tests share it."""
+    folder = Path(tempfile.mkdtemp(prefix="mun-")).resolve()
+    with TestServer(folder / "home", durable=True) as server:
+        yield server
+        embedded.stop(server.home)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def own(away: TestServer) -> str:
+    """A database of the test's own on it; it runs when the test begins."""
+    embedded.keep_running(away.home)
+    return away.clone()

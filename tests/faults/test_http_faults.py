@@ -1,12 +1,8 @@
 """Faults behind the HTTP door: PostgreSQL away, Redis away, a worker killed, the server itself killed."""
 
 import asyncio
-import shutil
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -29,23 +25,6 @@ from tests.served import Served
 # Seconds; it takes some tens of milliseconds, and waiting for a pool or a time-out would take three seconds.
 SOON = 1.0
 WORD: dict[str, Any] = {"kind": "statement", "classification": "PUBLIC"}
-
-
-@pytest.fixture(scope="module")
-def away() -> Iterator[TestServer]:
-    """A server of these tests' own, which commits to the disk; it runs whenever a test begins."""
-    folder = Path(tempfile.mkdtemp(prefix="mun-")).resolve()
-    with TestServer(folder / "home", durable=True) as server:
-        yield server
-        embedded.stop(server.home)
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def own(away: TestServer) -> str:
-    """A database of the test's own on it."""
-    embedded.keep_running(away.home)
-    return away.clone()
 
 
 class Writer:

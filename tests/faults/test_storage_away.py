@@ -3,13 +3,10 @@
 import asyncio
 import gc
 import os
-import shutil
 import signal
-import tempfile
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,22 +26,6 @@ from tests.faults.together import held
 # It takes some tens of milliseconds; three seconds was what a wait for the pool took.
 AT_ONCE = 1.0
 SILENT = presence.PATIENCE_SECONDS + presence.ANSWER_SECONDS
-
-
-@pytest.fixture(scope="module")
-def away() -> Iterator[TestServer]:
-    """A server of these tests' own, which commits to the disk; it runs whenever a test begins."""
-    folder = Path(tempfile.mkdtemp(prefix="mun-")).resolve()
-    with TestServer(folder / "home", durable=True) as server:
-        yield server
-        embedded.stop(server.home)
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def place(away: TestServer) -> str:
-    embedded.keep_running(away.home)
-    return away.clone()
 
 
 def stop(server: TestServer) -> None:
@@ -110,10 +91,10 @@ def slowest(outcomes: list[tuple[str, float]]) -> float:
 @pytest.mark.rule("ERR-3")
 @pytest.mark.parametrize("end", [stop, kill])
 def test_calls_fail_at_once_while_the_server_is_away_and_succeed_as_soon_as_it_is_back(
-    away: TestServer, place: str, end: Callable[[TestServer], None]
+    away: TestServer, own: str, end: Callable[[TestServer], None]
 ) -> None:
     async def story() -> None:
-        async with opened(away, place) as fabric:
+        async with opened(away, own) as fabric:
             assert statuses(await asyncio.gather(*recalls(fabric, 40))) == {"ok"}
             end(away)
             # the first finds connections that died; those after it find none
@@ -134,7 +115,7 @@ def test_calls_fail_at_once_while_the_server_is_away_and_succeed_as_soon_as_it_i
 
 
 @pytest.mark.rule("ERR-3", "ERR-2", "CAP-10")
-def test_a_server_killed_and_started_under_load_costs_no_acknowledged_capture(away: TestServer, place: str) -> None:
+def test_a_server_killed_and_started_under_load_costs_no_acknowledged_capture(away: TestServer, own: str) -> None:
     people = People("tenant_load")
     acknowledged: set[str] = set()
     failures: set[str] = set()
@@ -155,7 +136,7 @@ def test_a_server_killed_and_started_under_load_costs_no_acknowledged_capture(aw
 
     async def story() -> None:
         ended = asyncio.Event()
-        async with opened(away, place) as fabric:
+        async with opened(away, own) as fabric:
             await captured(fabric, people, "the first")
             writers = [asyncio.create_task(load(fabric, f"writer_{n}", ended)) for n in range(8)]
             for before in (0, 40):
@@ -178,14 +159,14 @@ def test_a_server_killed_and_started_under_load_costs_no_acknowledged_capture(aw
 
 
 @pytest.mark.rule("ERR-3")
-def test_a_server_that_hangs_costs_a_call_three_seconds_wherever_the_call_is(away: TestServer, place: str) -> None:
+def test_a_server_that_hangs_costs_a_call_three_seconds_wherever_the_call_is(away: TestServer, own: str) -> None:
     people = People("tenant_held")
 
     async def story() -> None:
-        async with opened(away, place) as fabric:
+        async with opened(away, own) as fabric:
             await captured(fabric, people, "the first")
             assert statuses(await asyncio.gather(*recalls(fabric, 40))) == {"ok"}
-            with held(away, place, people.tenant_id) as gate:
+            with held(away, own, people.tenant_id) as gate:
                 # two are in the middle of a statement, the others wait for their turn
                 begun = [asyncio.create_task(outcome(captured(fabric, people, f"line {n}"))) for n in range(5)]
                 await asyncio.to_thread(gate.until_waiting, 2)
@@ -204,20 +185,20 @@ def test_a_server_that_hangs_costs_a_call_three_seconds_wherever_the_call_is(awa
 
 @pytest.mark.rule("ERR-3")
 def test_a_statement_that_takes_long_on_a_server_that_answers_is_waited_for(
-    away: TestServer, place: str, monkeypatch: pytest.MonkeyPatch
+    away: TestServer, own: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(presence, "PATIENCE_SECONDS", 0.01)
     people = People("tenant_slow")
 
     def logins() -> int:
         with away.connect("postgres") as connection:
-            row = connection.execute("SELECT sessions FROM pg_stat_database WHERE datname = %s", [place]).fetchone()
+            row = connection.execute("SELECT sessions FROM pg_stat_database WHERE datname = %s", [own]).fetchone()
             return int(str(row[0])) if row else 0
 
     async def story() -> None:
-        async with opened(away, place) as fabric:
+        async with opened(away, own) as fabric:
             await captured(fabric, people, "the first")
-            with held(away, place, people.tenant_id) as gate:
+            with held(away, own, people.tenant_id) as gate:
                 waiting = [asyncio.create_task(outcome(captured(fabric, people, f"line {n}"))) for n in range(5)]
                 await asyncio.to_thread(gate.until_waiting, 2)
                 before = logins()
@@ -229,30 +210,30 @@ def test_a_statement_that_takes_long_on_a_server_that_answers_is_waited_for(
 
 
 @pytest.mark.rule("ERR-3")
-def test_a_server_that_takes_no_more_connections_has_calls_wait_for_those_it_gave(away: TestServer, place: str) -> None:
-    with away.connect(place) as owner:
+def test_a_server_that_takes_no_more_connections_has_calls_wait_for_those_it_gave(away: TestServer, own: str) -> None:
+    with away.connect(own) as owner:
         owner.execute("ALTER ROLE muniment_recall CONNECTION LIMIT 2")
     try:
 
         async def story() -> None:
-            async with opened(away, place) as fabric:
+            async with opened(away, own) as fabric:
                 assert statuses(await asyncio.gather(*recalls(fabric, 60))) == {"ok"}
 
         asyncio.run(story())
     finally:
-        with away.connect(place) as owner:
+        with away.connect(own) as owner:
             owner.execute("ALTER ROLE muniment_recall CONNECTION LIMIT -1")
 
 
 @pytest.mark.rule("ERR-3", "JOB-1")
 def test_a_worker_goes_on_by_itself_when_the_server_is_back(
-    away: TestServer, place: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    away: TestServer, own: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "BUSY_SECONDS", 0.5)
     people = People("tenant_work")
 
     async def story() -> None:
-        async with opened(away, place) as fabric:
+        async with opened(away, own) as fabric:
             parts: Opened = fabric._opened  # type: ignore[assignment]  # it is open
             await captured(fabric, people, "the first")
             done: list[Due] = []

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from muniment import Fabric
-from muniment.errors import InvalidInput, KeyUnavailable, SealBroken
+from muniment import AsyncFabric, Fabric
+from muniment.errors import InvalidInput, KeyUnavailable, NotFound, SealBroken
+from muniment.governance import packs
 from muniment.storage import master
 from muniment.storage.master import LocalMasterKeys, find_master_keys, new_master_key
 from muniment.storage.sealing import TenantKeys
 from muniment.testing import FakeClock, People, TestServer
+from tests.connections import Connections
 from tests.pipeline.stories import promoted, texts
 
 
@@ -173,3 +175,28 @@ def test_many_subjects_do_not_fill_memory(fabric: Fabric, people: People) -> Non
     finally:
         tracemalloc.stop()
     assert after - before < 400_000, "4,000 more subjects, kept at 100 bytes each, would be this much"
+
+
+@pytest.mark.rule("ERA-1")
+def test_a_key_that_was_made_in_a_transaction_that_failed_is_kept_by_nobody(
+    connections: Connections, people: People, clock: FakeClock
+) -> None:
+    async def failed(fabric: AsyncFabric) -> bytes:
+        desk = fabric.opened.desk
+        with pytest.raises(NotFound):
+            async with desk.transaction(people.tenant_id, "writer") as tx:
+                await packs.open_tenant(tx, desk.vault)
+                await desk.vault.comparing(tx)
+                raise NotFound("it fails after all")
+        assert desk.vault.kept_comparing(people.tenant_id) is None
+        await desk.open_tenant(people.tenant_id)
+        async with desk.transaction(people.tenant_id, "writer") as tx:
+            return (await desk.vault.comparing(tx)).digest(b"x")
+
+    async def read(fabric: AsyncFabric) -> bytes:
+        async with fabric.opened.desk.transaction(people.tenant_id, "writer") as tx:
+            return (await fabric.opened.desk.vault.comparing(tx)).digest(b"x")
+
+    with connections.fabric(clock=clock) as one, connections.fabric(clock=clock) as other:
+        ours = one._wait(failed, one._fabric)
+        assert ours == other._wait(read, other._fabric)

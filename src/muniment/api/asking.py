@@ -1,5 +1,7 @@
 """Who asks: the credential that the door has checked, and the role that each route declares."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Annotated, cast
 
 from fastapi import Header, Request
@@ -7,26 +9,25 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from muniment.errors import InvalidInput, Unauthenticated
 from muniment.fabric import AsyncFabric
-from muniment.model.context import Asker, Principal, Run, RunContext
+from muniment.model.context import RUN_HEADER, RUN_LIMIT, Asker, Principal, Run, RunContext
 from muniment.model.credential import Credential
 from muniment.model.fields import invalid
 from muniment.policy.roles import Verb
 
-RUN_HEADER = "Muniment-Run"
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 _RUN: TypeAdapter[Run] = TypeAdapter(Run)
 
-IdempotencyKey = Annotated[
-    Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")] | None,
-    Header(
-        alias=IDEMPOTENCY_HEADER,
-        description="Any string of the caller's, a UUID for one. The same request under the same key is carried out "
-        "once: for a day the second is answered as the first was.",
-    ),
-]
+KeyText = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
+KEY_SAID = (
+    "Any string of the caller's, a UUID for one. The same request under the same key is carried out once: for a day "
+    "the second is answered as the first was."
+)
+IdempotencyKey = Annotated[KeyText | None, Header(alias=IDEMPOTENCY_HEADER, description=KEY_SAID)]
 RunHeader = Annotated[
     str | None,
-    Header(alias=RUN_HEADER, max_length=8192, description="An agent's run, as the JSON object that bodies call `run`."),
+    Header(
+        alias=RUN_HEADER, max_length=RUN_LIMIT, description="An agent's run, as the JSON object that bodies call `run`."
+    ),
 ]
 
 
@@ -88,10 +89,18 @@ def run_of(header: str | None) -> Run | None:
     """A run as a header tells of it; raises `InvalidInput`."""
     if header is None:
         return None
+    with inside_run():
+        try:
+            return _RUN.validate_json(header)
+        except ValidationError as error:
+            raise invalid(error) from None
+
+
+@contextmanager
+def inside_run() -> Generator[None]:
+    """A run that is wrong says so itself, and does not know where in the request it stands."""
     try:
-        return _RUN.validate_json(header)
-    except ValidationError as error:
-        raise invalid(error, within="run") from None
+        yield
     except InvalidInput as error:
         error.field = f"run.{error.field}" if error.field else "run"
         raise

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Discriminator, Field, Strict, StringConstraints, Tag, WrapValidator
 
+from muniment.api.asking import inside_run
 from muniment.errors import InvalidInput
 from muniment.fabric.contradictions import Way
 from muniment.fabric.inputs import CompileInput, RecallInput
@@ -45,12 +46,8 @@ PackText = Annotated[str, StringConstraints(strict=True, min_length=1, max_lengt
 
 
 def _inside_run(value: Any, build: Callable[[Any], Run]) -> Run:
-    """A run that is wrong says so itself, and does not know where in the body it stands."""
-    try:
+    with inside_run():
         return build(value)
-    except InvalidInput as error:
-        error.field = f"run.{error.field}" if error.field else "run"
-        raise
 
 
 OwnRun = Annotated[Run, WrapValidator(_inside_run)]
@@ -169,9 +166,12 @@ class RetractBody(Artifact):
     reason: RetractionReason
 
 
-class _Action(Artifact):
-    note: Note | None = None
+class _Versioned(Artifact):
     version: Version | None = Field(default=None, description=_VERSION)
+
+
+class _Action(_Versioned):
+    note: Note | None = None
 
 
 class ApproveBody(_Action):
@@ -187,15 +187,6 @@ class ApproveManyBody(Artifact):
     note: Note | None = None
 
 
-class EditBody(_Action):
-    """What an edit changes."""
-
-    text: Text | None = None
-    value: Json = None
-    classification: Label | None = None
-    evidence_refs: EvidenceRefs | None = None
-
-
 class CheckBody(Artifact):
     """What an edit would change."""
 
@@ -203,6 +194,10 @@ class CheckBody(Artifact):
     value: Json = None
     classification: Label | None = None
     evidence_refs: EvidenceRefs | None = None
+
+
+class EditBody(CheckBody, _Action):
+    """What an edit changes."""
 
 
 class PreviewBody(Artifact):
@@ -225,21 +220,18 @@ class OverrideBody(_Action):
     priority: Probability | None = None
 
 
-class AssignBody(Artifact):
+class AssignBody(_Versioned):
     """To whom; nobody said: to oneself."""
 
     to: Name | None = None
-    version: Version | None = Field(default=None, description=_VERSION)
 
 
 class ActionBody(_Action):
     """An action that needs no more said."""
 
 
-class ReleaseBody(Artifact):
+class ReleaseBody(_Versioned):
     """That a held one goes on."""
-
-    version: Version | None = Field(default=None, description=_VERSION)
 
 
 class ResolveBody(Artifact):

@@ -9,8 +9,9 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
 
-from muniment.api.asking import IDEMPOTENCY_HEADER
+from muniment.api.asking import IDEMPOTENCY_HEADER, KEY_SAID, KeyText
 from muniment.api.once import READS, verb_of
 from muniment.policy.roles import ALLOWED, PERSONS_ONLY, Verb
 
@@ -23,9 +24,8 @@ _KEY: dict[str, Any] = {
     "name": IDEMPOTENCY_HEADER,
     "in": "header",
     "required": False,
-    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
-    "description": "Any string of the caller's. The same request under the same key is carried out once; for a day the "
-    "second is answered as the first was.",
+    "schema": TypeAdapter(KeyText).json_schema(),
+    "description": KEY_SAID,
 }
 
 router = APIRouter(include_in_schema=False)

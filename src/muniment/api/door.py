@@ -17,6 +17,7 @@ from muniment.api import problems
 from muniment.api.credentials import Credentials
 from muniment.api.limits import Buckets
 from muniment.api.meters import Meters
+from muniment.api.oidc import TOKEN_LIMIT
 from muniment.api.settings import ServerSettings
 from muniment.errors import InvalidInput, MunimentError, TooLarge, Unauthenticated
 from muniment.model.credential import Credential
@@ -25,7 +26,6 @@ from muniment.tracing import arriving
 log = logging.getLogger("muniment.api")
 
 GUARDED = ("/v1/", "/mcp")
-TOKEN_LIMIT = 16 * 1024
 _NUMBER = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TOKEN = re.compile(rf"[!-~]{{1,{TOKEN_LIMIT}}}")
 # On every answer that does not say otherwise: it is data, for nobody to frame, sniff or keep.
@@ -80,7 +80,7 @@ class Door:
             credential = await self._credential(scope, headers)
             scope["state"]["credential"] = credential
             if self._rates is not None:
-                self._rates.take(credential.key_id or f"{credential.principal.tenant_id} {credential.principal.id}")
+                self._rates.take(credential.key_id or f"{credential.principal.tenant_id}\0{credential.principal.id}")
         body = _Body(receive, headers, self._settings)
         try:
             await self._app(scope, body.receive, passing.send)

@@ -8,7 +8,7 @@ from time import monotonic
 
 from muniment.errors import RateLimited
 
-# Whoever asks first is forgotten first.
+# Whoever has not asked for longest is forgotten first.
 _KEPT = 10_000
 
 
@@ -63,24 +63,31 @@ class Buckets:
 
 
 class Guessing:
-    """Wrong credentials of one address: ten at once, then ten a minute.
+    """Wrong credentials: ten at once, then ten a minute.
 
-    A credential that has been good lately passes all the same: behind one balancer there are many who ask.
+    Who tries secrets of one key is shut out from that key, from that address, whatever comes next; a credential that
+    has been good lately passes all the same. Of an address's other credentials only the wrong ones are sent away:
+    behind one balancer there are many who ask, and one may come again and again with what has expired.
     """
 
     def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
-        self._buckets = Buckets(10 / 60, 10, clock=clock)
+        self._keys = Buckets(10 / 60, 10, clock=clock)
+        self._addresses = Buckets(10 / 60, 10, clock=clock)
         self._good: OrderedDict[bytes, None] = OrderedDict()
 
     def before(self, address: str, token: str) -> None:
-        """Raises `RateLimited` for an address that has guessed too often, unless this one was good lately."""
-        if _mark(token) not in self._good:
-            self._buckets.check(address)
+        """Raises `RateLimited` for a key whose secret was guessed at too often, unless this one was good lately."""
+        key = _key_of(token)
+        if key is not None and _mark(token) not in self._good:
+            self._keys.check(f"{address} {key}")
 
     def wrong(self, address: str, token: str) -> None:
-        """It was none."""
+        """It was none; raises `RateLimited` for an address that has had too many."""
         self._good.pop(_mark(token), None)
-        self._buckets.spend(address)
+        if (key := _key_of(token)) is not None:
+            self._keys.spend(f"{address} {key}")
+        self._addresses.check(address)
+        self._addresses.spend(address)
 
     def right(self, token: str) -> None:
         """It was good."""
@@ -89,6 +96,12 @@ class Guessing:
         self._good.move_to_end(mark)
         if len(self._good) > _KEPT:
             self._good.popitem(last=False)
+
+
+def _key_of(token: str) -> str | None:
+    """Which key a token says it is; None for what is no key of ours."""
+    parts = token.split(".")
+    return ".".join(parts[:2]) if token.startswith("mun_") and len(parts) == 3 else None
 
 
 def _mark(token: str) -> bytes:

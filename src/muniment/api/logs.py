@@ -19,6 +19,8 @@ def set_up(form: Form | None = None, *, level: str = "info", stream: TextIO | No
     chosen: Form = form or ("text" if out.isatty() else "json")
     handler = logging.StreamHandler(out)
     handler.setFormatter(_Json() if chosen == "json" else _Plain())
+    # What other libraries warn of comes in the same form.
+    logging.getLogger().handlers = [handler]
     for name in _OURS:
         logger = logging.getLogger(name)
         logger.handlers = [handler]

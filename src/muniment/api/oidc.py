@@ -24,7 +24,7 @@ from muniment.governance.api_keys import unauthenticated
 from muniment.model.context import Principal, Role
 from muniment.model.credential import CLEARANCE, Credential
 from muniment.model.fields import Source
-from muniment.remote import CONNECT_WITHIN, headers
+from muniment.remote import CONNECT_WITHIN, bounded, headers
 
 log = logging.getLogger(__name__)
 
@@ -293,13 +293,10 @@ class Tokens:
             ):
                 if response.status_code != httpx2.codes.OK:
                     raise InvalidInput(f"answered {response.status_code}")
-                body = bytearray()
-                # Raw, as nothing packed was asked for: what is unpacked could be of any size.
-                async for part in response.aiter_raw():
-                    body += part
-                    if len(body) > KEYS_LIMIT:
-                        raise InvalidInput("answered with too much")
-                return bytes(body)
+                body = await bounded(response, KEYS_LIMIT)
+                if body is None:
+                    raise InvalidInput("answered with too much")
+                return body
 
 
 class _Refused(Exception):

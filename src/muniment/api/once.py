@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 
 from muniment.api import problems
-from muniment.api.asking import IDEMPOTENCY_HEADER, IdempotencyKey, May
+from muniment.api.asking import IDEMPOTENCY_HEADER, KeyText, May
 from muniment.errors import MunimentError, RequestRepeated
 from muniment.fabric import AsyncFabric
 from muniment.model.credential import Credential
@@ -18,7 +18,7 @@ from muniment.model.fields import invalid
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 REPLAYED = "Idempotency-Replayed"
-_KEY: TypeAdapter[str | None] = TypeAdapter(IdempotencyKey)
+_KEY: TypeAdapter[str] = TypeAdapter(KeyText)
 # These verbs take the key themselves, and need no answer kept.
 OWN_KEYS = frozenset({"/captures", "/proposals", "/corrections"})
 # These write nothing that could be done twice.
@@ -105,6 +105,6 @@ async def _fingerprint(request: Request) -> bytes:
 
 def _checked(given: str) -> str:
     try:
-        return cast("str", _KEY.validate_python(given))
+        return _KEY.validate_python(given)
     except ValidationError as error:
         raise invalid(error, within=IDEMPOTENCY_HEADER) from None

@@ -14,6 +14,7 @@ import anyio
 import uvicorn
 
 from muniment.api.app import create_app
+from muniment.api.heads import BoundedHeads
 from muniment.api.meters import Meters
 from muniment.api.settings import ServerSettings
 from muniment.api.streaming import Streams
@@ -91,6 +92,7 @@ def server_on(
         log_config=None,
         access_log=False,
         server_header=False,
+        http=BoundedHeads,
         ws="none",
         lifespan="on",
         proxy_headers=True,

@@ -29,20 +29,16 @@ class ServerSettings:
     def gather(cls, environment: Mapping[str, str] | None = None) -> "ServerSettings":
         """From the environment; raises `InvalidInput` naming the variable."""
         given = os.environ if environment is None else environment
+        oidc, sign_in = OidcSettings.gather(given), SignIn.gather(given)
+        if sign_in is not None and oidc is None:
+            raise InvalidInput("is required: whose tokens are taken", field="MUNIMENT_OIDC_ISSUER")
         return cls(
             rate=_number(given, "MUNIMENT_RATE", cls.rate),
             burst=_number(given, "MUNIMENT_BURST", cls.burst),
             body_limit=int(_number(given, "MUNIMENT_BODY_LIMIT", cls.body_limit, least=1)),
-            oidc=OidcSettings.gather(given),
-            sign_in=_sign_in(given),
+            oidc=oidc,
+            sign_in=sign_in,
         )
-
-
-def _sign_in(given: Mapping[str, str]) -> SignIn | None:
-    sign_in = SignIn.gather(given)
-    if sign_in is not None and OidcSettings.gather(given) is None:
-        raise InvalidInput("is required: whose tokens are taken", field="MUNIMENT_OIDC_ISSUER")
-    return sign_in
 
 
 def _number(given: Mapping[str, str], name: str, default: float, *, least: float = 0) -> float:

@@ -52,7 +52,7 @@ class Streams:
 
         Raises `InvalidInput`, and `RateLimited` for a credential that has as many open as it may.
         """
-        whose = f"{asking.tenant_id} {asking.principal.id}"
+        whose = f"{asking.tenant_id}\0{asking.principal.id}"
         if self._open[whose] >= self._most:
             raise RateLimited("has too many event streams open", wait=ALIVE_EVERY)
         place = _place(after, last)

@@ -108,10 +108,14 @@ class Call:
     def database(self) -> Fabric:
         """The fabric on the database itself."""
         settings = self.settings()
-        if settings.url is None and not settings.home.exists():
-            self.note(f"making a database in {settings.home}")
+        self.note_new(settings)
         pack, embedder = self.given.get("pack_file"), settings.embedder  # A model is not to be loaded twice.
         return Fabric.open(self.given["url"], pack=pack, home=self.given["home"], embedder=embedder)
+
+    def note_new(self, settings: Settings) -> None:
+        """Say so where opening the database will make it."""
+        if settings.url is None and not settings.home.exists():
+            self.note(f"making a database in {settings.home}")
 
     def settings(self) -> Settings:
         """Where the database is, and what else the environment says; the pack is left alone."""

@@ -57,6 +57,5 @@ def _fabric(call: Call) -> "AsyncFabric | AsyncClient":
     from muniment.fabric import AsyncFabric
 
     settings = call.settings()
-    if settings.url is None and not settings.home.exists():
-        call.note(f"making a database in {settings.home}")
+    call.note_new(settings)
     return AsyncFabric.open(given["url"], pack=given["pack_file"], home=given["home"], embedder=settings.embedder)

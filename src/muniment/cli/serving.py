@@ -72,11 +72,13 @@ def serve(
 
     place, told = Place(host, port, proxies), ServerSettings.gather()
     settings = call.settings()
-    fabric = AsyncFabric.open(call.given["url"], pack=call.given["pack_file"], home=call.given["home"])
+    # A model is not to be loaded twice.
+    fabric = AsyncFabric.open(
+        call.given["url"], pack=call.given["pack_file"], home=call.given["home"], embedder=settings.embedder
+    )
     inside = worker if worker is not None else settings.url is None
     with listen(place) as listening:
-        if settings.url is None and not settings.home.exists():
-            call.note(f"making a database in {settings.home}")
+        call.note_new(settings)
         if demo:
             _furnish(call, settings)
         logs.set_up(log)

@@ -10,7 +10,7 @@ from muniment.client.asking import told
 from muniment.client.transport import Transport
 from muniment.errors import InvalidInput
 from muniment.fabric import checks
-from muniment.model.context import RunContext
+from muniment.model.context import RUN_HEADER, RunContext
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ def segment(value: Any, field: str) -> str:
 
 def run_header(run: RunContext) -> dict[str, str]:
     """A run for a request that has no body; as ASCII, which is all that a header can hold."""
-    return {"Muniment-Run": to_json(told(run), ensure_ascii=True).decode("ascii")}
+    return {RUN_HEADER: to_json(told(run), ensure_ascii=True).decode("ascii")}
 
 
 class _Page(BaseModel, Generic[T]):

@@ -22,11 +22,11 @@ from muniment.errors import (
     RequestRepeated,
     ServerUnavailable,
 )
+from muniment.remote import CONNECT_WITHIN
 
 T = TypeVar("T")
 
-# Seconds to be let in, to be answered, and to be answered by what goes through all there is.
-CONNECT_WITHIN = 5.0
+# Seconds to be answered, and to be answered by what goes through all there is.
 ANSWER_WITHIN = 30.0
 LONG = 600.0
 # Seconds before each further try, give or take a half; what the server asks for outweighs it up to a bound.

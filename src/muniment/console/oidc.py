@@ -10,6 +10,7 @@ from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
 import httpx2
+from anyio import fail_after
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic_core import from_json
@@ -18,12 +19,14 @@ from muniment.console.rendering import HEADERS, page
 from muniment.console.sessions import Sessions
 from muniment.console.signing_in import Keeper, admitted, safe, sign_in_page
 from muniment.errors import InvalidInput, MunimentError, Unauthenticated
+from muniment.remote import bounded
 
 COOKIE = "muniment_signin"
 PLACE = "/console/signin"
 LASTS = timedelta(minutes=10)
 ANSWER_WITHIN = 10.0
 _ANSWER_LIMIT = 256 * 1024
+_AS_JSON = {"Accept": "application/json", "Accept-Encoding": "identity"}
 _NAMES = (
     "MUNIMENT_OIDC_CLIENT_ID",
     "MUNIMENT_OIDC_AUTHORIZE_URL",
@@ -85,7 +88,7 @@ async def begin(request: Request) -> Response:
     state, verifier = os.urandom(16).hex(), urlsafe_b64encode(os.urandom(48)).decode().rstrip("=")
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=")
     to = request.query_params.get("next") or "/console"
-    _, cookie = sessions.begin(f"{state}\n{verifier}\n{to}", request.app.state.fabric.doorkeeper.now())
+    _, cookie = sessions.begin(f"{state}\n{verifier}\n{to}", request.app.state.fabric.doorkeeper.now(), LASTS)
     asked = {
         "response_type": "code",
         "client_id": sign_in.client_id,
@@ -142,7 +145,8 @@ async def _token(request: Request) -> tuple[str, str]:
     answer = await _exchanged(sign_in, given["code"], verifier)
     for name in ("id_token", "access_token"):
         token = answer.get(name)
-        if isinstance(token, str):
+        # A key of our own is nothing that an issuer has to give.
+        if isinstance(token, str) and not token.startswith("mun_"):
             try:
                 credential = await keeper.check(token)
             except Unauthenticated:
@@ -164,10 +168,14 @@ async def _exchanged(sign_in: SignIn, code: str, verifier: str) -> dict[str, Any
     if sign_in.client_secret is not None:
         form["client_secret"] = sign_in.client_secret
     try:
-        async with httpx2.AsyncClient(timeout=ANSWER_WITHIN, follow_redirects=False) as client:
-            answer = await client.post(sign_in.token_url, data=form, headers={"Accept": "application/json"})
-        told = from_json(answer.content) if answer.is_success and len(answer.content) <= _ANSWER_LIMIT else None
-    except (httpx2.HTTPError, ValueError):
+        with fail_after(ANSWER_WITHIN):
+            async with (
+                httpx2.AsyncClient(timeout=ANSWER_WITHIN, follow_redirects=False) as client,
+                client.stream("POST", sign_in.token_url, data=form, headers=_AS_JSON) as answer,
+            ):
+                body = await bounded(answer, _ANSWER_LIMIT) if answer.is_success else None
+        told = from_json(body) if body is not None else None
+    except (httpx2.HTTPError, ValueError, TimeoutError):
         told = None
     if not isinstance(told, dict):
         raise Unauthenticated("the issuer does not answer, or not as one")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 from fastapi.responses import HTMLResponse
@@ -76,6 +76,7 @@ def menu(visitor: Visitor | None) -> list[tuple[str, str]]:
     return [(name, title) for name, title, verbs in MENU if any(visitor.may(verb) for verb in verbs)]
 
 
+@lru_cache(maxsize=1024)
 def moment(at: datetime | None) -> Markup:
     """A time in the viewer's zone, which a script puts there; in UTC on hover, and where there is no script."""
     if at is None:

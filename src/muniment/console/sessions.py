@@ -41,9 +41,9 @@ class Sessions:
         self._cipher = AESGCM(hmac.digest(secret, _BOUND, sha256))
         self._secret = hmac.digest(secret, b"muniment/console/forms", sha256)
 
-    def begin(self, token: str, now: datetime) -> tuple[Session, str]:
+    def begin(self, token: str, now: datetime, lasts: timedelta = LASTS) -> tuple[Session, str]:
         """A session for that credential, and the cookie that says so."""
-        session = Session(token, now.astimezone(UTC) + LASTS, os.urandom(16).hex())
+        session = Session(token, now.astimezone(UTC) + lasts, os.urandom(16).hex())
         nonce = os.urandom(_NONCE)
         content = _Sealed(token=session.token, ends_at=session.ends_at, salt=session.salt).model_dump_json().encode()
         return session, urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, content, _BOUND)).decode().rstrip("=")
@@ -67,4 +67,4 @@ class Sessions:
 
     def is_form_token(self, session: Session, given: str | None) -> bool:
         """Whether a form is one of ours."""
-        return given is not None and hmac.compare_digest(self.form_token(session), given)
+        return given is not None and hmac.compare_digest(self.form_token(session).encode(), given.encode())

@@ -7,8 +7,8 @@ from fastapi.responses import RedirectResponse
 
 from muniment.console.rendering import HEADERS, page
 from muniment.console.sessions import COOKIE_LIMIT, Sessions
-from muniment.console.visitors import COOKIE, Visiting, form_of, text_of, told
-from muniment.errors import MunimentError, Unauthenticated
+from muniment.console.visitors import COOKIE, Visiting, foreign, form_of, text_of, told
+from muniment.errors import Denied, MunimentError, Unauthenticated
 from muniment.model.credential import Credential
 
 PREFIX = "/console"
@@ -44,6 +44,8 @@ def sign_in_page(request: Request, to: str, problem: str | None = None, status: 
 @router.post("/signin")
 async def sign_in(request: Request) -> Response:
     """With an API key, or a token of the issuer's."""
+    if foreign(request):
+        raise Denied("this form is not from this site; load the page again")
     form = await request.form(max_files=0, max_fields=10)
     to, token = safe(text_of(form, "next")), text_of(form, "key") or ""
     keeper: Keeper = request.app.state.keeper

@@ -87,7 +87,7 @@ async def form_of(request: Request, visitor: Visitor) -> FormData:
     form = await request.form(max_files=0, max_fields=2000, max_part_size=256 * 1024)
     sessions = cast("Sessions", request.app.state.sessions)
     given = form.get(FORM_TOKEN)
-    if not sessions.is_form_token(visitor.session, given if isinstance(given, str) else None) or _foreign(request):
+    if not sessions.is_form_token(visitor.session, given if isinstance(given, str) else None) or foreign(request):
         raise Denied("this form is not from this session; load the page again")
     return form
 
@@ -98,7 +98,7 @@ def text_of(form: FormData, name: str) -> str | None:
     return value.strip() or None if isinstance(value, str) else None
 
 
-def _foreign(request: Request) -> bool:
+def foreign(request: Request) -> bool:
     """Whether the browser says that the form is on another site's page."""
     origin = request.headers.get("origin")
     return origin is not None and urlsplit(origin).netloc != request.headers.get("host")

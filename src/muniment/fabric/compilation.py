@@ -46,7 +46,8 @@ async def _own_writes(desk: Desk, run: RunContext) -> tuple[tuple[WriteNotice, .
     More than fit come with the next compile.
     """
     async with desk.transaction(run.tenant_id, "auditor") as tx:
-        rows = await tx.rows("recall.own_proposals", run_id=run.run_id, agent_id=run.agent_id, count=MOST_NOTICES)
+        whose = {"run_id": run.run_id, "agent_id": run.agent_id, "user_id": run.user_id}
+        rows = await tx.rows("recall.own_proposals", **whose, count=MOST_NOTICES)
     notices = tuple(
         WriteNotice(proposal_id=row["proposal_id"], write_class=row["class"], status=status_of(tuple(row["actions"])))
         for row in rows

@@ -5,7 +5,6 @@ from typing import Literal
 
 from muniment.errors import Conflict, InvalidInput
 from muniment.fabric import checks
-from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.fabric.promotion import four_eyes, promote_proposal
 from muniment.fabric.withdrawal import withdraw
@@ -53,8 +52,8 @@ class AsyncContradictions:
 
         `after` is the id of the last of the page before.
         """
-        all_, count = checks.flag(closed, "closed"), page_size(limit)
-        last = checks.name(after, "after") if after is not None else None
+        all_ = checks.flag(closed, "closed")
+        count, last = checks.page(limit, after)
         incoming = checks.name(proposal_id, "proposal_id") if proposal_id is not None else None
         await self._desk.authorise(asker, "read_queue")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:

@@ -10,7 +10,6 @@ from anyio import move_on_after
 
 from muniment.errors import InvalidInput, MunimentError
 from muniment.fabric import checks
-from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.governance import api_keys
 from muniment.model.api_key import ApiKey, ApiKeyInput
@@ -60,8 +59,7 @@ class AsyncKeys:
 
     async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[ApiKey]:
         """All that ever were made, the latest first; `after` is the last id of the page before."""
-        last = checks.name(after, "after") if after is not None else None
-        count = page_size(limit)
+        count, last = checks.page(limit, after)
         admin = await self._desk.authorise(asker, "keys")
         async with self._desk.transaction(admin.tenant_id, "auditor") as tx:
             return await api_keys.listed(tx, self._desk.vault, after=last, count=count)

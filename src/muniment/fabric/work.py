@@ -7,7 +7,6 @@ from pydantic import Field
 
 from muniment.errors import Conflict
 from muniment.fabric import checks
-from muniment.fabric.checks import page_size
 from muniment.fabric.desk import Desk
 from muniment.governance import breakers
 from muniment.model.breaker import Breaker
@@ -36,11 +35,10 @@ class AsyncWork:
 
     async def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
         """Captures that were given up after the last try, oldest first; `after` is the last id of the page before."""
-        last = checks.name(after, "after") if after is not None else ""
-        count = page_size(limit)
+        count, last = checks.page(limit, after)
         await self._desk.authorise(asker, "read_work")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            return [Parked(**row) for row in await tx.rows("candidate.parked", after=last, count=count)]
+            return [Parked(**row) for row in await tx.rows("candidate.parked", after=last or "", count=count)]
 
     async def requeue(self, asker: Asker, capture_ids: Sequence[str] | None = None) -> Sequence[str]:
         """Have parked captures tried again, all of them where none is named; gives those that were parked."""

@@ -61,10 +61,11 @@ class Packs:
 
 
 async def open_tenant(tx: Transaction, vault: Vault) -> None:
-    """Give a tenant its clock and its key, unless it has them."""
+    """Give a tenant its clock, its key, and a data key of its own, unless it has them."""
     await tx.do("tenant.add")
     await tx.do("tenant.add_clock")
     await vault.create_tenant_key(tx)
+    await vault.comparing(tx)
 
 
 async def register(tx: Transaction, pack: Pack, by: str) -> RegisteredPack:

@@ -18,14 +18,12 @@ from muniment.errors import Denied, TooLarge, Unauthenticated
 from muniment.fabric import AsyncFabric
 from muniment.mcp.asked import Asked
 from muniment.mcp.server import Context, make_server
-from muniment.model.context import Run, RunContext
+from muniment.model.context import RUN_HEADER, RUN_LIMIT, Run, RunContext
 from muniment.model.credential import Credential
 
 PATH = "/mcp"
 # There is no stream to be opened by GET, and no session to be ended by DELETE.
 METHODS = ("POST",)
-RUN_HEADER = "muniment-run"
-_RUN_LIMIT = 8192
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 # A run as the header's text tells of it; raises `InvalidInput`.
@@ -64,8 +62,8 @@ class McpOverHttp:
         if principal.kind != "agent":
             raise Denied(f"MCP is for agents; this credential is of kind {principal.kind}")
         told = headers.get(RUN_HEADER)
-        if told is not None and len(told) > _RUN_LIMIT:
-            raise TooLarge(f"is longer than {_RUN_LIMIT} characters", field="run")
+        if told is not None and len(told) > RUN_LIMIT:
+            raise TooLarge(f"is longer than {RUN_LIMIT} characters", field="run")
         run = self._run_of(told) or Run(run_id=headers.get("mcp-session-id") or f"mcp_{token_hex(8)}")
         return await doorkeeper.run(credential, run)
 

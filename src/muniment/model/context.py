@@ -9,6 +9,9 @@ from pydantic import AfterValidator, Field, ValidationError
 from muniment.model.fields import Artifact, Intent, Label, Name, Qualifiers, Source, TenantId, invalid
 
 Role = Literal["agent", "reviewer", "correction_writer", "privacy_officer", "auditor", "admin"]
+# Over HTTP a run that no body tells of is in this header, in so many characters at most.
+RUN_HEADER = "Muniment-Run"
+RUN_LIMIT = 8192
 
 
 class _MadeByCallers(Artifact):

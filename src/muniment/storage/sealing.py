@@ -142,9 +142,11 @@ class Vault:
         if not rows:
             return None
         opened = await self._opened(tx.tenant_id, rows)
-        keys = self._tenants[tx.tenant_id] = TenantKeys(tx.tenant_id, opened)
-        if len(self._tenants) > _TENANTS_CACHED:
-            self._tenants.popitem(last=False)
+        keys = TenantKeys(tx.tenant_id, opened)
+        if not tx.made_keys:
+            self._tenants[tx.tenant_id] = keys
+            if len(self._tenants) > _TENANTS_CACHED:
+                self._tenants.popitem(last=False)
         return keys
 
     async def _opened(self, tenant_id: str, rows: list[Row]) -> dict[int, bytes]:
@@ -162,6 +164,7 @@ class Vault:
 
     async def create_tenant_key(self, tx: Transaction, version: int = 1) -> None:
         """Give the tenant its first key, or a later one, unless it has it or another process gives it one now."""
+        tx.made_keys = True
         wrapped = await self._master.wrap(tx.tenant_id, os.urandom(KEY_BYTES))
         await tx.do("tenant.add_key", wrapped=wrapped, version=version)
 
@@ -205,6 +208,7 @@ class Vault:
     async def _made(self, tx: Transaction, missing: list[str], erased: list[str]) -> dict[str, Row]:
         # Asked anew: the tenant's key may have been rotated since it was kept, and the old one be gone.
         tenant = await self.reread(tx)
+        tx.made_keys = True
         for holder in erased:
             wrapped = tenant.new_subject(holder)
             await tx.rows("tenant.renew_subject", holder=holder, wrapped_key=wrapped, key_version=tenant.current)
@@ -223,7 +227,7 @@ class Vault:
         known = self._comparing.get(tx.tenant_id)
         if known is None and await self.tenant(tx) is not None:
             known = (await self.keys(tx, [TENANT_HOLDER])).get(TENANT_HOLDER)
-            if known is not None:
+            if known is not None and not tx.made_keys:
                 self._keep_comparing(tx.tenant_id, known)
         return known
 
@@ -231,12 +235,11 @@ class Vault:
         """The tenant's own data key, for hashes that are compared across its subjects.
 
         It is kept, as the tenant's key is: no subject's erasure destroys it.
+
+        INVARIANT: one that is made in this transaction is not kept: it may be rolled back.
         """
-        known = self._comparing.get(tx.tenant_id)
-        if known is None:
-            known = (await self.keys(tx, [TENANT_HOLDER], make=True))[TENANT_HOLDER]
-            self._keep_comparing(tx.tenant_id, known)
-        return known
+        known = await self.known_comparing(tx)
+        return known or (await self.keys(tx, [TENANT_HOLDER], make=True))[TENANT_HOLDER]
 
     def _keep_comparing(self, tenant_id: str, key: SubjectKey) -> None:
         self._comparing[tenant_id] = key

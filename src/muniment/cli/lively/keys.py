@@ -4,6 +4,7 @@ from muniment.cli.lively.shop import ADA, ANTON, BORIS, CLARA, LABELS, OLGA, PET
 from muniment.model.context import Principal
 from muniment.sync import Fabric
 
+_LABEL = "demo"
 _BOT = Principal(tenant_id=TENANT, id="support_bot", kind="agent", roles={"agent"})
 KEYS: tuple[tuple[Principal, str], ...] = (
     (BORIS, "reviews the queue"),
@@ -36,6 +37,3 @@ def keys_of(fabric: Fabric) -> list[tuple[Principal, str, str]]:
         assert key.token is not None
         made.append((who, what, key.token))
     return made
-
-
-_LABEL = "demo"

@@ -77,6 +77,28 @@ OUTCOMES = (
     ("goodwill", "shipping waived after a late parcel"),
 )
 
+# Who belongs with whom: what the entity graph draws.
+TIES = (
+    ("customer:cus_1001", "member_of", "club:alpine_basel"),
+    ("customer:cus_1006", "member_of", "club:alpine_basel"),
+    ("customer:cus_1009", "member_of", "club:nordic_run"),
+    ("customer:cus_1004", "referred_by", "customer:cus_1001"),
+    ("customer:cus_1011", "referred_by", "customer:cus_1001"),
+    ("customer:cus_1002", "lives_with", "customer:cus_1004"),
+    ("club:alpine_basel", "rents_from", "store:basel"),
+    ("club:nordic_run", "rents_from", "store:innsbruck"),
+    ("store:basel", "supplied_by", "depot:freiburg"),
+    ("store:innsbruck", "supplied_by", "depot:freiburg"),
+)
+
+PACKS = (
+    'pack_meta: {id: outdoor_shop, version: "1.0.0"}\nmemory_layer: {recall_policy: {max_recalls: 6}}',
+    'pack_meta: {id: outdoor_shop, version: "1.1.0"}\n'
+    "memory_layer:\n"
+    "  recall_policy: {max_recalls: 10, confidence: 0.6}\n"
+    "  classes: {preference: {evidence_required: 1, sla: 24h}}",
+)
+
 
 def bot(day: int, user_id: str | None = None, intent: str = "support.returns.answer") -> RunContext:
     """A run of the support agent on that day."""

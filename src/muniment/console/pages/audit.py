@@ -17,6 +17,7 @@ from muniment.model.events import EventType
 router = APIRouter()
 
 AT_ONCE = 50
+AT_MOST = 75
 LOOKED_THROUGH = 1000
 ARCHIVES = 50
 TYPES: tuple[EventType, ...] = get_args(EventType)
@@ -34,15 +35,16 @@ async def log(
     actor: str | None = None,
     about: str | None = None,
     before: Before = 0,
+    whole: str | None = None,
 ) -> Response:
     """The log, the latest first: all of it, or what was asked for."""
     given = {"type": type or "", "actor": (actor or "").strip(), "about": (about or "").strip()}
     if given["type"] and given["type"] not in TYPES:
         raise InvalidInput("expected a type of event", field="type")
     problem: str | None = None
-    found: dict[str, Any] = {"events": [], "more": None}
+    found: dict[str, Any] = {"events": [], "more": None, "left": 0}
     try:
-        found = await _events(visitor, given, before)
+        found = await _events(visitor, given, before, whole=whole is not None)
     except InvalidInput as error:
         problem = told(error)
     return page(
@@ -58,8 +60,8 @@ async def log(
     )
 
 
-async def _events(visitor: Visitor, given: dict[str, str], before: int) -> dict[str, Any]:
-    """A page of the log, and the number that the next one comes before."""
+async def _events(visitor: Visitor, given: dict[str, str], before: int, *, whole: bool = False) -> dict[str, Any]:
+    """A page of the log, how many more it would have, and the number that the next one comes before."""
     actor = given["actor"]
     # The log is not kept by who did it: so many of its events are looked through at once.
     limit = LOOKED_THROUGH if actor else AT_ONCE
@@ -76,13 +78,15 @@ async def _events(visitor: Visitor, given: dict[str, str], before: int) -> dict[
     last = found[AT_ONCE - 1].seq if actor and len(found) > AT_ONCE else 0
     shown = [one for one in found if one.seq >= last]
     more = last if len(shown) < len(found) else events[-1].seq if len(events) >= limit else None
-    return {"events": shown, "more": more}
+    # One transaction may have written many hundreds: they are there for who wants to see them all.
+    seen = shown if whole else shown[:AT_MOST]
+    return {"events": seen, "more": more, "left": len(shown) - len(seen)}
 
 
 @router.get("/audit/security")
 async def denied(visitor: Auditor, before: Before = 0) -> Response:
     """What was denied, the latest first."""
-    found = await _events(visitor, {"type": SECURITY, "actor": "", "about": ""}, before)
+    found = await _events(visitor, {"type": SECURITY, "actor": "", "about": ""}, before, whole=True)
     return page("audit_security.html", visitor, at="audit", before=before, **found)
 
 

@@ -43,7 +43,7 @@ class _Streams(Protocol):
 @router.get("/live")
 async def live(request: Request, visitor: Visiting) -> Response:
     """An event `changes` now, and whenever the tenant's number has moved; it ends with the session."""
-    whose = f"{visitor.principal.tenant_id} {visitor.principal.id}"
+    whose = f"{visitor.principal.tenant_id}\0{visitor.principal.id}"
     if _OPEN[whose] >= MOST:
         raise RateLimited("has too many pages open", wait=ALIVE_EVERY)
     return StreamingResponse(_stream(request, visitor, whose), media_type="text/event-stream", headers=HEADERS)

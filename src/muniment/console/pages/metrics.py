@@ -1,5 +1,6 @@
 """Metrics: the charts of a window, breakers that stopped, and the work in hand."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated
@@ -8,10 +9,12 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from muniment.console.figures import figures
 from muniment.console.forms import went
+from muniment.console.registered import registered
 from muniment.console.rendering import page
 from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.fabric.checks import write_class
+from muniment.model.work import Parked
 
 router = APIRouter()
 
@@ -38,8 +41,7 @@ async def measured(visitor: Reader, window: str = "30d") -> Response:
     floor: float | None = None
     if found.auto and visitor.may("read_packs"):
         with suppress(NotFound):
-            ruling = await visitor.fabric.packs.get(visitor.principal, found.pack)
-            floor = ruling.pack.memory_layer.audit.floor
+            floor = (await registered(visitor, found.pack)).memory_layer.audit.floor
     return page(
         "metrics.html",
         visitor,
@@ -68,12 +70,15 @@ async def resume(request: Request, visitor: Admin) -> Response:
 async def work(visitor: Worker, after: str | None = None) -> Response:
     """What waits, what was parked, and when the jobs ran."""
     group, asker = visitor.fabric.work, visitor.principal
-    parked = await group.parked(asker, limit=PARKED, after=after or None)
+    backlog = await group.backlog(asker)
+    parked: Sequence[Parked] = ()
+    if backlog.parked:
+        parked = await group.parked(asker, limit=PARKED, after=after or None)
     return page(
         "work.html",
         visitor,
         at="metrics",
-        backlog=await group.backlog(asker),
+        backlog=backlog,
         jobs=await group.jobs(asker),
         parked=parked,
         more=parked[-1].capture_id if len(parked) == PARKED else None,

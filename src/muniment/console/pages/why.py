@@ -6,6 +6,7 @@ from typing import Annotated, Any, cast
 from fastapi import APIRouter, Depends, Request, Response
 
 from muniment.console.addresses import address, asked, field, instant
+from muniment.console.registered import registered
 from muniment.console.rendering import page
 from muniment.console.visitors import Allowed, Visitor, told
 from muniment.errors import HistoryCollected, InvalidInput, MunimentError, NotFound
@@ -148,7 +149,7 @@ async def _pack(visitor: Visitor, explained: Explanation) -> Pack | None:
     if explained.pack is None or not visitor.may("read_packs"):
         return None
     try:
-        return (await visitor.fabric.packs.get(visitor.principal, explained.pack)).pack
+        return await registered(visitor, explained.pack)
     except MunimentError:
         return None  # A fabric's own that was never registered: its name is all there is to show.
 

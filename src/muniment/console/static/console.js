@@ -11,6 +11,10 @@ document.querySelector("[data-theme-switch]")?.addEventListener("click", () => {
   localStorage.setItem("muniment-theme", root.dataset.theme);
 });
 
+// ---- on a phone the menu is wider than the screen: where one is is in sight ----
+const current = document.querySelector(".menu [aria-current]");
+if (current) current.parentElement.scrollLeft = current.offsetLeft - (current.parentElement.clientWidth - current.offsetWidth) / 2;
+
 // ---- times in the viewer's zone, UTC on hover ----
 export function localTimes(within = document) {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });

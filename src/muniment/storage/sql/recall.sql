@@ -219,6 +219,7 @@ SELECT p.proposal_id, p.seq, p.class, ARRAY(SELECT v.action FROM verdicts v
   WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id AND v.by_kind = 'operator' ORDER BY v.seq, v.verdict_id) AS actions
 FROM proposals p
 JOIN candidates c ON c.tenant_id = p.tenant_id AND c.candidate_id = p.candidate_id
-WHERE p.tenant_id = :tenant_id AND p.run_id = :run_id AND c.author = :agent_id AND p.seq > coalesce((
+WHERE p.tenant_id = :tenant_id AND p.run_id = :run_id AND c.author = :agent_id
+  AND c.user_id IS NOT DISTINCT FROM :user_id AND p.seq > coalesce((
   SELECT max(k.told_seq) FROM compiles k WHERE k.tenant_id = :tenant_id AND k.run_id = :run_id AND k.agent_id = :agent_id), 0)
 ORDER BY p.seq FETCH FIRST :count ROWS WITH TIES

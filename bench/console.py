@@ -1,0 +1,242 @@
+"""The console with 100,000 memories and 10,000 open proposals: how often a page asks, and how long it takes to render."""
+
+import random
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from statistics import median
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+from jinja2 import Template
+
+from bench.furnish import WORDS, furnish
+from bench.measure import Figure
+from muniment import AsyncFabric, Submission
+from muniment.api.app import create_app
+from muniment.api.settings import ServerSettings
+from muniment.model.context import Role
+from muniment.storage.session import Transaction
+from muniment.testing import People, TestServer
+from muniment.testing.database import MASTER_KEYS
+
+MEMORIES, PROPOSALS, USERS = 100_000, 10_000, 200
+ROUNDS, WARM_UP = 15, 3
+MOST_QUERIES, BAR, QUEUE_BAR = 2, 1.0, 100.0
+AT_ONCE = 500
+EVERYTHING: tuple[Role, ...] = ("reviewer", "auditor", "privacy_officer", "admin")
+
+
+@dataclass
+class Measured:
+    """What one request cost: the transactions it opened, the time in them, the time to render."""
+
+    transactions: int = 0
+    trips: int = 0
+    querying: float = 0.0
+    rendering: float = 0.0
+    whole: float = 0.0
+    began: dict[int, float] = field(default_factory=dict)
+
+    def without(self, other: "Measured") -> "Measured":
+        """Beyond what that one asked."""
+        return replace(
+            self,
+            transactions=self.transactions - other.transactions,
+            trips=self.trips - other.trips,
+            querying=self.querying - other.querying,
+        )
+
+
+@contextmanager
+def measured(into: Measured) -> Generator[None]:
+    """Count and time meanwhile."""
+    complete, make, render = Transaction.complete, Transaction.__init__, Template.render
+
+    def begun(self: Transaction, *args: Any, **kwargs: Any) -> None:
+        make(self, *args, **kwargs)
+        into.began[id(self)] = time.perf_counter()
+
+    async def completed(self: Transaction) -> None:
+        await complete(self)
+        into.transactions += 1
+        into.trips += self.round_trips
+        into.querying += time.perf_counter() - into.began.pop(id(self))
+
+    def rendered(self: Template, *args: Any, **kwargs: Any) -> str:
+        start = time.perf_counter()
+        try:
+            return render(self, *args, **kwargs)
+        finally:
+            into.rendering += time.perf_counter() - start
+
+    Transaction.__init__, Transaction.complete, Template.render = begun, completed, rendered
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        into.whole = time.perf_counter() - start
+        Transaction.__init__, Transaction.complete, Template.render = make, complete, render
+
+
+async def run(server: TestServer) -> list[Figure]:
+    """Every page, some times over."""
+    database = server.clone()
+    await furnish(server, database, tenants=1, per_tenant=MEMORIES, users=USERS, terms=True)
+    people = People("tenant_0")
+    async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
+        pages = await fill(fabric, people)
+        with server.connect(database) as owner:
+            owner.execute("VACUUM ANALYZE")
+        app = create_app(fabric, ServerSettings(rate=0))
+        key = await fabric.keys.create(
+            people.admin, principal_id="eve", kind="operator", roles=frozenset(EVERYTHING), expires_in="never"
+        )
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://bench", timeout=60) as browser:
+            answer = await browser.post("/console/signin", data={"key": key.token})
+            assert answer.status_code == 303, answer.text
+            # The credential is asked anew with every request, whatever the page.
+            credential = await cost_of(browser, "packs/new")
+            costs = {name: (await cost_of(browser, path)).without(credential) for name, path in pages.items()}
+    server.drop(database)
+    return figures(costs)
+
+
+async def propose(fabric: AsyncFabric, people: People, predicate: str, value: str) -> str:
+    """The id of a proposal about customer:x."""
+    done = await fabric.propose(
+        people.run("user_7"),
+        write_class="preference",
+        entity="customer:x",
+        predicate=predicate,
+        value=value,
+        classification="INTERNAL",
+        confidence=0.7,
+    )
+    assert isinstance(done, Submission), done
+    return done.proposal_id
+
+
+async def fill(fabric: AsyncFabric, people: People) -> dict[str, str]:
+    """Proposals and what hangs on some of them; the address of each page."""
+    start = time.perf_counter()
+    chance = random.Random(5)
+    for _ in range(PROPOSALS // AT_ONCE):
+        said = [
+            {
+                "kind": "statement",
+                "text": " ".join(chance.choices(WORDS, k=12)),
+                "classification": "INTERNAL",
+                "user_id": f"user_{n % USERS}",
+            }
+            for n in range(AT_ONCE)
+        ]
+        await fabric.capture_many(people.service, said)
+        while (await fabric.consolidate(people.tenant_id)).waiting:
+            pass
+    ids = [await propose(fabric, people, f"q{n}", "bread") for n in range(20)]
+    print(f"{PROPOSALS:,} proposals in {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    made = await fabric.queue.approve(people.reviewer, await propose(fabric, people, "drinks", "coffee"))
+    await propose(fabric, people, "drinks", "tea")
+    assert made.memory_id is not None
+    answer = await fabric.recall(people.run("user_7"), "what is drunk", entities=["customer:x"])
+    await fabric.consent.grant(
+        people.officer,
+        subject="customer:x",
+        purpose="support",
+        predicates_allowed=["*"],
+        data_classifications_allowed=["PII"],
+        basis="opt_in",
+    )
+    await fabric.seal(people.tenant_id)
+    since = datetime.now(UTC) - timedelta(hours=12)
+    return {
+        "queue": "queue",
+        "queue of an entity": "queue?entity=customer:x",
+        "queue, its end": f"queue?after={ids[0]}",
+        "proposal": f"queue/{ids[0]}",
+        "contradictions": "contradictions",
+        "memory": "memory",
+        "memory by words": "memory?query=parcel+window",
+        "memory of an entity": "memory?entity=customer:c7",
+        "one memory": f"memory/{made.memory_id}",
+        "over time, of a user": "memory/over-time?user_id=user_7",
+        "over time, of all": "memory/over-time",
+        "difference": f"memory/over-time?user_id=user_7&since={quote(since.isoformat())}",
+        "graph": "memory/graph?entity=customer:c7&hops=2",
+        "why": f"why?memory_id={made.memory_id}&recall_id={answer.recall_id}",
+        "replay": f"why/replay?recall_id={answer.recall_id}",
+        "consent": "consent",
+        "ledger": "consent?subject=customer:x",
+        "erasure": "erasures",
+        "audit": "audit",
+        "audit of an id": f"audit?about={ids[0]}",
+        "security events": "audit/security",
+        "chain": "audit/chain",
+        "trail": f"audit/trail?memory_id={made.memory_id}",
+        "metrics": "metrics",
+        "work": "metrics/work",
+        "packs": "packs",
+    }
+
+
+async def cost_of(browser: httpx2.AsyncClient, path: str) -> Measured:
+    """The medians of a page."""
+    found: list[Measured] = []
+    for _ in range(WARM_UP + ROUNDS):
+        one = Measured()
+        with measured(one):
+            answer = await browser.get(f"/console/{path}", headers={"Accept": "text/html"})
+        assert answer.status_code == 200, f"{path}: {answer.status_code}"
+        found.append(one)
+    kept = found[WARM_UP:]
+    return Measured(
+        transactions=max(one.transactions for one in kept),
+        trips=max(one.trips for one in kept),
+        querying=median(one.querying for one in kept),
+        rendering=median(one.rendering for one in kept),
+        whole=median(one.whole for one in kept),
+    )
+
+
+def figures(costs: dict[str, Measured]) -> list[Figure]:
+    """The worst of each kind; all of them on the way."""
+    for name, one in costs.items():
+        told = f"{name:22} {one.transactions} queries, {one.trips:2} round trips, {one.querying * 1000:6.1f} ms"
+        print(f"{told}, rendered in {one.rendering * 1000:5.1f} ms, {one.whole * 1000:6.1f} ms in all", file=sys.stderr)
+    often = max(costs, key=lambda name: costs[name].transactions)
+    slow = max(costs, key=lambda name: costs[name].rendering / costs[name].querying)
+    share = costs[slow].rendering / costs[slow].querying
+    queue = costs["queue"].whole * 1000
+    last = max(costs, key=lambda name: costs[name].whole)
+    return [
+        Figure(
+            "queries of a page of the console, at most",
+            costs[often].transactions,
+            f"({often})",
+            f"<= {MOST_QUERIES}",
+            costs[often].transactions <= MOST_QUERIES,
+            f"{len(costs)} pages, 100,000 memories, 10,000 open proposals; each a transaction of a few statements",
+        ),
+        Figure(
+            "rendering a page against querying for it, at worst",
+            share,
+            "times",
+            f"<= {BAR}",
+            share <= BAR,
+            f"{slow}: {costs[slow].rendering * 1000:.1f} ms against {costs[slow].querying * 1000:.1f} ms",
+        ),
+        Figure(
+            "the queue with 10,000 open proposals",
+            queue,
+            "ms",
+            f"<= {QUEUE_BAR:.0f}",
+            queue <= QUEUE_BAR,
+            f"50 rows and the counts; the slowest page is {last} with {costs[last].whole * 1000:.0f} ms",
+        ),
+    ]

@@ -1,0 +1,158 @@
+"""make screenshots: every page of the console over the demo tenant, to look at; and the picture of the README."""
+
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from playwright.sync_api import Browser, Page
+
+from muniment import AsyncFabric, Fabric
+from muniment.cli import lively
+from muniment.cli.lively.shop import ANTON, BORIS, PETRA, TENANT, TIES
+from muniment.model.proposal import Proposal
+from tests.console.chromium import Scheme, Window, chromium
+from tests.pipeline.stories import worked
+from tests.served import Served
+
+ALL = Path("build/screenshots")
+PICTURE = Path("docs/images/console-queue.png")
+LOOKS: tuple[tuple[str, int, Scheme], ...] = (
+    ("light", 1280, "light"),
+    ("dark", 1280, "dark"),
+    ("phone", 390, "light"),
+    ("phone-dark", 390, "dark"),
+)
+
+
+def main() -> None:
+    """Tell the demo into a folder that is given, or into one of its own, and look at it."""
+    with tempfile.TemporaryDirectory(prefix="ms") as own:
+        home = Path(sys.argv[1]) if sys.argv[1:] else Path(own) / "home"
+        with Fabric.open(home=home) as near:
+            told = lively.is_told(near)
+        if not told:
+            lively.tell(home, None, lambda _day, _number: None)
+        with Fabric.open(home=home) as near:
+            worked(near, TENANT)
+            keys = {who.id: token for who, _, token in lively.keys_of(near)}
+            pages = pages_of(near)
+        ALL.mkdir(parents=True, exist_ok=True)
+        with Served(lambda: AsyncFabric.open(home=home)) as served, chromium() as browser:
+            for look in LOOKS:
+                photograph(browser, served.url, keys, pages, look)
+            picture(browser, served.url, keys["boris"], pages)
+    print(f"{len(pages) * len(LOOKS)} pictures in {ALL}, and {PICTURE}")
+
+
+def pages_of(near: Fabric) -> dict[str, tuple[str, str]]:
+    """Who looks at what, by the name of its picture."""
+    queue = near.queue.list(BORIS, limit=100)
+    spoken = next((one for one in queue if one.candidate.extractor.startswith("message")), queue[0])
+    (newest, *_) = near.memories.list(BORIS, limit=1)
+    ended = next(iter(near.memories.list(BORIS, state="ended", limit=1)), newest)
+    someone = next(one.user_id for one in near.memories.list(BORIS, limit=100) if one.user_id)
+    used = next(
+        (one for one in near.memories.list(BORIS, limit=200) if near.trail(BORIS, one.memory_id).recalls), newest
+    )
+    recall = (near.trail(BORIS, used.memory_id).recalls or ("",))[0]
+    subject = near.consent.list(PETRA, limit=1)[0].subject
+    refs = [one.ref for one in near.packs.list(ANTON)]
+    return {
+        "signin": ("", "signin"),
+        "queue": ("boris", "queue"),
+        "queue-empty": ("boris", "queue?entity=customer:nobody"),
+        "proposal": ("boris", f"queue/{spoken.proposal_id}"),
+        "proposal-contradicting": ("boris", f"queue/{_contradicting(queue).proposal_id}"),
+        "proposal-edit": ("boris", f"queue/{spoken.proposal_id}#edit"),
+        "preview": ("boris", f"queue/{_contradicting(queue).proposal_id}/preview"),
+        "contradictions": ("boris", "contradictions"),
+        "memories": ("boris", "memory"),
+        "memories-found": ("boris", "memory?query=delivery"),
+        "memory": ("boris", f"memory/{used.memory_id}"),
+        "memory-ended": ("boris", f"memory/{ended.memory_id}"),
+        "memory-over-time": ("boris", f"memory/over-time?user_id={quote(someone)}"),
+        "memory-difference": ("boris", "memory/over-time?since=" + _month_ago(near)),
+        "memory-graph": ("boris", f"memory/graph?entity={TIES[0][0]}&hops=2"),
+        "why": ("anton", f"why?memory_id={used.memory_id}"),
+        "why-explained": ("anton", f"why?memory_id={used.memory_id}&recall_id={recall}"),
+        "replay": ("anton", f"why/replay?recall_id={recall}"),
+        "consent": ("petra", "consent"),
+        "ledger": ("petra", f"consent?subject={quote(subject)}"),
+        "grant": ("petra", "consent/new"),
+        "erasure": ("petra", "erasures"),
+        "erasure-confirm": ("petra", f"erasures?subject={quote(subject)}"),
+        "audit": ("anton", "audit"),
+        "audit-security": ("anton", "audit/security"),
+        "audit-chain": ("anton", "audit/chain"),
+        "audit-archives": ("anton", "audit/archives"),
+        "audit-trail": ("anton", f"audit/trail?memory_id={used.memory_id}"),
+        "metrics": ("anton", "metrics"),
+        "work": ("ada", "metrics/work"),
+        "packs": ("ada", "packs"),
+        "pack": ("ada", f"packs/{quote(refs[-1])}"),
+        "packs-compare": ("ada", f"packs/compare?one={quote(refs[-2])}&other={quote(refs[-1])}"),
+        "backtest": ("ada", f"packs/backtest?pack={quote(refs[-1])}"),
+        "pack-new": ("ada", "packs/new"),
+        "problem": ("boris", "memory/pm_none"),
+    }
+
+
+def _contradicting(queue: list[Proposal]) -> Proposal:
+    return next((one for one in queue if one.contradiction_check.verdict == "contradicts"), queue[0])
+
+
+def _month_ago(near: Fabric) -> str:
+    now = near._fabric.doorkeeper.now()  # pyright: ignore[reportPrivateUsage]
+    return quote(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0).isoformat())
+
+
+def photograph(
+    browser: Browser, url: str, keys: dict[str, str], pages: dict[str, tuple[str, str]], look: tuple[str, int, Scheme]
+) -> None:
+    """All pages in one look, each whole."""
+    name, width, scheme = look
+    windows: dict[str, Window] = {}
+    for picture_of, (who, path) in pages.items():
+        if who not in windows:
+            windows[who] = Window(browser, url, width=width, scheme=scheme)
+            if who:
+                windows[who].context.request.post("/console/signin", form={"key": keys[who]}, max_redirects=0)
+        page = windows[who].page
+        page.goto(f"/console/{path}")
+        settled(page)
+        page.screenshot(path=ALL / f"{picture_of}-{name}.png", full_page=True)
+    for window in windows.values():
+        window.context.close()
+
+
+def settled(page: Page) -> None:
+    """What comes by script is there: times in the viewer's zone, the count of the menu."""
+    page.wait_for_load_state("load")
+    page.evaluate("document.fonts.ready")
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+@contextmanager
+def _signed_in(browser: Browser, url: str, key: str) -> Generator[Page]:
+    window = Window(browser, url)
+    window.page.set_viewport_size({"width": 1280, "height": 800})
+    window.context.request.post("/console/signin", form={"key": key}, max_redirects=0)
+    yield window.page
+    window.context.close()
+
+
+def picture(browser: Browser, url: str, key: str, pages: dict[str, tuple[str, str]]) -> None:
+    """A proposal beside its evidence, for who has never seen the console."""
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    with _signed_in(browser, url, key) as page:
+        page.goto(f"/console/{pages['proposal'][1]}")
+        page.locator("[data-open-count]:not([hidden])").wait_for()
+        settled(page)
+        page.screenshot(path=PICTURE)
+
+
+if __name__ == "__main__":
+    main()
