@@ -24,8 +24,8 @@ ARGUMENTS = (
 Scheme = Literal["light", "dark"]
 # Four hours ahead of UTC, in summer too.
 ZONE = "Asia/Dubai"
-# What the narrowest phone has, a common one, 1280 at 200 %, and a desk.
-WIDTHS = (360, 390, 640, 1280)
+# A phone, 1280 at 200 %, and a desk.
+WIDTHS = (390, 640, 1280)
 LOOK = (Path(__file__).parent / "look.js").read_text()
 STEPS = (Path(__file__).parent / "steps.js").read_text()
 

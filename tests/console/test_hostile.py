@@ -101,8 +101,26 @@ def window(browser_itself: Browser, site: HttpDoor, poisoned: Poisoned) -> Itera
         yield opened
 
 
+# Words of ours that a stored direction has turned round, their first letter to the right of the next; and names that could.
+TURNED_ROUND = r"""(names) => {
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const found = [];
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    if (node.parentElement.closest(".said, pre, code, .mono, [dir], option, textarea, svg") || !node.parentElement.checkVisibility()) continue;
+    const among = node.parentElement.childNodes.length > 1 && !node.parentElement.matches("bdi, span, a, strong");
+    if (/[\u202a-\u202e\u2066-\u2069]/.test(node.data) && (among || !names.includes(node.data.trim()))) found.push(node.data.trim());
+    const word = /^[\x20-\x7e\s]*$/.test(node.data) && /[A-Za-z]{2,}/.exec(node.data);
+    if (!word) continue;
+    const at = (place) => { const range = document.createRange(); range.setStart(node, place); range.setEnd(node, place + 1); return range.getBoundingClientRect(); };
+    const first = at(word.index), last = at(word.index + 1);
+    if (first.top === last.top && first.left > last.left) found.push(node.data.trim());
+  }
+  return found;
+}"""
+
+
 def harmless(window: Window) -> None:
-    """Nothing ran, nothing leads out, nothing sticks out, at a desk and on a phone."""
+    """Nothing ran, nothing leads out, nothing sticks out or is turned round, at a desk and on a phone."""
     page = window.page
     assert page.evaluate("window.__pwned") is None
     assert page.locator("main script, main iframe, main style, main img:not([alt=''])").count() == 0
@@ -110,9 +128,10 @@ def harmless(window: Window) -> None:
         "all => all.map(a => new URL(a.getAttribute('href'), location).origin)"
     )
     assert set(leads) == {window.url}
-    for width in (1280, 390):
+    for width in (1280, 360):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate(LOOK, "layout") == [], f"{width} px: {page.url}"
+    assert page.evaluate(TURNED_ROUND, [NAME, f"{NAME}2", f"{NAME}eve"]) == [], page.url
     window.fine()
 
 

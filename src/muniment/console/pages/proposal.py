@@ -1,5 +1,6 @@
 """One proposal: beside its evidence, and everything a reviewer can do with it."""
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast, get_args
@@ -327,9 +328,18 @@ def _repeated(found: Evidence) -> list[Any]:
 def deeds(verdicts: Sequence[Verdict]) -> str:
     """Who did what, in one sentence."""
     return ", ".join(
-        f"{one.by} {_DID[one.action]}" + (f" ({one.reason})" if one.reason and one.action == "reject" else "")
+        f"{_apart(one.by)} {_DID[one.action]}"
+        + (f" ({_apart(one.reason)})" if one.reason and one.action == "reject" else "")
         for one in verdicts
     )
+
+
+def _apart(name: str) -> str:
+    """A name in a sentence that no markup can be in: where it turns the direction, it turns no more than itself."""
+    return f"\u2068{name}\u2069" if _TURNS.search(name) else name
+
+
+_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def refused(refusal: Refusal) -> str:

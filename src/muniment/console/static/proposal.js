@@ -111,7 +111,8 @@ async function attend() {
   if (shown.dataset.open !== "yes") return;
   const place = document.querySelector("[data-others]");
   place.hidden = !told.others.length;
-  place.textContent = told.others.length ? `${told.others.join(", ")} ${told.others.length === 1 ? "is" : "are"} looking at this too.` : "";
+  const names = told.others.flatMap((name, n) => { const bdi = document.createElement("bdi"); bdi.textContent = name; return n ? [", ", bdi] : [bdi]; });
+  place.replaceChildren(...names, told.others.length ? ` ${told.others.length === 1 ? "is" : "are"} looking at this too.` : "");
   if (String(told.version) !== shown.dataset.version && document.querySelector("[data-changed]").hidden) changed(`This has changed: ${told.told}.`);
 }
 setInterval(attend, 10000);
