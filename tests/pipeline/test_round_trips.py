@@ -98,7 +98,7 @@ def test_what_lies_before_a_cursor_or_a_page_is_not_read(
 
     plan = fabric._portal.call(planned)
     assert re.search(r"Index Cond: .*ROW\((seq|due_at), ", plan)
-    assert " Filter: (ROW(" not in plan.replace("Join Filter:", ""), "the default of a cursor stands in its subquery"
+    assert not re.search(r" Filter: \(ROW\(.*COALESCE", plan), "the default of a cursor stands in its subquery"
 
 
 def test_a_deed_that_is_done_once_takes_no_round_trip_more(fabric: Fabric, people: People, trips: list[int]) -> None:
