@@ -14,9 +14,10 @@ from hypothesis import settings
 from muniment import Fabric
 from muniment.testing import FakeClock, People, TestServer
 from tests.connections import Connections
+from tests.soak import examples
 
 # The first example of a property may load what later ones use; no bar stands on a clock.
-settings.register_profile("suite", deadline=None)
+settings.register_profile("suite", deadline=None, max_examples=examples(40))
 settings.load_profile("suite")
 
 Connect = Callable[..., "psycopg.Connection[tuple[object, ...]]"]

@@ -10,6 +10,7 @@ from muniment.testing import People
 from tests.console.chromium import Window
 from tests.console.furnished import Furnished, furnished
 from tests.doors.http import HttpDoor
+from tests.soak import SOAKING
 
 PAGES = (
     "queue", "queue, nothing fits", "proposal", "proposal out of a message", "proposal that contradicts",
@@ -18,6 +19,19 @@ PAGES = (
     "replay", "consent", "ledger", "grant", "erasure", "erasure, to confirm", "receipt", "audit", "security events", "chain",
     "archives", "trail", "metrics", "work", "packs", "pack", "compare", "backtest", "register",
 )  # fmt: skip
+# By Tab from end to end, one page of each part; in a soak all of them.
+STEPPED_THROUGH = (
+    "queue",
+    "proposal",
+    "contradiction",
+    "memory",
+    "why",
+    "consent",
+    "erasure",
+    "audit",
+    "metrics",
+    "packs",
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +53,7 @@ def test_every_page_that_is_furnished_is_looked_at(all_there: Furnished) -> None
 def test_a_page_can_be_read_by_everybody(window: Window, all_there: Furnished, name: str) -> None:
     window.page.set_viewport_size({"width": 1280, "height": 900})
     window.go(all_there.paths[name])
-    window.look()
+    window.look(steps=SOAKING or name in STEPPED_THROUGH)
 
 
 @pytest.mark.parametrize("name", ["proposal that contradicts", "ledger", "erasure", "one memory", "pack", "metrics"])

@@ -91,7 +91,7 @@ def test_every_operation_answers_as_the_document_says(
         strategy = found.ok().as_strategy(generation_mode=mode)
         # Where nothing can be sent, nothing wrong can be.
         with suppress(Unsatisfiable) if mode is GenerationMode.NEGATIVE else nullcontext():
-            settings(FEW, max_examples=examples(4))(given(strategy)(holds))()
+            settings(FEW, max_examples=examples(2))(given(strategy)(holds))()
     told = {f"{method} {path}" for method, path, _ in door.routes()}
     assert asked >= told, "every one was asked"
 
@@ -127,7 +127,7 @@ def _spoilt(good: Any, how: dict[str, Any]) -> bytes:
 def test_no_body_of_any_bytes_is_too_much_for_a_route(door: HttpDoor, story: Story, keys: dict[str, str]) -> None:
     routes = [one for one in door.routes() if one[0] != "GET"]
 
-    @settings(FEW, max_examples=examples(200))
+    @settings(FEW, max_examples=examples(80))
     @given(_bodies())
     def holds(made: tuple[int, bytes]) -> None:
         method, path, operation = routes[made[0] % len(routes)]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from muniment.pack import Thresholds
 from muniment.policy.assertion import Judgement, judge
 from muniment.policy.assertion.relation import relate
+from tests.soak import examples
 
 SUBJECTS = ("The customer", "The contract", "Our supplier", "Anna Berg", "The yearly invoice", "Support")
 FRAMES = (
@@ -79,21 +80,21 @@ def said(framed: tuple[str, str], value: object) -> str:
     return frame.format(subject=subject, value=value)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(133))
 @given(TEXTS, TEXTS)
 def test_the_verdict_does_not_hang_on_which_text_comes_first(one: str, other: str) -> None:
     assert judge(one, other) == judge(other, one)
     assert judge(one, other) == judge(one, other)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(133))
 @given(TEXTS)
 def test_every_text_says_the_same_as_itself(text: str) -> None:
     assert judge(text, text).verdict == "same"
 
 
 @pytest.mark.rule("REV-7")
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(
     FRAMED, st.integers(0, 10**7), st.integers(0, 10**7), st.sampled_from(("days", "euros", "kg", "licences", "%", ""))
 )
@@ -107,7 +108,7 @@ def test_two_facts_that_differ_only_in_a_number_are_never_duplicates(
 
 @pytest.mark.rule("REV-7")
 @pytest.mark.parametrize("values", [NAMES, CODES], ids=["name", "code"])
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(FRAMED, st.data())
 def test_two_facts_that_differ_only_in_a_name_or_a_code_are_never_duplicates(
     values: st.SearchStrategy[str], framed: tuple[str, str], data: st.DataObject
@@ -118,7 +119,7 @@ def test_two_facts_that_differ_only_in_a_name_or_a_code_are_never_duplicates(
 
 
 @pytest.mark.rule("REV-7")
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(FRAMED, DATES, st.integers(1, 4000), st.sampled_from(("%Y-%m-%d", "%d %B %Y", "%B %d, %Y", "%d.%m.%Y")))
 def test_two_facts_that_differ_only_in_a_date_are_never_duplicates(
     framed: tuple[str, str], one: date, days: int, form: str
@@ -148,7 +149,7 @@ def test_two_facts_that_differ_only_in_a_negation_are_never_duplicates(subject: 
 
 
 @pytest.mark.rule("REV-7")
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.sampled_from(CLAUSES), st.lists(st.sampled_from(PHRASES), min_size=1, max_size=2, unique=True))
 def test_a_phrase_of_time_or_place_may_open_a_sentence_or_end_it(clause: str, phrases: list[str]) -> None:
     clause = clause.format(value=12)
@@ -157,7 +158,7 @@ def test_a_phrase_of_time_or_place_may_open_a_sentence_or_end_it(clause: str, ph
 
 
 @pytest.mark.rule("REV-7")
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.sampled_from(CLAUSES), st.sampled_from(PHRASES), st.sampled_from(PHRASES), st.booleans())
 def test_two_facts_that_differ_only_in_a_scope_phrase_are_never_duplicates(
     clause: str, one: str, other: str, moved: bool
@@ -171,7 +172,7 @@ def test_two_facts_that_differ_only_in_a_scope_phrase_are_never_duplicates(
 
 
 @pytest.mark.rule("REV-7")
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.sampled_from(PHRASES), st.integers(2, 10**6), st.integers(2, 10**6))
 def test_a_moved_phrase_hides_no_other_number(phrase: str, one: int, other: int) -> None:
     assume(one != other)
@@ -180,7 +181,7 @@ def test_a_moved_phrase_hides_no_other_number(phrase: str, one: int, other: int)
 
 
 @pytest.mark.rule("REV-7")
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.sampled_from(AGENTS), NAMES, st.sampled_from(DONE), st.sampled_from(THINGS))
 def test_who_did_something_is_the_same_in_either_voice_and_another_is_not(
     one: str, other: str, done: tuple[str, str], thing: str
@@ -198,7 +199,7 @@ def test_who_did_something_is_the_same_in_either_voice_and_another_is_not(
 
 
 @pytest.mark.rule("REV-7")
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(100))
 @given(NAMES, NAMES, st.sampled_from(("owes", "called", "pays", "reports to", "works for", "is older than")), FILLER)
 def test_two_facts_that_differ_only_in_who_is_who_are_never_duplicates(
     one: str, other: str, verb: str, rest: str

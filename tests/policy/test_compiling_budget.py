@@ -176,7 +176,7 @@ def recalls(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @pytest.mark.rule("REC-11", "CTR-6")
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(recalls(), st.integers(0, 700), st.sampled_from(FORMATS), st.booleans())
 def test_the_budget_holds_for_the_whole_text_and_every_memory_is_accounted_for_once(
     recalled: dict[str, Any], budget: int, form: Format, builtin: bool

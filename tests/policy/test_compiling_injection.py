@@ -241,7 +241,7 @@ def test_ids_and_evidence_that_attack_stay_out_of_the_text_and_lead_back_all_the
 
 
 @pytest.mark.rule("REC-11")
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(hostile, hostile, st.sampled_from(FORMATS))
 def test_no_text_and_no_name_put_together_at_random_breaks_its_block(text: str, name: str, form: Format) -> None:
     check(*attacked(form, text, origin=name, approver=name))

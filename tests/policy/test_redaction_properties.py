@@ -121,7 +121,7 @@ def packs(draw: st.DrawFn) -> Pack:
 
 
 @pytest.mark.rule("RED-3")
-@settings(max_examples=examples(250), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(texts)
 @example("4111 1111 1111 1111****1111 1111")
 @example("phone 467 3395 467 3395 467 3395 467 3395 467 3395 467 3395 467 3395")
@@ -133,7 +133,7 @@ def test_under_the_built_in_pack_twice_is_once(text: str) -> None:
 
 
 @pytest.mark.rule("RED-3")
-@settings(max_examples=examples(250), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(packs(), texts)
 def test_under_any_pack_twice_is_once(pack: Pack, text: str) -> None:
     redactor = redactor_of(pack)
@@ -143,7 +143,7 @@ def test_under_any_pack_twice_is_once(pack: Pack, text: str) -> None:
 
 
 @pytest.mark.rule("RED-3")
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(48), deadline=None)
 @given(st.text(min_size=1, max_size=12), st.sampled_from(MASKS), texts)
 def test_under_any_pattern_that_compiles_twice_is_once(pattern: str, mask: str, text: str) -> None:
     document = {
@@ -170,7 +170,7 @@ json_values = st.recursive(
 
 
 @pytest.mark.rule("RED-3")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(packs(), json_values)
 def test_any_value_redacted_twice_is_redacted_once(pack: Pack, value: Any) -> None:
     redactor = redactor_of(pack)
@@ -188,7 +188,7 @@ pieces = st.one_of(
 
 
 @pytest.mark.rule("RED-3")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(packs(), st.lists(pieces, min_size=2, max_size=7))
 def test_any_items_side_by_side_redacted_twice_are_redacted_once(pack: Pack, items: list[Any]) -> None:
     redactor = redactor_of(pack)
@@ -199,7 +199,7 @@ def test_any_items_side_by_side_redacted_twice_are_redacted_once(pack: Pack, ite
 
 
 @pytest.mark.rule("RED-3")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(packs(), texts, json_values, st.sampled_from(("tax_id", "phone", "note", None)), st.lists(texts, max_size=2))
 def test_any_candidate_redacted_twice_is_redacted_once(
     pack: Pack, text: str, value: Any, predicate: str | None, refs: list[str]
@@ -211,7 +211,7 @@ def test_any_candidate_redacted_twice_is_redacted_once(
 
 
 @pytest.mark.rule("RED-1")
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(48), deadline=None)
 @given(
     st.sampled_from([value for value in VALUES if value not in ("467 3395", "1985-03-12", "hunter2")]),
     st.lists(st.sampled_from(("said", "that", "it", "was", "so", "we", "think", "truly")), max_size=4),
@@ -228,7 +228,7 @@ def test_a_value_in_plain_words_never_stays(value: str, before: list[str], after
 
 
 @pytest.mark.rule("RED-2")
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(texts)
 def test_spans_are_exact_in_the_text_as_it_came(text: str) -> None:
     found = redactor_of(builtin_pack()).find(text)

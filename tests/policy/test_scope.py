@@ -70,7 +70,7 @@ def scopes(draw: st.DrawFn) -> tuple[Scope, Tier]:
 
 
 @pytest.mark.rule("CTR-1", "REV-7")
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(one=scopes(), other=scopes())
 def test_two_scopes_overlap_if_and_only_if_some_run_sees_both(
     one: tuple[Scope, Tier], other: tuple[Scope, Tier]

@@ -17,7 +17,7 @@ def test_whatever_is_done_recall_shows_what_was_promoted_and_may_be_seen_and_not
     run_state_machine_as_test(
         Watching,
         settings=settings(
-            max_examples=examples(6),
+            max_examples=examples(4),
             stateful_step_count=20,
             deadline=None,
             suppress_health_check=list(HealthCheck),
