@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from muniment.pack import Thresholds
 from muniment.policy.assertion import Judgement, judge
 from muniment.policy.assertion.relation import relate
+from muniment.policy.instructions import as_seen
 from tests.soak import examples
 
 SUBJECTS = ("The customer", "The contract", "Our supplier", "Anna Berg", "The yearly invoice", "Support")
@@ -251,7 +252,7 @@ def test_a_verdict_counts_only_from_its_threshold_on(
     if found.verdict == "same" and found.reasons != ("same_words",):
         assert similarity >= nearer
     if found.verdict != "different":
-        assert judge(one, other) == found
+        assert judge(as_seen(one), as_seen(other)) == found
 
 
 @pytest.mark.rule("CTR-2")
