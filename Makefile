@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 .PHONY: run test soak check format docs reference screenshots bench clean
 
 run: $(STAMP)            ## the server with a lively tenant: its address, and a key for each role
-	@$(BIN)/muniment serve --demo --home .muniment/demo
+	@$(BIN)/muniment serve --demo --home .muniment-demo
 
 test: $(STAMP)           ## the whole suite
 	@$(BIN)/python -m pytest -q -n 3 --dist worksteal
@@ -42,7 +42,7 @@ bench: $(STAMP)          ## the figures of bench/, as ratios in one run
 	@$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) .muniment
+	rm -rf $(VENV) .muniment .muniment-demo build
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
