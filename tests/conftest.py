@@ -14,7 +14,7 @@ from hypothesis import settings
 from muniment import Fabric
 from muniment.testing import FakeClock, People, TestServer
 from tests.connections import Connections
-from tests.soak import examples
+from tests.soak import LONG, SOAKING, examples
 
 # The first example of a property may load what later ones use; no bar stands on a clock.
 settings.register_profile("suite", deadline=None, max_examples=examples(40))
@@ -43,6 +43,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if (folder := config.stash.get(_of_this_run, None)) is not None:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes long is left to `make soak`."""
+    if not SOAKING:
+        long = [item for item in items if item.name.removesuffix("[fabric]") in LONG]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
 
 
 @pytest.fixture(scope="session")

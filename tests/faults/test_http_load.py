@@ -21,7 +21,7 @@ from muniment.testing import People
 from tests.faults.load import Measured, Serving, agent, clients, reviewer, token
 from tests.faults.servers import eventually
 
-SECONDS = float(os.environ.get("MUNIMENT_LOAD_SECONDS", "4"))
+SECONDS = float(os.environ.get("MUNIMENT_LOAD_SECONDS", "2.5"))
 MEGABYTE = 1024 * 1024
 # What a process may come to need once (connections, plans, caches that are filled), and for each 10,000 requests.
 ONCE, FOR_TEN_THOUSAND = 12 * MEGABYTE, 4 * MEGABYTE
