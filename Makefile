@@ -10,7 +10,7 @@ run: $(STAMP)            ## the server with a lively tenant: its address, and a 
 	@$(BIN)/muniment serve --demo --home .muniment-demo
 
 test: $(STAMP)           ## the whole suite
-	@$(BIN)/python -m pytest -q -n 3 --dist worksteal
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 soak: $(STAMP)           ## what is random, for long: many examples, workers killed for five minutes, stories through every door; load over HTTP
 	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py

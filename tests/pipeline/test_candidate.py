@@ -305,7 +305,6 @@ def test_a_tenant_that_does_not_exist_has_nothing_to_consolidate(fabric: Fabric)
 def test_two_at_once_do_the_work_once_between_them(
     fabric: Fabric, people: People, server: TestServer, database: str, clock: FakeClock
 ) -> None:
-    fabric.capture_many(people.run(), [STATEMENT | {"text": f"fact {n}"} for n in range(3000)])
     start = Barrier(2)
     turns: list[str] = []
 
@@ -315,12 +314,18 @@ def test_two_at_once_do_the_work_once_between_them(
 
     with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS) as other:
         other.consolidate("nobody_here")  # its connections are open before the start
-        with ThreadPoolExecutor(2) as pool:
-            left, right = pool.submit(work, fabric, "a"), pool.submit(work, other, "b")
-            done = [left.result(), right.result()]
-    proposals = [proposal_id for one in done for proposal_id in one.proposals]
-    assert sum(one.captures for one in done) == len(proposals) == len(set(proposals)) == 3000
-    assert len(turns) == 6
+        # On a busy machine one may have done it all before the other came to it: then once more.
+        for again in range(6):
+            fabric.capture_many(people.run(), [STATEMENT | {"text": f"fact {n} of {again}"} for n in range(1500)])
+            turns.clear()
+            with ThreadPoolExecutor(2) as pool:
+                left, right = pool.submit(work, fabric, "a"), pool.submit(work, other, "b")
+                done = [left.result(), right.result()]
+            proposals = [proposal_id for one in done for proposal_id in one.proposals]
+            assert sum(one.captures for one in done) == len(proposals) == len(set(proposals)) == 1500
+            assert len(turns) == 3
+            if set(turns) == {"a", "b"}:
+                break
     assert set(turns) == {"a", "b"}, "both must have had a part in it, or nothing ran at once"
 
 
