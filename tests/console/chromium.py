@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from muniment import Principal
 from tests.doors.http import HttpDoor
@@ -24,6 +24,8 @@ ARGUMENTS = (
 Scheme = Literal["light", "dark"]
 # Four hours ahead of UTC, in summer too.
 ZONE = "Asia/Dubai"
+# How long a busy machine may take until a page shows what a test waits for.
+PATIENCE_MS = 20_000
 # A phone, 1280 at 200 %, and a desk.
 WIDTHS = (390, 640, 1280)
 LOOK = (Path(__file__).parent / "look.js").read_text()
@@ -38,6 +40,7 @@ def chromium() -> Generator[Browser]:
     """
     if (found := shutil.which("chromium")) is None:
         pytest.skip("not run: there is no browser here; install chromium")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))
         try:
@@ -59,7 +62,7 @@ class Window:
             locale="en-GB",
             timezone_id=ZONE,
         )
-        self.context.set_default_timeout(10_000)
+        self.context.set_default_timeout(PATIENCE_MS)
         self.page: Page = self.context.new_page()
         self.troubles: list[str] = []
         # Answers that the test is about, which a browser complains of all the same.
@@ -123,12 +126,14 @@ class Window:
         return page.evaluate(STEPS, "end")
 
     def press(self, *keys: str) -> None:
-        """Keys, one after the other."""
+        """Keys, one after the other, on a page whose scripts have run."""
+        self.page.wait_for_load_state()
         for key in keys:
             self.page.keyboard.press(key)
 
     def type(self, text: str) -> None:
-        """A text, as it is typed."""
+        """A text, typed into the field that has the focus."""
+        self.page.locator("input:focus, textarea:focus").wait_for()
         self.page.keyboard.type(text)
 
     def toast(self, text: str) -> None:
