@@ -142,7 +142,7 @@ def _place(
     owner: "psycopg.Connection[tuple[object, ...]]", tenant_id: str, embedder: str, ids: list[str], places: Vectors
 ) -> None:
     columns = "tenant_id, memory_id, embedder, vector"
-    with owner.cursor().copy(f"COPY memory_vectors ({columns}) FROM STDIN") as copy:
+    with owner.cursor().copy(f"COPY memory_vectors ({columns}) FROM STDIN (FORMAT binary)") as copy:
         for memory_id, place in zip(ids, places, strict=True):
             copy.write_row((tenant_id, memory_id, embedder, to_sql(place)))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from struct import pack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from muniment.embedding import Embedder, embedded
 from muniment.model.candidate import Candidate
 from muniment.policy.contradiction import Comparison
 from muniment.policy.instructions import as_seen
+from muniment.storage.vectors import HalfVector
 
 Vector = NDArray[np.float32]
 
@@ -50,9 +52,9 @@ def _place(candidate: Candidate, vector: Vector | None) -> Vector | None:
     return None if says_nothing else vector
 
 
-def to_sql(vector: Vector) -> str:
-    """A vector as the database reads it, in half precision."""
-    return f"[{','.join(map(repr, vector.astype(np.float16).astype(np.float64).tolist()))}]"
+def to_sql(vector: Vector) -> HalfVector:
+    """A vector as the database reads it, in half precision: just as it sends one."""
+    return HalfVector(pack(">hh", len(vector), 0) + vector.astype(">f2").tobytes())
 
 
 def from_sql(sent: bytes) -> Vector:
