@@ -17,6 +17,7 @@ from muniment.fabric.inputs import ConsentFields
 from muniment.fabric.keys import ApiKeyFields, AsyncKeys
 from muniment.fabric.memories import AsyncMemories, MemoryFilters
 from muniment.fabric.queue import AsyncQueue, QueueFilters
+from muniment.fabric.recalls import AsyncRecalls, RecallFilters
 from muniment.fabric.webhooks import AsyncWebhooks
 from muniment.fabric.work import AsyncWork
 from muniment.governance.packs import RegisteredPack
@@ -26,7 +27,7 @@ from muniment.model.backtest import Backtest
 from muniment.model.breaker import Breaker
 from muniment.model.browsing import Graph, MemoryChanges, MemoryShown, Turn
 from muniment.model.candidate import Refusal
-from muniment.model.consent import Consent, Sweep
+from muniment.model.consent import Consent, ConsentReach, Sweep
 from muniment.model.context import Asker, RunContext
 from muniment.model.contradiction import Contradiction, ContradictionShown, Side
 from muniment.model.credential import Credential
@@ -35,6 +36,7 @@ from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.pack_difference import PackDifference
 from muniment.model.proposal import Outcome, Proposal
+from muniment.model.recalls import RecallNoted, RecallShown
 from muniment.model.reviewing import Attendance, EditCheck, Preview, QueueCounts
 from muniment.model.webhook import Deliveries, Webhook
 from muniment.model.work import Backlog, JobRun, Parked
@@ -170,6 +172,10 @@ class Consents(Blocking):
         """See `AsyncConsents.revoke`."""
         return self._wait(self._consents.revoke, asker, consent_id, evidence_refs=evidence_refs)
 
+    def reach(self, asker: Asker, consent_id: str) -> ConsentReach:
+        """See `AsyncConsents.reach`."""
+        return self._wait(self._consents.reach, asker, consent_id)
+
     def sweep(self, tenant_id: str) -> Sweep:
         """See `AsyncConsents.sweep`."""
         return self._wait(self._consents.sweep, tenant_id)
@@ -198,9 +204,8 @@ class Contradictions(Blocking):
         after: str | None = None,
     ) -> list[Contradiction]:
         """See `AsyncContradictions.list`."""
-        return self._wait(
-            self._contradictions.list, asker, proposal_id=proposal_id, closed=closed, limit=limit, after=after
-        )
+        listed = self._contradictions.list
+        return self._wait(listed, asker, proposal_id=proposal_id, closed=closed, limit=limit, after=after)
 
     def get(self, asker: Asker, contradiction_id: str) -> ContradictionShown:
         """See `AsyncContradictions.get`."""
@@ -262,6 +267,24 @@ class Memories(Blocking):
     def graph(self, asker: Asker, entity: str, *, hops: int = 1) -> Graph:
         """See `AsyncMemories.graph`."""
         return self._wait(self._memories.graph, asker, entity, hops=hops)
+
+
+class Recalls(Blocking):
+    """Every recall of the tenant as it was recorded; without the words of its query."""
+
+    def __init__(self, portal: BlockingPortal, recalls: AsyncRecalls) -> None:
+        super().__init__(portal)
+        self._recalls = recalls
+
+    def list(
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[RecallFilters]
+    ) -> list[RecallNoted]:
+        """See `AsyncRecalls.list`."""
+        return self._wait(self._recalls.list, asker, limit=limit, after=after, **narrowed)
+
+    def get(self, asker: Asker, recall_id: str) -> RecallShown:
+        """See `AsyncRecalls.get`."""
+        return self._wait(self._recalls.get, asker, recall_id)
 
 
 class Packs(Blocking):

@@ -33,7 +33,7 @@ from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
 from muniment.pipeline.capture import Receipt
-from muniment.sync_groups import Blocking, Consents, Contradictions, Memories, Packs, Queue, Webhooks, Work
+from muniment.sync_groups import Blocking, Consents, Contradictions, Memories, Packs, Queue, Recalls, Webhooks, Work
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -101,6 +101,11 @@ class Verbs(Blocking):
     def memories(self) -> Memories:
         """The tenant's memories, for those who review and audit."""
         return Memories(self._portal, self._fabric.memories)
+
+    @property
+    def recalls(self) -> Recalls:
+        """The recorded recalls."""
+        return Recalls(self._portal, self._fabric.recalls)
 
     @property
     def work(self) -> Work:

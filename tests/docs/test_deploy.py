@@ -12,6 +12,7 @@ import typer
 import yaml
 from typer.core import TyperGroup
 
+from muniment.api.serving import GRACE
 from muniment.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +64,13 @@ def test_the_services_run_commands_that_exist_and_wait_for_the_migration() -> No
         assert ours[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     assert services["migrate"]["depends_on"]["db"] == {"condition": "service_healthy"}
     assert all(":" in one["image"] for name, one in services.items() if name not in ours), "versions are said"
+
+
+def test_who_is_told_to_stop_has_longer_than_the_requests_in_flight() -> None:
+    services = compose()["services"]
+    assert [services[name]["stop_grace_period"] for name in ("server", "worker")] == ["1m", "1m"]
+    assert [unit(path)["Service"]["TimeoutStopSec"] for path in UNITS] == [["60"], ["60"]]
+    assert GRACE < 60
 
 
 def test_secrets_are_files_that_only_who_needs_them_gets() -> None:

@@ -13,6 +13,7 @@ from muniment import Fabric, errors
 from muniment.api.problems import STATUS
 from muniment.client import AsyncClient, Client, transport
 from muniment.errors import (
+    Conflict,
     Denied,
     InvalidInput,
     MunimentError,
@@ -146,6 +147,12 @@ def test_what_json_cannot_carry_is_an_error_of_the_caller(far: Far, people: Peop
         far.client(people.author).capture(people.author, **FACT | {"payload": object()})
 
 
+@pytest.mark.parametrize("wrong", [".", ".."])
+def test_no_id_leads_to_another_address(far: Far, people: People, wrong: str) -> None:
+    with pytest.raises(InvalidInput, match="is no id"):
+        far.client(people.reviewer).queue.get(people.reviewer, wrong)
+
+
 def test_many_at_once_through_one_client(far: Far, near: Fabric, people: People) -> None:
     async def captured(client: AsyncClient, n: int) -> None:
         await client.capture(people.author, kind="message", text=f"Message {n}.", classification="INTERNAL")
@@ -220,6 +227,18 @@ def test_a_server_that_is_busy_is_asked_again_as_it_says(other: str, monkeypatch
         client.me()
     assert (len(Answers.asked), raised.value.wait) == (4, 3.0)
     assert all(2 <= wait <= 4 for wait in waits)
+
+
+def test_a_server_that_is_still_at_an_earlier_try_is_asked_again_and_one_that_refuses_is_not(other: str) -> None:
+    holder = {"tenant_id": "t", "id": "i", "kind": "operator", "roles": []}
+    Answers.said = [(409, {}, problem("request_repeated")), (200, {}, to_json({"principal": holder}))]
+    with Client.open(other, "k") as client:
+        assert client.me().id == "i"
+    assert len(Answers.asked) == 2
+    Answers.said = [(409, {}, problem("conflict"))]
+    with Client.open(other, "k") as client, pytest.raises(Conflict):
+        client.me()
+    assert len(Answers.asked) == 3
 
 
 @pytest.mark.parametrize(

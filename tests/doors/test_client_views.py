@@ -9,7 +9,7 @@ import pytest
 from muniment import Fabric
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.pipeline.stories import KEY, promoted, proposed
+from tests.pipeline.stories import CONSENT, KEY, promoted, proposed
 from tests.served import Far, Served
 
 
@@ -33,6 +33,8 @@ def test_every_view_is_the_same_through_a_server(near: Fabric, far: Far, people:
     near.queue.assign(people.second_reviewer, item)
     near.queue.attend(people.second_reviewer, item)
     (against,) = near.contradictions.list(people.reviewer)
+    recall = near.recall(people.run(), "Acme").recall_id
+    consent = near.consent.grant(people.officer, subject=KEY["entity"], **CONSENT).consent_id
     queue: dict[str, Any] = {"tier": "semantic", "risk": "low", "reason": "contradiction", "entity": KEY["entity"]}
     queue |= {"assignee": "clara", "status": "pending", "overdue": False, "write_class": "preference"}
     looks = (
@@ -50,6 +52,11 @@ def test_every_view_is_the_same_through_a_server(near: Fabric, far: Far, people:
         lambda fabric: fabric.memories.changes(people.auditor, since=before, until=None).added,
         lambda fabric: fabric.memories.moments(people.auditor, entity=KEY["entity"]),
         lambda fabric: fabric.memories.graph(people.auditor, "company:acme", hops=2),
+        lambda fabric: fabric.recalls.list(people.auditor, user_id="cust_1", memory_id=memory_id, limit=1),
+        lambda fabric: fabric.recalls.list(people.reviewer, run_id=people.run().run_id, agent_id=people.run().agent_id),
+        lambda fabric: fabric.recalls.get(people.auditor, recall),
+        lambda fabric: fabric.recalls.get(people.run(), recall),
+        lambda fabric: fabric.consent.reach(people.auditor, consent),
         lambda fabric: fabric.trail(people.auditor, memory_id).recalled,
         lambda fabric: fabric.events(people.auditor, types=["memory.promoted", "memory.proposed"], limit=2),
         lambda fabric: fabric.events(people.auditor, types=["memory.promoted"], about=memory_id, latest=True),

@@ -8,11 +8,28 @@ from typing import Any, get_args
 import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import iter_route_contexts
+from pydantic import BaseModel
 
-from muniment.api import documentation
+from muniment.api import bodies, documentation
 from muniment.api.app import PARTS, create_app
 from muniment.api.asking import May
+from muniment.api.routes.memories import MemoryListing
+from muniment.api.routes.queue import QueueListing
+from muniment.api.routes.reading import RecallListing
 from muniment.console.app import PREFIX as CONSOLE
+from muniment.fabric.editing import EditFields
+from muniment.fabric.inputs import (
+    CaptureFields,
+    CompileFields,
+    ConsentFields,
+    CorrectFields,
+    ProposeFields,
+    RecallFields,
+)
+from muniment.fabric.memories import MemoryFilters
+from muniment.fabric.queue import QueueFilters
+from muniment.fabric.recalls import RecallFilters
+from muniment.model.consent import ConsentInput
 from muniment.model.context import Role
 from muniment.policy.roles import ALLOWED, PERSONS_ONLY
 from muniment.testing import People, TestServer
@@ -43,6 +60,8 @@ ALSO = [
     ("reviewer", "POST", "/v1/packs/backfills", {"ref": "{ref}"}),
     ("admin", "POST", "/v1/work/requeue", {"capture_ids": ["{capture_id}"]}),
     ("reviewer", "GET", "/v1/queue?after={proposal_id}", None),
+    ("reviewer", "GET", "/v1/recalls?after={recall_id}", None),
+    ("reviewer", "GET", "/v1/recalls?memory_id={memory_id}", None),
     ("reviewer", "GET", "/v1/contradictions?proposal_id={proposal_id}", None),
     ("reviewer", "GET", "/v1/contradictions?after={contradiction_id}", None),
     ("privacy_officer", "GET", "/v1/consents?after={consent_id}", None),
@@ -87,6 +106,27 @@ def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, door
         assert operation["x-persons-only"] == (bool(verbs) and PERSONS_ONLY.issuperset(verbs))
         assert operation["security"] == [{"HTTPBearer": []}]
         assert operation["description"], place
+
+
+@pytest.mark.parametrize(
+    ("taken", "fields", "more"),
+    [
+        (bodies.CaptureBody, CaptureFields, {"run"}),
+        (bodies.ProposalBody, ProposeFields, {"run"}),
+        (bodies.CorrectionBody, CorrectFields, {"run", "memory_id", "entity", "predicate"}),
+        (bodies.RecallBody, RecallFields, {"run", "query"}),
+        (bodies.CompileBody, CompileFields, {"run", "query"}),
+        (bodies.CheckBody, EditFields, set[str]()),
+        (ConsentInput, ConsentFields, set[str]()),
+        (QueueListing, QueueFilters, {"limit", "after"}),
+        (MemoryListing, MemoryFilters, {"limit", "after"}),
+        (RecallListing, RecallFilters, {"limit", "after"}),
+    ],
+)
+def test_a_request_can_say_all_that_the_verb_takes_and_nothing_else(
+    taken: type[BaseModel], fields: Any, more: set[str]
+) -> None:
+    assert taken.model_fields.keys() == fields.__annotations__.keys() | more
 
 
 def test_a_route_that_says_nothing_of_its_verb_cannot_be_served(door: HttpDoor) -> None:

@@ -135,7 +135,11 @@ def test_what_is_captured_is_recalled_once_a_person_approved_it(
 def test_a_recalled_memory_shows_its_papers_as_a_resource(assistant: Assistant, door: HttpDoor, people: People) -> None:
     memory_id = promoted(door.near, people)
     recall_id = assistant.ask("recall")["recall_id"]
-    assert len(assistant.templates()) == 2
+    assert assistant.templates() == [
+        "muniment://memories/{memory_id}",
+        "muniment://recalls/{recall_id}",
+        "muniment://recalls/{recall_id}/memories/{memory_id}",
+    ]
     papers = assistant.read(f"muniment://memories/{memory_id}")
     assert papers["memory"]["approver"] == people.reviewer.id
     assert papers["memory"]["value"] == "email"
@@ -146,6 +150,30 @@ def test_a_recalled_memory_shows_its_papers_as_a_resource(assistant: Assistant, 
     for uri in (f"muniment://memories/{memory_id}", f"muniment://recalls/{recall_id}/memories/{memory_id}"):
         with pytest.raises(MCPError, match="not_found"):
             assistant.read(uri)
+
+
+@pytest.mark.rule("REC-5", "REC-10")
+def test_a_recall_shows_the_papers_of_what_it_returned_as_a_resource(
+    assistant: Assistant, door: HttpDoor, people: People
+) -> None:
+    kept = promoted(door.near, people, evidence_refs=["ticket:1"])
+    gone = promoted(door.near, people, "tea", predicate="drinks")
+    answer = assistant.ask("recall")
+    uri = f"muniment://recalls/{answer['recall_id']}"
+    shown = assistant.read(uri)
+    assert [one["memory_id"] for one in shown["memories"]] == [record["id"] for record in answer["records"]]
+    assert [one["provenance"] for one in shown["memories"]] == [one["provenance"] for one in answer["records"]]
+    assert (shown["returned"], shown["unseen"], shown["agent_id"]) == (2, 0, people.run().agent_id)
+    door.near.retract(people.reviewer, gone, reason="wrong")
+    less = assistant.read(uri)
+    assert ([one["memory_id"] for one in less["memories"]], less["unseen"]) == ([kept], 1)
+    theirs = [
+        door.near.recall(run).recall_id
+        for run in (people.run("cust_2"), people.run(agent_id="other"), people.run(None))
+    ]
+    for recall_id in theirs:
+        with pytest.raises(MCPError, match="not_found"):
+            assistant.read(f"muniment://recalls/{recall_id}")
 
 
 def test_what_is_at_no_address_is_not_found(assistant: Assistant) -> None:
@@ -305,7 +333,8 @@ def test_a_run_reaches_no_further_than_its_key(door: HttpDoor, people: People) -
     for beyond in ({"user_id": "cust_2"}, {"classification_allowed": ["PII"]}):
         status, problem = _post(door, key, Muniment_Run=dumps({"run_id": "r", **beyond}))
         assert (status, problem["code"]) == (403, "denied")
-    for wrong in ("{", "[]", "{}", dumps({"run_id": "r", "tenant_id": "t"}), dumps({"run_id": "r" * 9000})):
+    long = dumps({"run_id": "r"}).replace("}", " " * 9000 + "}")
+    for wrong in ("{", "[]", "{}", dumps({"run_id": "r", "tenant_id": "t"}), dumps({"run_id": "r" * 9000}), long):
         status, problem = _post(door, key, Muniment_Run=wrong)
         assert status in (413, 422)
         assert problem["field"].startswith("run")

@@ -151,7 +151,7 @@ def test_of_two_revocations_at_once_one_is_recorded_and_the_other_told(fabric: F
     def revoke(name: str) -> int:
         told = 0
         for consent_id in ids:
-            start.wait(timeout=10)
+            start.wait(timeout=60)
             try:
                 fabric.consent.revoke(people.person(name, "privacy_officer"), consent_id)
             except ConsentChanged:

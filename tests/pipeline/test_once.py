@@ -15,7 +15,7 @@ from muniment.model.capture import TENANT_HOLDER
 from muniment.model.context import Principal
 from muniment.storage.sealing import SubjectKey
 from muniment.testing import FakeClock, People, TestServer
-from tests.doors.wrong import CALLS
+from tests.doors.wrong_calls import CALLS
 from tests.faults.together import Calls, held
 from tests.pipeline.stories import CONSENT, KEY, proposed, run_job, told
 
@@ -29,6 +29,7 @@ NOT_DEEDS = {
     *("work.backlog", "work.parked", "work.jobs", "work.breakers", "webhooks.list", "webhooks.get", "whoami"),
     *("queue.evidence", "queue.counts", "queue.check", "queue.preview", "queue.attend", "contradictions.get"),
     *("memories.list", "memories.changes", "memories.moments", "memories.graph"),
+    *("recalls.list", "recalls.get", "consent.reach"),
 }
 DEEDS = sorted(CALLS.keys() - NOT_DEEDS)
 

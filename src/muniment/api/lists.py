@@ -1,10 +1,23 @@
 """What every list takes."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
+from pydantic import BaseModel
 
+from muniment.api.bodies import given
 from muniment.fabric.checks import PAGE
 
 Limit = Annotated[int, Query(ge=1, le=PAGE, description="how many at most")]
 After = Annotated[str | None, Query(min_length=1, max_length=256, description="`next` of the page before")]
+
+
+class Listing(BaseModel):
+    """A list that can be narrowed: what a query may say beside which page it is about."""
+
+    limit: Limit = 50
+    after: After = None
+
+    def asked(self) -> dict[str, Any]:
+        """All that was said, as the list's own arguments: none that the query knows can be left out."""
+        return {"limit": self.limit, **given(self)}

@@ -73,6 +73,17 @@ class Asking:
         return body | {"run": told(asker)} if isinstance(asker, RunContext) else body
 
 
+class Group:
+    """Verbs that go together, asked over one client's wire.
+
+    Their signatures are those of the fabric's own groups, repeated on purpose; a test compares them.
+    """
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+        self._wire = asking.wire
+
+
 def told(run: RunContext, *apart: str) -> dict[str, Any]:
     """What a run says of itself; tenant and agent are the credential's."""
     return run.model_dump(mode="json", exclude_unset=True, exclude={"tenant_id", "agent_id"} - set(apart))

@@ -10,13 +10,14 @@ from muniment.client.asking import Asking
 from muniment.client.groups import (
     AsyncConsentsClient,
     AsyncContradictionsClient,
-    AsyncPacksClient,
     AsyncQueueClient,
     AsyncWebhooksClient,
     AsyncWorkClient,
 )
 from muniment.client.memories import AsyncMemoriesClient
-from muniment.client.pages import paged, run_header, segment
+from muniment.client.packs import AsyncPacksClient
+from muniment.client.pages import Page, paged, run_header, segment
+from muniment.client.recalls import AsyncRecallsClient
 from muniment.client.transport import ANSWER_WITHIN, LONG, PAUSES, Transport, Where
 from muniment.errors import InvalidInput
 from muniment.fabric import archives as archiving
@@ -43,6 +44,25 @@ _RECEIPTS = TypeAdapter(dict[str, list[Receipt]])
 _SUBMISSION: TypeAdapter[Submission | Refusal] = TypeAdapter(Submission | Refusal)
 _SEALED = TypeAdapter(dict[str, int])
 _NOTHING: TypeAdapter[None] = TypeAdapter(None)
+_CONSOLIDATION = TypeAdapter(Consolidation)
+_RECALL = TypeAdapter(Recall)
+_COMPILED = TypeAdapter(CompiledMemory)
+_EXPLANATION = TypeAdapter(Explanation)
+_REPLAY = TypeAdapter(Replay)
+_MEMORY = TypeAdapter(PromotedMemory)
+_RETRACTION = TypeAdapter(Retraction)
+_TRAIL = TypeAdapter(Trail)
+_ERASURE = TypeAdapter(Erasure)
+_REINDEXED = TypeAdapter(upkeep.Reindexed)
+_ADOPTION = TypeAdapter(Adoption)
+_METRICS = TypeAdapter(Metrics)
+_SCAN = TypeAdapter(PiiScan)
+_VERIFICATION = TypeAdapter(Verification)
+_ARCHIVE_CHECK = TypeAdapter(ArchiveCheck)
+_HEAD = TypeAdapter(Head)
+_ERASURES = TypeAdapter(Page[Erasure])
+_EVENTS = TypeAdapter(Page[Event])
+_ARCHIVES = TypeAdapter(Page[Archive])
 
 
 class AsyncClient:
@@ -110,6 +130,11 @@ class AsyncClient:
         return AsyncMemoriesClient(self._asking)
 
     @property
+    def recalls(self) -> AsyncRecallsClient:
+        """The recorded recalls."""
+        return AsyncRecallsClient(self._asking)
+
+    @property
     def work(self) -> AsyncWorkClient:
         """What the jobs are at."""
         return AsyncWorkClient(self._asking)
@@ -156,19 +181,19 @@ class AsyncClient:
     async def consolidate(self, tenant_id: str, *, on_progress: consolidation.Progress | None = None) -> Consolidation:
         """See `AsyncFabric.consolidate`; how far it is, is not told over HTTP."""
         await self._asking.tenant(tenant_id)
-        return await self._wire.send("/v1/work/consolidate", TypeAdapter(Consolidation), within=LONG)
+        return await self._wire.send("/v1/work/consolidate", _CONSOLIDATION, within=LONG)
 
     async def recall(self, run: RunContext, query: str | None = None, **narrowed: Unpack[RecallFields]) -> Recall:
         """See `AsyncFabric.recall`."""
         body = {"run": await self._asking.run(run), "query": query, **narrowed}
-        return await self._wire.send("/v1/recall", TypeAdapter(Recall), body)
+        return await self._wire.send("/v1/recall", _RECALL, body)
 
     async def compile(
         self, run: RunContext, query: str | None = None, **asked: Unpack[CompileFields]
     ) -> CompiledMemory:
         """See `AsyncFabric.compile`; tokenizers from files are for programs on the server's own machine."""
         body = {"run": await self._asking.run(run), "query": query, **asked}
-        return await self._wire.send("/v1/compile", TypeAdapter(CompiledMemory), body)
+        return await self._wire.send("/v1/compile", _COMPILED, body)
 
     async def explain(
         self,
@@ -185,56 +210,56 @@ class AsyncClient:
             if isinstance(asker, RunContext):
                 raise InvalidInput("a run explains what it sees itself", field="run")
             body["run"] = await self._asking.about(run)
-        return await self._wire.send("/v1/explain", TypeAdapter(Explanation), await self._asking.with_run(asker, body))
+        return await self._wire.send("/v1/explain", _EXPLANATION, await self._asking.with_run(asker, body))
 
     async def replay(self, asker: Asker, recall_id: str) -> Replay:
         """See `AsyncFabric.replay`."""
         await self._asking.own(asker)
-        return await self._wire.send(f"/v1/recalls/{segment(recall_id, 'recall_id')}/replay", TypeAdapter(Replay))
+        return await self._wire.send(f"/v1/recalls/{segment(recall_id, 'recall_id')}/replay", _REPLAY)
 
     async def get(self, asker: Asker, memory_id: str) -> PromotedMemory:
         """See `AsyncFabric.get`."""
         await self._asking.own(asker)
         headers = run_header(asker) if isinstance(asker, RunContext) else None
         path = f"/v1/memories/{segment(memory_id, 'memory_id')}"
-        return await self._wire.get(path, TypeAdapter(PromotedMemory), headers=headers)
+        return await self._wire.get(path, _MEMORY, headers=headers)
 
     async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
         """See `AsyncFabric.retract`."""
         await self._asking.own(asker)
         path = f"/v1/memories/{segment(memory_id, 'memory_id')}/retract"
-        return await self._wire.send(path, TypeAdapter(Retraction), {"reason": reason})
+        return await self._wire.send(path, _RETRACTION, {"reason": reason})
 
     async def trail(self, asker: Asker, memory_id: str) -> Trail:
         """See `AsyncFabric.trail`."""
         await self._asking.own(asker)
-        return await self._wire.get(f"/v1/memories/{segment(memory_id, 'memory_id')}/trail", TypeAdapter(Trail))
+        return await self._wire.get(f"/v1/memories/{segment(memory_id, 'memory_id')}/trail", _TRAIL)
 
     async def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
         """See `AsyncFabric.erase`."""
         await self._asking.own(asker)
         body = {"subject": subject, "user_id": user_id}
-        return await self._wire.send("/v1/erasures", TypeAdapter(Erasure), body, within=LONG)
+        return await self._wire.send("/v1/erasures", _ERASURE, body, within=LONG)
 
     async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
         """See `AsyncFabric.erasures`."""
         await self._asking.own(asker)
-        return await paged(self._wire, "/v1/erasures", Erasure, limit=limit, after=after)
+        return await paged(self._wire, "/v1/erasures", _ERASURES, limit=limit, after=after)
 
     async def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
         """See `AsyncFabric.reindex`."""
         await self._asking.tenant(tenant_id)
-        return await self._wire.send("/v1/work/reindex", TypeAdapter(upkeep.Reindexed), within=LONG)
+        return await self._wire.send("/v1/work/reindex", _REINDEXED, within=LONG)
 
     async def adoption(self, asker: Asker) -> Adoption:
         """See `AsyncFabric.adoption`."""
         await self._asking.own(asker)
-        return await self._wire.get("/v1/adoption", TypeAdapter(Adoption))
+        return await self._wire.get("/v1/adoption", _ADOPTION)
 
     async def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:
         """See `AsyncFabric.metrics`."""
         await self._asking.own(asker)
-        return await self._wire.get("/v1/metrics", TypeAdapter(Metrics), {"since": since, "until": until})
+        return await self._wire.get("/v1/metrics", _METRICS, {"since": since, "until": until})
 
     async def record_golden(self, run: RunContext, results: Sequence[GoldenResult]) -> None:
         """See `AsyncFabric.record_golden`."""
@@ -244,7 +269,7 @@ class AsyncClient:
     async def scan_pii(self, tenant_id: str) -> PiiScan:
         """See `AsyncFabric.scan_pii`."""
         await self._asking.tenant(tenant_id)
-        return await self._wire.send("/v1/work/scan", TypeAdapter(PiiScan), within=LONG)
+        return await self._wire.send("/v1/work/scan", _SCAN, within=LONG)
 
     async def events(
         self,
@@ -259,7 +284,7 @@ class AsyncClient:
         """See `AsyncFabric.events`."""
         await self._asking.own(asker)
         wanted = {"types": list(types) if types is not None else None, "about": about, "latest": latest}
-        return await paged(self._wire, "/v1/events", Event, limit=limit, after=after, **wanted)
+        return await paged(self._wire, "/v1/events", _EVENTS, limit=limit, after=after, **wanted)
 
     async def seal(self, tenant_id: str) -> int:
         """See `AsyncFabric.seal`."""
@@ -275,19 +300,19 @@ class AsyncClient:
     ) -> Verification:
         """See `AsyncFabric.verify`; how far it is, is not told over HTTP."""
         await self._asking.own(asker)
-        return await self._wire.send("/v1/verify", TypeAdapter(Verification), {"head": head}, within=LONG)
+        return await self._wire.send("/v1/verify", _VERIFICATION, {"head": head}, within=LONG)
 
     async def archives(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Archive]:
         """See `AsyncFabric.archives`."""
         await self._asking.own(asker)
-        return await paged(self._wire, "/v1/archives", Archive, limit=limit, after=after)
+        return await paged(self._wire, "/v1/archives", _ARCHIVES, limit=limit, after=after)
 
     async def verify_archives(self, asker: Asker, *, on_progress: archiving.Progress | None = None) -> ArchiveCheck:
         """See `AsyncFabric.verify_archives`; how far it is, is not told over HTTP."""
         await self._asking.own(asker)
-        return await self._wire.send("/v1/archives/verify", TypeAdapter(ArchiveCheck), within=LONG)
+        return await self._wire.send("/v1/archives/verify", _ARCHIVE_CHECK, within=LONG)
 
     async def chain_head(self, asker: Asker) -> Head:
         """See `AsyncFabric.chain_head`."""
         await self._asking.own(asker)
-        return await self._wire.get("/v1/chain/head", TypeAdapter(Head))
+        return await self._wire.get("/v1/chain/head", _HEAD)

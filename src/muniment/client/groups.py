@@ -1,40 +1,29 @@
 """The groups of verbs over HTTP: the same methods as in `fabric`."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from pathlib import Path
 from typing import Any, Unpack
 
-from pydantic import BaseModel, TypeAdapter
-from pydantic_core import to_json
+from pydantic import TypeAdapter
 
-from muniment.client.asking import Asking
-from muniment.client.pages import paged, segment
+from muniment.client.asking import Group
+from muniment.client.pages import Page, paged, segment
 from muniment.client.transport import LONG
-from muniment.errors import InvalidInput
-from muniment.fabric import backfill as backfilling
-from muniment.fabric import backtest as backtesting
 from muniment.fabric.contradictions import Way
 from muniment.fabric.editing import EditFields
 from muniment.fabric.inputs import ConsentFields
 from muniment.fabric.queue import QueueFilters
-from muniment.governance.packs import RegisteredPack
-from muniment.model.backfill import Backfill
-from muniment.model.backtest import Backtest
 from muniment.model.breaker import Breaker
 from muniment.model.candidate import Refusal
-from muniment.model.consent import Consent, Sweep
+from muniment.model.consent import Consent, ConsentReach, Sweep
 from muniment.model.context import Asker, RunContext
 from muniment.model.contradiction import Contradiction, ContradictionShown, Side
 from muniment.model.events import EventType
 from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier, WriteClass
-from muniment.model.pack_difference import PackDifference
 from muniment.model.proposal import Outcome, Proposal
 from muniment.model.reviewing import Attendance, EditCheck, Preview, QueueCounts
 from muniment.model.webhook import Deliveries, Webhook
 from muniment.model.work import Backlog, JobRun, Parked
-from muniment.pack import Pack, load_pack
 
 _PROPOSAL = TypeAdapter(Proposal)
 _EVIDENCE = TypeAdapter(Evidence)
@@ -46,15 +35,25 @@ _WEBHOOK = TypeAdapter(Webhook)
 _BREAKER = TypeAdapter(Breaker)
 _IDS = TypeAdapter(list[str])
 _NOTHING: TypeAdapter[None] = TypeAdapter(None)
+_COUNTS = TypeAdapter(QueueCounts)
+_EDIT_CHECK = TypeAdapter(EditCheck)
+_PREVIEW = TypeAdapter(Preview)
+_ATTENDANCE = TypeAdapter(list[Attendance])
+_SWEEP = TypeAdapter(Sweep)
+_REACH = TypeAdapter(ConsentReach)
+_BOTH_SIDES = TypeAdapter(ContradictionShown)
+_BACKLOG = TypeAdapter(Backlog)
+_JOBS = TypeAdapter(list[JobRun])
+_BREAKERS = TypeAdapter(list[Breaker])
+_DELIVERIES = TypeAdapter(Deliveries)
+_PROPOSALS = TypeAdapter(Page[Proposal])
+_CONSENTS = TypeAdapter(Page[Consent])
+_CONTRADICTIONS = TypeAdapter(Page[Contradiction])
+_PARKED = TypeAdapter(Page[Parked])
+_WEBHOOKS = TypeAdapter(Page[Webhook])
 
 
-class _Group:
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
-        self._wire = asking.wire
-
-
-class AsyncQueueClient(_Group):
+class AsyncQueueClient(Group):
     """Proposals by due time; every action is a verdict of a named person."""
 
     async def list(
@@ -62,12 +61,12 @@ class AsyncQueueClient(_Group):
     ) -> list[Proposal]:
         """See `AsyncQueue.list`."""
         await self._asking.own(asker)
-        return await paged(self._wire, "/v1/queue", Proposal, limit=limit, after=after, **narrowed)
+        return await paged(self._wire, "/v1/queue", _PROPOSALS, limit=limit, after=after, **narrowed)
 
     async def counts(self, asker: Asker) -> QueueCounts:
         """See `AsyncQueue.counts`."""
         await self._asking.own(asker)
-        return await self._wire.get("/v1/queue/counts", TypeAdapter(QueueCounts))
+        return await self._wire.get("/v1/queue/counts", _COUNTS)
 
     async def get(self, asker: Asker, proposal_id: str) -> Proposal:
         """See `AsyncQueue.get`."""
@@ -117,7 +116,7 @@ class AsyncQueueClient(_Group):
         """See `AsyncQueue.check`."""
         await self._asking.own(asker)
         path = f"/v1/queue/{segment(proposal_id, 'proposal_id')}/check"
-        return await self._wire.send(path, TypeAdapter(EditCheck), {**changes})
+        return await self._wire.send(path, _EDIT_CHECK, {**changes})
 
     async def preview(
         self, asker: Asker, proposal_id: str, *, run: RunContext | None = None, query: str | None = None
@@ -128,13 +127,13 @@ class AsyncQueueClient(_Group):
         if run is not None:
             body["run"] = await self._asking.about(run)
         path = f"/v1/queue/{segment(proposal_id, 'proposal_id')}/preview"
-        return await self._wire.send(path, TypeAdapter(Preview), body)
+        return await self._wire.send(path, _PREVIEW, body)
 
     async def attend(self, asker: Asker, proposal_id: str) -> Sequence[Attendance]:
         """See `AsyncQueue.attend`."""
         await self._asking.own(asker)
         path = f"/v1/queue/{segment(proposal_id, 'proposal_id')}/attend"
-        return await self._wire.send(path, TypeAdapter(list[Attendance]))
+        return await self._wire.send(path, _ATTENDANCE)
 
     async def reject(
         self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None, version: int | None = None
@@ -176,7 +175,7 @@ class AsyncQueueClient(_Group):
         return await self._wire.send(f"/v1/queue/{segment(proposal_id, 'proposal_id')}/{action}", _PROPOSAL, said)
 
 
-class AsyncConsentsClient(_Group):
+class AsyncConsentsClient(Group):
     """The consent ledger of a tenant."""
 
     async def grant(self, asker: Asker, **fields: Unpack[ConsentFields]) -> Consent:
@@ -190,20 +189,25 @@ class AsyncConsentsClient(_Group):
         path = f"/v1/consents/{segment(consent_id, 'consent_id')}/revoke"
         return await self._wire.send(path, _CONSENT, {"evidence_refs": evidence_refs})
 
+    async def reach(self, asker: Asker, consent_id: str) -> ConsentReach:
+        """See `AsyncConsents.reach`."""
+        await self._asking.own(asker)
+        return await self._wire.get(f"/v1/consents/{segment(consent_id, 'consent_id')}/reach", _REACH)
+
     async def sweep(self, tenant_id: str) -> Sweep:
         """See `AsyncConsents.sweep`."""
         await self._asking.tenant(tenant_id)
-        return await self._wire.send("/v1/work/sweep", TypeAdapter(Sweep), within=LONG)
+        return await self._wire.send("/v1/work/sweep", _SWEEP, within=LONG)
 
     async def list(
         self, asker: Asker, *, subject: str | None = None, limit: int = 200, after: str | None = None
     ) -> list[Consent]:
         """See `AsyncConsents.list`."""
         await self._asking.own(asker)
-        return await paged(self._wire, "/v1/consents", Consent, subject=subject, limit=limit, after=after)
+        return await paged(self._wire, "/v1/consents", _CONSENTS, subject=subject, limit=limit, after=after)
 
 
-class AsyncContradictionsClient(_Group):
+class AsyncContradictionsClient(Group):
     """Facts that cannot both hold."""
 
     async def list(
@@ -218,13 +222,13 @@ class AsyncContradictionsClient(_Group):
         """See `AsyncContradictions.list`."""
         await self._asking.own(asker)
         narrowed = {"proposal_id": proposal_id, "closed": closed, "limit": limit, "after": after}
-        return await paged(self._wire, "/v1/contradictions", Contradiction, **narrowed)
+        return await paged(self._wire, "/v1/contradictions", _CONTRADICTIONS, **narrowed)
 
     async def get(self, asker: Asker, contradiction_id: str) -> ContradictionShown:
         """See `AsyncContradictions.get`."""
         await self._asking.own(asker)
         path = f"/v1/contradictions/{segment(contradiction_id, 'contradiction_id')}"
-        return await self._wire.get(path, TypeAdapter(ContradictionShown))
+        return await self._wire.get(path, _BOTH_SIDES)
 
     async def resolve(
         self,
@@ -244,98 +248,18 @@ class AsyncContradictionsClient(_Group):
         return await self._wire.send(path, _CONTRADICTION, body)
 
 
-class _PackShown(BaseModel):
-    """A registered pack as the server shows it."""
-
-    ref: str
-    digest: str
-    registered_at: datetime
-    registered_by: str
-    document: dict[str, Any]
-
-    def registered(self) -> RegisteredPack:
-        """The same as a fabric gives it."""
-        pack = load_pack(to_json(self.document))
-        return RegisteredPack(self.ref, self.digest, self.registered_at, self.registered_by, pack)
-
-
-_SHOWN = TypeAdapter(_PackShown)
-
-
-class AsyncPacksClient(_Group):
-    """The packs registered in a tenant."""
-
-    async def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
-        """See `AsyncPacks.register`; a file is read here."""
-        await self._asking.own(asker)
-        return (await self._wire.send("/v1/packs", _SHOWN, {"pack": _text(pack, "pack")})).registered()
-
-    async def get(self, asker: Asker, ref: str) -> RegisteredPack:
-        """See `AsyncPacks.get`."""
-        await self._asking.own(asker)
-        return (await self._wire.get(f"/v1/packs/{segment(ref, 'ref')}", _SHOWN)).registered()
-
-    async def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
-        """See `AsyncPacks.list`."""
-        await self._asking.own(asker)
-        found = await paged(self._wire, "/v1/packs", _PackShown, limit=limit, after=after)
-        return [one.registered() for one in found]
-
-    async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
-        """See `AsyncPacks.compare`; files are read here."""
-        await self._asking.own(asker)
-        body = {"one": _text(one, "one"), "other": _text(other, "other")}
-        return await self._wire.send("/v1/packs/compare", TypeAdapter(PackDifference), body)
-
-    async def backtest(
-        self,
-        asker: Asker,
-        pack: str | Path | Pack,
-        *,
-        against: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        limit: int = 1000,
-        recalls: int = 200,
-        texts: bool = False,
-        on_progress: backtesting.Progress | None = None,
-    ) -> Backtest:
-        """See `AsyncPacks.backtest`; how far it is, is not told over HTTP."""
-        await self._asking.own(asker)
-        body = {"pack": _text(pack, "pack"), "against": against, "since": since, "until": until}
-        body |= {"limit": limit, "recalls": recalls, "texts": texts}
-        return await self._wire.send("/v1/packs/backtest", TypeAdapter(Backtest), body, within=LONG)
-
-    async def backfill(self, asker: Asker, ref: str, *, dry_run: bool = False) -> Backfill:
-        """See `AsyncPacks.backfill`."""
-        await self._asking.own(asker)
-        body = {"ref": ref, "dry_run": dry_run}
-        return await self._wire.send("/v1/packs/backfills", TypeAdapter(Backfill), body, within=LONG)
-
-    async def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
-        """See `AsyncPacks.backfills`."""
-        await self._asking.own(asker)
-        return await paged(self._wire, "/v1/packs/backfills", Backfill, limit=limit, after=after)
-
-    async def run_backfill(self, tenant_id: str, *, on_progress: backfilling.Progress | None = None) -> Backfill | None:
-        """See `AsyncPacks.run_backfill`; how far it is, is not told over HTTP."""
-        await self._asking.tenant(tenant_id)
-        into: TypeAdapter[Backfill | None] = TypeAdapter(Backfill | None)
-        return await self._wire.send("/v1/work/backfill", into, within=LONG)
-
-
-class AsyncWorkClient(_Group):
+class AsyncWorkClient(Group):
     """What the jobs are at in a tenant."""
 
     async def backlog(self, asker: Asker) -> Backlog:
         """See `AsyncWork.backlog`."""
         await self._asking.own(asker)
-        return await self._wire.get("/v1/work/backlog", TypeAdapter(Backlog))
+        return await self._wire.get("/v1/work/backlog", _BACKLOG)
 
     async def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
         """See `AsyncWork.parked`."""
         await self._asking.own(asker)
-        return await paged(self._wire, "/v1/work/parked", Parked, limit=limit, after=after)
+        return await paged(self._wire, "/v1/work/parked", _PARKED, limit=limit, after=after)
 
     async def requeue(self, asker: Asker, capture_ids: Sequence[str] | None = None) -> Sequence[str]:
         """See `AsyncWork.requeue`."""
@@ -345,12 +269,12 @@ class AsyncWorkClient(_Group):
     async def jobs(self, asker: Asker) -> Sequence[JobRun]:
         """See `AsyncWork.jobs`."""
         await self._asking.own(asker)
-        return await self._wire.get("/v1/work/jobs", TypeAdapter(list[JobRun]))
+        return await self._wire.get("/v1/work/jobs", _JOBS)
 
     async def breakers(self, asker: Asker) -> Sequence[Breaker]:
         """See `AsyncWork.breakers`."""
         await self._asking.own(asker)
-        return await self._wire.get("/v1/work/breakers", TypeAdapter(list[Breaker]))
+        return await self._wire.get("/v1/work/breakers", _BREAKERS)
 
     async def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
         """See `AsyncWork.resume`."""
@@ -358,7 +282,7 @@ class AsyncWorkClient(_Group):
         return await self._wire.send(f"/v1/work/breakers/{segment(write_class, 'write_class')}/resume", _BREAKER)
 
 
-class AsyncWebhooksClient(_Group):
+class AsyncWebhooksClient(Group):
     """The webhooks of a tenant."""
 
     async def add(self, asker: Asker, *, url: str, types: Iterable[EventType] | None = None) -> Webhook:
@@ -370,7 +294,7 @@ class AsyncWebhooksClient(_Group):
     async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
         """See `AsyncWebhooks.list`."""
         await self._asking.own(asker)
-        return await paged(self._wire, "/v1/webhooks", Webhook, limit=limit, after=after)
+        return await paged(self._wire, "/v1/webhooks", _WEBHOOKS, limit=limit, after=after)
 
     async def get(self, asker: Asker, webhook_id: str) -> Webhook:
         """See `AsyncWebhooks.get`."""
@@ -398,19 +322,8 @@ class AsyncWebhooksClient(_Group):
         """See `AsyncWebhooks.deliver`."""
         await self._asking.tenant(tenant_id)
         params = {"max_events": max_events}
-        return await self._wire.send("/v1/work/deliver", TypeAdapter(Deliveries), params=params, within=LONG)
+        return await self._wire.send("/v1/work/deliver", _DELIVERIES, params=params, within=LONG)
 
     async def _act(self, asker: Asker, webhook_id: str, action: str, body: dict[str, Any] | None = None) -> Webhook:
         await self._asking.own(asker)
         return await self._wire.send(f"/v1/webhooks/{segment(webhook_id, 'webhook_id')}/{action}", _WEBHOOK, body)
-
-
-def _text(pack: str | Path | Pack, field: str) -> str:
-    """A pack as a body carries it: its text, or the name of a registered one."""
-    if isinstance(pack, Pack):
-        return to_json(pack.document()).decode()
-    if isinstance(pack, Path):
-        return to_json(load_pack(pack).document()).decode()
-    if not isinstance(pack, str):
-        raise InvalidInput("expected a path, the pack's text, or a loaded pack", field=field)
-    return pack

@@ -3,7 +3,7 @@
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic_core import to_json
 
 from muniment.client.asking import told
@@ -28,12 +28,15 @@ def run_header(run: RunContext) -> dict[str, str]:
     return {RUN_HEADER: to_json(told(run), ensure_ascii=True).decode("ascii")}
 
 
-class _Page(BaseModel, Generic[T]):
+class Page(BaseModel, Generic[T]):
+    """One page of a list, as the server sends it."""
+
+    # Each kind of page is built when the first of it comes: a program asks for few of them.
+    model_config = ConfigDict(defer_build=True)
+
     items: list[T]
 
 
-async def paged(wire: Transport, path: str, of: type[T], **params: Any) -> list[T]:
-    """One page of a list."""
-    # A variable cannot tell the type checker that it is a type that pydantic knows.
-    pages: TypeAdapter[_Page[T]] = TypeAdapter(_Page[of])  # type: ignore[valid-type]
-    return (await wire.get(path, pages, params)).items
+async def paged(wire: Transport, path: str, into: TypeAdapter[Page[T]], **params: Any) -> list[T]:
+    """What is on one page of a list."""
+    return (await wire.get(path, into, params)).items

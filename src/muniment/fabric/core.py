@@ -9,7 +9,7 @@ from anyio import Semaphore
 from anyio.lowlevel import checkpoint
 
 from muniment.embedding import Embedder
-from muniment.errors import InvalidInput, NotFound
+from muniment.errors import InvalidInput
 from muniment.fabric import archives as archiving
 from muniment.fabric import (
     checks,
@@ -47,6 +47,7 @@ from muniment.fabric.inputs import (
 from muniment.fabric.keys import AsyncKeys
 from muniment.fabric.memories import AsyncMemories
 from muniment.fabric.queue import AsyncQueue
+from muniment.fabric.recalls import AsyncRecalls
 from muniment.fabric.requests import AsyncRequests
 from muniment.fabric.settings import Clock, Settings
 from muniment.fabric.submission import submit, submitted_under
@@ -180,6 +181,11 @@ class AsyncFabric:
     def memories(self) -> AsyncMemories:
         """The tenant's memories, for those who review and audit."""
         return AsyncMemories(self._desk)
+
+    @property
+    def recalls(self) -> AsyncRecalls:
+        """The recorded recalls."""
+        return AsyncRecalls(self._desk)
 
     @property
     def work(self) -> AsyncWork:
@@ -333,16 +339,7 @@ class AsyncFabric:
 
         Raises `NotFound`, for another tenant's id and for what may not be seen exactly as for none.
         """
-        checks.name(memory_id, "memory_id")
-        if isinstance(asker, RunContext):
-            await self._desk.authorise(asker, "recall")
-            if not await recollection.sees(self._desk, asker, memory_id):
-                raise NotFound("no such memory", field="memory_id")
-            async with self._desk.transaction(asker.tenant_id, "recall") as tx:
-                return await trail.memory(tx, self._desk.vault, memory_id)
-        await self._desk.authorise(asker, "read_memory")
-        async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
-            return await trail.memory(tx, self._desk.vault, memory_id)
+        return await papers.one(self._desk, asker, checks.name(memory_id, "memory_id"))
 
     async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
         """Withdraw a memory for good; the row stays. Raises `NotFound`, or `Conflict` the second time."""

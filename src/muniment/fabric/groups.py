@@ -18,7 +18,7 @@ from muniment.fabric.inputs import ConsentFields
 from muniment.governance import backfills, consent, packs, tombstones
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
-from muniment.model.consent import Consent, ConsentInput, Sweep
+from muniment.model.consent import Consent, ConsentInput, ConsentReach, Sweep
 from muniment.model.context import Asker
 from muniment.model.fields import Artifact, EvidenceRefs, Instant, build
 from muniment.model.pack_difference import PackDifference
@@ -63,6 +63,16 @@ class AsyncConsents:
         officer = await self._desk.authorise(asker, "consent")
         async with self._desk.deed(officer.tenant_id, "privacy") as tx:
             return await consent.revoke(tx, self._desk.vault, officer, consent_id, given.evidence_refs)
+
+    async def reach(self, asker: Asker, consent_id: str) -> ConsentReach:
+        """What a revocation of it would hide: how many live memories rest on it and its renewals, and on which tiers.
+
+        Ids and numbers, no content. Raises `NotFound`.
+        """
+        checks.name(consent_id, "consent_id")
+        await self._desk.authorise(asker, "read_consent")
+        async with self._desk.shadow(asker.tenant_id) as tx:
+            return await consent.reach(tx, consent_id)
 
     async def sweep(self, tenant_id: str) -> Sweep:
         """Take away the content of memories whose consent was revoked or ran out: they have been hidden since then.

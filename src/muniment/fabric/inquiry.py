@@ -38,7 +38,7 @@ async def explain(desk: Desk, asker: Asker, given: ExplainInput) -> Explanation:
 
 
 async def _explained(desk: Desk, tx: Transaction, asker: Asker, given: ExplainInput) -> Explanation:
-    then = await _own(desk, tx, asker, given.recall_id) if given.recall_id is not None else None
+    then = await own(desk, tx, asker, given.recall_id) if given.recall_id is not None else None
     run = then.run if then is not None else asker if isinstance(asker, RunContext) else given.run
     moment = then.moment if then is not None else await _moment(desk, tx, asker, given.as_of)
     at = moment or Moment(LATEST, tx.now)
@@ -78,7 +78,7 @@ async def _explained(desk: Desk, tx: Transaction, asker: Asker, given: ExplainIn
     )
 
 
-async def _own(desk: Desk, tx: Transaction, asker: Asker, recall_id: str) -> Recorded:
+async def own(desk: Desk, tx: Transaction, asker: Asker, recall_id: str) -> Recorded:
     """A recorded recall; to a run only its own, as if there were no others."""
     then = await recorded(tx, desk.vault, recall_id)
     if isinstance(asker, RunContext) and (then.run.agent_id, then.run.user_id) != (asker.agent_id, asker.user_id):

@@ -5,13 +5,15 @@ from typing import Annotated
 
 from pydantic import Field, Strict
 
-from muniment.fabric import checks
+from muniment.errors import NotFound
+from muniment.fabric import checks, recollection
 from muniment.fabric.desk import Desk
 from muniment.governance import archives, contradictions, trail
 from muniment.governance import consent as ledger
-from muniment.model.context import Asker
+from muniment.model.context import Asker, RunContext
 from muniment.model.events import Event, EventType
 from muniment.model.fields import Artifact, Name, build
+from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Trail
 from muniment.pipeline import review
 
@@ -40,6 +42,19 @@ async def log(
             return await trail.events_after(tx, start, count)
         named = sorted(given.types) if given.types is not None else None
         return await trail.events_found(tx, start, count, types=named, about=given.about, latest=given.latest)
+
+
+async def one(desk: Desk, asker: Asker, memory_id: str) -> PromotedMemory:
+    """One memory, to a run if it could recall it now; raises `NotFound`."""
+    if isinstance(asker, RunContext):
+        await desk.authorise(asker, "recall")
+        if not await recollection.sees(desk, asker, memory_id):
+            raise NotFound("no such memory", field="memory_id")
+        async with desk.transaction(asker.tenant_id, "recall") as tx:
+            return await trail.memory(tx, desk.vault, memory_id)
+    await desk.authorise(asker, "read_memory")
+    async with desk.transaction(asker.tenant_id, "auditor") as tx:
+        return await trail.memory(tx, desk.vault, memory_id)
 
 
 async def of_memory(desk: Desk, asker: Asker, memory_id: str) -> Trail:

@@ -1,5 +1,6 @@
 """The consent ledger: grants, renewals and revocations, each a new record."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -9,15 +10,19 @@ from pydantic_core import from_json, to_json
 from muniment.errors import ConsentChanged, InvalidInput, NotFound, UnknownLabel
 from muniment.governance import pages
 from muniment.model.capture import holder_of
-from muniment.model.consent import Consent, ConsentInput
+from muniment.model.consent import Consent, ConsentInput, ConsentReach
 from muniment.model.context import Principal
+from muniment.model.fields import Tier, WriteClass
 from muniment.model.ids import make_id
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.policy import consent as policy
 from muniment.storage.rows import consent_of
 from muniment.storage.sealing import SubjectKey, Vault
-from muniment.storage.session import Row, Transaction
+from muniment.storage.session import LATEST, Row, Transaction
+
+# Of what rests on a consent, so many are named; the statement brings as many of each tier and class.
+REACHED = 100
 
 
 def check(given: ConsentInput, pack: Pack, now: datetime) -> None:
@@ -145,6 +150,27 @@ async def listed(
 async def one(tx: Transaction, vault: Vault, consent_id: str) -> Consent:
     """One record with its state now; raises `NotFound`."""
     return await _one(tx, vault, consent_id)
+
+
+async def reach(tx: Transaction, consent_id: str) -> ConsentReach:
+    """What rests on a consent and its renewals; raises `NotFound`."""
+    rows = await tx.rows("consent.reach", consent_id=consent_id, seq=LATEST, at=tx.now, sensitive=[])
+    if not rows:
+        raise NotFound("no such consent", field="consent_id")
+    seen = [row for row in rows if row["seen"]]
+    by_tier, by_class = Counter[Tier](), Counter[WriteClass]()
+    for row in seen:
+        by_tier[row["tier"]] += row["memories"]
+        by_class[row["class"]] += row["memories"]
+    return ConsentReach(
+        consent_id=consent_id,
+        root_id=rows[0]["root_id"],
+        memories=by_tier.total(),
+        by_tier=dict(by_tier),
+        by_class=dict(by_class),
+        memory_ids=tuple(sorted((one for row in seen for one in row["memory_ids"]), reverse=True)[:REACHED]),
+        hidden=sum(row["memories"] for row in rows if row["seen"] is False),
+    )
 
 
 async def allows(tx: Transaction, memory: PromotedMemory) -> bool:

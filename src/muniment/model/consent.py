@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from muniment.model.fields import Artifact, Ceid, EvidenceRefs, Instant, Label, Name, Predicate
+from muniment.model.fields import Artifact, Ceid, EvidenceRefs, Instant, Label, Name, Predicate, Tier, WriteClass
 
 State = Literal["captured", "active", "superseded", "revoked", "expired", "tombstoned"]
 PredicateOrAny = Annotated[Predicate | Literal["*"], Field(union_mode="left_to_right")]
@@ -49,6 +49,18 @@ class Consent(Artifact):
     revoked_at: datetime | None = None
     swept_at: datetime | None = Field(default=None, description="when the memories that rested on it were taken away")
     state: State = "captured"
+
+
+class ConsentReach(Artifact):
+    """What the chain of a consent holds up: the memories that a revocation hides from the next recall on."""
+
+    consent_id: str
+    root_id: str = Field(description="the first record of an unbroken chain of renewals: all of them reach the same")
+    memories: int = Field(default=0, description="live, and seen by runs for as long as it holds")
+    by_tier: dict[Tier, int] = Field(default_factory=dict[Tier, int])
+    by_class: dict[WriteClass, int] = Field(default_factory=dict[WriteClass, int])
+    memory_ids: tuple[str, ...] = Field(default=(), description="the latest of them, up to 100")
+    hidden: int = Field(default=0, description="live too, but hidden already: it does not cover them now")
 
 
 class Sweep(Artifact):

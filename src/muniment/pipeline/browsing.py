@@ -142,12 +142,10 @@ class Shelf:
         """Those memories, in that order."""
         if not memory_ids:
             return []
-        given = {"memory_ids": list(memory_ids), "sensitive": sensitive_labels(self.pack)}
-        rows = {row["memory_id"]: row for row in await self.tx.rows("browse.some", **given)}
-        return [await self._shown(rows[memory_id], (scores or {}).get(memory_id)) for memory_id in memory_ids]
+        found = await self.papers(memory_ids)
+        return [self._shown(*found[memory_id], (scores or {}).get(memory_id)) for memory_id in memory_ids]
 
-    async def _shown(self, row: Row, score: float | None) -> MemoryShown:
-        fact = await self._opened(row) if row["allowed"] and row["content"] is not None else None
+    def _shown(self, row: Row, fact: dict[str, Any] | None, score: float | None) -> MemoryShown:
         dead = row["dead_seq"] is not None and row["dead_seq"] <= self.moment.seq
         names = ("memory_id", "entity", "predicate", "subject", "tier", "classification", "priority", "confidence")
         taken = {name: row[name] for name in (*names, "approver", "promoted_at", "tombstoned_at")}
@@ -164,6 +162,14 @@ class Shelf:
             withheld=fact is None and row["tombstoned_at"] is None,
             score=score,
         )
+
+    async def papers(self, memory_ids: Sequence[str]) -> dict[str, tuple[Row, dict[str, Any] | None]]:
+        """Those memories by id, each with its content as far as it may be shown."""
+        given = {"memory_ids": list(memory_ids), "sensitive": sensitive_labels(self.pack)}
+        return {row["memory_id"]: (row, await self._fact(row)) for row in await self.tx.rows("browse.some", **given)}
+
+    async def _fact(self, row: Row) -> dict[str, Any] | None:
+        return await self._opened(row) if row["allowed"] and row["content"] is not None else None
 
     async def _opened(self, row: Row) -> dict[str, Any] | None:
         """Its content, or None where that does not open: one that was tampered with must not silence all others."""

@@ -15,14 +15,14 @@ from muniment.model.capture import TENANT_HOLDER, holder_of
 from muniment.model.compiled import Compiled, CompiledMemory
 from muniment.model.context import RunContext
 from muniment.model.ids import make_id
-from muniment.model.recall import ConflictSet, Provenance, Recall, Record
+from muniment.model.recall import ConflictSet, Recall, Record
 from muniment.model.reviewing import Sight
 from muniment.pack import Pack
 from muniment.pipeline.finding import Found, Moment, Request, filters, listed, reach
 from muniment.pipeline.searching import Asked, Search
 from muniment.pipeline.senses import Vector
 from muniment.policy.visibility import View
-from muniment.storage.rows import scope_of
+from muniment.storage.rows import provenance_of, scope_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import LATEST, Named, Row, Transaction
 from muniment.tiers.working import SessionStore
@@ -262,25 +262,7 @@ async def _record(
         confidence=row["confidence"],
         scope=scope_of(row),
         score=scores.get(row["memory_id"]) or {"priority": row["priority"]},
-        provenance=Provenance(
-            capture_id=row["capture_id"],
-            candidate_id=row["candidate_id"],
-            proposal_id=row["proposal_id"],
-            verdict_id=row["verdict_id"],
-            kind=row["kind"],
-            origin=row["origin"],
-            source=row["source"],
-            author=row["author"],
-            approver=row["approver"],
-            consent_id=row["consent_id"],
-            pack=row["pack"],
-            evidence_refs=tuple(fact["evidence_refs"]),
-            captured_at=row["captured_at"],
-            observed_at=row["observed_at"],
-            promoted_at=row["promoted_at"],
-            expires_at=row["ends_at"],
-            confidence=row["confidence"],
-        ),
+        provenance=provenance_of(row, tuple(fact["evidence_refs"])),
     )
 
 

@@ -11,6 +11,7 @@ from muniment.model.events import Event
 from muniment.model.fields import Tier
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import ContradictionCheck, Proposal, Verdict, status_of
+from muniment.model.recall import Provenance
 from muniment.storage.session import Row
 
 
@@ -124,6 +125,12 @@ def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -
         reopens=row["reopens"],
         audits=row["audits"],
     )
+
+
+def provenance_of(row: Row, evidence_refs: tuple[str, ...]) -> Provenance:
+    """The papers of a memory, with the evidence that may be told."""
+    taken = {name: row[name] for name in Provenance.model_fields if name not in ("evidence_refs", "expires_at")}
+    return Provenance(**taken, evidence_refs=evidence_refs, expires_at=row["ends_at"])
 
 
 def memory_of(row: Row, content: bytes | None) -> PromotedMemory:

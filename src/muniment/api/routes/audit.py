@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from muniment.api.asking import Asking, May
 from muniment.api.bodies import Page, VerifyBody, page
 from muniment.api.lists import After, Limit
+from muniment.api.meters import CONTENT_TYPE
 from muniment.api.once import OnceRoute
 from muniment.api.streaming import STREAM, Streams
 from muniment.errors import InvalidInput
@@ -102,6 +103,7 @@ async def metrics(
 ) -> Metrics | Response:
     """What the tenant's memory does and how well; for `Accept: text/plain` as Prometheus reads it."""
     found = await asking.fabric.metrics(asking.principal, since=since, until=until)
-    if (accept or "").startswith("text/plain"):
-        return Response(prometheus_text({found.tenant_id: found}), media_type="text/plain; version=0.0.4")
+    # Prometheus names OpenMetrics first, and this among the rest.
+    if "text/plain" in (accept or ""):
+        return Response(prometheus_text({found.tenant_id: found}), media_type=CONTENT_TYPE)
     return found

@@ -3,10 +3,11 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import Field
 
 from muniment.api.asking import Asking, May
 from muniment.api.bodies import Page, page
-from muniment.api.lists import After, Limit
+from muniment.api.lists import Listing
 from muniment.api.once import OnceRoute
 from muniment.model.browsing import Graph, MemoryChanges, MemoryShown, Turn, Wanted
 from muniment.model.fields import Ceid, Instant, Name, Tier, WriteClass
@@ -19,33 +20,23 @@ Entity = Annotated[Ceid | None, Query(description="what it is about")]
 User = Annotated[Name | None, Query(description="the end user it is for")]
 
 
+class MemoryListing(Listing):
+    """Which memories."""
+
+    entity: Ceid | None = Field(default=None, description="what it is about")
+    user_id: Name | None = Field(default=None, description="the end user it is for")
+    tier: Tier | None = None
+    write_class: WriteClass | None = None
+    query: Words | None = Field(default=None, description="words to look for")
+    state: Wanted | None = Field(default=None, description="`live` when not said")
+    as_of: Instant | None = Field(default=None, description="as they stood at that moment")
+
+
 @router.get("/memories")
-async def list_(
-    asking: Reader,
-    entity: Entity = None,
-    user_id: User = None,
-    tier: Tier | None = None,
-    write_class: WriteClass | None = None,
-    query: Annotated[Words | None, Query(description="words to look for")] = None,
-    state: Annotated[Wanted | None, Query(description="`live` when not said")] = None,
-    as_of: Annotated[Instant | None, Query(description="as they stood at that moment")] = None,
-    limit: Limit = 50,
-    after: After = None,
-) -> Page[MemoryShown]:
+async def list_(asking: Reader, listing: Annotated[MemoryListing, Query()]) -> Page[MemoryShown]:
     """Live memories, the newest first; with a `query` those with its words, what has most of them first."""
-    found = await asking.fabric.memories.list(
-        asking.principal,
-        entity=entity,
-        user_id=user_id,
-        tier=tier,
-        write_class=write_class,
-        query=query,
-        state=state,
-        as_of=as_of,
-        limit=limit,
-        after=after,
-    )
-    return page(found, limit, "memory_id")
+    found = await asking.fabric.memories.list(asking.principal, **listing.asked())
+    return page(found, listing.limit, "memory_id")
 
 
 @router.get("/memories/changes")

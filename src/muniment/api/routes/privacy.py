@@ -8,7 +8,7 @@ from muniment.api.asking import Asking, May
 from muniment.api.bodies import Page, RevokeBody, given, page
 from muniment.api.lists import After, Limit
 from muniment.api.once import OnceRoute
-from muniment.model.consent import Consent, ConsentInput
+from muniment.model.consent import Consent, ConsentInput, ConsentReach
 from muniment.model.erasure import Erasure, ErasureInput
 
 router = APIRouter(tags=["privacy"], route_class=OnceRoute)
@@ -38,6 +38,12 @@ async def grant(asking: Officer, body: ConsentInput) -> Consent:
 async def revoke(asking: Officer, consent_id: str, body: RevokeBody | None = None) -> Consent:
     """Revoke a consent: its memories are hidden from the very next recall on."""
     return await asking.fabric.consent.revoke(asking.principal, consent_id, **(given(body) if body else {}))
+
+
+@router.get("/consents/{consent_id}/reach")
+async def reach(asking: Annotated[Asking, Depends(May("read_consent"))], consent_id: str) -> ConsentReach:
+    """What a revocation would hide: how many live memories rest on it and its renewals; no content."""
+    return await asking.fabric.consent.reach(asking.principal, consent_id)
 
 
 @router.get("/erasures")

@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Response
+from pydantic import Field
 
 from muniment.api.asking import Asking, May
 from muniment.api.bodies import (
@@ -22,7 +23,7 @@ from muniment.api.bodies import (
     page,
     run_asked,
 )
-from muniment.api.lists import After, Limit
+from muniment.api.lists import After, Limit, Listing
 from muniment.api.once import OnceRoute
 from muniment.errors import InvalidInput
 from muniment.model.candidate import Refusal
@@ -46,37 +47,25 @@ IfMatch = Annotated[
 ]
 
 
+class QueueListing(Listing):
+    """Which proposals."""
+
+    write_class: WriteClass | None = None
+    closed: bool = Field(default=False, description="also those that had their final verdict")
+    tier: Tier | None = Field(default=None, description="where it would go")
+    risk: Risk | None = None
+    reason: HumanReason | None = Field(default=None, description="why a person has to look")
+    entity: Ceid | None = Field(default=None, description="what it is about")
+    assignee: Name | None = Field(default=None, description="whose name is on it")
+    status: OpenStatus | None = Field(default=None, description="of the open ones")
+    overdue: bool | None = None
+
+
 @router.get("/queue")
-async def list_(
-    asking: Reader,
-    write_class: WriteClass | None = None,
-    closed: Annotated[bool, Query(description="also those that had their final verdict")] = False,
-    tier: Annotated[Tier | None, Query(description="where it would go")] = None,
-    risk: Risk | None = None,
-    reason: Annotated[HumanReason | None, Query(description="why a person has to look")] = None,
-    entity: Annotated[Ceid | None, Query(description="what it is about")] = None,
-    assignee: Annotated[Name | None, Query(description="whose name is on it")] = None,
-    status: Annotated[OpenStatus | None, Query(description="of the open ones")] = None,
-    overdue: bool | None = None,
-    limit: Limit = 50,
-    after: After = None,
-) -> Page[Proposal]:
+async def list_(asking: Reader, listing: Annotated[QueueListing, Query()]) -> Page[Proposal]:
     """Open proposals, the one due first first."""
-    found = await asking.fabric.queue.list(
-        asking.principal,
-        write_class=write_class,
-        closed=closed,
-        tier=tier,
-        risk=risk,
-        reason=reason,
-        entity=entity,
-        assignee=assignee,
-        status=status,
-        overdue=overdue,
-        limit=limit,
-        after=after,
-    )
-    return page(found, limit, "proposal_id")
+    found = await asking.fabric.queue.list(asking.principal, **listing.asked())
+    return page(found, listing.limit, "proposal_id")
 
 
 @router.get("/queue/counts")

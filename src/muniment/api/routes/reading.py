@@ -2,24 +2,30 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
+from pydantic import Field
 
 from muniment.api.asking import Asking, May, RunHeader
 from muniment.api.bodies import (
     CompileBody,
     ExplainBody,
     GoldenBody,
+    Page,
     RecallBody,
     RetractBody,
     given,
+    page,
     run_asked,
 )
+from muniment.api.lists import Listing
 from muniment.api.once import OnceRoute
 from muniment.errors import InvalidInput
 from muniment.model.compiled import CompiledMemory
+from muniment.model.fields import Name
 from muniment.model.inquiry import Explanation, Replay
 from muniment.model.promoted import PromotedMemory, Retraction
 from muniment.model.recall import Recall
+from muniment.model.recalls import RecallNoted, RecallShown
 from muniment.model.trail import Trail
 
 router = APIRouter(tags=["reading"], route_class=OnceRoute)
@@ -53,6 +59,30 @@ async def explain(asking: Reader, body: ExplainBody) -> Explanation:
     if body.run is not None:
         about["run"] = run_asked(body.run, asking.tenant_id)
     return await asking.fabric.explain(asking.principal, **about)
+
+
+class RecallListing(Listing):
+    """Which recalls."""
+
+    user_id: Name | None = Field(default=None, description="the end user it was for")
+    run_id: Name | None = None
+    agent_id: Name | None = None
+    memory_id: Name | None = Field(default=None, description="a memory that it returned")
+
+
+@router.get("/recalls")
+async def recalls(
+    asking: Annotated[Asking, Depends(May("read_memory"))], listing: Annotated[RecallListing, Query()]
+) -> Page[RecallNoted]:
+    """The recorded recalls, the latest first; by agent or memory among the latest 20,000 of the rest."""
+    found = await asking.fabric.recalls.list(asking.principal, **listing.asked())
+    return page(found, listing.limit, "recall_id")
+
+
+@router.get("/recalls/{recall_id}")
+async def one_recall(asking: Reader, recall_id: str, run: RunHeader = None) -> RecallShown:
+    """One recall with the papers of what it returned; a run, told of in the header, gets what it may see of its own."""
+    return await asking.fabric.recalls.get(await asking.asker_by_header(run), recall_id)
 
 
 @router.post("/recalls/{recall_id}/replay")

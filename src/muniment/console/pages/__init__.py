@@ -13,6 +13,7 @@ from muniment.console.pages import (
     packs,
     proposal,
     queue,
+    recalls,
     why,
 )
 
@@ -23,6 +24,7 @@ PAGES: tuple[ModuleType, ...] = (
     live,
     memory,
     why,
+    recalls,
     consent,
     erasures,
     audit,

@@ -18,6 +18,8 @@ router = APIRouter()
 
 AT_ONCE = 1000
 SHOWN = 200
+# Of so many consents of one subject the ledger says what each holds up.
+REACHES = 25
 SOON = timedelta(days=30)
 FIELDS = ("subject", "purpose", "predicates", "labels", "basis", "valid_from", "valid_until", "evidence", "supersedes")
 
@@ -128,13 +130,16 @@ async def _ledger_of(
     except InvalidInput as error:
         nobody: dict[str, Any] = {"subjects": [], "hidden": 0, "ending": [], "more": None, "after": None}
         return page("consent.html", visitor, status=400, at="consent", subject=subject, problem=told(error), **nobody)
+    chains = chains_of(records)
+    held_up = [chain.last.consent_id for chain in chains if chain.open][:REACHES]
     return page(
         "ledger.html",
         visitor,
         status=status,
         at="consent",
         subject=subject,
-        chains=chains_of(records),
+        chains=chains,
+        reaches={one: await visitor.fabric.consent.reach(visitor.principal, one) for one in held_up},
         full=len(records) == AT_ONCE,
         problem=problem,
         at_fault=at_fault,
@@ -180,7 +185,7 @@ async def grant(request: Request, visitor: Officer) -> Response:
             field=_FIELD_OF.get(error.field or "", error.field),
         )
     said = "The consent is renewed" if made.supersedes else "The consent is recorded"
-    return went("consent", said, subject=made.subject, at=made.consent_id)
+    return went(visitor, "consent", said, subject=made.subject, at=made.consent_id)
 
 
 _FIELD_OF = {
@@ -218,7 +223,7 @@ async def revoke(request: Request, visitor: Officer, consent_id: str) -> Respons
     except MunimentError as error:
         return await _ledger_of(visitor, subject, told(error), consent_id, status=400)
     said = "The consent is revoked: what rested on it is hidden from now on"
-    return went("consent", said, subject=done.subject, at=done.consent_id)
+    return went(visitor, "consent", said, subject=done.subject, at=done.consent_id)
 
 
 async def _earlier(visitor: Visitor, subject: str, consent_id: str) -> Consent:

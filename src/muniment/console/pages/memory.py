@@ -30,12 +30,6 @@ REASONS: dict[RetractionReason, str] = {
     "deprecated": "it held, and is of no use any more",
     "corrected": "somebody else has set it right",
 }
-_CHOICES: dict[str, Any] = {
-    "tiers": get_args(Tier),
-    "classes": get_args(WriteClass),
-    "states": get_args(Wanted),
-    "address": address,
-}
 
 
 @router.get("/memory")
@@ -49,17 +43,17 @@ async def browse(request: Request, visitor: Reader) -> Response:
         found = await visitor.fabric.memories.list(visitor.principal, limit=PAGE + 1, **given)
     except MunimentError as error:
         problem = _beside(error)
-    return page(
+    return _asked_for(
         "memories.html",
         visitor,
-        status=200 if problem is None else 400,
-        at="memory",
-        typed=typed,
+        typed,
+        problem,
         memories=found[:PAGE],
         next=found[PAGE - 1].memory_id if len(found) > PAGE else None,
-        problem=problem,
-        narrowed=any(typed[name] for name in ("query", "entity", "user_id", "tier", "write_class", "state")),
-        **_CHOICES,
+        narrowed=any(value for name, value in typed.items() if name != "after"),
+        tiers=get_args(Tier),
+        classes=get_args(WriteClass),
+        states=get_args(Wanted),
     )
 
 
@@ -85,19 +79,8 @@ async def over_time(request: Request, visitor: Reader) -> Response:
         typed["at"] = typed["at"] or (at.isoformat() if at is not None else "")
     except MunimentError as error:
         problem = _beside(error)
-    return page(
-        "memory_over_time.html",
-        visitor,
-        status=200 if problem is None else 400,
-        at="memory",
-        typed=typed,
-        problem=problem,
-        field=field,
-        slider_width=WIDTH,
-        slider_half=HALF,
-        **shown,
-        **_CHOICES,
-    )
+    more = {"field": field, "slider_width": WIDTH, "slider_half": HALF}
+    return _asked_for("memory_over_time.html", visitor, typed, problem, **shown, **more)
 
 
 @router.get("/memory/graph")
@@ -111,18 +94,15 @@ async def graph(request: Request, visitor: Reader) -> Response:
             found = await visitor.fabric.memories.graph(visitor.principal, typed["entity"], hops=hops)
     except MunimentError as error:
         problem = _beside(error)
-    return page(
-        "memory_graph.html",
-        visitor,
-        status=200 if problem is None else 400,
-        at="memory",
-        typed=typed,
-        graph=found,
-        drawing=drawn(found) if found is not None else None,
-        box=(BOX_WIDTH, BOX_HEIGHT),
-        problem=problem,
-        address=address,
-    )
+    drawing = drawn(found) if found is not None else None
+    box = BOX_WIDTH, BOX_HEIGHT
+    return _asked_for("memory_graph.html", visitor, typed, problem, graph=found, drawing=drawing, box=box)
+
+
+def _asked_for(template: str, visitor: Visitor, typed: dict[str, str], problem: str | None, **shown: Any) -> Response:
+    """A page with what was asked for, or with what was wrong about it beside the form."""
+    status = 200 if problem is None else 400
+    return page(template, visitor, status=status, at="memory", typed=typed, problem=problem, address=address, **shown)
 
 
 @router.get("/memory/{memory_id}")
@@ -147,7 +127,7 @@ async def retract(
         await visitor.fabric.retract(visitor.principal, memory_id, reason=reason)
     except InvalidInput as error:
         return await _one(memory_id, visitor, problem=told(error), reason=reason, status=400)
-    return went(f"memory/{memory_id}", "Retracted: no run recalls it from now on.")
+    return went(visitor, f"memory/{memory_id}", "Retracted: no run recalls it from now on.")
 
 
 async def _one(

@@ -11,13 +11,14 @@ from muniment.console.rendering import page
 from muniment.console.visitors import Allowed, Visitor, told
 from muniment.errors import HistoryCollected, InvalidInput, MunimentError, NotFound
 from muniment.model.context import RunContext
-from muniment.model.ids import made_at
 from muniment.model.inquiry import Explanation, FilterName, FilterVerdict
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 
 router = APIRouter()
 
+# Recalls to pick from.
+LATEST = 12
 # What each filter lets through, as REC-1 has it.
 ASKS: dict[FilterName, str] = {
     "user": "the run's own user, or the tenant's own",
@@ -60,6 +61,8 @@ async def why(request: Request, visitor: Annotated[Visitor, Depends(Allowed("rea
     shown: dict[str, Any] = {"explained": None, "memory": None, "recalls": (), "pack": None, "run": None}
     problem = None
     try:
+        if not any(typed[name] for name in ("memory_id", "recall_id")):
+            shown["recalls"] = await visitor.fabric.recalls.list(visitor.principal, limit=LATEST)
         if typed["memory_id"]:
             shown |= await _looked_into(visitor, typed, asking=bool(request.query_params.get("of")))
     except (InvalidInput, NotFound, HistoryCollected) as error:
@@ -75,7 +78,6 @@ async def why(request: Request, visitor: Annotated[Visitor, Depends(Allowed("rea
         visible=VISIBLE,
         field=field,
         address=address,
-        made_at=made_at,
         inputs=_inputs,
         **shown,
     )
@@ -115,8 +117,8 @@ async def _looked_into(visitor: Visitor, typed: dict[str, str], *, asking: bool)
     """The explanation; where nothing is chosen yet, the recalls that can be."""
     fabric, who, memory_id = visitor.fabric, visitor.principal, typed["memory_id"]
     if not asking and typed["of"] == "recall" and not typed["recall_id"]:
-        trail = await fabric.trail(who, memory_id)
-        return {"memory": trail.memory, "recalls": trail.recalls}
+        recalls = await fabric.recalls.list(who, memory_id=memory_id, limit=LATEST)
+        return {"memory": await fabric.get(who, memory_id), "recalls": recalls}
     run = None
     if typed["of"] == "recall":
         if not typed["recall_id"]:

@@ -31,6 +31,26 @@ SELECT recall_id FROM recalls WHERE tenant_id = :tenant_id AND :memory_id = ANY 
 -- How often recalls returned it, from when until when.
 SELECT count(*) AS times, min(at) AS first_at, max(at) AS last_at FROM recalls WHERE tenant_id = :tenant_id AND :memory_id = ANY (result_ids)
 
+-- name: recalls
+-- plan: each time
+-- A page of recorded recalls, the latest first, from a place on. What no index finds, an agent or a memory, is looked for
+-- among the latest of the rest alone (:most; null: all of them).
+SELECT found.recall_id, found.at, found.seq, found.run_id, found.agent_id, found.user_id, found.pack, found.as_of,
+  coalesce((found.request ->> 'with_query')::boolean, false) AS with_query, cardinality(found.result_ids) AS returned,
+  found.omitted, found.degraded
+FROM (
+  SELECT r.* FROM recalls r
+  WHERE r.tenant_id = :tenant_id AND (:user_id::text IS NULL OR r.user_id = :user_id) AND (:run_id::text IS NULL OR r.run_id = :run_id)
+    AND (:most::bigint IS NOT NULL OR :after::text IS NULL OR r.recall_id < :after)
+  ORDER BY r.recall_id DESC LIMIT coalesce(:most::bigint, :count)) found
+WHERE (:agent_id::text IS NULL OR found.agent_id = :agent_id) AND (:memory_id::text IS NULL OR :memory_id = ANY (found.result_ids))
+  AND (:after::text IS NULL OR found.recall_id < :after)
+ORDER BY found.recall_id DESC
+LIMIT :count
+
+-- name: recall_place
+SELECT seq FROM recalls WHERE tenant_id = :tenant_id AND recall_id = :after
+
 -- name: prompts_of
 -- What was compiled from a recall.
 SELECT compile_id, memory_ids FROM compiles WHERE tenant_id = :tenant_id AND recall_id = :recall_id ORDER BY at, compile_id

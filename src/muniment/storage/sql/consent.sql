@@ -31,6 +31,19 @@ SELECT seq FROM consents WHERE tenant_id = :tenant_id AND consent_id = :after
 {ledger c}
 WHERE c.tenant_id = :tenant_id AND c.consent_id = :consent_id
 
+-- name: reach
+-- The live memories that rest on the chain of a consent, by tier and class, and the latest ids of each: those that it lets
+-- be seen now, and those that it does not. One row without a class where there are none.
+SELECT chain.root_id, rests.tier, rests.class, rests.seen, count(rests.memory_id) AS memories,
+  (array_agg(rests.memory_id ORDER BY rests.memory_id DESC))[1:100] AS memory_ids
+FROM (SELECT c.root_id FROM consents c WHERE c.tenant_id = :tenant_id AND c.consent_id = :consent_id) chain
+LEFT JOIN LATERAL (
+  SELECT s.memory_id, s.tier, s.class, {consent_allows s} AS seen
+  FROM memory_scope s
+  WHERE s.tenant_id = :tenant_id AND s.consent_root = chain.root_id
+    AND {is_promoted s} AND {not_retracted s} AND {not_expired s} AND {has_content s}) rests ON true
+GROUP BY chain.root_id, rests.tier, rests.class, rests.seen
+
 -- name: ended_chains
 -- Unbroken chains of consents that allow nothing any more, now or later, and whose memories have not been taken away.
 SELECT DISTINCT g.root_id, g.subject, r.auditor_id AS revoked_by

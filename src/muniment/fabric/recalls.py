@@ -1,0 +1,118 @@
+"""The recorded recalls: a page of them, and one with the papers of what it returned."""
+
+from typing import Any, TypedDict, Unpack
+
+from muniment.fabric import checks
+from muniment.fabric.desk import Desk
+from muniment.fabric.inquiry import own
+from muniment.governance import pages
+from muniment.model.context import Asker, RunContext
+from muniment.model.fields import Artifact, Name, build
+from muniment.model.inquiry import FilterVerdict
+from muniment.model.recalls import RecallNoted, RecallShown, Returned
+from muniment.pipeline.browsing import Chosen, Shelf
+from muniment.pipeline.finding import Moment, Request, filters
+from muniment.pipeline.replay import Recorded
+from muniment.policy import explanation
+from muniment.policy.visibility import View, view_of
+from muniment.storage.rows import provenance_of
+from muniment.storage.session import LATEST, Row, Transaction
+
+# No index leads from a memory or an agent to its recalls: so many of the latest are looked through.
+LOOKED_THROUGH = 20_000
+
+
+class RecallFilters(TypedDict, total=False):
+    """What `list` can be narrowed to."""
+
+    user_id: str | None
+    run_id: str | None
+    agent_id: str | None
+    memory_id: str | None
+
+
+class _Listed(Artifact):
+    user_id: Name | None = None
+    run_id: Name | None = None
+    agent_id: Name | None = None
+    memory_id: Name | None = None
+
+
+class AsyncRecalls:
+    """Every recall of the tenant as it was recorded; without the words of its query."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def list(
+        self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[RecallFilters]
+    ) -> list[RecallNoted]:
+        """The latest first, for reviewers and auditors: all, or those of a `user_id`, a `run_id`, an `agent_id`.
+
+        With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
+        `after` is the id of the last of the page before. Raises `NotFound`.
+        """
+        given = build(_Listed, narrowed)
+        count, last = checks.page(limit, after)
+        await self._desk.authorise(asker, "read_memory")
+        most = LOOKED_THROUGH if given.memory_id is not None or given.agent_id is not None else None
+        async with self._desk.shadow(asker.tenant_id) as tx:
+            await pages.place(tx, "audit.recall_place", last)
+            asked = {"most": most, "after": last, "count": count, **given.model_dump()}
+            return [RecallNoted(**row) for row in await tx.rows("audit.recalls", **asked)]
+
+    async def get(self, asker: Asker, recall_id: str) -> RecallShown:
+        """One with what it returned, in its order: each memory's papers, and whether the same run would see it now.
+
+        A run gets its own, and of what they returned what it may see now; the rest is counted (`unseen`). Raises
+        `NotFound`, for what is another's exactly as for what is not there.
+        """
+        checks.name(recall_id, "recall_id")
+        await self._desk.authorise(asker, "recall" if isinstance(asker, RunContext) else "read_memory")
+        async with self._desk.shadow(asker.tenant_id) as tx:
+            then = await own(self._desk, tx, asker, recall_id)
+            memories = await _returned(self._desk, tx, then, await _view(self._desk, tx, asker, then))
+        told = memories
+        if isinstance(asker, RunContext):
+            told = [one for one in memories if one.visible and not one.withheld]
+        return RecallShown(**_noted(then).model_dump(), memories=tuple(told), unseen=len(then.result_ids) - len(told))
+
+
+async def _view(desk: Desk, tx: Transaction, asker: Asker, then: Recorded) -> View:
+    """What the run that asks sees now; to a person, what the run that recalled would see."""
+    if isinstance(asker, RunContext):
+        return view_of(asker, await desk.pack_for(asker), tx.now)
+    ref = then.run.pack if then.pinned and then.run.pack != desk.packs.default.ref else None
+    return view_of(then.run, await desk.registered_pack(tx.tenant_id, ref), tx.now, recorded=True)
+
+
+async def _returned(desk: Desk, tx: Transaction, then: Recorded, view: View) -> list[Returned]:
+    """What it returned, in its order, as that view has it now."""
+    now = Moment(LATEST, tx.now)
+    rows = await tx.rows("recall.filters", **filters(view, Request(limit=1), now), memory_ids=then.result_ids)
+    verdicts = {row["memory_id"]: explanation.verdicts(row, view, tx.now) for row in rows}
+    papers = await Shelf(tx, desk.vault, await desk.latest_pack(tx), Chosen(), now).papers(then.result_ids)
+    return [_told(*papers[memory_id], verdicts[memory_id]) for memory_id in then.result_ids]
+
+
+def _told(row: Row, fact: dict[str, Any] | None, verdicts: tuple[FilterVerdict, ...]) -> Returned:
+    return Returned(
+        memory_id=row["memory_id"],
+        visibility=explanation.visibility(verdicts),
+        hidden_by=tuple(one.name for one in verdicts if not one.passed),
+        text=fact["text"] if fact is not None else "",
+        withheld=fact is None,
+        write_class=row["class"],
+        tier=row["tier"],
+        classification=row["classification"],
+        provenance=provenance_of(row, tuple(fact["evidence_refs"]) if fact is not None else ()),
+    )
+
+
+def _noted(then: Recorded) -> RecallNoted:
+    names = ("recall_id", "at", "seq", "run_id", "agent_id", "user_id", "pack", "as_of", "omitted", "degraded")
+    return RecallNoted(
+        **{name: then.row[name] for name in names},
+        with_query=bool(then.row["request"].get("with_query")),
+        returned=len(then.result_ids),
+    )

@@ -1,0 +1,55 @@
+"""Recorded recalls, as they may be told of now: a page of them, and what one returned."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from muniment.model.fields import Artifact, Tier, WriteClass
+from muniment.model.inquiry import FilterName, Visibility
+from muniment.model.recall import Provenance
+
+
+class RecallNoted(Artifact):
+    """A recorded recall: whose, when, under which pack, and how much it returned. Never the words of its query."""
+
+    recall_id: str
+    at: datetime
+    seq: int = Field(description="the tenant's number then")
+    run_id: str
+    agent_id: str
+    user_id: str | None = None
+    pack: str
+    as_of: datetime | None = Field(default=None, description="the moment that was asked about, if not now")
+    with_query: bool = False
+    returned: int = Field(description="how many memories it returned")
+    omitted: int = Field(default=0, description="how many its limit cut")
+    degraded: tuple[str, ...] = ()
+
+
+class Returned(Artifact):
+    """A memory that a recall returned, with its papers, and whether the run would see it now (REC-5).
+
+    Rights count as of now: of what was erased, or whose consent ended, neither text nor evidence is told.
+    """
+
+    memory_id: str
+    visibility: Visibility = Field(description="to the same run now")
+    hidden_by: tuple[FilterName, ...] = Field(default=(), description="every filter that would hide it")
+    text: str = ""
+    withheld: bool = Field(default=False, description="neither text nor evidence is told")
+    write_class: WriteClass
+    tier: Tier
+    classification: str
+    provenance: Provenance
+
+    @property
+    def visible(self) -> bool:
+        """Whether every filter would let it through."""
+        return self.visibility == "visible"
+
+
+class RecallShown(RecallNoted):
+    """A recorded recall with what it returned, in its order."""
+
+    memories: tuple[Returned, ...] = ()
+    unseen: int = Field(default=0, description="to a run: how many it returned that the run may not see any more")
