@@ -10,13 +10,18 @@ import typer
 
 from muniment.storage import embedded
 from muniment.testing import TestServer
+from tests.connections import found_open
 from tests.doors.command import Desk
 
 
 @pytest.fixture(scope="package")
 def home() -> Iterator[Path]:
     # a short path, unlike that of tmp_path_factory, so that the socket fits in
-    with tempfile.TemporaryDirectory(prefix="mc") as folder, TestServer(Path(folder) / "home") as running:
+    with (
+        tempfile.TemporaryDirectory(prefix="mc") as folder,
+        TestServer(Path(folder) / "home") as running,
+        found_open(running),
+    ):
         yield embedded.resolve(running.home)
 
 

@@ -35,11 +35,11 @@ OPEN = ("/healthz", "/readyz", "/metrics", "/docs", "/openapi.json")
 class HttpDoor:
     """A server on that database with a clock to set, and `near`, a fabric beside it on the same."""
 
-    def __init__(self, server: TestServer, database: str, settings: ServerSettings = NO_LIMITS) -> None:
+    def __init__(self, server: TestServer, database: str, settings: ServerSettings = NO_LIMITS, **opened: Any) -> None:
         self.clock = FakeClock()
         place = server.url(database)
-        self.served = Served.on(place, settings, clock=self.clock)
-        self.near = Fabric.open(place, clock=self.clock, master_keys=MASTER_KEYS)
+        self.served = Served.on(place, settings, clock=self.clock, **opened)
+        self.near = Fabric.open(place, clock=self.clock, master_keys=MASTER_KEYS, **opened)
 
     def __enter__(self) -> Self:
         self.served.__enter__()
@@ -248,7 +248,7 @@ class Lines:
     def of(self, answer: httpx2.Response) -> list[dict[str, Any]]:
         """Those of one request, once the last of them, which comes after its answer, is there."""
         number = answer.headers["x-request-id"]
-        deadline = monotonic() + 20
+        deadline = monotonic() + 60
         while True:
             told = [json.loads(line) for line in self.text.splitlines(keepends=True) if line.endswith("\n")]
             found = [line for line in told if line.get("request_id") == number]
@@ -260,7 +260,7 @@ class Lines:
 class Wire:
     """A connection without a client's manners: what is sent goes out as it is."""
 
-    def __init__(self, door: HttpDoor, patience: float = 10) -> None:
+    def __init__(self, door: HttpDoor, patience: float = 30) -> None:
         place = urlsplit(door.url)
         assert place.hostname is not None and place.port is not None
         self.socket = create_connection((place.hostname, place.port), patience)

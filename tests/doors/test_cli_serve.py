@@ -21,15 +21,21 @@ TEXT = "Returns are accepted within 30 days."
 
 
 @contextmanager
-def _serving(home: Path, *options: object) -> Generator[tuple["subprocess.Popen[str]", str]]:
-    arguments = [MUNIMENT, "serve", "--home", home, "--json", *options]
-    with subprocess.Popen([str(one) for one in arguments], stdout=subprocess.PIPE, text=True) as process:
+def _started(home: Path, *options: object, **streams: int) -> Generator["subprocess.Popen[str]"]:
+    arguments = [str(one) for one in (MUNIMENT, "serve", "--home", home, *options)]
+    with subprocess.Popen(arguments, text=True, **streams) as process:
         try:
-            assert process.stdout is not None
-            yield process, json.loads(process.stdout.readline())["url"]
+            yield process
         finally:
             if process.poll() is None:
                 process.kill()
+
+
+@contextmanager
+def _serving(home: Path, *options: object) -> Generator[tuple["subprocess.Popen[str]", str]]:
+    with _started(home, "--json", *options, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        yield process, json.loads(process.stdout.readline())["url"]
 
 
 def _token(home: Path, *roles: str) -> str:
@@ -84,15 +90,18 @@ def test_told_to_end_it_answers_what_is_in_flight_ends_its_streams_and_gives_the
                 asked.send(body)
                 assert asked.file.readline().startswith(b"HTTP/1.1 201")
                 receipt = json.loads(asked.lines_until(b"")[-1])
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         assert not embedded.is_running(home)
-        with _serving(home, "--port", urlsplit(url).port, "--no-worker") as (process, again):
-            assert again == url
+        with _started(home, "--port", urlsplit(url).port, "--no-worker", stderr=subprocess.PIPE) as process:
+            assert process.stderr is not None
+            said = next(line for line in process.stderr if "serving at" in line) + process.stderr.readline()
+            # The same place once more, and where people find the console and the documents.
+            assert all(f"{url}{path}" in said for path in (", without the worker", "/console", "/docs"))
             taken = run("serve", "--home", home, "--port", urlsplit(url).port, "--json")
-            with Client.open(again, token) as client:
+            with Client.open(url, token) as client:
                 found = client.events(client.me())
             process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         assert receipt["capture_id"] in {one.data.get("first") for one in found}
         assert (taken.code, taken.error["field"]) == (1, "port")
         assert "already in use" in taken.error["message"]

@@ -331,7 +331,7 @@ def test_who_follows_events_misses_none_while_the_server_is_away(home: Path, nea
                 with Served(lambda: AsyncFabric.open(home=home), port=urlsplit(first.url).port or 0):
                     seen.append(next(one["data"]["first"] for one in told if one["type"] == "memory.captured"))
                     following.terminate()
-                    assert following.wait(30) == 143
+                    assert following.wait(60) == 143
             finally:
                 following.kill()
     assert seen == captured

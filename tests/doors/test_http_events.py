@@ -5,12 +5,15 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from time import monotonic
+from types import SimpleNamespace
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 
 from muniment.api import streaming
+from muniment.api.meters import Meters
 from muniment.api.settings import ServerSettings
 from muniment.model.events import Event
 from muniment.outbox.cloudevents import encoded
@@ -186,12 +189,36 @@ def test_only_so_many_streams_of_one_principal_are_open_at_once(door: HttpDoor, 
             assert door.ask("GET", "/v1/events", key=auditor).status_code == 200, "a page is no stream"
             with following(door, door.key(people.person("anna", "auditor"))) as somebody:
                 assert somebody.events(1)
-        deadline = monotonic() + 20
+        deadline = monotonic() + 60
         while True:
             with following(door, auditor) as again:
                 if again.response.status_code == 200:
                     break
             assert monotonic() < deadline, "what was closed still counts"
+
+
+@pytest.mark.parametrize("query", ["?latest=true", "?types=memory.promoted", "?about=pm_1"])
+def test_a_stream_tells_of_everything_and_is_not_narrowed(door: HttpDoor, auditor: str, query: str) -> None:
+    with following(door, auditor, query) as refused:
+        assert refused.response.status_code == 422
+
+
+def test_of_streams_that_are_opened_at_the_same_moment_no_more_go_on_than_may_be_open() -> None:
+    streams = streaming.Streams(Meters(), 2)
+    whose: Any = SimpleNamespace(tenant_id="t", principal=SimpleNamespace(id="anna"))
+
+    async def check_again() -> Any:
+        raise AssertionError("nothing is sent")
+
+    async def at_once() -> list[list[Any]]:
+        # None of them has begun when the last is let in.
+        opened = [aiter(streams.open(whose, None, None, check_again).body_iterator) for _ in range(4)]
+        first = [await anext(one) for one in opened]
+        streams.stop()
+        return [[chunk, *[more async for more in one]] for chunk, one in zip(first, opened, strict=True)]
+
+    going, ended = [b"retry: 2000\n\n"], [b"retry: 2000\n\n", b": rate_limited\n\n"]
+    assert anyio.run(at_once) == [going, going, ended, ended]
 
 
 def test_streams_end_when_the_server_stops(server: TestServer, database: str, people: People) -> None:

@@ -5,9 +5,16 @@ import re
 from collections.abc import Iterator
 from io import StringIO
 
+import anyio
+import httpx2
 import pytest
 
-from muniment.api import logs
+from muniment.api import logs, serving
+from muniment.api.app import create_app
+from muniment.api.meters import Meters
+from muniment.jobs.due import Due
+from muniment.jobs.job import Done
+from muniment.jobs.worker import Worker
 from muniment.testing import People, TestServer
 from tests.doors.http import RUN, HttpDoor, logged, without_number
 from tests.pipeline.stories import promoted
@@ -107,6 +114,62 @@ def test_requests_are_counted_by_the_pattern_of_their_route(door: HttpDoor, peop
         assert told not in text
     assert "muniment_http_requests_in_flight 1.0" in text, "this one"
     assert 'muniment_http_request_seconds_count{method="GET",route="/v1/memories/{memory_id}"}' in text
+
+
+def test_the_figures_of_a_tenant_come_to_prometheus_in_its_own_form(door: HttpDoor, people: People) -> None:
+    promoted(door.near, people)
+    key = door.key(people.auditor)
+    asked = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1"
+    scraped = door.ask("GET", "/v1/metrics", key=key, headers={"Accept": asked})
+    assert scraped.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    samples = [line for line in scraped.text.splitlines() if not line.startswith("#")]
+    assert samples and all(f'tenant="{people.tenant_id}"' in line for line in samples)
+    for accept in ("application/json", "*/*"):
+        answer = door.ask("GET", "/v1/metrics", key=key, headers={"Accept": accept})
+        assert answer.json()["tenant_id"] == people.tenant_id
+
+
+def test_a_server_that_is_about_to_stop_is_not_ready_but_alive(door: HttpDoor) -> None:
+    app = create_app(door.near._fabric)
+
+    async def statuses() -> list[int]:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://server") as http:
+            return [(await http.get(path)).status_code for path in ("/readyz", "/healthz")]
+
+    assert door.near._portal.call(statuses) == [200, 200]
+    app.state.streams.stop()
+    assert door.near._portal.call(statuses) == [503, 200]
+
+
+@pytest.mark.rule("JOB-1")
+def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_counted(
+    door: HttpDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meters, begun = Meters(), [0]
+
+    async def forever(self: Worker) -> None:
+        begun[0] += 1
+        if begun[0] == 1:
+            raise ValueError(SAID)
+        meters.worked(Due("t", "seal"), None)
+        meters.worked(Due("t", "seal"), Done())
+        at_it.set()
+
+    async def work() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serving._work, door.near._fabric, meters)
+            await at_it.wait()
+            tasks.cancel_scope.cancel()
+
+    at_it = anyio.Event()
+    monkeypatch.setattr(Worker, "forever", forever)
+    monkeypatch.setattr(serving, "_AGAIN", 0.0)
+    with logged() as lines:
+        door.near._portal.call(work)
+    assert "the worker fell over" in lines.text and "ValueError" in lines.text and SAID not in lines.text
+    counted = meters.text().decode()
+    for outcome in ("done", "failed"):
+        assert f'muniment_jobs_total{{job="seal",outcome="{outcome}"}} 1.0' in counted
 
 
 @pytest.mark.rule("ERR-3", "ERR-1")

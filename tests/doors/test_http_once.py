@@ -187,8 +187,11 @@ def test_the_second_of_two_operators_is_told(door: HttpDoor, people: People) -> 
     place = f"/v1/queue/{item}"
     seen = [door.ask("GET", place, key=key).headers["etag"] for key in (boris, clara)]
     assert seen[0] == seen[1]
-    first = door.ask("POST", f"{place}/assign", key=boris, headers={"If-Match": seen[0]})
+    first = door.ask("POST", f"{place}/assign", key=boris, once="mine", headers={"If-Match": seen[0]})
     assert first.status_code == 200 and first.headers["etag"] not in seen
+    # About what was read since it is another request.
+    other = door.ask("POST", f"{place}/assign", key=boris, once="mine", headers={"If-Match": first.headers["etag"]})
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_conflict")
     for action, body in (
         ("approve", None), ("assign", {}), ("reject", {"reason": "no"}), ("edit", {"value": "x"}),
         ("override", {"priority": 0.9}), ("release", None), ("lift", None),

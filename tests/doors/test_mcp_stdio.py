@@ -76,7 +76,10 @@ def test_what_is_captured_over_stdio_is_recalled_once_a_person_approved_it(desk:
         (item,) = desk.json("queue")
         desk.json("approve", item["proposal_id"], "--as", "bob")
 
-        (record,) = assistant.ask("recall", query="how to reach the customer")["records"]
+        answer = assistant.ask("recall", query="how to reach the customer")
+        (record,) = answer["records"]
+        (returned,) = assistant.read(f"muniment://recalls/{answer['recall_id']}")["memories"]
+        assert (returned["memory_id"], returned["provenance"]) == (record["id"], record["provenance"])
         assert (record["provenance"]["author"], record["provenance"]["approver"]) == ("desk_bot", "bob")
         assert record["scope"]["user_id"] == "cust_8861"
         assert assistant.ask("explain", memory_id=record["id"])["visibility"] == "visible"
@@ -88,7 +91,7 @@ def test_what_is_captured_over_stdio_is_recalled_once_a_person_approved_it(desk:
 
 def test_stdout_is_the_protocols_alone_and_the_end_of_stdin_is_the_end(desk: Desk) -> None:
     with spoken("--home", desk.home, "--tenant", desk.tenant, MUNIMENT_DEBUG="1") as process:
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
         assert (process.returncode, out) == (0, "")
         assert "Traceback" not in err
 
@@ -96,7 +99,7 @@ def test_stdout_is_the_protocols_alone_and_the_end_of_stdin_is_the_end(desk: Des
 def test_told_to_end_it_ends_though_stdin_is_open(desk: Desk) -> None:
     with spoken("--home", desk.home, "--tenant", desk.tenant) as process:
         process.terminate()
-        assert process.wait(timeout=30) == 143
+        assert process.wait(timeout=60) == 143
         assert process.stdout is not None
         assert process.stdout.read() == ""
 

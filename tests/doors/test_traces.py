@@ -88,6 +88,15 @@ def test_an_error_marks_its_span_by_its_kind_and_not_by_its_words(
     assert SECRET not in repr([one.to_json() for one in exported.get_finished_spans()])
 
 
+def test_what_an_assistant_asks_for_is_in_no_span(exported: InMemorySpanExporter, far: Far, people: People) -> None:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": SECRET, "arguments": {}}}
+    headers = {"Authorization": f"Bearer {far.token(people.run())}", "Accept": "application/json, text/event-stream"}
+    assert httpx2.post(f"{far.url}/mcp", json=asked, headers=headers).status_code == 200
+    told = [one.to_json() for one in exported.get_finished_spans()]
+    assert any('"/mcp"' in one for one in told)
+    assert "vault" not in repr(told)
+
+
 class Collector(BaseHTTPRequestHandler):
     """Takes what it is sent."""
 

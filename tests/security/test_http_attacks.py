@@ -133,6 +133,10 @@ def test_nobody_says_who_they_are_but_by_their_credential(
         header = {"Muniment-Run": json.dumps({**RUN, name: value})}
         answer = door.ask("GET", "/v1/memories/pm_0", key=stolen, headers=header)
         assert (answer.status_code, answer.json()["field"]) == (422, f"run.{name}")
+    # Persons name the agent whose run they ask about; an agent asks about its own alone.
+    of_another = {"memory_id": "pm_0", "run": {**RUN, "agent_id": "boss"}}
+    answer = door.ask("POST", "/v1/explain", of_another, key=stolen)
+    assert (answer.status_code, answer.json()["field"]) == (422, "run.agent_id")
     twice = b'{"tenant_id": "%b", "run_id": "r", "user_id": "cust_2", "user_id": "cust_1"}' % others.tenant_id.encode()
     raw = b'{"run": %b, "kind": "message", "text": "x", "classification": "INTERNAL"}' % twice
     answer = door.ask("POST", "/v1/captures", key=stolen, content=raw, headers={"Content-Type": "application/json"})

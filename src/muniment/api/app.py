@@ -36,12 +36,21 @@ class Health(Artifact):
     status: str
 
 
+class _App(FastAPI):
+    """FastAPI's, whose document says of each route whom it is for."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            self.openapi_schema = documentation.openapi(self, PARTS)
+        return self.openapi_schema
+
+
 def create_app(fabric: AsyncFabric, settings: ServerSettings | None = None, *, meters: Meters | None = None) -> FastAPI:
     """The app on an open fabric. Nothing under `/v1`, nor `/mcp`, answers without a credential of its own."""
     told = settings or ServerSettings()
     counted = meters or Meters()
     assistants = over_http.McpOverHttp(fabric, run_of=run_of, body_limit=told.body_limit)
-    app = FastAPI(
+    app = _App(
         title="Muniment",
         version=__version__,
         description=documentation.OVERVIEW,
@@ -58,7 +67,6 @@ def create_app(fabric: AsyncFabric, settings: ServerSettings | None = None, *, m
     app.include_router(_beside(counted))
     app.include_router(documentation.router)
     app.router.routes.append(Route(over_http.PATH, assistants, methods=over_http.METHODS, include_in_schema=False))
-    app.openapi = lambda: documentation.openapi(app, PARTS)  # type: ignore[method-assign]
     add_console(app, credentials, fabric.doorkeeper.secret("console"), problems.on_error, sign_in=told.sign_in)
     app.add_middleware(Door, credentials=credentials, settings=told, meters=counted)
     return app

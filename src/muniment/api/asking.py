@@ -77,8 +77,8 @@ class May:
         credential = cast("Credential | None", request.scope.get("state", {}).get("credential"))
         if credential is None:
             raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
-        agent = self.agents is not None and credential.principal.kind == "agent"
-        verb = self.agents if agent and self.agents is not None else self.verb
+        of_agent = self.agents is not None and credential.principal.kind == "agent"
+        verb = self.agents if of_agent else self.verb
         fabric = cast("AsyncFabric", request.app.state.fabric)
         if verb is not None:
             await fabric.doorkeeper.allow(credential.principal, verb)

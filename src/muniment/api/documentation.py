@@ -38,17 +38,13 @@ def routes_of(part: Any) -> Iterator[APIRoute]:
 
 def openapi(app: FastAPI, parts: tuple[Any, ...]) -> dict[str, Any]:
     """The document: FastAPI's, with the verb and the roles of each route, and the key that writes take."""
-    if app.openapi_schema is not None:
-        return app.openapi_schema
     document = get_openapi(
         title=app.title, version=app.version, openapi_version="3.1.0", description=OVERVIEW, routes=app.routes
     )
     for route in (route for part in parts for route in routes_of(part)):
         for method in route.methods or ():
             _tell(document["paths"][f"/v1{route.path}"][method.lower()], route, method)
-    whole: dict[str, Any] = _readable(document)
-    app.openapi_schema = whole
-    return whole
+    return _readable(document)
 
 
 def _tell(operation: dict[str, Any], route: APIRoute, method: str) -> None:

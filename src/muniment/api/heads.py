@@ -17,7 +17,7 @@ class BoundedHeads(HttpToolsProtocol):
     _reading = False
     _deadline: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """It is open, and says something soon."""
         super().connection_made(transport)
         self._begin()

@@ -13,7 +13,7 @@ _OURS = ("muniment", "procrastinate", "uvicorn.error", "mcp")
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
 
-def set_up(form: Form | None = None, *, level: str = "info", stream: TextIO | None = None) -> None:
+def set_up(form: Form | None = None, *, stream: TextIO | None = None) -> None:
     """Send what the server and the worker have to say to one place; without a form, by what that place is."""
     out = stream or sys.stderr
     chosen: Form = form or ("text" if out.isatty() else "json")
@@ -26,7 +26,7 @@ def set_up(form: Form | None = None, *, level: str = "info", stream: TextIO | No
         logger.handlers = [handler]
         logger.propagate = False
         # Jobs are told of by our own lines.
-        logger.setLevel(level.upper() if name == "muniment" else "WARNING")
+        logger.setLevel("INFO" if name == "muniment" else "WARNING")
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:

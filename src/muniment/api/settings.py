@@ -20,7 +20,7 @@ class ServerSettings:
     body_limit: int = 16 * MEGABYTE
     # Seconds that a body may take to arrive.
     body_within: float = 30
-    # Event streams of one credential that are open at once.
+    # Event streams of one principal that are open at once.
     streams: int = 32
     oidc: OidcSettings | None = None
     sign_in: SignIn | None = None

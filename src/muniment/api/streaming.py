@@ -50,7 +50,7 @@ class Streams:
     def open(self, asking: Asking, after: int | None, last: str | None, check_again: CheckAgain) -> StreamingResponse:
         """A stream from a number on, or after the last event that its reader had; else of the whole log.
 
-        Raises `InvalidInput`, and `RateLimited` for a credential that has as many open as it may.
+        Raises `InvalidInput`, and `RateLimited` for a principal who has as many open as it may.
         """
         whose = f"{asking.tenant_id}\0{asking.principal.id}"
         if self._open[whose] >= self._most:
@@ -61,10 +61,15 @@ class Streams:
     async def _stream(
         self, asking: Asking, place: tuple[int, int], whose: str, check_again: CheckAgain
     ) -> AsyncGenerator[bytes]:
+        # It counts from here on; meanwhile others may have been let in too.
         self._open[whose] += 1
+        one_too_many = self._open[whose] > self._most
         try:
             with self._meters.stream():
                 yield f"retry: {COME_BACK}\n\n".encode()
+                if one_too_many:
+                    yield f": {RateLimited.code}\n\n".encode()
+                    return
                 async for chunk in self._events(asking, *place, check_again):
                     yield chunk
         finally:

@@ -99,7 +99,7 @@ class Unpacked:
         self._hash.update(line)
         try:
             found = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ArchiveBroken("an archive file holds a line that is not JSON") from None
         if not isinstance(found, dict):
             raise ArchiveBroken("an archive file holds a line that is no object")

@@ -60,7 +60,7 @@ def serve(
         typer.Option("--log", envvar="MUNIMENT_LOG", help="How it logs, on stderr; text on a terminal, else JSON."),
     ] = None,
 ) -> None:
-    """Serve the HTTP interface: /v1 for programs, /mcp for assistants, /docs to read; /healthz, /readyz and /metrics.
+    """Serve /v1 for programs, /mcp for assistants, /console for people; /docs to read, /healthz, /readyz and /metrics.
 
     Whoever asks needs a key: muniment key create. Told to end (Ctrl-C, SIGTERM) it answers what is in flight first, and
     told again it ends at once. With --json its address comes as one line once it answers.
@@ -115,7 +115,8 @@ async def _serve(
             with contextlib.suppress(OutputClosed, OutputFailed):
                 Screen().write(json.dumps({"url": url}) + "\n")
         jobs = "with" if worker else "without"
-        call.note(f"serving at {url}, {jobs} the worker; {url}/docs to read, Ctrl-C ends it")
+        call.note(f"serving at {url}, {jobs} the worker; Ctrl-C ends it")
+        call.note(f"for people: {url}/console; to read: {url}/docs")
 
     async with fabric:
         await serve(fabric, place, settings, worker=worker, listening=listening, on_ready=tell)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from muniment.cli.lively.shop import (
     ADA,
@@ -23,6 +23,7 @@ from muniment.cli.lively.shop import (
     TIES,
     bot,
 )
+from muniment.fabric.inputs import ProposeFields
 from muniment.model.context import Principal
 from muniment.model.proposal import Submission
 from muniment.sync import Fabric
@@ -183,7 +184,7 @@ class _Shop:
     def _propose(self, day: int, customer: str, **fields: Any) -> str | None:
         typed = fields["write_class"] != "statement"
         given = {"classification": "INTERNAL", "entity": f"customer:{customer}" if typed else None, **fields}
-        outcome = self._fabric.propose(bot(day, customer), **given)  # type: ignore[arg-type]
+        outcome = self._fabric.propose(bot(day, customer), **cast("ProposeFields", given))
         return outcome.proposal_id if isinstance(outcome, Submission) else None
 
     def _review(self, day: int) -> None:
