@@ -1,22 +1,64 @@
-"""A browser for each module that looks with one, one server for all of them; a tenant for each test."""
+"""Those who look at pages, without script and in a browser; a tenant for each test."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser as Chromium
 
 from muniment import Principal
 from muniment.console.pages import live
-from muniment.testing import TestServer
+from muniment.testing import People, TestServer
+from tests.console.browser import Browser
 from tests.console.chromium import Scheme, Window, chromium
 from tests.doors.http import HttpDoor
 
 # Opens a window for somebody who is signed in: `look(people.reviewer)`, narrow or dark where it is said.
 Open = Callable[..., Window]
+SignIn = Callable[[Principal], Browser]
 
 
 @pytest.fixture(scope="module")
-def browser_itself() -> Iterator[Browser]:
+def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
+    with HttpDoor(server, database) as opened:
+        yield opened
+
+
+@pytest.fixture
+def signed_in(door: HttpDoor) -> Iterator[SignIn]:
+    """Signs somebody in, who takes no script."""
+    browsers: list[Browser] = []
+
+    def sign_in(who: Principal) -> Browser:
+        browsers.append(Browser(door, who))
+        return browsers[-1]
+
+    yield sign_in
+    for browser in browsers:
+        browser.close()
+
+
+@pytest.fixture
+def reviewer(signed_in: SignIn, people: People) -> Browser:
+    return signed_in(people.reviewer)
+
+
+@pytest.fixture
+def auditor(signed_in: SignIn, people: People) -> Browser:
+    return signed_in(people.auditor)
+
+
+@pytest.fixture
+def officer(signed_in: SignIn, people: People) -> Browser:
+    return signed_in(people.officer)
+
+
+@pytest.fixture
+def admin(signed_in: SignIn, people: People) -> Browser:
+    return signed_in(people.admin)
+
+
+@pytest.fixture(scope="module")
+def browser_itself() -> Iterator[Chromium]:
     """Of the module: while there is one, no other loop can run in this thread, and others need theirs."""
     with chromium() as opened:
         yield opened
@@ -29,7 +71,7 @@ def site(server: TestServer, database: str) -> Iterator[HttpDoor]:
 
 
 @pytest.fixture
-def opened(browser_itself: Browser, site: HttpDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+def opened(browser_itself: Chromium, site: HttpDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Windows; all was well with each of them until the end."""
     monkeypatch.setattr(live, "LOOK_EVERY", 0.02)
     windows: list[Window] = []

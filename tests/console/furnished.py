@@ -82,6 +82,8 @@ def furnished(door: HttpDoor, people: People) -> Furnished:
         "graph": f"memory/graph?entity={SUBJECT}&hops=2",
         "why": f"why?memory_id={memory}",
         "why, explained": f"why?memory_id={memory}&recall_id={recall}",
+        "recalls": f"why/recalls?memory_id={memory}",
+        "recall": f"why/recalls/{recall}",
         "replay": f"why/replay?recall_id={recall}",
         "consent": "consent",
         "ledger": f"consent?subject={SUBJECT}",

@@ -3,7 +3,7 @@
 import sys
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page
 from muniment import AsyncFabric, Fabric
 from muniment.cli import lively
 from muniment.cli.lively.shop import ANTON, BORIS, PETRA, TENANT, TIES
+from muniment.errors import RoleMissing
 from muniment.model.proposal import Proposal
 from tests.console.chromium import Scheme, Window, chromium
 from tests.pipeline.stories import worked
@@ -19,6 +20,9 @@ from tests.served import Served
 
 ALL = Path("build/screenshots")
 PICTURE = Path("docs/images/console-queue.png")
+# Pages that are seen with what comes of their button.
+PRESSED = {"audit-chain": "Verify the chain", "backtest": "Try it"}
+FORGOTTEN = "customer:cus_1036"
 LOOKS: tuple[tuple[str, int, Scheme], ...] = (
     ("light", 1280, "light"),
     ("dark", 1280, "dark"),
@@ -36,6 +40,7 @@ def main() -> None:
         if not told:
             lively.tell(home, None, lambda _day, _number: None)
         with Fabric.open(home=home) as near:
+            happened(near)
             worked(near, TENANT)
             keys = {who.id: token for who, _, token in lively.keys_of(near)}
             pages = pages_of(near)
@@ -45,6 +50,14 @@ def main() -> None:
                 photograph(browser, served.url, keys, pages, look)
             picture(browser, served.url, keys["boris"], pages)
     print(f"{len(pages) * len(LOOKS)} pictures in {ALL}, and {PICTURE}")
+
+
+def happened(near: Fabric) -> None:
+    """What the demo does not tell of: somebody was forgotten, and somebody tried what they may not."""
+    if not near.erasures(PETRA, limit=1):
+        near.erase(PETRA, subject=FORGOTTEN)
+    with suppress(RoleMissing):
+        near.erase(BORIS, subject=FORGOTTEN)
 
 
 def pages_of(near: Fabric) -> dict[str, tuple[str, str]]:
@@ -78,6 +91,9 @@ def pages_of(near: Fabric) -> dict[str, tuple[str, str]]:
         "memory-graph": ("boris", f"memory/graph?entity={TIES[0][0]}&hops=2"),
         "why": ("anton", f"why?memory_id={used.memory_id}"),
         "why-explained": ("anton", f"why?memory_id={used.memory_id}&recall_id={recall}"),
+        "why-asked": ("anton", "why"),
+        "recalls": ("anton", "why/recalls"),
+        "recall": ("anton", f"why/recalls/{recall}"),
         "replay": ("anton", f"why/replay?recall_id={recall}"),
         "consent": ("petra", "consent"),
         "ledger": ("petra", f"consent?subject={quote(subject)}"),
@@ -123,6 +139,9 @@ def photograph(
         page = windows[who].page
         page.goto(f"/console/{path}")
         settled(page)
+        if picture_of in PRESSED:
+            page.get_by_role("button", name=PRESSED[picture_of]).click()
+            page.locator("[data-result] :is([data-verified], h2)").first.wait_for()
         page.screenshot(path=ALL / f"{picture_of}-{name}.png", full_page=True)
     for window in windows.values():
         window.context.close()

@@ -1,35 +1,26 @@
 """Audit in the console: the log, what was denied, the chain, archives, and a memory's trail."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from fastapi import Request, Response
 
+from muniment.console.rendering import moment, written_moment
 from muniment.console.running import LINES, Progress, Work, answered
 from muniment.errors import RoleMissing, StorageUnavailable
+from muniment.pack import builtin_pack, load_pack
 from muniment.testing import People, TestServer
 from tests.console.browser import Browser, words
 from tests.doors.http import HttpDoor
-from tests.pipeline.stories import promoted
+from tests.pipeline.stories import promoted, run_job
 
 HOSTILE = "<script>alert(1)</script>\u202e" + "W" * 300
-
-
-@pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
-        yield opened
-
-
-@pytest.fixture
-def auditor(door: HttpDoor, people: People) -> Iterator[Browser]:
-    opened = Browser(door, people.auditor)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
@@ -63,6 +54,14 @@ def test_the_log_is_read_latest_first_by_type_actor_and_id(auditor: Browser, doo
     assert "No such event" in auditor.get("audit", about="pm_nothing")
     auditor.get("audit", 422, type="memory.nonsense")
     auditor.get("audit", 400, about="x" * 2000)
+
+
+def test_a_moment_of_an_event_is_told_as_any_other_and_what_is_none_stays_as_it_is() -> None:
+    assert written_moment("2026-01-08T10:00:00+01:00") == moment(datetime(2026, 1, 8, 9, tzinfo=UTC))
+    assert [written_moment(one) for one in ("<b>soon</b>", "2026-01-08T10:00:00")] == [
+        "<b>soon</b>",
+        "2026-01-08T10:00:00",
+    ]
 
 
 def test_a_long_log_comes_page_by_page_and_nothing_twice(auditor: Browser, door: HttpDoor, people: People) -> None:
@@ -162,9 +161,32 @@ def test_long_work_that_fails_says_why_and_ends_when_nobody_waits_for_it() -> No
     assert anyio.run(partial(_asked, goes_on, gone=True)) == []
 
 
-def test_archives_are_listed_and_looked_at(auditor: Browser) -> None:
-    assert "No archives" in auditor.get("audit/archives")
-    assert "Every file holds what it should" in auditor.post("audit/archives").text
+@pytest.mark.rule("JOB-4")
+def test_archives_are_listed_and_looked_at(server: TestServer, database: str, people: People, tmp_path: Path) -> None:
+    document = builtin_pack().document()
+    document["pack_meta"] |= {"id": "acme.archives"}
+    document["memory_layer"]["retention"] |= {"captures": {"statement": "30d"}, "archives": "365d"}
+    with HttpDoor(server, database, pack=load_pack(json.dumps(document)), archives=tmp_path) as door:
+        early = Browser(door, people.auditor)
+        assert "No archives" in early.get("audit/archives")
+        promoted(door.near, people)
+        door.clock.advance(days=31)
+        run_job(door.near, "compact", people.tenant_id)
+        (archive,) = door.near.archives(people.auditor)
+        auditor = Browser(door, people.auditor)
+        listed = auditor.get("audit/archives")
+        assert f'data-archive="{archive.archive_id}"' in listed
+        assert archive.digest in listed
+        checked = auditor.post("audit/archives").text
+        assert 'data-verified="yes"' in checked
+        assert "1 archive with 1 capture." in words(checked)
+        (file,) = tmp_path.rglob("*.zst*")
+        file.write_bytes(b"nothing")
+        broken = auditor.post("audit/archives").text
+        assert 'data-verified="no"' in broken
+        assert archive.archive_id in broken.partition('data-verified="no"')[2].partition("</table>")[0]
+        early.close()
+        auditor.close()
 
 
 def test_what_was_written_at_once_by_the_hundred_is_told_and_shown_when_asked_for(

@@ -16,10 +16,10 @@ PAGES = (
     "queue", "queue, nothing fits", "proposal", "proposal out of a message", "proposal that contradicts",
     "proposal, rejected", "preview", "contradictions", "contradiction", "contradiction, settled", "memory",
     "memory, nothing fits", "one memory", "one that ended", "over time", "difference", "graph", "why", "why, explained",
-    "replay", "consent", "ledger", "grant", "erasure", "erasure, to confirm", "receipt", "audit", "security events", "chain",
+    "recalls", "recall", "replay", "consent", "ledger", "grant", "erasure", "erasure, to confirm", "receipt", "audit", "security events", "chain",
     "archives", "trail", "metrics", "work", "packs", "pack", "compare", "backtest", "register",
 )  # fmt: skip
-# One page of each part; in a soak all of them.
+# By Tab from end to end, one page of each part; in a soak all of them.
 STEPPED_THROUGH = (
     "queue",
     "proposal",
@@ -49,11 +49,11 @@ def test_every_page_that_is_furnished_is_looked_at(all_there: Furnished) -> None
     assert tuple(all_there.paths) == PAGES
 
 
-@pytest.mark.parametrize("name", PAGES if SOAKING else STEPPED_THROUGH)
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_can_be_read_by_everybody(window: Window, all_there: Furnished, name: str) -> None:
     window.page.set_viewport_size({"width": 1280, "height": 900})
     window.go(all_there.paths[name])
-    window.look()
+    window.look(steps=SOAKING or name in STEPPED_THROUGH)
 
 
 @pytest.mark.parametrize("name", ["proposal that contradicts", "ledger", "erasure", "one memory", "pack", "metrics"])

@@ -117,7 +117,7 @@ def test_why_a_memory_was_seen_is_explained_and_the_recall_replayed(
     window = opened(both)
     page = window.go(f"memory/{memory}")
     page.get_by_role("link", name="Why visible?").click()
-    page.locator("[data-recalls] a").click()
+    page.locator("[data-recalls]").get_by_role("link", name="Why in").click()
     expect(page.locator("[data-visibility]")).to_have_attribute("data-visibility", "visible")
     expect(page.get_by_text("The recall returned it.")).to_be_visible()
     assert page.locator("[data-filter]").count() == page.locator("[data-passed=yes]").count()
@@ -130,3 +130,33 @@ def test_why_a_memory_was_seen_is_explained_and_the_recall_replayed(
     page.get_by_role("button", name="Explain").click()
     expect(page.locator("[data-filter=user]")).to_have_attribute("data-passed", "no")
     expect(page.locator("[data-visibility]")).to_contain_text("user")
+
+
+@pytest.mark.rule("REC-5", "REC-9", "REC-10")
+def test_a_recall_is_picked_from_the_latest_and_leads_to_why_and_to_its_replay(
+    opened: Open, site: HttpDoor, people: People
+) -> None:
+    memory = promoted(site.near, people)
+    recall = site.near.recall(people.run(run_id="r1")).recall_id
+    site.clock.advance(minutes=1)
+    site.near.recall(people.run("cust_2", run_id="r2"))
+    window = opened(people.person("rita", "reviewer", "auditor"))
+    page = window.go("why")
+    expect(page.locator("tr[data-recall]")).to_have_count(2)
+    page.get_by_role("link", name="Recalls", exact=True).click()
+    window.press("/")
+    window.type("cust_1")
+    window.press("Enter")
+    page.wait_for_url("**user_id=cust_1**")
+    expect(page.locator("tr[data-recall]")).to_have_count(1)
+    page.get_by_role("link", name=recall, exact=True).click()
+    row = page.locator(f"[data-memory='{memory}']")
+    expect(row).to_have_attribute("data-visibility", "visible")
+    row.get_by_role("link", name="Why").click()
+    expect(page.get_by_text("The recall returned it.")).to_be_visible()
+    page.go_back()
+    page.get_by_role("link", name="Replay it").click()
+    expect(page.locator("[data-replay]")).to_have_attribute("data-replay", "same")
+    page = window.go(f"memory/{memory}")
+    page.get_by_role("link", name="Its recalls").click()
+    expect(page.locator("tr[data-recall]")).to_have_count(1)

@@ -1,29 +1,15 @@
 """The page of contradictions: the oldest first, both sides, and settled in each of the ways."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
 from muniment.console.pages import contradictions as page_of_contradictions
 from muniment.model.contradiction import Contradiction
-from muniment.testing import People, TestServer
+from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.doors.http import HttpDoor
 from tests.pipeline.stories import KEY, promoted, proposed
-
-
-@pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
-        yield opened
-
-
-@pytest.fixture
-def browser(door: HttpDoor, people: People) -> Iterator[Browser]:
-    opened = Browser(door, people.reviewer)
-    yield opened
-    opened.close()
 
 
 def opened(door: HttpDoor, people: People, predicate: str = "prefers_channel") -> Contradiction:
@@ -45,26 +31,28 @@ def after(door: HttpDoor, people: People, one: Contradiction) -> Contradiction:
 
 
 def test_the_oldest_comes_first_with_both_sides_and_their_papers(
-    door: HttpDoor, browser: Browser, people: People, monkeypatch: pytest.MonkeyPatch
+    door: HttpDoor, reviewer: Browser, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "Nothing contradicts anything" in browser.get("contradictions")
+    assert "Nothing contradicts anything" in reviewer.get("contradictions")
     first, second = opened(door, people), opened(door, people, "prefers_reply")
-    page = browser.get("contradictions")
+    page = reviewer.get("contradictions")
     assert picks(page) == [first.contradiction_id, second.contradiction_id]
     assert f'data-contradiction="{first.contradiction_id}"' in page
     assert "<del>email</del>" in page
     assert "<ins>&lt;b&gt;phone&lt;/b&gt;</ins>" in page
     assert first.existing in page
     assert "waits in the queue" in page
-    assert f'data-contradiction="{second.contradiction_id}"' in browser.get(f"contradictions/{second.contradiction_id}")
+    assert f'data-contradiction="{second.contradiction_id}"' in reviewer.get(
+        f"contradictions/{second.contradiction_id}"
+    )
     monkeypatch.setattr(page_of_contradictions, "PAGE", 1)
-    later = re.search(r'href="/console/contradictions(\?[^"]+)" rel="next"', browser.get("contradictions"))
+    later = re.search(r'href="/console/contradictions(\?[^"]+)" rel="next"', reviewer.get("contradictions"))
     assert later is not None
-    assert picks(browser.get(f"contradictions{later[1]}")) == [second.contradiction_id]
+    assert picks(reviewer.get(f"contradictions{later[1]}")) == [second.contradiction_id]
 
 
 @pytest.mark.rule("CTR-5")
-def test_each_way_settles_it(door: HttpDoor, browser: Browser, people: People) -> None:
+def test_each_way_settles_it(door: HttpDoor, reviewer: Browser, people: People) -> None:
     ways: dict[str, tuple[dict[str, str], str]] = {
         "supersede": ({"keep": "incoming", "existing": "left=aside"}, "superseded"),
         "coexist": ({"existing": "region=de", "incoming": "region=at, channel = web"}, "coexist"),
@@ -73,18 +61,18 @@ def test_each_way_settles_it(door: HttpDoor, browser: Browser, people: People) -
     }
     for number, (way, (fields, outcome)) in enumerate(ways.items()):
         one = opened(door, people, f"likes_{number}")
-        answer = browser.post(f"contradictions/{one.contradiction_id}/resolve", way=way, note="called them", **fields)
+        answer = reviewer.post(f"contradictions/{one.contradiction_id}/resolve", way=way, note="called them", **fields)
         assert answer.status_code == 303, words(answer.text)
         settled = after(door, people, one)
         assert (settled.open, settled.outcome, settled.resolved_by) == (False, outcome, "boris")
-    assert picks(browser.get("contradictions")) == []
-    page = browser.get("contradictions", closed="yes")
+    assert picks(reviewer.get("contradictions")) == []
+    page = reviewer.get("contradictions", closed="yes")
     assert len(picks(page)) == len(ways)
     assert "Settle it" not in page
 
 
 def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
-    door: HttpDoor, browser: Browser, people: People
+    door: HttpDoor, reviewer: Browser, people: People
 ) -> None:
     one = opened(door, people)
     place = f"contradictions/{one.contradiction_id}/resolve"
@@ -98,18 +86,18 @@ def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
         ({"way": "coexist", "existing": "region=de"}, "is required to coexist"),
     ]
     for fields, told in wrong:
-        answer = browser.post(place, note="typed before", **fields)
+        answer = reviewer.post(place, note="typed before", **fields)
         assert answer.status_code == 422
         assert told in answer.text.partition('role="alert">')[2].partition("</p>")[0]
         assert "typed before" in answer.text
-    assert 'value="in Germany"' in browser.post(place, **wrong[2][0]).text
+    assert 'value="in Germany"' in reviewer.post(place, **wrong[2][0]).text
     assert after(door, people, one).open
 
 
-def test_who_comes_second_is_told_that_it_is_settled(door: HttpDoor, browser: Browser, people: People) -> None:
+def test_who_comes_second_is_told_that_it_is_settled(door: HttpDoor, reviewer: Browser, people: People) -> None:
     one = opened(door, people)
     door.near.contradictions.resolve(people.second_reviewer, one.contradiction_id, "block")
-    late = browser.post(f"contradictions/{one.contradiction_id}/resolve", way="supersede", keep="incoming")
+    late = reviewer.post(f"contradictions/{one.contradiction_id}/resolve", way="supersede", keep="incoming")
     assert late.status_code == 409
     assert "was settled before: blocked" in late.text
     assert "by clara" in words(late.text)

@@ -1,7 +1,7 @@
 """Word differences: both texts are in them whole, and what is told apart is what differs."""
 
 from itertools import pairwise
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -51,8 +51,8 @@ def test_long_texts_are_told_apart_by_sentences_and_take_no_longer() -> None:
     new = "The sun is out. " * 300 + "Snow on Monday. " + "The moon is not! " * 300
     assert ("gone", "Rain") not in [(part.kind, part.text) for part in differences(old, new)]
     worst = int(LIMIT**0.5)
-    began = perf_counter()
+    began = process_time()
     for one, other in (("a " * 16_000, "b a " * 8_000), ("a " * (worst // 2), "b a " * (worst // 4))):
         parts = differences(one, other)
         assert (text(older(parts)), text(newer(parts))) == (one, other)
-    assert perf_counter() - began < 2
+    assert process_time() - began < 2

@@ -1,32 +1,18 @@
 """The pages of memory: browsed, over time, as a graph, and one with its whole life."""
 
 import re
-from collections.abc import Iterator
 from html import unescape
 from typing import Any
 
 import pytest
 
-from muniment.testing import People, TestServer
+from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.doors.http import HttpDoor
 from tests.pipeline.stories import CONSENT, KEY, promoted, proposed
 
 SUBJECT = "customer:cust_1"
 HOSTILE = "<script>alert(1)</script> \"onload='x' \u202egnirts " + "W" * 500
-
-
-@pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
-        yield opened
-
-
-@pytest.fixture
-def browser(door: HttpDoor, people: People) -> Iterator[Browser]:
-    opened = Browser(door, people.reviewer)
-    yield opened
-    opened.close()
 
 
 def shown(page: str) -> list[str]:
@@ -42,41 +28,41 @@ def statement(door: HttpDoor, people: People, text: str, **fields: Any) -> str:
 
 
 def test_memories_are_browsed_by_entity_user_tier_class_words_and_state(
-    browser: Browser, door: HttpDoor, people: People
+    reviewer: Browser, door: HttpDoor, people: People
 ) -> None:
     email = promoted(door.near, people, "email")
     other = promoted(door.near, people, "tea", entity="customer:cust_2", predicate="drinks", user_id="cust_2")
     plain = statement(door, people, "the harbour office closes at noon")
     door.near.retract(people.reviewer, other, reason="wrong")
-    assert shown(browser.get("memory")) == [plain, email]
-    assert shown(browser.get("memory", entity=SUBJECT)) == [email]
-    assert shown(browser.get("memory", user_id="cust_2", state="all")) == [other]
-    assert shown(browser.get("memory", write_class="statement", tier="semantic")) == [plain]
-    assert shown(browser.get("memory", tier="durable")) == []
-    assert shown(browser.get("memory", query="harbour office")) == [plain]
-    ended = browser.get("memory", state="ended")
+    assert shown(reviewer.get("memory")) == [plain, email]
+    assert shown(reviewer.get("memory", entity=SUBJECT)) == [email]
+    assert shown(reviewer.get("memory", user_id="cust_2", state="all")) == [other]
+    assert shown(reviewer.get("memory", write_class="statement", tier="semantic")) == [plain]
+    assert shown(reviewer.get("memory", tier="durable")) == []
+    assert shown(reviewer.get("memory", query="harbour office")) == [plain]
+    ended = reviewer.get("memory", state="ended")
     assert shown(ended) == [other]
     assert 'data-state="retracted"' in ended
 
 
 def test_pages_follow_each_other(
-    browser: Browser, door: HttpDoor, people: People, monkeypatch: pytest.MonkeyPatch
+    reviewer: Browser, door: HttpDoor, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("muniment.console.pages.memory.PAGE", 2)
     ids = [promoted(door.near, people, "x", predicate=f"likes_{n}") for n in range(5)]
     found: list[str] = []
     path = f"memory?entity={SUBJECT}"
     for _ in range(3):
-        page = browser.get(path)
+        page = reviewer.get(path)
         found += shown(page)
         following = re.search(r'rel="next" href="/console/([^"]+)"', page)
         path = unescape(following[1]) if following else ""
     assert (found, path) == (ids[::-1], "")
 
 
-def test_an_empty_list_says_what_to_do(browser: Browser) -> None:
-    assert "Nothing is remembered yet" in browser.get("memory")
-    nothing = browser.get("memory", query="zebra")
+def test_an_empty_list_says_what_to_do(reviewer: Browser) -> None:
+    assert "Nothing is remembered yet" in reviewer.get("memory")
+    nothing = reviewer.get("memory", query="zebra")
     assert "Nothing matches" in nothing
     assert "state=all" in nothing
 
@@ -95,16 +81,16 @@ def test_an_empty_list_says_what_to_do(browser: Browser) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_told_beside_the_form_with_what_was_typed(
-    browser: Browser, path: str, field: str
+    reviewer: Browser, path: str, field: str
 ) -> None:
-    page = browser.get(path, 400)
+    page = reviewer.get(path, 400)
     assert re.search(rf'role="alert">{field}: ', page)
     typed = path.partition("=")[2].replace("+", " ")
     assert typed in page or "over-time" in path or "after" in path or "tier" in path
 
 
 @pytest.mark.rule("AUD-1")
-def test_one_memory_shows_its_whole_life(browser: Browser, door: HttpDoor, people: People) -> None:
+def test_one_memory_shows_its_whole_life(reviewer: Browser, door: HttpDoor, people: People) -> None:
     door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     memory_id = promoted(
         door.near, people, "email", subject=SUBJECT, classification="PII", evidence_refs=["tool:crm.lookup:tc_1"]
@@ -116,7 +102,7 @@ def test_one_memory_shows_its_whole_life(browser: Browser, door: HttpDoor, peopl
     (found,) = door.near.contradictions.list(people.reviewer, proposal_id=item.proposal_id)
     door.clock.advance(hours=1)
     door.near.contradictions.resolve(people.reviewer, found.contradiction_id, way="supersede")
-    page = browser.get(f"memory/{memory_id}")
+    page = reviewer.get(f"memory/{memory_id}")
     steps = re.findall(r'data-step="(\w+)"', page)
     assert " ".join(steps) == "captured consent proposed verdict promoted used contradicted settled retracted"
     memory = door.near.get(people.reviewer, memory_id)
@@ -135,40 +121,40 @@ def test_one_memory_shows_its_whole_life(browser: Browser, door: HttpDoor, peopl
     assert 'data-state="superseded"' in page
 
 
-def test_what_was_erased_shows_its_papers_and_nothing_else(browser: Browser, door: HttpDoor, people: People) -> None:
+def test_what_was_erased_shows_its_papers_and_nothing_else(reviewer: Browser, door: HttpDoor, people: People) -> None:
     memory_id = promoted(door.near, people, "grey-parrot", subject=SUBJECT)
     door.near.erase(people.officer, subject=SUBJECT)
-    page = browser.get(f"memory/{memory_id}")
+    page = reviewer.get(f"memory/{memory_id}")
     assert "grey-parrot" not in page
     assert 'data-step="tombstoned"' in page
-    assert "content erased" in browser.get("memory", state="ended")
+    assert "content erased" in reviewer.get("memory", state="ended")
 
 
-def test_another_tenants_memory_is_as_none(browser: Browser, door: HttpDoor, others: People) -> None:
+def test_another_tenants_memory_is_as_none(reviewer: Browser, door: HttpDoor, others: People) -> None:
     theirs = promoted(door.near, others)
     for memory_id in (theirs, "pm_none"):
-        assert "no such memory" in browser.get(f"memory/{memory_id}", 404)
-    assert shown(browser.get("memory", state="all")) == []
+        assert "no such memory" in reviewer.get(f"memory/{memory_id}", 404)
+    assert shown(reviewer.get("memory", state="all")) == []
 
 
 @pytest.mark.rule("PRO-6")
-def test_a_reviewer_retracts_with_a_reason_and_a_typed_word(browser: Browser, door: HttpDoor, people: People) -> None:
+def test_a_reviewer_retracts_with_a_reason_and_a_typed_word(reviewer: Browser, door: HttpDoor, people: People) -> None:
     memory_id = promoted(door.near, people)
     path = f"memory/{memory_id}/retract"
     for wrong in ({"reason": "wrong"}, {"reason": "wrong", "confirmation": "yes"}, {"confirmation": "retract"}):
-        refused = browser.post(path, **wrong)
+        refused = reviewer.post(path, **wrong)
         assert refused.status_code == 400
         assert 'role="alert"' in refused.text
-    assert browser.post(path, reason="erased", confirmation="retract").status_code == 400
-    assert browser.post(path, form_token="x", reason="wrong", confirmation="retract").status_code == 403
+    assert reviewer.post(path, reason="erased", confirmation="retract").status_code == 400
+    assert reviewer.post(path, form_token="x", reason="wrong", confirmation="retract").status_code == 403
     assert door.near.get(people.reviewer, memory_id).retracted_at is None
-    done = browser.post(path, reason="wrong", confirmation="retract")
+    done = reviewer.post(path, reason="wrong", confirmation="retract")
     assert (done.status_code, done.headers["location"].partition("?")[0]) == (303, f"/console/memory/{memory_id}")
     memory = door.near.get(people.reviewer, memory_id)
     assert (memory.retraction_reason, memory.retracted_by) == ("wrong", "boris")
-    page = browser.get(f"memory/{memory_id}")
+    page = reviewer.get(f"memory/{memory_id}")
     assert "Retract for good" not in page
-    assert browser.post(path, reason="wrong", confirmation="retract").status_code == 409
+    assert reviewer.post(path, reason="wrong", confirmation="retract").status_code == 409
 
 
 def test_an_auditor_reads_and_is_not_shown_what_only_a_reviewer_does(door: HttpDoor, people: People) -> None:
@@ -185,7 +171,7 @@ def test_an_auditor_reads_and_is_not_shown_what_only_a_reviewer_does(door: HttpD
 
 @pytest.mark.rule("REC-7")
 def test_the_slider_shows_a_users_memory_as_it_was_at_any_moment(
-    browser: Browser, door: HttpDoor, people: People
+    reviewer: Browser, door: HttpDoor, people: People
 ) -> None:
     first = promoted(door.near, people, "email")
     began = door.near.get(people.reviewer, first).promoted_at
@@ -194,25 +180,25 @@ def test_the_slider_shows_a_users_memory_as_it_was_at_any_moment(
     door.clock.advance(hours=1)
     door.near.retract(people.reviewer, first, reason="deprecated")
     door.clock.advance(hours=1)
-    now = browser.get("memory/over-time", user_id="cust_1")
+    now = reviewer.get("memory/over-time", user_id="cust_1")
     assert shown(now) == [second]
     assert "3 moments at which cust_1" in words(now)
     ticks = re.findall(r'<option value="([\d.]+)"', now)
     assert len(ticks) == 3
-    assert [shown(browser.get("memory/over-time", user_id="cust_1", slide=tick)) for tick in ticks] == [
+    assert [shown(reviewer.get("memory/over-time", user_id="cust_1", slide=tick)) for tick in ticks] == [
         [first],
         [second, first],
         [second],
     ]
-    early = browser.get("memory/over-time", user_id="cust_1", at=began.isoformat())
+    early = reviewer.get("memory/over-time", user_id="cust_1", at=began.isoformat())
     assert shown(early) == [first]
     later = re.search(r'rel="next" href="/console/([^"]+)"', early)
     assert later is not None
-    assert shown(browser.get(unescape(later[1]))) == [second, first]
-    assert "Nothing has ever been promoted" in browser.get("memory/over-time", user_id="CUST_1")
+    assert shown(reviewer.get(unescape(later[1]))) == [second, first]
+    assert "Nothing has ever been promoted" in reviewer.get("memory/over-time", user_id="CUST_1")
 
 
-def test_two_moments_are_compared(browser: Browser, door: HttpDoor, people: People) -> None:
+def test_two_moments_are_compared(reviewer: Browser, door: HttpDoor, people: People) -> None:
     first = promoted(door.near, people, "email")
     stays = promoted(door.near, people, "rye", predicate="eats")
     door.clock.advance(hours=1)
@@ -221,39 +207,39 @@ def test_two_moments_are_compared(browser: Browser, door: HttpDoor, people: Peop
     second = promoted(door.near, people, "tea", predicate="drinks")
     door.near.retract(people.reviewer, first, reason="deprecated")
     door.clock.advance(hours=1)
-    page = browser.get("memory/over-time", entity=SUBJECT, since=since)
+    page = reviewer.get("memory/over-time", entity=SUBJECT, since=since)
     assert [re.search(rf"data-{name}>(\d+)<", page)[1] for name in ("added", "ended", "still")] == ["1", "1", "1"]  # type: ignore[index]
     assert shown(page) == [second, first]
     assert "deprecated" in words(page)
     assert stays not in page
 
 
-def test_the_graph_is_drawn_and_told_as_a_table(browser: Browser, door: HttpDoor, people: People) -> None:
+def test_the_graph_is_drawn_and_told_as_a_table(reviewer: Browser, door: HttpDoor, people: People) -> None:
     memory_id = promoted(door.near, people, "company:acme", predicate="works_at")
     promoted(door.near, people, "company:globex", entity="company:acme", predicate="part_of")
-    page = browser.get("memory/graph", entity=SUBJECT)
+    page = reviewer.get("memory/graph", entity=SUBJECT)
     assert re.findall(r'data-node="([^"]+)"', page) == [SUBJECT, "company:acme"]
     assert page.count(f'href="/console/memory/{memory_id}"') == 2
     assert "works_at" in page
-    assert "company:globex" in browser.get("memory/graph", entity=SUBJECT, hops="2")
-    assert "Nothing is tied to it" in browser.get("memory/graph", entity="customer:nobody")
-    assert "Which entity?" in browser.get("memory/graph")
+    assert "company:globex" in reviewer.get("memory/graph", entity=SUBJECT, hops="2")
+    assert "Nothing is tied to it" in reviewer.get("memory/graph", entity="customer:nobody")
+    assert "Which entity?" in reviewer.get("memory/graph")
 
 
-def test_stored_words_stay_words(browser: Browser, door: HttpDoor, people: People) -> None:
+def test_stored_words_stay_words(reviewer: Browser, door: HttpDoor, people: People) -> None:
     memory_id = statement(door, people, HOSTILE, evidence_refs=["<img src=x onerror=alert(1)>"])
     typed = promoted(door.near, people, {"<b>": ["</pre><script>alert(2)</script>"]})
     for path in ("memory", f"memory/{memory_id}", f"memory/{typed}", "memory/over-time", f"why?memory_id={memory_id}"):
-        page = browser.get(path)
+        page = reviewer.get(path)
         assert not re.search(r"<script>|<img src=x|<b>|</pre><script", page), path
     for path in ("memory?query=<script>x", "memory/over-time?user_id=<script>x", 'memory?user_id="><script>x'):
-        assert "<script>x" not in browser.get(path)
+        assert "<script>x" not in reviewer.get(path)
     long = statement(door, people, "word " * 6500)
-    assert len(browser.get("memory")) < 60_000
-    assert "word word" in browser.get(f"memory/{long}")
+    assert len(reviewer.get("memory")) < 60_000
+    assert "word word" in reviewer.get(f"memory/{long}")
 
 
-def test_scripts_import_each_other_by_the_address_that_pages_use(browser: Browser) -> None:
-    address = re.search(r'src="/console/static/(console\.js\?v=[^"]+)"', browser.get("memory"))
+def test_scripts_import_each_other_by_the_address_that_pages_use(reviewer: Browser) -> None:
+    address = re.search(r'src="/console/static/(console\.js\?v=[^"]+)"', reviewer.get("memory"))
     assert address is not None
-    assert f'from "./{address[1]}"' in browser.get("static/memory.js")
+    assert f'from "./{address[1]}"' in reviewer.get("static/memory.js")

@@ -25,12 +25,6 @@ EMPTY = Metrics(tenant_id="t", since=UNTIL - timedelta(days=30), until=UNTIL, at
 Sql = Callable[..., list[tuple[Any, ...]]]
 
 
-@pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
-        yield opened
-
-
 @pytest.fixture
 def sql(server: TestServer, database: str) -> Iterator[Sql]:
     """As somebody who may do anything: for what only a job would write."""
@@ -177,6 +171,19 @@ def test_a_window_is_chosen_and_its_figures_are_counted(door: HttpDoor, people: 
     assert "1 decided" in words(later.get("metrics", window="90d"))
     later.get("metrics", 422, window="1y")
     later.close()
+
+
+@pytest.mark.rule("MET-3")
+def test_tokens_are_a_share_of_the_captures_or_so_many_times_theirs(door: HttpDoor, people: People) -> None:
+    auditor = Browser(door, people.auditor)
+    assert "data-tokens" not in auditor.get("metrics"), "no prompt was compiled"
+    promoted(door.near, people)
+    door.near.compile(people.run(), token_budget=400)
+    tokens = door.near.metrics(people.auditor, since=door.clock.now - timedelta(days=1)).tokens
+    assert tokens.ratio is not None
+    told = f"{tokens.ratio:.1f}\u00d7" if tokens.ratio > 1 else f"{tokens.ratio * 100:.1f} %"
+    assert f'data-tokens><span class="figure">{told}<' in auditor.get("metrics")
+    auditor.close()
 
 
 @pytest.mark.rule("JOB-6")

@@ -1,13 +1,12 @@
 """Packs in the console: versions, one as a whole, two compared, one tried on history, one registered."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 import yaml
 
 from muniment.pack import builtin_pack
-from muniment.testing import People, TestServer
+from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.doors.http import PACK, HttpDoor
 from tests.pipeline.stories import promoted, proposed
@@ -21,26 +20,6 @@ def text_of(version: str, recalls: int = 4) -> str:
     return yaml.safe_dump(document, sort_keys=False)
 
 
-@pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
-        yield opened
-
-
-@pytest.fixture
-def admin(door: HttpDoor, people: People) -> Iterator[Browser]:
-    opened = Browser(door, people.admin)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def reviewer(door: HttpDoor, people: People) -> Iterator[Browser]:
-    opened = Browser(door, people.reviewer)
-    yield opened
-    opened.close()
-
-
 @pytest.mark.rule("PAC-1")
 def test_a_pack_is_checked_registered_once_and_refused_with_every_problem_at_its_line(
     admin: Browser, door: HttpDoor, people: People
@@ -50,6 +29,9 @@ def test_a_pack_is_checked_registered_once_and_refused_with_every_problem_at_its
     assert "acme@1.0.0" not in [one.ref for one in door.near.packs.list(people.admin)]
     assert admin.post("packs", text=text_of("1.0.0")).status_code == 303
     assert 'data-pack="acme@1.0.0"' in admin.get("packs")
+    assert "What is new" not in admin.get("packs"), "it is the first of its name"
+    admin.post("packs", text=text_of("1.1.0"))
+    assert "packs/compare?one=acme%401.0.0&amp;other=acme%401.1.0" in admin.get("packs")
     other = admin.post("packs", text=text_of("1.0.0", recalls=5))
     assert (other.status_code, "give it a new version" in other.text) == (400, True)
     wrong = "pack_meta:\n  id: acme\n  version: <b>1</b>\nnonsense: 1\n"
@@ -104,7 +86,7 @@ def test_a_pack_is_tried_on_history_and_nothing_is_written(reviewer: Browser, do
     assert len(door.near.events(people.auditor)) == before
     lines = reviewer.post("packs/backtest", text=text, accept="application/x-ndjson").text.splitlines()
     assert json.loads(lines[0]) == {"done": 2, "total": None}
-    assert "decisions differ" in json.loads(lines[-1])["page"]
+    assert "differences, rule by rule" in json.loads(lines[-1])["page"]
 
 
 @pytest.mark.parametrize(

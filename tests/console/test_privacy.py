@@ -1,12 +1,11 @@
 """Consent and erasure in the console: the ledger, granting, renewing, revoking, forgetting."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from muniment.testing import People, TestServer
+from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.doors.http import HttpDoor
 from tests.pipeline.stories import CONSENT, promoted, texts
@@ -14,26 +13,6 @@ from tests.pipeline.stories import CONSENT, promoted, texts
 SUBJECT = "customer:cust_1"
 HOSTILE = "<script>alert(1)</script>\u202e" + "W" * 200
 GRANT = {"subject": SUBJECT, "purpose": "support", "predicates": "*", "labels": "PII", "basis": "opt_in"}
-
-
-@pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
-        yield opened
-
-
-@pytest.fixture
-def officer(door: HttpDoor, people: People) -> Iterator[Browser]:
-    opened = Browser(door, people.officer)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def auditor(door: HttpDoor, people: People) -> Iterator[Browser]:
-    opened = Browser(door, people.auditor)
-    yield opened
-    opened.close()
 
 
 @pytest.mark.rule("CON-1")
@@ -73,10 +52,16 @@ def test_what_rested_on_a_consent_is_hidden_when_an_officer_revokes_it_here(
     officer: Browser, door: HttpDoor, people: People
 ) -> None:
     given = door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    assert "No memory that is seen now rests on this consent" in words(officer.get("consent", subject=SUBJECT))
     promoted(door.near, people, classification="PII", subject=SUBJECT)
-    assert texts(door.near, people.run())
+    promoted(door.near, people, "Ring 1", predicate="lives_at", classification="PII", subject=SUBJECT)
+    promoted(door.near, people, "tea", predicate="drinks")
+    ledger = officer.get("consent", subject=SUBJECT)
+    assert 'data-holds-up="2"' in ledger
+    assert "2 memories (2 semantic; 2 preference) rest on this consent" in words(ledger)
+    assert len(texts(door.near, people.run())) == 3
     officer.post(f"consent/{given.consent_id}/revoke", subject=SUBJECT)
-    assert texts(door.near, people.run()) == []
+    assert len(texts(door.near, people.run())) == 1
 
 
 def test_what_ends_soon_stands_before_all_others(officer: Browser, door: HttpDoor, people: People) -> None:

@@ -1,6 +1,5 @@
 """One proposal's page: beside its evidence, decided by forms, with others who look at it."""
 
-from collections.abc import Iterator
 from html import unescape
 from typing import Any
 
@@ -8,26 +7,13 @@ import httpx2
 import pytest
 
 from muniment.model.proposal import Proposal
-from muniment.testing import People, TestServer
+from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.doors.http import HttpDoor
 from tests.pipeline.stories import CONSENT, KEY, promoted, proposed
 
 SUBJECT = "customer:cust_1"
 JSON = {"Accept": "application/json"}
-
-
-@pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
-        yield opened
-
-
-@pytest.fixture
-def browser(door: HttpDoor, people: People) -> Iterator[Browser]:
-    opened = Browser(door, people.reviewer)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
@@ -39,20 +25,20 @@ def now(door: HttpDoor, people: People, proposal_id: str) -> Proposal:
     return door.near.queue.get(people.reviewer, proposal_id)
 
 
-def sent(browser: Browser, path: str, **fields: str) -> httpx2.Response:
+def sent(reviewer: Browser, path: str, **fields: str) -> httpx2.Response:
     """As a script sends it."""
-    token = browser.get("nowhere", 404).partition('data-form-token="')[2].partition('"')[0]
-    return browser._http.post(f"/console/{path}", data={"form_token": token, **fields}, headers=JSON)
+    token = reviewer.get("nowhere", 404).partition('data-form-token="')[2].partition('"')[0]
+    return reviewer._http.post(f"/console/{path}", data={"form_token": token, **fields}, headers=JSON)
 
 
-def test_a_proposal_stands_beside_its_evidence(door: HttpDoor, browser: Browser, people: People) -> None:
+def test_a_proposal_stands_beside_its_evidence(door: HttpDoor, reviewer: Browser, people: People) -> None:
     door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     said = "Thanks! I prefer email over phone, and I moved to Vienna."
     told: dict[str, Any] = {"subject": SUBJECT, "classification": "PII", "origin": "channel:app_chat"}
     door.near.capture(people.run(), kind="message", text=said, **told)
     door.near.consolidate(people.tenant_id)
     found = next(one for one in door.near.queue.list(people.reviewer) if one.candidate.value == "email")
-    page = browser.get(f"queue/{found.proposal_id}")
+    page = reviewer.get(f"queue/{found.proposal_id}")
     assert "I prefer <mark>email</mark> over phone" in page
     shown = words(page)
     for what in (
@@ -69,41 +55,43 @@ def test_a_proposal_stands_beside_its_evidence(door: HttpDoor, browser: Browser,
     assert found.candidate.capture_id in page
 
 
-def test_what_it_contradicts_stands_beside_it_word_by_word(door: HttpDoor, browser: Browser, people: People) -> None:
+def test_what_it_contradicts_stands_beside_it_word_by_word(door: HttpDoor, reviewer: Browser, people: People) -> None:
     memory_id = promoted(door.near, people, "email")
     item = proposed(door.near, people.run(), **KEY, value="phone")
-    page = browser.get(f"queue/{item.proposal_id}")
+    page = reviewer.get(f"queue/{item.proposal_id}")
     assert "<del>email</del>" in page
     assert "<ins>phone</ins>" in page
     assert f'<option value="{memory_id}">' in page
-    answer = browser.post(f"queue/{item.proposal_id}/approve", version="0", supersedes=memory_id, note="they told us")
+    answer = reviewer.post(f"queue/{item.proposal_id}/approve", version="0", supersedes=memory_id, note="they told us")
     assert answer.status_code == 303
     assert door.near.get(people.reviewer, memory_id).superseded_by == now(door, people, item.proposal_id).memory_id
 
 
 @pytest.mark.rule("REV-5")
-def test_every_action_is_a_form(door: HttpDoor, browser: Browser, people: People, item: Proposal) -> None:
+def test_every_action_is_a_form(door: HttpDoor, reviewer: Browser, people: People, item: Proposal) -> None:
     place = f"queue/{item.proposal_id}"
-    assert browser.post(f"{place}/assign", version="0", to="clara").headers["location"].startswith(f"/console/{place}?")
+    assert (
+        reviewer.post(f"{place}/assign", version="0", to="clara").headers["location"].startswith(f"/console/{place}?")
+    )
     assert now(door, people, item.proposal_id).assignee == "clara"
-    assert "Take the name off it" in browser.get(place)
-    browser.post(f"{place}/release", version="1")
+    assert "Take the name off it" in reviewer.get(place)
+    reviewer.post(f"{place}/release", version="1")
     assert now(door, people, item.proposal_id).assignee is None
-    browser.post(f"{place}/override", version="2", tier="durable", priority="0,25", note="it matters")
+    reviewer.post(f"{place}/override", version="2", tier="durable", priority="0,25", note="it matters")
     overridden = now(door, people, item.proposal_id)
     assert (overridden.tier_target, overridden.priority) == ("durable", 0.25)
-    answer = browser.post(f"{place}/reject", version="3", reason="too vague", note="ask again")
+    answer = reviewer.post(f"{place}/reject", version="3", reason="too vague", note="ask again")
     assert answer.headers["location"].startswith("/console/queue?")
     assert now(door, people, item.proposal_id).status == "rejected"
-    page = browser.get(place)
+    page = reviewer.get(place)
     assert "Lift the rejection" in page
     assert "data-actions" not in page
     assert "boris rejected it: too vague" in words(page)
-    assert browser.post(f"{place}/lift", version="4").status_code == 303
-    assert "Lift the rejection" not in browser.get(place)
+    assert reviewer.post(f"{place}/lift", version="4").status_code == 303
+    assert "Lift the rejection" not in reviewer.get(place)
     other = proposed(door.near, people.run(), **KEY, value="post")
-    browser.post(f"queue/{other.proposal_id}/approve", version="0")
-    page = browser.get(f"queue/{other.proposal_id}")
+    reviewer.post(f"queue/{other.proposal_id}/approve", version="0")
+    page = reviewer.get(f"queue/{other.proposal_id}")
     memory_id = now(door, people, other.proposal_id).memory_id
     assert f"/console/memory/{memory_id}" in page
 
@@ -120,9 +108,9 @@ def test_every_action_is_a_form(door: HttpDoor, browser: Browser, people: People
     ],
 )
 def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
-    door: HttpDoor, browser: Browser, people: People, item: Proposal, deed: str, fields: dict[str, str], told: str
+    door: HttpDoor, reviewer: Browser, people: People, item: Proposal, deed: str, fields: dict[str, str], told: str
 ) -> None:
-    answer = browser.post(f"queue/{item.proposal_id}/{deed}", **fields)
+    answer = reviewer.post(f"queue/{item.proposal_id}/{deed}", **fields)
     assert answer.status_code == 422
     assert told in unescape(answer.text).partition('role="alert">')[2].partition("</p>")[0]
     if "note" in fields:
@@ -132,19 +120,19 @@ def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
 
 @pytest.mark.rule("REV-5")
 def test_who_was_second_is_told_who_was_first_and_what_they_did(
-    door: HttpDoor, browser: Browser, people: People, item: Proposal
+    door: HttpDoor, reviewer: Browser, people: People, item: Proposal
 ) -> None:
     place = f"queue/{item.proposal_id}"
     door.near.queue.assign(people.second_reviewer, item.proposal_id)
-    late = browser.post(f"{place}/approve", version="0", note="looks right to me")
+    late = reviewer.post(f"{place}/approve", version="0", note="looks right to me")
     assert late.status_code == 412
     assert "somebody was first: clara assigned it" in words(late.text)
     assert "looks right to me" in late.text
     door.near.queue.reject(people.second_reviewer, item.proposal_id, reason="wrong")
-    late = sent(browser, f"{place}/approve", version="1")
+    late = sent(reviewer, f"{place}/approve", version="1")
     assert (late.status_code, late.json()["code"]) == (412, "version_conflict")
     assert "clara rejected it (wrong)" in late.json()["detail"]
-    late = browser.post(f"{place}/approve")
+    late = reviewer.post(f"{place}/approve")
     assert late.status_code == 409
     assert "clara rejected it (wrong)" in words(late.text)
     assert now(door, people, item.proposal_id).status == "rejected"
@@ -166,55 +154,55 @@ def test_who_wrote_it_is_not_offered_to_approve_it(door: HttpDoor, people: Peopl
 
 
 def test_an_edit_is_checked_by_the_gates_before_it_is_made(
-    door: HttpDoor, browser: Browser, people: People, item: Proposal
+    door: HttpDoor, reviewer: Browser, people: People, item: Proposal
 ) -> None:
     place = f"queue/{item.proposal_id}"
     typed = {"value": "phone", "text": item.candidate.text, "classification": "INTERNAL", "evidence_refs": "tool:crm:1"}
-    part = sent(browser, f"{place}/check", **typed).json()["html"]
+    part = sent(reviewer, f"{place}/check", **typed).json()["html"]
     assert 'data-check="passes"' in part
     assert "<ins>phone</ins>" in part
-    refused = sent(browser, f"{place}/check", **(typed | {"classification": "PII"})).json()["html"]
+    refused = sent(reviewer, f"{place}/check", **(typed | {"classification": "PII"})).json()["html"]
     assert 'data-check="refused"' in refused
     assert "consent" in refused
-    unchanged = sent(browser, f"{place}/check", **(typed | {"value": "email"})).json()["html"]
+    unchanged = sent(reviewer, f"{place}/check", **(typed | {"value": "email"})).json()["html"]
     assert "Nothing is changed yet" in unchanged
-    page = browser.post(f"{place}/check", **typed)
+    page = reviewer.post(f"{place}/check", **typed)
     assert page.status_code == 200
     assert '<details id="edit" open>' in page.text
     assert 'data-check="passes"' in page.text
     assert ">phone</textarea>" in page.text
-    answer = browser.post(f"{place}/edit", version="0", **(typed | {"classification": "PII"}))
+    answer = reviewer.post(f"{place}/edit", version="0", **(typed | {"classification": "PII"}))
     assert answer.status_code == 409
     assert "the gate consent would not let it through" in words(answer.text)
     assert now(door, people, item.proposal_id).version == 0
-    assert sent(browser, f"{place}/check", value="").status_code == 200
-    done = browser.post(f"{place}/edit", version="0", note="by phone", **typed)
+    assert sent(reviewer, f"{place}/check", value="").status_code == 200
+    done = reviewer.post(f"{place}/edit", version="0", note="by phone", **typed)
     edited = done.headers["location"].partition("?")[0].removeprefix("/console/queue/")
     after = now(door, people, edited)
     assert (after.edit_of, after.candidate.value, after.candidate.editor) == (item.proposal_id, "phone", "boris")
-    page = browser.get(f"queue/{edited}")
+    page = reviewer.get(f"queue/{edited}")
     assert "<del>email</del><ins>phone</ins>" in page
 
 
-def test_a_value_that_is_no_text_is_edited_as_json(door: HttpDoor, browser: Browser, people: People) -> None:
+def test_a_value_that_is_no_text_is_edited_as_json(door: HttpDoor, reviewer: Browser, people: People) -> None:
     item = proposed(door.near, people.run(), **{**KEY, "predicate": "visits"}, value={"a": [1]}).proposal_id
     text = now(door, people, item).candidate.text
-    answer = browser.post(f"queue/{item}/edit", version="0", value="{no", text=text)
+    answer = reviewer.post(f"queue/{item}/edit", version="0", value="{no", text=text)
     assert answer.status_code == 422
     assert "expected JSON" in unescape(answer.text)
-    done = browser.post(f"queue/{item}/edit", version="0", value='{"a": [2]}', text=text)
+    done = reviewer.post(f"queue/{item}/edit", version="0", value='{"a": [2]}', text=text)
     edited = done.headers["location"].partition("?")[0].rpartition("/")[2]
     assert now(door, people, edited).candidate.value == {"a": [2]}
 
 
 def test_recall_after_it_is_shown_and_nothing_is_kept(
-    door: HttpDoor, browser: Browser, people: People, item: Proposal
+    door: HttpDoor, reviewer: Browser, people: People, item: Proposal
 ) -> None:
     before = len(door.events(people))
-    page = browser.get(f"queue/{item.proposal_id}/preview", query="email")
+    page = reviewer.get(f"queue/{item.proposal_id}/preview", query="email")
     assert "Recall after" in page
     assert '<span class="badge good">new</span>' in page
-    part = browser._http.get(f"/console/queue/{item.proposal_id}/preview?part=yes", headers=JSON).json()["html"]
+    part = reviewer._http.get(f"/console/queue/{item.proposal_id}/preview?part=yes", headers=JSON).json()["html"]
     assert part.count("<h3>") == 2
     assert "<html" not in part
     assert now(door, people, item.proposal_id).version == 0
@@ -255,9 +243,9 @@ def test_another_tenants_proposal_is_not_there(door: HttpDoor, people: People, o
     theirs.close()
 
 
-def test_of_an_erased_proposal_the_page_shows_what_is_left(door: HttpDoor, browser: Browser, people: People) -> None:
+def test_of_an_erased_proposal_the_page_shows_what_is_left(door: HttpDoor, reviewer: Browser, people: People) -> None:
     item = proposed(door.near, people.run(), **KEY, value="a secret", subject=SUBJECT)
     door.near.erase(people.officer, subject=SUBJECT)
-    page = browser.get(f"queue/{item.proposal_id}")
+    page = reviewer.get(f"queue/{item.proposal_id}")
     assert "a secret" not in page
     assert "Its content is gone: the subject was erased." in words(page)

@@ -10,26 +10,13 @@ from pydantic_core import from_json
 
 from muniment.console.pages import live
 from muniment.console.pages import queue as page_of_queue
-from muniment.testing import People, TestServer
+from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.doors.http import HttpDoor
 from tests.pipeline.stories import KEY, proposed
 
 HOSTILE = "<script>alert(1)</script><b onclick='x'>\u202egnirts " + "W" * 500
 JSON = {"Accept": "application/json"}
-
-
-@pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
-        yield opened
-
-
-@pytest.fixture
-def browser(door: HttpDoor, people: People) -> Iterator[Browser]:
-    opened = Browser(door, people.reviewer)
-    yield opened
-    opened.close()
 
 
 def rows(page: str) -> list[str]:
@@ -58,53 +45,53 @@ def test_the_queue_is_shown_by_due_time_narrowed_and_counted(door: HttpDoor, peo
     near = door.near
     near.queue.override(people.reviewer, durable, tier="durable")
     near.queue.assign(people.reviewer, plain)
-    browser = Browser(door, people.reviewer)
-    page = browser.get("queue")
+    reviewer = Browser(door, people.reviewer)
+    page = reviewer.get("queue")
     assert rows(page) == [plain, durable, reply, statement]
     assert (figure(page, "Open"), figure(page, "Overdue"), figure(page, "Assigned to me")) == (4, 0, 1)
-    assert rows(browser.get("queue", mine="yes")) == [plain]
-    assert rows(browser.get("queue", tier="durable")) == [durable]
-    assert rows(browser.get("queue", write_class="statement")) == [statement]
-    assert rows(browser.get("queue", entity=KEY["entity"], tier="semantic")) == [plain, reply]
-    assert rows(browser.get("queue", reason="low_trust")) == []
-    assert rows(browser.get("queue", risk="low")) == [plain, durable, reply, statement]
-    assert rows(browser.get("queue", held="yes")) == []
-    assert "Nothing like that waits" in browser.get("queue", held="yes")
-    assert rows(browser.get("queue", overdue="yes")) == []
+    assert rows(reviewer.get("queue", mine="yes")) == [plain]
+    assert rows(reviewer.get("queue", tier="durable")) == [durable]
+    assert rows(reviewer.get("queue", write_class="statement")) == [statement]
+    assert rows(reviewer.get("queue", entity=KEY["entity"], tier="semantic")) == [plain, reply]
+    assert rows(reviewer.get("queue", reason="low_trust")) == []
+    assert rows(reviewer.get("queue", risk="low")) == [plain, durable, reply, statement]
+    assert rows(reviewer.get("queue", held="yes")) == []
+    assert "Nothing like that waits" in reviewer.get("queue", held="yes")
+    assert rows(reviewer.get("queue", overdue="yes")) == []
     door.clock.advance(hours=73)
     late = Browser(door, people.reviewer)
     page = late.get("queue", overdue="yes")
     assert rows(page) == [plain, durable, reply, statement]
     assert figure(page, "Overdue") == 4
     assert "overdue 1 h ago" in words(page)
-    for each in (browser, late):
+    for each in (reviewer, late):
         each.close()
 
 
 def test_a_long_queue_comes_in_pages_under_the_same_filters(
-    door: HttpDoor, browser: Browser, people: People, monkeypatch: pytest.MonkeyPatch
+    door: HttpDoor, reviewer: Browser, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_of_queue, "PAGE", 2)
     ids = [waiting(door, people, n, predicate="counts", entity=f"customer:c{n}") for n in range(3)]
     waiting(door, people, None, write_class="statement", entity=None, predicate=None, text="x y z")
-    page = browser.get("queue", write_class="preference")
+    page = reviewer.get("queue", write_class="preference")
     assert rows(page) == ids[:2]
     found = re.search(r'href="/console/queue\?([^"]+)" rel="next"', page)
     assert found is not None and "write_class=preference" in found[1]
-    following = browser.get(f"queue?{found[1].replace('&amp;', '&')}")
+    following = reviewer.get(f"queue?{found[1].replace('&amp;', '&')}")
     assert rows(following) == ids[2:]
     assert 'rel="next"' not in following
 
 
-def test_a_filter_that_makes_no_sense_is_told_beside_it_and_kept(browser: Browser) -> None:
-    page = browser.get("queue", 422, entity="no such form")
+def test_a_filter_that_makes_no_sense_is_told_beside_it_and_kept(reviewer: Browser) -> None:
+    page = reviewer.get("queue", 422, entity="no such form")
     assert 'role="alert"' in page
     assert 'value="no such form"' in page
-    assert browser.get("queue", 422, after="mwp_0")
+    assert reviewer.get("queue", 422, after="mwp_0")
 
 
-def test_an_empty_queue_says_what_to_do(browser: Browser) -> None:
-    assert "The queue is empty" in browser.get("queue")
+def test_an_empty_queue_says_what_to_do(reviewer: Browser) -> None:
+    assert "The queue is empty" in reviewer.get("queue")
 
 
 @pytest.mark.rule("REV-4")
@@ -112,28 +99,28 @@ def test_many_are_approved_at_once_where_the_rules_allow(door: HttpDoor, people:
     both = people.person("mia", "reviewer", "correction_writer")
     theirs = [waiting(door, people), waiting(door, people, "rye", predicate="eats")]
     own = proposed(door.near, both, write_class="statement", text="Mia has an NDA", user_id="cust_1").proposal_id
-    browser = Browser(door, both)
-    page = browser.get("queue")
+    reviewer = Browser(door, both)
+    page = reviewer.get("queue")
     box = re.search(rf'<input type="checkbox" name="proposal_id" value="{own}"[^>]*>', page)
     assert box is not None and " disabled" in box[0]
-    answer = sent(browser, "queue/approve", [("proposal_id", one) for one in (*theirs, own)])
+    answer = sent(reviewer, "queue/approve", [("proposal_id", one) for one in (*theirs, own)])
     told = answer.json()
     assert told["said"].startswith("2 promoted, 1 not approved (the author")
     assert list(told["failed"]) == [own]
-    assert rows(browser.get("queue")) == [own]
-    plain = browser.post("queue/approve", proposal_id=own)
+    assert rows(reviewer.get("queue")) == [own]
+    plain = reviewer.post("queue/approve", proposal_id=own)
     assert (plain.status_code, plain.headers["location"].partition("?")[0]) == (303, "/console/queue")
-    assert browser.post("queue/approve").status_code == 422
-    browser.close()
+    assert reviewer.post("queue/approve").status_code == 422
+    reviewer.close()
 
 
-def sent(browser: Browser, path: str, fields: list[tuple[str, str]]) -> httpx2.Response:
+def sent(reviewer: Browser, path: str, fields: list[tuple[str, str]]) -> httpx2.Response:
     """As a script sends it."""
-    token = browser.get("nowhere", 404).partition('data-form-token="')[2].partition('"')[0]
+    token = reviewer.get("nowhere", 404).partition('data-form-token="')[2].partition('"')[0]
     many: dict[str, Any] = {"form_token": token}
     for name, value in fields:
         many.setdefault(name, []).append(value)
-    return browser._http.post(f"/console/{path}", data=many, headers=JSON)
+    return reviewer._http.post(f"/console/{path}", data=many, headers=JSON)
 
 
 def test_what_a_role_may_not_do_is_not_shown_and_refused_all_the_same(door: HttpDoor, people: People) -> None:
@@ -151,32 +138,32 @@ def test_what_a_role_may_not_do_is_not_shown_and_refused_all_the_same(door: Http
         each.close()
 
 
-def test_a_form_of_another_site_approves_nothing(door: HttpDoor, browser: Browser, people: People) -> None:
+def test_a_form_of_another_site_approves_nothing(door: HttpDoor, reviewer: Browser, people: People) -> None:
     item = waiting(door, people)
     for path, fields in (("queue/approve", {"proposal_id": item}), (f"queue/{item}/approve", {})):
-        assert browser._http.post(f"/console/{path}", data=fields).status_code == 403
-        assert browser._http.post(f"/console/{path}", data={**fields, "form_token": "x"}).status_code == 403
+        assert reviewer._http.post(f"/console/{path}", data=fields).status_code == 403
+        assert reviewer._http.post(f"/console/{path}", data={**fields, "form_token": "x"}).status_code == 403
     assert door.near.queue.get(people.reviewer, item).status == "pending"
 
 
-def test_a_browser_says_where_our_forms_come_from(browser: Browser) -> None:
+def test_a_browser_says_where_our_forms_come_from(reviewer: Browser) -> None:
     """Under `no-referrer` it would say `Origin: null` with each, and all would be refused."""
-    assert browser._http.get("/console/queue").headers.get_list("referrer-policy") == ["same-origin"]
+    assert reviewer._http.get("/console/queue").headers.get_list("referrer-policy") == ["same-origin"]
 
 
-def test_stored_text_is_never_markup(door: HttpDoor, browser: Browser, people: People) -> None:
+def test_stored_text_is_never_markup(door: HttpDoor, reviewer: Browser, people: People) -> None:
     item = proposed(door.near, people.run(), write_class="statement", text=HOSTILE).proposal_id
-    for page in (browser.get("queue"), browser.get(f"queue/{item}")):
+    for page in (reviewer.get("queue"), reviewer.get(f"queue/{item}")):
         assert "<script>alert" not in page
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
         assert "<b onclick" not in page
 
 
 class Stream:
-    """What a browser hears."""
+    """What a reviewer hears."""
 
-    def __init__(self, browser: Browser) -> None:
-        self.opened = browser._http.stream("GET", "/console/live", headers={"Accept": "text/event-stream"})
+    def __init__(self, reviewer: Browser) -> None:
+        self.opened = reviewer._http.stream("GET", "/console/live", headers={"Accept": "text/event-stream"})
 
     def __enter__(self) -> Iterator[str]:
         self.answer = self.opened.__enter__()
@@ -199,9 +186,9 @@ def looked_at_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("looked_at_often")
-def test_an_open_page_hears_of_every_change(door: HttpDoor, browser: Browser, people: People) -> None:
+def test_an_open_page_hears_of_every_change(door: HttpDoor, reviewer: Browser, people: People) -> None:
     waiting(door, people)
-    with Stream(browser) as lines:
+    with Stream(reviewer) as lines:
         first = told(lines)
         assert (first["open"], first["overdue"]) == (1, 0)
         waiting(door, people, "rye", predicate="eats")
@@ -229,11 +216,11 @@ def test_it_hears_of_no_other_tenant_and_nothing_its_role_may_not_know(
 @pytest.mark.usefixtures("looked_at_often")
 def test_it_ends_with_the_session(door: HttpDoor, people: People) -> None:
     token, key_id = door.made(people.reviewer)
-    browser = Browser(door, people.reviewer)
-    browser._http.post("/console/signin", data={"key": token})
-    with Stream(browser) as lines:
+    reviewer = Browser(door, people.reviewer)
+    reviewer._http.post("/console/signin", data={"key": token})
+    with Stream(reviewer) as lines:
         told(lines)
         door.near.keys.revoke(people.admin, key_id)
         assert [line for line in lines if line.startswith("data:")] == []
-    assert browser._http.get("/console/live", headers={"Accept": "text/event-stream"}).status_code == 401
-    browser.close()
+    assert reviewer._http.get("/console/live", headers={"Accept": "text/event-stream"}).status_code == 401
+    reviewer.close()

@@ -148,6 +148,9 @@ def test_a_cookie_that_was_changed_made_up_or_is_over_is_none() -> None:
     assert sessions.open(cookie, clock()) == session
     assert sessions.open(cookie, clock() + LASTS) is None
     assert others.open(cookie, clock()) is None
+    # What was sealed on the way to an issuer is no session, and a session is no way back from one.
+    assert sessions.open(sessions.begin("token", clock(), purpose="signin")[1], clock()) is None
+    assert sessions.open(cookie, clock(), purpose="signin") is None
     for wrong in (None, "", "x", cookie[:-2], cookie[:-1] + ("A" if cookie[-1] != "A" else "B"), "ä", "A" * 9000):
         assert sessions.open(wrong, clock()) is None
     assert not sessions.is_form_token(session, None)

@@ -5,16 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from muniment.testing import People, TestServer
+from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.doors.http import HttpDoor
 from tests.pipeline.stories import CONSENT, promoted
-
-
-@pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -71,7 +65,57 @@ def test_a_memory_alone_offers_the_recalls_that_returned_it(browser: Browser, do
     assert "No recall has returned it yet" in browser.get("why", memory_id=memory_id)
     recall = door.near.recall(people.run()).recall_id
     assert f"/console/why?memory_id={memory_id}&amp;recall_id={recall}" in browser.get("why", memory_id=memory_id)
-    assert "data-why" in browser.get("why")
+    alone = browser.get("why")
+    assert "data-why" in alone
+    assert f'/console/why/recalls/{recall}"' in alone
+
+
+def recalls_on(page: str) -> list[str]:
+    return re.findall(r'<tr data-row data-recall="(\w+)"', page)
+
+
+@pytest.mark.rule("REC-8")
+def test_a_recall_is_picked_from_the_latest_by_user_run_or_memory(
+    browser: Browser, door: HttpDoor, people: People
+) -> None:
+    assert "Nothing was recalled yet" in browser.get("why/recalls")
+    memory_id = promoted(door.near, people)
+    made: list[str] = []
+    for run in (people.run(run_id="r1"), people.run("cust_2", run_id="<b>r2</b>")):
+        door.clock.advance(seconds=1)
+        made.insert(0, door.near.recall(run, "the secret question").recall_id)
+    page = browser.get("why/recalls")
+    assert recalls_on(page) == made
+    assert "<b>r2" not in page
+    assert "secret" not in page
+    assert recalls_on(browser.get("why/recalls", user_id="cust_1")) == made[1:]
+    assert recalls_on(browser.get("why/recalls", run_id="<b>r2</b>")) == made[:1]
+    assert recalls_on(browser.get("why/recalls", memory_id=memory_id)) == made[1:]
+    assert "No recall fits" in browser.get("why/recalls", user_id="cust_3")
+    assert 'role="alert">after: ' in browser.get("why/recalls", 400, after="rcl_0")
+    assert f"why/recalls?memory_id={memory_id}" in browser.get(f"memory/{memory_id}")
+
+
+@pytest.mark.rule("REC-5", "REC-7")
+def test_a_recall_shows_what_it_returned_and_what_of_it_holds(browser: Browser, door: HttpDoor, people: People) -> None:
+    consent = door.near.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
+    kept = promoted(door.near, people, "<i>tea</i>", predicate="drinks", evidence_refs=["ticket:1"])
+    gone = promoted(door.near, people, "Ring 1", predicate="lives_at", subject="customer:cust_1", classification="PII")
+    recall = door.near.recall(people.run(), "the secret question").recall_id
+    door.near.consent.revoke(people.officer, consent.consent_id)
+    page = browser.get(f"why/recalls/{recall}")
+    seen = dict(re.findall(r'data-memory="(\w+)" data-visibility="(\w+)"', page))
+    assert seen == {kept: "visible", gone: "hidden"}
+    said = words(page)
+    assert "<i>tea" in said
+    assert "<i>tea" not in page
+    assert not any(one in said for one in ("Ring 1", "secret"))
+    assert "withheld" in said
+    assert all(one in said for one in ("ticket:1", people.reviewer.id, consent.consent_id))
+    for memory_id in (kept, gone):
+        assert f"/console/why?memory_id={memory_id}&amp;recall_id={recall}" in page
+    assert f"/console/why/replay?recall_id={recall}" in page
+    browser.get("why/recalls/rcl_none", 404)
 
 
 @pytest.mark.parametrize(

@@ -123,11 +123,10 @@ def bars(
             y += _LINE
         for number, value in enumerate(row.values):
             if value is None:
-                parts.append(_text(4, y + 9, "none", "start"))
-            else:
-                wide = max(across(value), 1.0)
-                parts.append(_bar(0, y, wide, _BAR, number, f"{row.name}: {tell(value)}"))
-                parts.append(_text(wide + 5, y + 9.5, tell(value), "start", "value"))
+                continue
+            wide = max(across(value), 1.0)
+            parts.append(_bar(0, y, wide, _BAR, number, f"{row.name}: {tell(value)}"))
+            parts.append(_text(wide + 5, y + 9.5, tell(value), "start", "value"))
             y += _BAR + 4
         y += 6
     if mark is not None:

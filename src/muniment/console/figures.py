@@ -14,7 +14,6 @@ from muniment.model.metrics import CalibrationCurve, Metrics, Spread
 # A colour for each of the busiest, and one for all others.
 NAMED = charts.SERIES - 1
 ROWS = 12
-SPREAD = ("median", "90 % within", "longest")
 
 
 @dataclass(frozen=True)
@@ -80,18 +79,19 @@ def throughput(found: Metrics) -> Figure:
 def queue_age(found: Metrics) -> Figure:
     """How long proposals have waited, by class (MET-7)."""
     classes = [one for one in found.queue.by_class if one.waiting.count]
-    rows = [Bars(f"{label(one.write_class)} ({one.waiting.count})", _values(one.waiting)) for one in classes]
+    waiting = [(label(one.write_class), one.waiting, one.past_due) for one in classes]
+    rows = [Bars(f"{name} ({one.count})", (one.median, one.longest)) for name, one, _ in waiting]
     table = tuple(
-        (label(one.write_class), number(one.waiting.count), *_told(one.waiting), number(one.past_due))
-        for one in classes
+        (name, number(one.count), lasting(one.median), lasting(one.longest), number(late))
+        for name, one, late in waiting
     )
     return Figure(
         "queue-age",
         "How long proposals wait",
         _bars(rows, f"Age of {found.queue.waiting.count} proposals that wait, by class", lasting),
         "Nothing waits in the queue.",
-        SPREAD,
-        ("Class", "Waiting", "Median", "90 % within", "Longest", "Past due"),
+        ("median", "longest"),
+        ("Class", "Waiting", "Median", "Longest", "Past due"),
         table,
     )
 
@@ -106,9 +106,9 @@ def contradictions(found: Metrics) -> Figure:
         "Contradictions",
         _bars(rows, "How long contradictions took, and how long the open ones have been", lasting),
         "There were none, and none is open.",
-        SPREAD,
+        ("median", "90 % within", "longest"),
         ("", "How many", "Median", "90 % within", "Longest"),
-        tuple((name, number(spread.count), *_told(spread)) for name, spread in both),
+        tuple((name, number(spread.count), *map(lasting, _values(spread))) for name, spread in both),
         f"How they ended: {outcomes}." if outcomes else "",
     )
 
@@ -304,10 +304,6 @@ def calibration(curve: CalibrationCurve) -> Figure:
 
 def _values(spread: Spread) -> tuple[float | None, ...]:
     return spread.median, spread.ninetieth, spread.longest
-
-
-def _told(spread: Spread) -> tuple[str, ...]:
-    return tuple(lasting(value) for value in _values(spread))
 
 
 def _place(tier: str | None, write_class: str | None) -> str:

@@ -8,15 +8,17 @@ from starlette.datastructures import FormData
 
 from muniment.console.addresses import address, instant
 from muniment.console.rendering import HEADERS
-from muniment.console.visitors import text_of
+from muniment.console.visitors import Visitor, text_of, vouched
 from muniment.errors import InvalidInput
 
 _DIGITS = re.compile(r"[0-9]{1,15}")
 
 
-def went(path: str, said: str | None = None, *, at: str = "", **query: str | None) -> RedirectResponse:
+def went(
+    visitor: Visitor, path: str, said: str | None = None, *, at: str = "", **query: str | None
+) -> RedirectResponse:
     """On to a page after a deed, with what to say of it; `at` is a place on the page."""
-    to = address(path, **query, said=said)
+    to = address(path, **query, said=vouched(visitor.form_token, said) if said else None)
     return RedirectResponse(f"{to}#{at}" if at else to, 303, headers=HEADERS)
 
 

@@ -8,9 +8,11 @@ from statistics import fmean
 from muniment.model.browsing import Edge, Graph, Node
 
 BOX_WIDTH, BOX_HEIGHT = 172, 42
-ROW, GAP, EDGE = 60, 124, 10
+ROW, GAP, EDGE = 60, 150, 10
 # Letters that fit into a box, and between two.
-NAME_LETTERS, LABEL_LETTERS = 21, 18
+NAME_LETTERS, LABEL_LETTERS = 21, 16
+# How wide a letter of a label is, or less.
+_LETTER = 6.5
 TONES = 4
 # How far a line between two boxes of one column bends out.
 _BEND = 64
@@ -42,6 +44,11 @@ class Line:
     x: float
     y: float
     label: str
+
+    @property
+    def wide(self) -> float:
+        """The room that the label takes, its middle at `x`."""
+        return len(self.label) * _LETTER
 
 
 @dataclass(frozen=True)

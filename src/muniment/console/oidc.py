@@ -88,7 +88,8 @@ async def begin(request: Request) -> Response:
     state, verifier = os.urandom(16).hex(), urlsafe_b64encode(os.urandom(48)).decode().rstrip("=")
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=")
     to = request.query_params.get("next") or "/console"
-    _, cookie = sessions.begin(f"{state}\n{verifier}\n{to}", request.app.state.fabric.doorkeeper.now(), LASTS)
+    now = request.app.state.fabric.doorkeeper.now()
+    _, cookie = sessions.begin(f"{state}\n{verifier}\n{to}", now, LASTS, purpose=COOKIE)
     asked = {
         "response_type": "code",
         "client_id": sign_in.client_id,
@@ -135,7 +136,7 @@ async def _token(request: Request) -> tuple[str, str]:
     sessions: Sessions = request.app.state.sessions
     keeper: Keeper = request.app.state.keeper
     now = request.app.state.fabric.doorkeeper.now()
-    kept = sessions.open(request.cookies.get(COOKIE), now)
+    kept = sessions.open(request.cookies.get(COOKIE), now, purpose=COOKIE)
     if kept is None or kept.token.count("\n") != 2:
         raise Unauthenticated("this sign-in took too long, or was not begun in this browser: begin anew")
     state, verifier, to = kept.token.split("\n")

@@ -1,6 +1,5 @@
 """Rendering: templates with everything escaped, what every page shows around itself, and the headers of a page."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from typing import Any, cast
@@ -50,7 +49,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     filters = cast("dict[str, Any]", made.filters)
-    for one in (moment, ago, lasting, percent, number, label):
+    for one in (moment, written_moment, ago, lasting, percent, number, label):
         filters[one.__name__] = one
     return made
 
@@ -85,6 +84,15 @@ def moment(at: datetime | None) -> Markup:
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
         utc.isoformat(), utc.strftime("%Y-%m-%d %H:%M:%S UTC"), utc.strftime("%Y-%m-%d %H:%M")
     )
+
+
+def written_moment(written: str) -> Markup | str:
+    """The same of one that is written; what is none stays as it is."""
+    try:
+        at = datetime.fromisoformat(written)
+    except ValueError:
+        return written
+    return moment(at) if at.tzinfo is not None else written
 
 
 def ago(at: datetime | None, now: datetime) -> Markup:
@@ -130,13 +138,3 @@ def label(name: str | None) -> str:
 def highlighted(text: str, begin: int, end: int) -> Markup:
     """A text with a span of it marked."""
     return Markup("{}<mark>{}</mark>{}").format(escape(text[:begin]), escape(text[begin:end]), escape(text[end:]))
-
-
-def attributes(given: Mapping[str, Any]) -> Markup:
-    """Attributes of an element, without those that are None or False."""
-    parts = (
-        Markup(' {}="{}"').format(name, value) if value is not True else Markup(" {}").format(name)
-        for name, value in given.items()
-        if value is not None and value is not False
-    )
-    return Markup("").join(parts)

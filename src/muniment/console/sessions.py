@@ -16,7 +16,8 @@ LASTS = timedelta(hours=12)
 # Browsers keep no longer cookies.
 COOKIE_LIMIT = 4000
 _NONCE = 12
-_BOUND = b"muniment/console/session"
+_BOUND = b"muniment/console/"
+_SESSION = "session"
 
 
 class _Sealed(BaseModel):
@@ -38,23 +39,29 @@ class Sessions:
     """Seals and opens cookies under a secret that all servers of one database share."""
 
     def __init__(self, secret: bytes) -> None:
-        self._cipher = AESGCM(hmac.digest(secret, _BOUND, sha256))
+        self._cipher = AESGCM(hmac.digest(secret, _BOUND + _SESSION.encode(), sha256))
         self._secret = hmac.digest(secret, b"muniment/console/forms", sha256)
 
-    def begin(self, token: str, now: datetime, lasts: timedelta = LASTS) -> tuple[Session, str]:
-        """A session for that credential, and the cookie that says so."""
+    def begin(
+        self, token: str, now: datetime, lasts: timedelta = LASTS, *, purpose: str = _SESSION
+    ) -> tuple[Session, str]:
+        """A session for that credential, and the cookie that says so; it opens for the same purpose alone."""
         session = Session(token, now.astimezone(UTC) + lasts, os.urandom(16).hex())
         nonce = os.urandom(_NONCE)
         content = _Sealed(token=session.token, ends_at=session.ends_at, salt=session.salt).model_dump_json().encode()
-        return session, urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, content, _BOUND)).decode().rstrip("=")
+        return session, _spelled(nonce + self._cipher.encrypt(nonce, content, _BOUND + purpose.encode()))
 
-    def open(self, cookie: str | None, now: datetime) -> Session | None:
+    def open(self, cookie: str | None, now: datetime, *, purpose: str = _SESSION) -> Session | None:
         """The session that a cookie stands for; None if it is none of ours, was changed, or is over."""
         if not cookie or len(cookie) > 2 * COOKIE_LIMIT:
             return None
         try:
             sealed = urlsafe_b64decode(cookie + "=" * (-len(cookie) % 4))
-            content = _Sealed.model_validate_json(self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], _BOUND))
+            if _spelled(sealed) != cookie:
+                # Letters that are none of its alphabet are passed over in decoding.
+                return None
+            opened = self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], _BOUND + purpose.encode())
+            content = _Sealed.model_validate_json(opened)
         except (Error, InvalidTag, ValidationError, ValueError):
             return None
         if content.ends_at <= now:
@@ -68,3 +75,7 @@ class Sessions:
     def is_form_token(self, session: Session, given: str | None) -> bool:
         """Whether a form is one of ours."""
         return given is not None and hmac.compare_digest(self.form_token(session).encode(), given.encode())
+
+
+def _spelled(sealed: bytes) -> str:
+    return urlsafe_b64encode(sealed).decode().rstrip("=")

@@ -1,7 +1,9 @@
 """Visitors: who is signed in, what they may do, and forms that are really theirs."""
 
+import hmac
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Annotated, cast
 from urllib.parse import quote, urlsplit
 
@@ -17,6 +19,8 @@ from muniment.policy.roles import Verb, may
 
 COOKIE = "muniment_session"
 FORM_TOKEN = "form_token"  # noqa: S105  the name of a field
+SAID = "said"
+_MARK = 32
 
 
 class SignedOut(Exception):
@@ -40,6 +44,7 @@ class Visitor:
     credential: Credential
     session: Session
     form_token: str
+    said: str | None = None
 
     @property
     def principal(self) -> Principal:
@@ -64,7 +69,8 @@ async def visitor(request: Request) -> Visitor:
     except Unauthenticated:
         raise SignedOut(_wanted(request)) from None
     request.scope.setdefault("state", {})["credential"] = credential
-    return Visitor(fabric, credential, session, sessions.form_token(session))
+    form_token = sessions.form_token(session)
+    return Visitor(fabric, credential, session, form_token, _said(request, form_token))
 
 
 Visiting = Annotated[Visitor, Depends(visitor)]
@@ -102,6 +108,18 @@ def foreign(request: Request) -> bool:
     """Whether the browser says that the form is on another site's page."""
     origin = request.headers.get("origin")
     return origin is not None and urlsplit(origin).netloc != request.headers.get("host")
+
+
+def vouched(form_token: str, said: str) -> str:
+    """What a deed came to, as it stands in an address: with a mark that only the session it was done in can make."""
+    return hmac.new(form_token.encode(), said.encode(), sha256).hexdigest()[:_MARK] + said
+
+
+def _said(request: Request, form_token: str) -> str | None:
+    """What the address says that a deed came to; None for words that the session does not vouch for."""
+    given = request.query_params.get(SAID, "")
+    said = given[_MARK:]
+    return said if said and hmac.compare_digest(vouched(form_token, said).encode(), given.encode()) else None
 
 
 def _wanted(request: Request) -> str:

@@ -4,6 +4,9 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from weakref import WeakValueDictionary
+
+from anyio import Semaphore
 
 from muniment.archive.folder import Archives
 from muniment.errors import Denied, InvalidInput, PackImmutable, RoleMissing
@@ -40,6 +43,8 @@ class Desk:
     sessions: SessionStore
     outbox: Rules = field(default_factory=Rules)
     archives: Archives = field(default_factory=lambda: Archives(None))
+    # Whose turn it is to try something, by tenant.
+    trials: WeakValueDictionary[str, Semaphore] = field(default_factory=WeakValueDictionary[str, Semaphore])
 
     async def senses(self, tx: Transaction, pack: Pack) -> Senses:
         """What texts are compared with under this pack: the tenant's embedder with its thresholds, and the judge."""
@@ -86,10 +91,11 @@ class Desk:
     async def trial(self, tenant_id: str) -> AsyncGenerator[Transaction]:
         """A transaction in which everything can be done and nothing stays: it is rolled back in the end.
 
-        What it locks it holds until then, as any other.
+        What it locks it holds until then, as any other: so a tenant has one at a time, and captures wait for one.
         """
+        turn = self.trials.setdefault(tenant_id, Semaphore(1))
         with suppress(_Undone):
-            async with self.transaction(tenant_id, "writer") as tx:
+            async with turn, self.transaction(tenant_id, "writer") as tx:
                 yield tx
                 raise _Undone
 

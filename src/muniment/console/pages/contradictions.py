@@ -56,7 +56,7 @@ async def resolve(request: Request, visitor: Reviewer, contradiction_id: str) ->
         if "text/html" not in request.headers.get("accept", ""):
             raise
         return await _shown(request, visitor, contradiction_id, problem=error, typed=typed_in(form, *FIELDS))
-    return went("contradictions", f"Settled: {settled.outcome or way}")
+    return went(visitor, "contradictions", f"Settled: {settled.outcome or way}")
 
 
 async def _shown(

@@ -81,4 +81,4 @@ async def erase(request: Request, visitor: Officer) -> Response:
     if text_of(form, "typed") != to_type:
         return await _shown(visitor, given, mistyped=f"nothing was erased: what was typed is not {to_type}", status=400)
     receipt = await visitor.fabric.erase(visitor.principal, subject=asked.subject, user_id=asked.user_id)
-    return went("erasures", done=receipt.erasure_id)
+    return went(visitor, "erasures", done=receipt.erasure_id)

@@ -62,8 +62,8 @@ async def resume(request: Request, visitor: Admin) -> Response:
     try:
         await visitor.fabric.work.resume(visitor.principal, which)
     except Conflict as error:
-        return went("metrics", told(error), at="breakers")
-    return went("metrics", "Auto-promotion goes on; its samples are counted anew", at="breakers")
+        return went(visitor, "metrics", told(error), at="breakers")
+    return went(visitor, "metrics", "Auto-promotion goes on; its samples are counted anew", at="breakers")
 
 
 @router.get("/metrics/work")
@@ -93,6 +93,6 @@ async def requeue(request: Request, visitor: Admin) -> Response:
     chosen = [one for one in form.getlist("capture_id") if isinstance(one, str)]
     everything = text_of(form, "everything") is not None
     if not chosen and not everything:
-        return went("metrics/work", "Choose what to try again")
+        return went(visitor, "metrics/work", "Choose what to try again")
     again = await visitor.fabric.work.requeue(visitor.principal, None if everything else chosen)
-    return went("metrics/work", f"{len(again)} will be tried again")
+    return went(visitor, "metrics/work", f"{len(again)} will be tried again")

@@ -72,7 +72,13 @@ async def listed(visitor: Reader, after: str | None = None) -> Response:
     """The registered packs, the latest first."""
     found = await visitor.fabric.packs.list(visitor.principal, limit=AT_ONCE, after=after or None)
     more = found[-1].ref if len(found) == AT_ONCE else None
-    return page("packs.html", visitor, at="packs", packs=found[::-1], more=more, after=after)
+    # Of the pack of the same name that was registered before it, if that is on the page.
+    before: dict[str, str | None] = {}
+    latest: dict[str, str] = {}
+    for one in found:
+        before[one.ref] = latest.get(one.pack.meta.id)
+        latest[one.pack.meta.id] = one.ref
+    return page("packs.html", visitor, at="packs", packs=found[::-1], before=before, more=more, after=after)
 
 
 @router.get("/packs/new")
@@ -102,7 +108,7 @@ async def register(request: Request, visitor: Admin) -> Response:
         raise
     except MunimentError as error:
         return _refused(visitor, text, error)
-    return went("packs", f"{made.ref} is registered")
+    return went(visitor, "packs", f"{made.ref} is registered")
 
 
 def _refused(visitor: Visitor, text: str, error: MunimentError) -> Response:

@@ -16,7 +16,7 @@ from muniment.console.forms import went
 from muniment.console.pages.queue import REASONS
 from muniment.console.rendering import HEADERS, environment, highlighted, label, page
 from muniment.console.spans import pretty, span_in_payload, span_in_text
-from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
+from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told, vouched
 from muniment.errors import (
     AlreadyDecided,
     Conflict,
@@ -130,8 +130,9 @@ async def act(request: Request, visitor: Reviewer, proposal_id: str, deed: Deed)
             raise
         return await _shown(visitor, proposal_id, at=deed, problem=error, typed=typed_in(form, *_FIELDS[deed]))
     if _by_script(request):
-        return JSONResponse({"said": done.said, "to": address(done.to)}, headers=HEADERS)
-    return went(done.to, done.said)
+        marked = vouched(visitor.form_token, done.said)
+        return JSONResponse({"said": done.said, "to": address(done.to), "vouched": marked}, headers=HEADERS)
+    return went(visitor, done.to, done.said)
 
 
 @dataclass

@@ -82,7 +82,7 @@ async def approve_many(request: Request, visitor: Reviewer) -> Response:
     if "text/html" not in request.headers.get("accept", ""):
         failed = {one.proposal_id: one.message for one in outcomes if one.error is not None}
         return JSONResponse({"said": said, "failed": failed}, headers=HEADERS)
-    return went("queue", said)
+    return went(visitor, "queue", said)
 
 
 def summary(outcomes: Iterable[Outcome]) -> str:

@@ -62,9 +62,11 @@ export function toast(message, { undo, seconds = 5 } = {}) {
   setTimeout(end, seconds * 1000);
   return end;
 }
-const said = new URLSearchParams(location.search).get("said");
+// What the last deed came to stands on the page already, for who has no script.
+const said = document.querySelector("[data-done]");
 if (said) {
-  toast(said);
+  said.remove();
+  toast(said.textContent);
   const clean = new URL(location.href);
   clean.searchParams.delete("said");
   history.replaceState(null, "", clean);

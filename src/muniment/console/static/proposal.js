@@ -54,7 +54,7 @@ for (const form of document.querySelectorAll("form[data-deed]")) {
 function onwards(told) {
   const next = beside(1);
   const to = new URL(told.to === "/console/queue" ? (next ? `/console/queue/${encodeURIComponent(next)}` : back.href) : told.to, location.origin);
-  to.searchParams.set("said", told.said);
+  to.searchParams.set("said", told.vouched);
   return to;
 }
 
