@@ -9,15 +9,15 @@ STAMP  := $(VENV)/.installed
 run: $(STAMP)            ## the server with a lively tenant: its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
 
-test: $(STAMP)           ## the whole suite
+test: $(STAMP)           ## the whole suite; compiled first, where the environment keeps each of its many processes from it
+	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 soak: $(STAMP)           ## what is random, for long: many examples, workers killed for five minutes, stories through every door; load over HTTP
 	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py
 	@MUNIMENT_SOAK=1 MUNIMENT_KILL_SECONDS=300 $(BIN)/python -m pytest -q -n 2 \
-		tests/scenarios tests/console/test_browser_looks.py tests/pipeline/test_replay.py tests/pipeline/test_large_scopes.py \
-		tests/pipeline/test_approve_many_at_once.py tests/doors/test_demo.py tests/doors/test_cli_eval_memory.py \
-		tests/faults/test_workers_killed.py tests/policy/test_redaction_properties.py tests/policy/test_assertion_properties.py
+		tests/scenarios tests/console/test_browser_looks.py tests/faults/test_workers_killed.py \
+		tests/policy/test_redaction_properties.py tests/policy/test_assertion_properties.py
 
 check: $(STAMP)          ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

@@ -1,5 +1,6 @@
 """One embedded server a run; one migrated database that most tests share, each in a tenant of its own."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -14,7 +15,7 @@ from hypothesis import settings
 from muniment import Fabric
 from muniment.testing import FakeClock, People, TestServer
 from tests.connections import Connections
-from tests.soak import LONG, SOAKING, examples
+from tests.soak import examples
 
 # The first example of a property may load what later ones use; no bar stands on a clock.
 settings.register_profile("suite", deadline=None, max_examples=examples(40))
@@ -40,17 +41,20 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
 
 
+def pytest_collection() -> None:
+    """While all modules are loaded nothing becomes rubbish worth a search for it."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What was loaded stays to the end: it is not searched for rubbish again and again."""
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     if (folder := config.stash.get(_of_this_run, None)) is not None:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes long is left to `make soak`."""
-    if not SOAKING:
-        long = [item for item in items if item.name.removesuffix("[fabric]") in LONG]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +100,7 @@ def others() -> People:
 @pytest.fixture(scope="session")
 def connections(server: TestServer, database: str) -> Iterator[Connections]:
     """Open connections to the shared database, for fabrics that are about something else than opening and closing."""
-    with Connections(server.url(database)) as opened:
+    with Connections.to(server.url(database)) as opened:
         yield opened
 
 

@@ -34,7 +34,7 @@ class RedisServer:
         """Start it and wait until it answers."""
         self.socket.unlink(missing_ok=True)
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
-        give_up_at = time.monotonic() + 20
+        give_up_at = time.monotonic() + 60
         while not self._answers():
             assert self._process.poll() is None, f"redis-server ended with {self._process.returncode}"
             assert time.monotonic() < give_up_at, "redis-server does not answer"

@@ -39,7 +39,7 @@ class Served:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._ready.wait(30), "the server did not start"
+        assert self._ready.wait(60), "the server did not start"
         if self._failed is not None:
             raise self._failed
         return self
@@ -51,7 +51,7 @@ class Served:
         """Tell it to stop, and wait until it has."""
         assert self._server is not None
         self._server.should_exit = True
-        self._thread.join(30)
+        self._thread.join(60)
         assert not self._thread.is_alive(), "the server did not stop"
 
     def _run(self) -> None:

@@ -55,13 +55,13 @@ def _room(module: Path) -> str:
     return module.relative_to(SOURCE).parts[0]
 
 
-def _tree(module: Path) -> ast.Module:
-    return ast.parse(module.read_text("utf-8"))
+def _nodes(module: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(module.read_text("utf-8"))))
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
+def _imports(nodes: list[ast.AST]) -> Iterator[str]:
     """Every module that is imported; for `from a import b` both `a` and `a.b`, as `b` may be either."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -74,24 +74,24 @@ def _dotted(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else "?"
 
 
-def _driver_uses(tree: ast.Module) -> set[str]:
+def _driver_uses(nodes: list[ast.AST]) -> set[str]:
     """What of the driver a module reaches: its imports, and what it names of `psycopg` itself."""
-    imported = {name for name in _imports(tree) if name.partition(".")[0] in ("psycopg", "psycopg_pool")}
-    named = {_dotted(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    imported = {name for name in _imports(nodes) if name.partition(".")[0] in ("psycopg", "psycopg_pool")}
+    named = {_dotted(node) for node in nodes if isinstance(node, ast.Attribute)}
     # `import psycopg` alone gives nothing; what is named of it counts
     return (imported - {"psycopg"}) | {name for name in named if name.startswith("psycopg.")}
 
 
-def _strings(tree: ast.Module) -> Iterator[str]:
+def _strings(nodes: list[ast.AST]) -> Iterator[str]:
     """Every string that is not a docstring."""
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.value
 
@@ -110,19 +110,19 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
 def test_only_storage_speaks_sql(module: Path) -> None:
     if _name(module) in MAKE_DATABASES:
         return
-    tree = _tree(module)
-    assert [text for text in _strings(tree) if SQL.match(text)] == []
+    nodes = _nodes(module)
+    assert [text for text in _strings(nodes) if SQL.match(text)] == []
     allowed = tuple(f"{one}." for one in DRIVER_FOR_STAGES) if _room(module) in STAGES else ()
-    assert {use for use in _driver_uses(tree) if not f"{use}.".startswith(allowed)} == set()
+    assert {use for use in _driver_uses(nodes) if not f"{use}.".startswith(allowed)} == set()
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if _room(m) in PURE], ids=_name)
 def test_what_decides_has_no_clock_no_chance_and_no_database(module: Path) -> None:
-    tree = _tree(module)
-    assert {name.partition(".")[0] for name in _imports(tree)} & IMPURE == set()
-    called = {_dotted(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    nodes = _nodes(module)
+    assert {name.partition(".")[0] for name in _imports(nodes)} & IMPURE == set()
+    called = {_dotted(node.func) for node in nodes if isinstance(node, ast.Call)}
     assert {name for name in called if name.rpartition(".")[2] in CLOCKS} == set()
-    assert not any(isinstance(node, ast.AsyncFunctionDef | ast.Await) for node in ast.walk(tree))
+    assert not any(isinstance(node, ast.AsyncFunctionDef | ast.Await) for node in nodes)
 
 
 def test_every_statement_is_called_by_a_name_that_exists_and_none_lies_unused() -> None:
@@ -134,7 +134,7 @@ def test_every_statement_is_called_by_a_name_that_exists_and_none_lies_unused() 
         for name in re.findall(r"^-- name: (\w+)$", file.read_text("utf-8"), re.MULTILINE)
     }
     stages = {file.stem for file in folder.glob("*.sql")}
-    said = {text for module in MODULES for text in _strings(_tree(module)) if re.fullmatch(r"[a-z]+\.[a-z_]+", text)}
+    said = {text for module in MODULES for text in _strings(_nodes(module)) if re.fullmatch(r"[a-z]+\.[a-z_]+", text)}
     called = {name for name in said if name.partition(".")[0] in stages and not name.endswith(".html")}
     assert called - there == set()
     assert there - called == set()
@@ -176,7 +176,7 @@ def _groups() -> list[tuple[type[Any], type[Any]]]:
 FACES = [(Fabric, AsyncFabric), (Client, AsyncClient), *_groups()]
 
 
-GROUPS = ("Queue", "Consents", "Contradictions", "Memories", "Packs", "Webhooks", "Work", "Keys")
+GROUPS = ("Queue", "Consents", "Contradictions", "Memories", "Recalls", "Packs", "Webhooks", "Work", "Keys")
 
 
 def test_every_group_of_the_specification_has_two_faces() -> None:

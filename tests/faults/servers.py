@@ -63,7 +63,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
+def eventually(condition: Callable[[], object], seconds: float = 60.0) -> None:
     give_up_at = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < give_up_at, "it never came"

@@ -50,7 +50,7 @@ class Gate:
 
     def until_waiting(self, count: int) -> None:
         """Return once that many sessions of the database wait for a lock."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while self.waiting() < count:
             assert time.monotonic() < deadline, f"only {self.waiting()} of {count} arrived"
             time.sleep(0.005)

@@ -309,7 +309,7 @@ def test_two_at_once_do_the_work_once_between_them(
     turns: list[str] = []
 
     def work(worker: Fabric, name: str) -> Consolidation:
-        start.wait(timeout=10)
+        start.wait(timeout=60)
         return worker.consolidate(people.tenant_id, on_progress=lambda _: turns.append(name))
 
     with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS) as other:

@@ -112,7 +112,7 @@ def test_of_many_at_once_with_one_key_one_writes_and_all_get_its_receipt(
     start = Barrier(6)
 
     def send(_: int) -> str:
-        start.wait(timeout=10)
+        start.wait(timeout=60)
         return fabric.capture(people.run(), **MESSAGE, idempotency_key="k").capture_id
 
     with ThreadPoolExecutor(6) as pool:

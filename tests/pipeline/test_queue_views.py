@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from anyio import Event, create_task_group, move_on_after
 
 from muniment import Fabric, Proposal
 from muniment.errors import AlreadyDecided, InvalidInput, NotFound, RoleMissing
@@ -247,6 +248,28 @@ def test_a_preview_shows_recall_before_and_after_and_leaves_nothing(
     assert [(one.text, one.score) for one in after.records] == [
         (one.text, one.score) for one in seen.after.records
     ]  # the clock stands still
+
+
+def test_a_tenant_tries_one_thing_at_a_time_and_holds_no_other_up(
+    fabric: Fabric, people: People, others: People
+) -> None:
+    desk = fabric._fabric._desk
+
+    async def run() -> tuple[bool, bool]:
+        began, meanwhile = Event(), True
+
+        async def second() -> None:
+            async with desk.trial(people.tenant_id):
+                began.set()
+
+        async with create_task_group() as group, desk.trial(people.tenant_id), desk.trial(others.tenant_id):
+            group.start_soon(second)
+            with move_on_after(0.2):
+                await began.wait()
+            meanwhile = began.is_set()
+        return meanwhile, began.is_set()
+
+    assert fabric._portal.call(run) == (False, True)
 
 
 @pytest.mark.rule("CTR-4", "CTR-6", "COR-2")

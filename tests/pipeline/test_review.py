@@ -114,7 +114,7 @@ def test_of_two_operators_at_once_one_wins_and_the_other_is_told(fabric: Fabric,
     def decide(who: Principal, action: str) -> list[str]:
         told: list[str] = []
         for item in items:
-            start.wait(timeout=10)
+            start.wait(timeout=60)
             try:
                 if action == "approve":
                     fabric.queue.approve(who, item)

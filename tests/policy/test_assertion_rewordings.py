@@ -1,6 +1,6 @@
 """The built-in judge on repetition: what says the same in other words, and what never does however alike it looks."""
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -257,6 +257,6 @@ def test_odd_texts_are_judged_like_any_other(text: str) -> None:
 )
 def test_a_question_of_repeated_framing_is_judged_in_time(again: str) -> None:
     text = f"What {again * 150}?"
-    started = perf_counter()
+    started = process_time()
     assert judge(text, text.replace("?", "now?")).verdict in ("same", "different")
-    assert perf_counter() - started < 2
+    assert process_time() - started < 2

@@ -161,10 +161,10 @@ def test_no_more_than_256_facts_come_from_one_capture_and_hostile_results_take_n
     deep: Any = 1
     for _ in range(30):
         deep = [deep, {"x": [deep]}] if isinstance(deep, int) else [deep]
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert len(extracted(crm(field), tool(many))) == 256
     extracted(crm(field), tool({"x": [deep] * 2000}))
-    assert time.perf_counter() - begun < 3
+    assert time.process_time() - begun < 3
 
 
 @pytest.mark.rule("PAC-1")

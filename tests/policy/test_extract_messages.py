@@ -270,7 +270,7 @@ def test_hostile_messages_take_linear_time_and_never_fail() -> None:
         "\u202e",
         "I'm a ",
     ]
-    begun = time.perf_counter()
+    begun = time.process_time()
     for piece in pieces:
         asyncio.run(EXTRACTOR.extract(capture((piece * size)[:size]), Kept()))
     chance = random.Random(7)
@@ -296,4 +296,4 @@ def test_hostile_messages_take_linear_time_and_never_fail() -> None:
     ]
     for _ in range(300):
         read(" ".join(chance.choices([*words, *string.punctuation], k=40)))
-    assert time.perf_counter() - begun < 6
+    assert time.process_time() - begun < 6

@@ -328,9 +328,9 @@ def test_a_wrapped_attack_stays_above_the_threshold(attack: str, disguise: objec
 def test_time_grows_no_faster_than_hostile_text(unit: str) -> None:
     def seconds(size: int) -> float:
         text = unit * (size // len(unit))
-        started = time.perf_counter()
+        started = time.process_time()
         suspicion(text)
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     seconds(1 << 15)
     short, long = min(seconds(1 << 15) for _ in range(3)), min(seconds(1 << 18) for _ in range(2))

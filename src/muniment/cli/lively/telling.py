@@ -86,6 +86,7 @@ class _Shop:
         self._clock.now = max(self._clock.now, self._began + timedelta(days=day, hours=self._dice.randint(0, 2)))
         if day == 0:
             self._consents()
+            self._addresses()
             self._policies()
             self._ties()
         if day in (15, 30):
@@ -95,8 +96,8 @@ class _Shop:
             self._decision(day)
         self._review(day)
         self._ask(day)
-        if day == 20:
-            self._correct()
+        if day == DAYS - 20:
+            self._correct(day)
         if day % 10 == 9:
             self._fabric.seal(TENANT)
 
@@ -114,6 +115,22 @@ class _Shop:
                 valid_until=self._clock.now + lasts,
                 evidence_refs=["consent_screen:v3"],
             )
+
+    def _addresses(self) -> None:
+        """Personal data of a few, which their consents hold up."""
+        made = [
+            self._propose(
+                0,
+                customer,
+                write_class="preference",
+                predicate="reached_at",
+                value=f"{CUSTOMERS[customer].split()[0].lower()}@example.com",
+                classification="PII",
+                subject=f"customer:{customer}",
+            )
+            for customer in list(CUSTOMERS)[:6]
+        ]
+        self._fabric.queue.approve_many(CLARA, [one for one in made if one is not None])
 
     def _policies(self) -> None:
         items = [
@@ -216,8 +233,8 @@ class _Shop:
         )
         self._fabric.compile(run, question, token_budget=400)
 
-    def _correct(self) -> None:
-        found = self._fabric.recall(bot(20), "Until when are returns accepted?", limit=1)
+    def _correct(self, day: int) -> None:
+        found = self._fabric.recall(bot(day), "Until when are returns accepted?", limit=1)
         if found.records:
             outcome = self._fabric.correct(
                 OLGA,
