@@ -8,7 +8,7 @@ from typing import Any, Self
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from muniment import AsyncFabric, Fabric
+from muniment import AsyncFabric, Fabric, loops
 from muniment.fabric.connect import Opened, _desk, embedded_address
 from muniment.storage.address import Address
 from muniment.storage.embedded import Lease, acquire, resolve
@@ -51,7 +51,7 @@ class Connections:
         self._url = url
         self._lease = lease
         self._storage = _Kept(self._address)
-        self._running = start_blocking_portal(backend_options={"use_uvloop": True})
+        self._running = start_blocking_portal(backend_options=loops.OPTIONS)
 
     @classmethod
     def to(cls, url: str) -> Self:

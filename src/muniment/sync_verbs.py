@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, Self, TypeVar, Unpack
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from muniment import loops
 from muniment.errors import InvalidInput
 from muniment.fabric import AsyncFabric, upkeep, verification
 from muniment.fabric import archives as archiving
@@ -53,7 +54,7 @@ class Verbs(Blocking):
     @classmethod
     def _started(cls, fabric: AsyncFabric) -> Self:
         """Open it on an event loop of its own."""
-        running = start_blocking_portal()
+        running = start_blocking_portal(backend_options=loops.OPTIONS)
         portal = running.__enter__()
         try:
             portal.call(fabric.__aenter__)

@@ -2,14 +2,13 @@
 
 import contextlib
 import json
-import sys
 from socket import socket
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import anyio
 import typer
 
-from muniment import __version__
+from muniment import __version__, loops
 from muniment.cli.asking import Call, verb
 from muniment.cli.options import PACK, PLACE
 from muniment.cli.output import OutputClosed, OutputFailed, Screen, progress
@@ -83,8 +82,7 @@ def serve(
             _furnish(call, settings)
         logs.set_up(log)
         traces.set_up(__version__)
-        options = {"use_uvloop": sys.platform != "win32"}
-        anyio.run(_serve, call, fabric, place, told, inside, listening, backend_options=options)
+        anyio.run(_serve, call, fabric, place, told, inside, listening, backend_options=loops.OPTIONS)
 
 
 def _furnish(call: Call, settings: Settings) -> None:

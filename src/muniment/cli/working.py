@@ -7,6 +7,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from muniment import loops
 from muniment.cli.asking import Call, ListsByDefault, verb
 from muniment.cli.options import PLACE, WHERE, WHO
 from muniment.cli.output import Screen, listed, moment, note
@@ -37,7 +38,7 @@ def worker(
     As many workers as wanted share the work. One that is killed loses nothing; one that is told to end (Ctrl-C,
     SIGTERM) finishes what it is at.
     """
-    ran = anyio.run(_work, call, until_idle, concurrency)
+    ran = anyio.run(_work, call, until_idle, concurrency, backend_options=loops.OPTIONS)
     call.show({"jobs": ran}, lambda: Screen().line(f"{count(ran, 'job')} done"))
 
 
