@@ -1,14 +1,21 @@
-"""Muniment: a memory fabric for AI agents in which recall is a privilege."""
+"""Muniment: a memory fabric for AI agents in which recall is a privilege.
 
-from muniment.errors import MunimentError
-from muniment.fabric import AsyncFabric
-from muniment.model.candidate import Refusal
-from muniment.model.context import Principal, RunContext
-from muniment.model.proposal import Proposal, Submission
-from muniment.model.recall import Recall
-from muniment.pack import Pack, builtin_pack, load_pack
-from muniment.policy.assertion import Judge, Judgement
-from muniment.sync import Fabric
+Each name is loaded when it is first asked for: who uses a part of the package does not wait for all of it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from muniment.errors import MunimentError
+    from muniment.fabric import AsyncFabric
+    from muniment.model.candidate import Refusal
+    from muniment.model.context import Principal, RunContext
+    from muniment.model.proposal import Proposal, Submission
+    from muniment.model.recall import Recall
+    from muniment.pack import Pack, builtin_pack, load_pack
+    from muniment.policy.assertion import Judge, Judgement
+    from muniment.sync import Fabric
 
 __version__ = "0.1.0"
 
@@ -29,3 +36,31 @@ __all__ = [
     "builtin_pack",
     "load_pack",
 ]
+
+_PLACES = {
+    "AsyncFabric": "fabric",
+    "Fabric": "sync",
+    "Judge": "policy.assertion",
+    "Judgement": "policy.assertion",
+    "MunimentError": "errors",
+    "Pack": "pack",
+    "Principal": "model.context",
+    "Proposal": "model.proposal",
+    "Recall": "model.recall",
+    "Refusal": "model.candidate",
+    "RunContext": "model.context",
+    "Submission": "model.proposal",
+    "builtin_pack": "pack",
+    "load_pack": "pack",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -123,7 +123,13 @@ def _resident() -> int:
 def test_no_text_stays_in_memory_once_it_is_embedded() -> None:
     embedder = StaticEmbedder.load()
     embedder.embed([f"A first text, number {n}." for n in range(2000)])
-    before = _resident()
-    for part in range(20):
-        embedder.embed([f"Text {part} of {n}, which nobody has said before {n * part} times." for n in range(500)])
-    assert _resident() - before < 8 * 1024 * 1024
+    grown: list[int] = []
+    for turn in range(3):
+        before = _resident()
+        for part in range(4):
+            embedder.embed(
+                [f"{turn}, {part} of {n}, which nobody has said before {n * part} times." for n in range(500)]
+            )
+        grown.append(_resident() - before)
+    # Kept, they take 5 MB a turn. Others in this process may take some meanwhile, but not in every turn.
+    assert min(grown) < 2 * 1024 * 1024

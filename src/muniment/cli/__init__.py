@@ -10,7 +10,6 @@
 """
 
 import contextlib
-import gc
 import io
 import logging
 import os
@@ -114,8 +113,6 @@ def _root(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; no error leaves this as an exception."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None:
-        gc.freeze()  # What is loaded stays to the end, and is not searched for rubbish then: a fifth of a second.
     # Before the command is understood its errors must be told in the right form too.
     as_json = "--json" in (given[: given.index("--")] if "--" in given else given)
     _prepare()

@@ -108,13 +108,14 @@ def ago(at: datetime | None, now: datetime) -> Markup:
 
 
 def lasting(of: timedelta | float | None) -> str:
-    """A length of time in its largest unit or two."""
+    """A length of time in its largest unit."""
     if of is None:
         return ""
     seconds = of.total_seconds() if isinstance(of, timedelta) else float(of)
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
+    for size, unit, digits in ((86400, "d", 1), (3600, "h", 1), (60, "min", 0)):
+        # 59.9 minutes are an hour.
+        if seconds >= 0.99 * size:
+            return f"{seconds / size:.{digits}f}".removesuffix(".0") + f" {unit}"
     return f"{seconds:.0f} s"
 
 
