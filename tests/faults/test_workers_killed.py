@@ -21,7 +21,7 @@ from muniment.jobs.worker import Worker
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 
-SECONDS = float(os.environ.get("MUNIMENT_KILL_SECONDS", "15"))
+SECONDS = float(os.environ.get("MUNIMENT_KILL_SECONDS", "30"))
 ROOT = Path(__file__).parents[2]
 
 

@@ -1,0 +1,27 @@
+"""The package as it is imported."""
+
+import subprocess
+import sys
+
+import pytest
+
+import muniment
+
+
+@pytest.mark.parametrize("name", muniment.__all__)
+def test_every_name_of_the_package_is_there(name: str) -> None:
+    assert getattr(muniment, name) is not None
+    assert name in dir(muniment)
+
+
+def test_a_name_that_is_not_there_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'remember_everything'"):
+        _ = muniment.remember_everything  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_who_uses_a_part_does_not_wait_for_all_of_it() -> None:
+    program = (
+        "import sys; from muniment import MunimentError, Principal;"
+        "sys.exit(any(name in sys.modules for name in ('numpy', 'psycopg', 'muniment.fabric')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
