@@ -64,7 +64,7 @@ def load(fabric: Fabric, people: People, until: float, acknowledged: list[str]) 
             waiting = [one.proposal_id for one in fabric.queue.list(people.reviewer, limit=5)]
             if waiting:
                 fabric.queue.approve_many(people.reviewer, waiting)
-        time.sleep(0.15)
+        time.sleep(0.4)
 
 
 @pytest.mark.rule("JOB-1", "JOB-9", "ERR-2", "EVT-1", "AUD-2")
@@ -118,7 +118,7 @@ def settle(fabric: Fabric, cast: list[People], receiver: Receiver) -> None:
         ]  # fmt: skip
         if not behind:
             return
-        time.sleep(0.5)
+        time.sleep(0.4)
     raise AssertionError("webhooks do not catch up")
 
 
