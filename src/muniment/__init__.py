@@ -37,6 +37,8 @@ __all__ = [
     "load_pack",
 ]
 
+# Parts that are used by their own names.
+_PARTS = ("client", "errors", "model", "pack", "testing")
 _PLACES = {
     "AsyncFabric": "fabric",
     "Fabric": "sync",
@@ -56,6 +58,8 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> object:
+    if name in _PARTS:
+        return import_module(f"{__name__}.{name}")
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

@@ -19,6 +19,11 @@ def test_a_name_that_is_not_there_is_no_attribute() -> None:
         _ = muniment.remember_everything  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def test_parts_are_reached_by_their_own_names() -> None:
+    program = "import muniment; muniment.pack.pack_schema(); muniment.errors.NotFound; muniment.client.Client"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
 def test_who_uses_a_part_does_not_wait_for_all_of_it() -> None:
     program = (
         "import sys; from muniment import MunimentError, Principal;"

@@ -124,7 +124,7 @@ def test_the_figures_of_a_tenant_come_to_prometheus_in_its_own_form(door: HttpDo
     assert scraped.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     samples = [line for line in scraped.text.splitlines() if not line.startswith("#")]
     assert samples and all(f'tenant="{people.tenant_id}"' in line for line in samples)
-    for accept in ("application/json", "*/*"):
+    for accept in ("application/json", "*/*", "application/json, text/plain, */*"):
         answer = door.ask("GET", "/v1/metrics", key=key, headers={"Accept": accept})
         assert answer.json()["tenant_id"] == people.tenant_id
 

@@ -64,18 +64,20 @@ class AsyncRecalls:
     async def get(self, asker: Asker, recall_id: str) -> RecallShown:
         """One with what it returned, in its order: each memory's papers, and whether the same run would see it now.
 
-        A run gets its own, and of what they returned what it may see now; the rest is counted (`unseen`). Raises
-        `NotFound`, for what is another's exactly as for what is not there.
+        A run gets its own, and the papers of what it may see now, as if there were no more (REC-7); what they say it
+        has by `recall` and `get`, which are recorded. Raises `NotFound`, for what is another's exactly as for what is
+        not there.
         """
         checks.name(recall_id, "recall_id")
         await self._desk.authorise(asker, "recall" if isinstance(asker, RunContext) else "read_memory")
         async with self._desk.shadow(asker.tenant_id) as tx:
             then = await own(self._desk, tx, asker, recall_id)
             memories = await _returned(self._desk, tx, then, await _view(self._desk, tx, asker, then))
-        told = memories
+        noted = _noted(then).model_dump()
         if isinstance(asker, RunContext):
-            told = [one for one in memories if one.visible and not one.withheld]
-        return RecallShown(**_noted(then).model_dump(), memories=tuple(told), unseen=len(then.result_ids) - len(told))
+            memories = [one.model_copy(update={"text": ""}) for one in memories if one.visible and not one.withheld]
+            noted |= {"returned": len(memories), "omitted": None}
+        return RecallShown(**noted, memories=tuple(memories))
 
 
 async def _view(desk: Desk, tx: Transaction, asker: Asker, then: Recorded) -> View:

@@ -21,8 +21,8 @@ class RecallNoted(Artifact):
     pack: str
     as_of: datetime | None = Field(default=None, description="the moment that was asked about, if not now")
     with_query: bool = False
-    returned: int = Field(description="how many memories it returned")
-    omitted: int = Field(default=0, description="how many its limit cut")
+    returned: int = Field(description="how many memories it returned; to a run, of those that it may see now")
+    omitted: int | None = Field(default=0, description="how many its limit cut; not told to a run")
     degraded: tuple[str, ...] = ()
 
 
@@ -35,7 +35,7 @@ class Returned(Artifact):
     memory_id: str
     visibility: Visibility = Field(description="to the same run now")
     hidden_by: tuple[FilterName, ...] = Field(default=(), description="every filter that would hide it")
-    text: str = ""
+    text: str = Field(default="", description="to a person")
     withheld: bool = Field(default=False, description="neither text nor evidence is told")
     write_class: WriteClass
     tier: Tier
@@ -52,4 +52,3 @@ class RecallShown(RecallNoted):
     """A recorded recall with what it returned, in its order."""
 
     memories: tuple[Returned, ...] = ()
-    unseen: int = Field(default=0, description="to a run: how many it returned that the run may not see any more")

@@ -247,10 +247,15 @@ class Vault:
             self._comparing.popitem(last=False)
 
     async def open_key(self, tx: Transaction, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
-        """Open a wrapped data key that a statement brought along."""
+        """Open a wrapped data key that a statement brought along; the same one again in a transaction is known."""
+        if wrapped is not None and (known := tx.brought_keys.get((holder, wrapped))) is not None:
+            return known
         tenant = await self.tenant(tx, version=version)
         if tenant is None:
             raise SealBroken("this tenant has no keys")
         if wrapped is not None and not tenant.knows(version) and version < tenant.current:
             raise KeyRotated("the tenant's key was rotated just now; try again")
-        return tenant.subject(holder, wrapped, version)
+        opened = tenant.subject(holder, wrapped, version)
+        if wrapped is not None:
+            tx.brought_keys[holder, wrapped] = opened
+        return opened

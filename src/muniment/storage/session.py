@@ -69,6 +69,8 @@ class Transaction:
     _foreseen: list[tuple[Named, list[Row]]] = field(default_factory=list)
     # Keys opened in this transaction, by holder; for the vault alone.
     opened_keys: dict[str, Any] = field(default_factory=dict)
+    # The same by holder and wrapping, as statements brought them along.
+    brought_keys: dict[tuple[str, bytes], Any] = field(default_factory=dict)
     # Whether a key was made in it: it may be rolled back yet, so that no key it reads is kept; for the vault alone.
     made_keys: bool = False
     round_trips: int = 1  # its BEGIN

@@ -103,7 +103,7 @@ async def metrics(
 ) -> Metrics | Response:
     """What the tenant's memory does and how well; for `Accept: text/plain` as Prometheus reads it."""
     found = await asking.fabric.metrics(asking.principal, since=since, until=until)
-    # Prometheus names OpenMetrics first, and this among the rest.
-    if "text/plain" in (accept or ""):
+    # Prometheus names OpenMetrics first, and this among the rest; who names JSON too is a program of another kind.
+    if "text/plain" in (accept or "") and "application/json" not in (accept or ""):
         return Response(prometheus_text({found.tenant_id: found}), media_type=CONTENT_TYPE)
     return found
