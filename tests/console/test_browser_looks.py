@@ -24,6 +24,7 @@ STEPPED_THROUGH = (
     "queue",
     "proposal",
     "contradiction",
+    "graph",
     "memory",
     "why",
     "consent",
