@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar, Unpack
+from typing import Generic, ParamSpec, TypeVar, Unpack
 
 from anyio.from_thread import BlockingPortal
 
@@ -44,6 +44,7 @@ from muniment.pack import Pack
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_G = TypeVar("_G")
 
 
 class Blocking:
@@ -56,30 +57,34 @@ class Blocking:
         return self._portal.call(partial(method, *args, **kwargs))
 
 
-class Queue(Blocking):
-    """Proposals by due time; every action is a verdict of a named person."""
+class _Group(Blocking, Generic[_G]):
+    """The verbs of one group."""
 
-    def __init__(self, portal: BlockingPortal, queue: AsyncQueue) -> None:
+    def __init__(self, portal: BlockingPortal, group: _G) -> None:
         super().__init__(portal)
-        self._queue = queue
+        self._group = group
+
+
+class Queue(_Group[AsyncQueue]):
+    """Proposals by due time; every action is a verdict of a named person."""
 
     def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[QueueFilters]
     ) -> list[Proposal]:
         """See `AsyncQueue.list`."""
-        return self._wait(self._queue.list, asker, limit=limit, after=after, **narrowed)
+        return self._wait(self._group.list, asker, limit=limit, after=after, **narrowed)
 
     def counts(self, asker: Asker) -> QueueCounts:
         """See `AsyncQueue.counts`."""
-        return self._wait(self._queue.counts, asker)
+        return self._wait(self._group.counts, asker)
 
     def get(self, asker: Asker, proposal_id: str) -> Proposal:
         """See `AsyncQueue.get`."""
-        return self._wait(self._queue.get, asker, proposal_id)
+        return self._wait(self._group.get, asker, proposal_id)
 
     def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
         """See `AsyncQueue.evidence`."""
-        return self._wait(self._queue.evidence, asker, proposal_id)
+        return self._wait(self._group.evidence, asker, proposal_id)
 
     def approve(
         self,
@@ -91,11 +96,11 @@ class Queue(Blocking):
         version: int | None = None,
     ) -> Proposal:
         """See `AsyncQueue.approve`."""
-        return self._wait(self._queue.approve, asker, proposal_id, note=note, supersedes=supersedes, version=version)
+        return self._wait(self._group.approve, asker, proposal_id, note=note, supersedes=supersedes, version=version)
 
     def approve_many(self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None) -> Sequence[Outcome]:
         """See `AsyncQueue.approve_many`."""
-        return self._wait(self._queue.approve_many, asker, proposal_ids, note=note)
+        return self._wait(self._group.approve_many, asker, proposal_ids, note=note)
 
     def edit(
         self,
@@ -107,31 +112,31 @@ class Queue(Blocking):
         **changes: Unpack[EditFields],
     ) -> Proposal | Refusal:
         """See `AsyncQueue.edit`."""
-        return self._wait(self._queue.edit, asker, proposal_id, note=note, version=version, **changes)
+        return self._wait(self._group.edit, asker, proposal_id, note=note, version=version, **changes)
 
     def check(self, asker: Asker, proposal_id: str, **changes: Unpack[EditFields]) -> EditCheck:
         """See `AsyncQueue.check`."""
-        return self._wait(self._queue.check, asker, proposal_id, **changes)
+        return self._wait(self._group.check, asker, proposal_id, **changes)
 
     def preview(
         self, asker: Asker, proposal_id: str, *, run: RunContext | None = None, query: str | None = None
     ) -> Preview:
         """See `AsyncQueue.preview`."""
-        return self._wait(self._queue.preview, asker, proposal_id, run=run, query=query)
+        return self._wait(self._group.preview, asker, proposal_id, run=run, query=query)
 
     def attend(self, asker: Asker, proposal_id: str) -> Sequence[Attendance]:
         """See `AsyncQueue.attend`."""
-        return self._wait(self._queue.attend, asker, proposal_id)
+        return self._wait(self._group.attend, asker, proposal_id)
 
     def reject(
         self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None, version: int | None = None
     ) -> Proposal:
         """See `AsyncQueue.reject`."""
-        return self._wait(self._queue.reject, asker, proposal_id, reason=reason, note=note, version=version)
+        return self._wait(self._group.reject, asker, proposal_id, reason=reason, note=note, version=version)
 
     def lift(self, asker: Asker, proposal_id: str, *, note: str | None = None, version: int | None = None) -> Proposal:
         """See `AsyncQueue.lift`."""
-        return self._wait(self._queue.lift, asker, proposal_id, note=note, version=version)
+        return self._wait(self._group.lift, asker, proposal_id, note=note, version=version)
 
     def override(
         self,
@@ -145,54 +150,48 @@ class Queue(Blocking):
     ) -> Proposal:
         """See `AsyncQueue.override`."""
         return self._wait(
-            self._queue.override, asker, proposal_id, tier=tier, priority=priority, note=note, version=version
+            self._group.override, asker, proposal_id, tier=tier, priority=priority, note=note, version=version
         )
 
     def assign(self, asker: Asker, proposal_id: str, *, to: str | None = None, version: int | None = None) -> Proposal:
         """See `AsyncQueue.assign`."""
-        return self._wait(self._queue.assign, asker, proposal_id, to=to, version=version)
+        return self._wait(self._group.assign, asker, proposal_id, to=to, version=version)
 
     def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
         """See `AsyncQueue.release`."""
-        return self._wait(self._queue.release, asker, proposal_id, version=version)
+        return self._wait(self._group.release, asker, proposal_id, version=version)
 
 
-class Consents(Blocking):
+class Consents(_Group[AsyncConsents]):
     """The consent ledger of a tenant."""
-
-    def __init__(self, portal: BlockingPortal, consents: AsyncConsents) -> None:
-        super().__init__(portal)
-        self._consents = consents
 
     def grant(self, asker: Asker, **fields: Unpack[ConsentFields]) -> Consent:
         """See `AsyncConsents.grant`."""
-        return self._wait(self._consents.grant, asker, **fields)
+        return self._wait(self._group.grant, asker, **fields)
 
     def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
         """See `AsyncConsents.revoke`."""
-        return self._wait(self._consents.revoke, asker, consent_id, evidence_refs=evidence_refs)
+        return self._wait(self._group.revoke, asker, consent_id, evidence_refs=evidence_refs)
 
-    def reach(self, asker: Asker, consent_id: str) -> ConsentReach:
+    def reach(
+        self, asker: Asker, *, consent_id: str | None = None, subject: str | None = None
+    ) -> Sequence[ConsentReach]:
         """See `AsyncConsents.reach`."""
-        return self._wait(self._consents.reach, asker, consent_id)
+        return self._wait(self._group.reach, asker, consent_id=consent_id, subject=subject)
 
     def sweep(self, tenant_id: str) -> Sweep:
         """See `AsyncConsents.sweep`."""
-        return self._wait(self._consents.sweep, tenant_id)
+        return self._wait(self._group.sweep, tenant_id)
 
     def list(
         self, asker: Asker, *, subject: str | None = None, limit: int = 200, after: str | None = None
     ) -> list[Consent]:
         """See `AsyncConsents.list`."""
-        return self._wait(self._consents.list, asker, subject=subject, limit=limit, after=after)
+        return self._wait(self._group.list, asker, subject=subject, limit=limit, after=after)
 
 
-class Contradictions(Blocking):
+class Contradictions(_Group[AsyncContradictions]):
     """Facts that cannot both hold."""
-
-    def __init__(self, portal: BlockingPortal, contradictions: AsyncContradictions) -> None:
-        super().__init__(portal)
-        self._contradictions = contradictions
 
     def list(
         self,
@@ -204,12 +203,12 @@ class Contradictions(Blocking):
         after: str | None = None,
     ) -> list[Contradiction]:
         """See `AsyncContradictions.list`."""
-        listed = self._contradictions.list
+        listed = self._group.list
         return self._wait(listed, asker, proposal_id=proposal_id, closed=closed, limit=limit, after=after)
 
     def get(self, asker: Asker, contradiction_id: str) -> ContradictionShown:
         """See `AsyncContradictions.get`."""
-        return self._wait(self._contradictions.get, asker, contradiction_id)
+        return self._wait(self._group.get, asker, contradiction_id)
 
     def resolve(
         self,
@@ -224,7 +223,7 @@ class Contradictions(Blocking):
     ) -> Contradiction:
         """See `AsyncContradictions.resolve`."""
         return self._wait(
-            self._contradictions.resolve,
+            self._group.resolve,
             asker,
             contradiction_id,
             way,
@@ -235,18 +234,14 @@ class Contradictions(Blocking):
         )
 
 
-class Memories(Blocking):
+class Memories(_Group[AsyncMemories]):
     """Every memory of the tenant, whoever it is for; for reviewers and auditors."""
-
-    def __init__(self, portal: BlockingPortal, memories: AsyncMemories) -> None:
-        super().__init__(portal)
-        self._memories = memories
 
     def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[MemoryFilters]
     ) -> list[MemoryShown]:
         """See `AsyncMemories.list`."""
-        return self._wait(self._memories.list, asker, limit=limit, after=after, **narrowed)
+        return self._wait(self._group.list, asker, limit=limit, after=after, **narrowed)
 
     def changes(
         self,
@@ -258,57 +253,49 @@ class Memories(Blocking):
         user_id: str | None = None,
     ) -> MemoryChanges:
         """See `AsyncMemories.changes`."""
-        return self._wait(self._memories.changes, asker, since=since, until=until, entity=entity, user_id=user_id)
+        return self._wait(self._group.changes, asker, since=since, until=until, entity=entity, user_id=user_id)
 
     def moments(self, asker: Asker, *, entity: str | None = None, user_id: str | None = None) -> Sequence[Turn]:
         """See `AsyncMemories.moments`."""
-        return self._wait(self._memories.moments, asker, entity=entity, user_id=user_id)
+        return self._wait(self._group.moments, asker, entity=entity, user_id=user_id)
 
     def graph(self, asker: Asker, entity: str, *, hops: int = 1) -> Graph:
         """See `AsyncMemories.graph`."""
-        return self._wait(self._memories.graph, asker, entity, hops=hops)
+        return self._wait(self._group.graph, asker, entity, hops=hops)
 
 
-class Recalls(Blocking):
+class Recalls(_Group[AsyncRecalls]):
     """Every recall of the tenant as it was recorded; without the words of its query."""
-
-    def __init__(self, portal: BlockingPortal, recalls: AsyncRecalls) -> None:
-        super().__init__(portal)
-        self._recalls = recalls
 
     def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[RecallFilters]
     ) -> list[RecallNoted]:
         """See `AsyncRecalls.list`."""
-        return self._wait(self._recalls.list, asker, limit=limit, after=after, **narrowed)
+        return self._wait(self._group.list, asker, limit=limit, after=after, **narrowed)
 
     def get(self, asker: Asker, recall_id: str) -> RecallShown:
         """See `AsyncRecalls.get`."""
-        return self._wait(self._recalls.get, asker, recall_id)
+        return self._wait(self._group.get, asker, recall_id)
 
 
-class Packs(Blocking):
+class Packs(_Group[AsyncPacks]):
     """The packs registered in a tenant."""
-
-    def __init__(self, portal: BlockingPortal, packs: AsyncPacks) -> None:
-        super().__init__(portal)
-        self._packs = packs
 
     def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
         """See `AsyncPacks.register`."""
-        return self._wait(self._packs.register, asker, pack)
+        return self._wait(self._group.register, asker, pack)
 
     def get(self, asker: Asker, ref: str) -> RegisteredPack:
         """See `AsyncPacks.get`."""
-        return self._wait(self._packs.get, asker, ref)
+        return self._wait(self._group.get, asker, ref)
 
     def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
         """See `AsyncPacks.list`."""
-        return self._wait(self._packs.list, asker, limit=limit, after=after)
+        return self._wait(self._group.list, asker, limit=limit, after=after)
 
     def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
         """See `AsyncPacks.compare`."""
-        return self._wait(self._packs.compare, asker, one, other)
+        return self._wait(self._group.compare, asker, one, other)
 
     def backtest(
         self,
@@ -325,7 +312,7 @@ class Packs(Blocking):
     ) -> Backtest:
         """See `AsyncPacks.backtest`."""
         return self._wait(
-            self._packs.backtest,
+            self._group.backtest,
             asker,
             pack,
             against=against,
@@ -339,112 +326,100 @@ class Packs(Blocking):
 
     def backfill(self, asker: Asker, ref: str, *, dry_run: bool = False) -> Backfill:
         """See `AsyncPacks.backfill`."""
-        return self._wait(self._packs.backfill, asker, ref, dry_run=dry_run)
+        return self._wait(self._group.backfill, asker, ref, dry_run=dry_run)
 
     def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
         """See `AsyncPacks.backfills`."""
-        return self._wait(self._packs.backfills, asker, limit=limit, after=after)
+        return self._wait(self._group.backfills, asker, limit=limit, after=after)
 
     def run_backfill(self, tenant_id: str, *, on_progress: backfilling.Progress | None = None) -> Backfill | None:
         """See `AsyncPacks.run_backfill`."""
-        return self._wait(self._packs.run_backfill, tenant_id, on_progress=on_progress)
+        return self._wait(self._group.run_backfill, tenant_id, on_progress=on_progress)
 
 
-class Work(Blocking):
+class Work(_Group[AsyncWork]):
     """See `AsyncWork`."""
-
-    def __init__(self, portal: BlockingPortal, work: AsyncWork) -> None:
-        super().__init__(portal)
-        self._work = work
 
     def backlog(self, asker: Asker) -> Backlog:
         """See `AsyncWork.backlog`."""
-        return self._wait(self._work.backlog, asker)
+        return self._wait(self._group.backlog, asker)
 
     def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
         """See `AsyncWork.parked`."""
-        return self._wait(self._work.parked, asker, limit=limit, after=after)
+        return self._wait(self._group.parked, asker, limit=limit, after=after)
 
     def requeue(self, asker: Asker, capture_ids: Sequence[str] | None = None) -> Sequence[str]:
         """See `AsyncWork.requeue`."""
-        return self._wait(self._work.requeue, asker, capture_ids)
+        return self._wait(self._group.requeue, asker, capture_ids)
 
     def jobs(self, asker: Asker) -> Sequence[JobRun]:
         """See `AsyncWork.jobs`."""
-        return self._wait(self._work.jobs, asker)
+        return self._wait(self._group.jobs, asker)
 
     def breakers(self, asker: Asker) -> Sequence[Breaker]:
         """See `AsyncWork.breakers`."""
-        return self._wait(self._work.breakers, asker)
+        return self._wait(self._group.breakers, asker)
 
     def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
         """See `AsyncWork.resume`."""
-        return self._wait(self._work.resume, asker, write_class)
+        return self._wait(self._group.resume, asker, write_class)
 
 
-class Webhooks(Blocking):
+class Webhooks(_Group[AsyncWebhooks]):
     """The webhooks of a tenant."""
-
-    def __init__(self, portal: BlockingPortal, webhooks: AsyncWebhooks) -> None:
-        super().__init__(portal)
-        self._webhooks = webhooks
 
     def add(self, asker: Asker, *, url: str, types: Iterable[EventType] | None = None) -> Webhook:
         """See `AsyncWebhooks.add`."""
-        return self._wait(self._webhooks.add, asker, url=url, types=types)
+        return self._wait(self._group.add, asker, url=url, types=types)
 
     def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
         """See `AsyncWebhooks.list`."""
-        return self._wait(self._webhooks.list, asker, limit=limit, after=after)
+        return self._wait(self._group.list, asker, limit=limit, after=after)
 
     def get(self, asker: Asker, webhook_id: str) -> Webhook:
         """See `AsyncWebhooks.get`."""
-        return self._wait(self._webhooks.get, asker, webhook_id)
+        return self._wait(self._group.get, asker, webhook_id)
 
     def remove(self, asker: Asker, webhook_id: str) -> None:
         """See `AsyncWebhooks.remove`."""
-        return self._wait(self._webhooks.remove, asker, webhook_id)
+        return self._wait(self._group.remove, asker, webhook_id)
 
     def rotate_secret(self, asker: Asker, webhook_id: str) -> Webhook:
         """See `AsyncWebhooks.rotate_secret`."""
-        return self._wait(self._webhooks.rotate_secret, asker, webhook_id)
+        return self._wait(self._group.rotate_secret, asker, webhook_id)
 
     def resume(self, asker: Asker, webhook_id: str) -> Webhook:
         """See `AsyncWebhooks.resume`."""
-        return self._wait(self._webhooks.resume, asker, webhook_id)
+        return self._wait(self._group.resume, asker, webhook_id)
 
     def replay(self, asker: Asker, webhook_id: str, *, after: int) -> Webhook:
         """See `AsyncWebhooks.replay`."""
-        return self._wait(self._webhooks.replay, asker, webhook_id, after=after)
+        return self._wait(self._group.replay, asker, webhook_id, after=after)
 
     def deliver(self, tenant_id: str, *, max_events: int = 1000) -> Deliveries:
         """See `AsyncWebhooks.deliver`."""
-        return self._wait(self._webhooks.deliver, tenant_id, max_events=max_events)
+        return self._wait(self._group.deliver, tenant_id, max_events=max_events)
 
 
-class Keys(Blocking):
+class Keys(_Group[AsyncKeys]):
     """The API keys of a tenant."""
-
-    def __init__(self, portal: BlockingPortal, keys: AsyncKeys) -> None:
-        super().__init__(portal)
-        self._keys = keys
 
     def create(self, asker: Asker, **fields: Unpack[ApiKeyFields]) -> ApiKey:
         """See `AsyncKeys.create`."""
-        return self._wait(self._keys.create, asker, **fields)
+        return self._wait(self._group.create, asker, **fields)
 
     def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[ApiKey]:
         """See `AsyncKeys.list`."""
-        return self._wait(self._keys.list, asker, limit=limit, after=after)
+        return self._wait(self._group.list, asker, limit=limit, after=after)
 
     def get(self, asker: Asker, key_id: str) -> ApiKey:
         """See `AsyncKeys.get`."""
-        return self._wait(self._keys.get, asker, key_id)
+        return self._wait(self._group.get, asker, key_id)
 
     def revoke(self, asker: Asker, key_id: str) -> ApiKey:
         """See `AsyncKeys.revoke`."""
-        return self._wait(self._keys.revoke, asker, key_id)
+        return self._wait(self._group.revoke, asker, key_id)
 
     def check(self, token: str) -> Credential:
         """See `AsyncKeys.check`."""
-        return self._wait(self._keys.check, token)
+        return self._wait(self._group.check, token)

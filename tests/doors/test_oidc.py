@@ -380,6 +380,8 @@ def test_claims_bound_kind_user_and_clearance_and_what_is_asked_for_must_be_ther
     assert not desk.takes(token(on_behalf_of="cust_1", clearance={"PII": 1}))
     person = desk.check(token("operator", ("leads",), on_behalf_of="cust_1"))
     assert (person.principal.roles, person.user_id) == ({"reviewer"}, None)
+    both = desk.check(token("operator", ("leads", "bots"), on_behalf_of="cust_1"))
+    assert (both.principal.roles, both.user_id) == ({"agent"}, "cust_1"), "another role would reach past that user"
     for kind in ("root", "Operator", "", 5, ["operator"], None, ...):
         assert not desk.takes(token(kind, ("leads",)))
 

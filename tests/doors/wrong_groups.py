@@ -57,7 +57,11 @@ GROUPS: dict[str, Call] = {
         {"consent_id": "{consent}"},
         {"consent_id": [*IDS, "{their_consent}", "cns_0"], "evidence_refs": REFS},
     ),
-    "consent.reach": Call("auditor", {"consent_id": "{consent}"}, {"consent_id": [*IDS, "{their_consent}", "cns_0"]}),
+    "consent.reach": Call(
+        "auditor",
+        {"consent_id": "{consent}"},
+        {"consent_id": [*IDS, None, "{their_consent}", "cns_0"], "subject": CEIDS},
+    ),
     "consent.list": Call(
         "auditor",
         {},

@@ -195,6 +195,7 @@ def test_keys_are_an_admins_and_of_one_tenant(fabric: Fabric, people: People, ot
         ({"kind": "agent", "roles": ["agent", "reviewer"]}, "roles"),
         ({"kind": "agent", "roles": ["admin"]}, "roles"),
         ({"kind": "operator", "roles": ["reviewer"], "user_id": "cust_1"}, "user_id"),
+        ({"kind": "operator", "roles": ["agent", "auditor"], "user_id": "cust_1"}, "user_id"),
         ({"expires_in": "1h", "expires_at": "2099-01-01T00:00:00Z"}, "expires_at"),
     ],
 )

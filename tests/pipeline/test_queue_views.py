@@ -8,7 +8,8 @@ import pytest
 from anyio import Event, create_task_group, move_on_after
 
 from muniment import Fabric, Proposal
-from muniment.errors import AlreadyDecided, InvalidInput, NotFound, RoleMissing
+from muniment.errors import AlreadyDecided, Conflict, InvalidInput, NotFound, RoleMissing
+from muniment.fabric import desk as desks
 from muniment.model.context import RunContext
 from muniment.testing import FakeClock, People, TestServer
 from tests.pipeline.conftest import Opener
@@ -270,6 +271,23 @@ def test_a_tenant_tries_one_thing_at_a_time_and_holds_no_other_up(
         return meanwhile, began.is_set()
 
     assert fabric._portal.call(run) == (False, True)
+
+
+def test_who_would_wait_long_for_a_trial_is_told(
+    fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desks, "_TRIED_WITHIN", 0.05)
+    desk = fabric._fabric._desk
+
+    async def run() -> None:
+        async with desk.trial(people.tenant_id):
+            with pytest.raises(Conflict, match="try again"):
+                async with desk.trial(people.tenant_id):
+                    raise AssertionError("two at once")
+        async with desk.trial(people.tenant_id):
+            pass  # who gave up has left no turn taken
+
+    fabric._portal.call(run)
 
 
 @pytest.mark.rule("CTR-4", "CTR-6", "COR-2")

@@ -32,7 +32,7 @@ def secret_of(token: str) -> bytes:
 @pytest.mark.parametrize(
     "change",
     [
-        "roles = '{admin,agent}', kind = 'operator'",
+        "roles = '{admin,agent}', kind = 'operator', user_id = NULL",
         "kind = 'system'",
         "principal_id = 'root'",
         "user_id = NULL",
@@ -51,6 +51,15 @@ def test_a_key_that_was_changed_in_the_database_opens_nothing(
     owner.execute(f"UPDATE api_keys SET {change} WHERE key_id = %s", [key.key_id])  # type: ignore[arg-type]
     with pytest.raises(Unauthenticated):
         fabric.keys.check(token)
+
+
+@pytest.mark.rule("ISO-5")
+def test_the_database_gives_a_key_for_one_user_no_other_role(fabric: Fabric, people: People, owner: Connection) -> None:
+    key, _ = made(fabric, people, user_id="cust_1")
+    with pytest.raises(psycopg.errors.CheckViolation, match="api_keys_for_one_user"):
+        owner.execute(
+            "UPDATE api_keys SET kind = 'operator', roles = '{agent,auditor}' WHERE key_id = %s", [key.key_id]
+        )
 
 
 @pytest.mark.rule("ISO-2", "ISO-5")

@@ -205,11 +205,11 @@ class Tokens:
             raise _Refused
         values = told.texts(settings.roles_claim) if settings.roles_claim is not None else ()
         roles: set[Role] = {settings.role_map[value] for value in values or () if value in settings.role_map}
-        if kind == "agent":
-            # As with keys: no claim makes an agent anything else.
-            roles.intersection_update({"agent"})
         # A token for no user in particular would act for any of them.
         bound = settings.user_claim if "agent" in roles else None
+        if kind == "agent" or bound is not None:
+            # As with keys: no claim makes an agent anything else, and who is for one user has no role beside.
+            roles.intersection_update({"agent"})
         clearance = told.texts(settings.clearance_claim) if settings.clearance_claim is not None else None
         try:
             return Credential(

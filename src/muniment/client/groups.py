@@ -40,7 +40,7 @@ _EDIT_CHECK = TypeAdapter(EditCheck)
 _PREVIEW = TypeAdapter(Preview)
 _ATTENDANCE = TypeAdapter(list[Attendance])
 _SWEEP = TypeAdapter(Sweep)
-_REACH = TypeAdapter(ConsentReach)
+_REACH = TypeAdapter(list[ConsentReach])
 _BOTH_SIDES = TypeAdapter(ContradictionShown)
 _BACKLOG = TypeAdapter(Backlog)
 _JOBS = TypeAdapter(list[JobRun])
@@ -189,10 +189,12 @@ class AsyncConsentsClient(Group):
         path = f"/v1/consents/{segment(consent_id, 'consent_id')}/revoke"
         return await self._wire.send(path, _CONSENT, {"evidence_refs": evidence_refs})
 
-    async def reach(self, asker: Asker, consent_id: str) -> ConsentReach:
+    async def reach(
+        self, asker: Asker, *, consent_id: str | None = None, subject: str | None = None
+    ) -> Sequence[ConsentReach]:
         """See `AsyncConsents.reach`."""
         await self._asking.own(asker)
-        return await self._wire.get(f"/v1/consents/{segment(consent_id, 'consent_id')}/reach", _REACH)
+        return await self._wire.get("/v1/consents/reach", _REACH, {"consent_id": consent_id, "subject": subject})
 
     async def sweep(self, tenant_id: str) -> Sweep:
         """See `AsyncConsents.sweep`."""

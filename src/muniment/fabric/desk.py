@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
-from anyio import Semaphore
+from anyio import Semaphore, fail_after
 
 from muniment.archive.folder import Archives
-from muniment.errors import Denied, InvalidInput, PackImmutable, RoleMissing
+from muniment.errors import Conflict, Denied, InvalidInput, PackImmutable, RoleMissing
 from muniment.fabric.settings import Clock
 from muniment.governance import packs, requests
 from muniment.governance.embedders import Embedders
@@ -24,6 +24,9 @@ from muniment.policy.roles import Verb, may
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Storage, Task, Transaction
 from muniment.tiers.working import SessionStore
+
+# Seconds until a trial has its turn.
+_TRIED_WITHIN = 5.0
 
 
 class _Undone(Exception):
@@ -92,12 +95,21 @@ class Desk:
         """A transaction in which everything can be done and nothing stays: it is rolled back in the end.
 
         What it locks it holds until then, as any other: so a tenant has one at a time, and captures wait for one.
+        Raises `Conflict` where others take too long.
         """
         turn = self.trials.setdefault(tenant_id, Semaphore(1))
-        with suppress(_Undone):
-            async with turn, self.transaction(tenant_id, "writer") as tx:
-                yield tx
-                raise _Undone
+        try:
+            with fail_after(_TRIED_WITHIN):
+                await turn.acquire()
+        except TimeoutError:
+            raise Conflict("others of this tenant are being tried just now: try again in a moment") from None
+        try:
+            with suppress(_Undone):
+                async with self.transaction(tenant_id, "writer") as tx:
+                    yield tx
+                    raise _Undone
+        finally:
+            turn.release()
 
     async def own_key(self, tenant_id: str) -> SubjectKey | None:
         """The tenant's own data key, for jobs whose login reads none; None for a tenant that never wrote anything."""

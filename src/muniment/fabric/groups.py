@@ -20,7 +20,7 @@ from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.consent import Consent, ConsentInput, ConsentReach, Sweep
 from muniment.model.context import Asker
-from muniment.model.fields import Artifact, EvidenceRefs, Instant, build
+from muniment.model.fields import Artifact, Ceid, EvidenceRefs, Instant, Name, build
 from muniment.model.pack_difference import PackDifference
 from muniment.pack import Pack, load_pack
 from muniment.policy.pack_difference import differences
@@ -29,6 +29,11 @@ from muniment.policy.redaction import redactor_of
 
 class _Evidence(Artifact):
     evidence_refs: EvidenceRefs = ()
+
+
+class _Reach(Artifact):
+    consent_id: Name | None = None
+    subject: Ceid | None = None
 
 
 # What stands before the @ cannot begin a pack's text.
@@ -64,15 +69,21 @@ class AsyncConsents:
         async with self._desk.deed(officer.tenant_id, "privacy") as tx:
             return await consent.revoke(tx, self._desk.vault, officer, consent_id, given.evidence_refs)
 
-    async def reach(self, asker: Asker, consent_id: str) -> ConsentReach:
-        """What a revocation of it would hide: how many live memories rest on it and its renewals, and on which tiers.
+    # Sequence, not list: `list` is a verb of this class.
+    async def reach(
+        self, asker: Asker, *, consent_id: str | None = None, subject: str | None = None
+    ) -> Sequence[ConsentReach]:
+        """What a revocation would hide: how many live memories rest on a consent and its renewals, and on which tiers.
 
-        Ids and numbers, no content. Raises `NotFound`.
+        Of one consent, or of each that a subject has or had, the latest 100 first. Ids and numbers, no content. Raises
+        `NotFound`.
         """
-        checks.name(consent_id, "consent_id")
+        given = build(_Reach, {"consent_id": consent_id, "subject": subject})
+        if (given.consent_id is None) == (given.subject is None):
+            raise InvalidInput("give a consent, or a subject", field="consent_id")
         await self._desk.authorise(asker, "read_consent")
         async with self._desk.shadow(asker.tenant_id) as tx:
-            return await consent.reach(tx, consent_id)
+            return await consent.reach(tx, **dict(given))
 
     async def sweep(self, tenant_id: str) -> Sweep:
         """Take away the content of memories whose consent was revoked or ran out: they have been hidden since then.

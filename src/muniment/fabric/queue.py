@@ -267,7 +267,7 @@ class AsyncQueue:
         """What a recall would give before and after its approval, by anybody who may; nothing is kept of either.
 
         Of that `run`, else of one in the proposal's own scope. What stands against an approval is told in `error`.
-        Raises `NotFound`, `AlreadyDecided`.
+        Raises `NotFound`, `AlreadyDecided`, and `Conflict` while too many of the tenant are asked for.
         """
         checks.name(proposal_id, "proposal_id")
         principal = await self._desk.authorise(asker, "review")

@@ -23,6 +23,8 @@ from muniment.storage.session import LATEST, Row, Transaction
 
 # Of what rests on a consent, so many are named; the statement brings as many of each tier and class.
 REACHED = 100
+# Chains of one subject that are looked at.
+CHAINS = 100
 
 
 def check(given: ConsentInput, pack: Pack, now: datetime) -> None:
@@ -152,19 +154,25 @@ async def one(tx: Transaction, vault: Vault, consent_id: str) -> Consent:
     return await _one(tx, vault, consent_id)
 
 
-async def reach(tx: Transaction, consent_id: str) -> ConsentReach:
-    """What rests on a consent and its renewals; raises `NotFound`."""
-    rows = await tx.rows("consent.reach", consent_id=consent_id, seq=LATEST, at=tx.now, sensitive=[])
-    if not rows:
+async def reach(tx: Transaction, *, consent_id: str | None = None, subject: str | None = None) -> list[ConsentReach]:
+    """What rests on a consent and its renewals, or on each of a subject's, the latest first; raises `NotFound`."""
+    asked = {"consent_id": consent_id, "subject": subject, "chains": CHAINS}
+    by_chain: dict[str, list[Row]] = {}
+    for row in await tx.rows("consent.reach", **asked, seq=LATEST, at=tx.now, sensitive=[]):
+        by_chain.setdefault(row["root_id"], []).append(row)
+    if consent_id is not None and not by_chain:
         raise NotFound("no such consent", field="consent_id")
+    return [_reached(root_id, by_chain[root_id]) for root_id in sorted(by_chain, reverse=True)]
+
+
+def _reached(root_id: str, rows: Sequence[Row]) -> ConsentReach:
     seen = [row for row in rows if row["seen"]]
     by_tier, by_class = Counter[Tier](), Counter[WriteClass]()
     for row in seen:
         by_tier[row["tier"]] += row["memories"]
         by_class[row["class"]] += row["memories"]
     return ConsentReach(
-        consent_id=consent_id,
-        root_id=rows[0]["root_id"],
+        root_id=root_id,
         memories=by_tier.total(),
         by_tier=dict(by_tier),
         by_class=dict(by_class),

@@ -45,8 +45,8 @@ class ApiKeyInput(Artifact):
     def _holds_together(self) -> Self:
         if self.kind == "agent" and self.roles != {"agent"}:
             raise misses("roles", "an agent has the role agent and no other")
-        if self.user_id is not None and "agent" not in self.roles:
-            raise misses("user_id", "only a key with the role agent acts for an end user")
+        if self.user_id is not None and self.roles != {"agent"}:
+            raise misses("user_id", "a key for one end user has the role agent and no other")
         if self.expires_at is not None and self.expires_in is not None:
             raise misses("expires_at", "give a time or a length of time, not both")
         return self

@@ -54,7 +54,6 @@ class Consent(Artifact):
 class ConsentReach(Artifact):
     """What the chain of a consent holds up: the memories that a revocation hides from the next recall on."""
 
-    consent_id: str
     root_id: str = Field(description="the first record of an unbroken chain of renewals: all of them reach the same")
     memories: int = Field(default=0, description="live, and seen by runs for as long as it holds")
     by_tier: dict[Tier, int] = Field(default_factory=dict[Tier, int])

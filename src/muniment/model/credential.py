@@ -1,22 +1,31 @@
 """Credential: who a request comes from, and how far it reaches. Nothing a request says adds to it."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from muniment.model.context import Principal
-from muniment.model.fields import Artifact, Label, Name
+from muniment.model.fields import Artifact, Label, Name, misses
 
 # What a run may see under a credential that says nothing of it: as a run's own default.
 CLEARANCE: frozenset[str] = frozenset({"PUBLIC", "INTERNAL"})
 
 
 class Credential(Artifact):
-    """What an API key or a token stands for."""
+    """What an API key or a token stands for.
+
+    One for one end user is an agent's: another role would reach past that user.
+    """
 
     principal: Principal
     user_id: Name | None = Field(default=None, description="the only end user that runs under it may act for")
     clearance: Annotated[frozenset[Label], Field(max_length=64)] = CLEARANCE
     key_id: str | None = Field(default=None, description="of an API key; none for a token")
     expires_at: datetime | None = None
+
+    @model_validator(mode="after")
+    def _keeps_to_its_user(self) -> Self:
+        if self.user_id is not None and self.principal.roles != {"agent"}:
+            raise misses("user_id", "a credential for one end user has the role agent and no other")
+        return self

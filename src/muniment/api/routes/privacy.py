@@ -10,6 +10,7 @@ from muniment.api.lists import After, Limit
 from muniment.api.once import OnceRoute
 from muniment.model.consent import Consent, ConsentInput, ConsentReach
 from muniment.model.erasure import Erasure, ErasureInput
+from muniment.model.fields import Ceid, Name
 
 router = APIRouter(tags=["privacy"], route_class=OnceRoute)
 
@@ -40,10 +41,12 @@ async def revoke(asking: Officer, consent_id: str, body: RevokeBody | None = Non
     return await asking.fabric.consent.revoke(asking.principal, consent_id, **(given(body) if body else {}))
 
 
-@router.get("/consents/{consent_id}/reach")
-async def reach(asking: Annotated[Asking, Depends(May("read_consent"))], consent_id: str) -> ConsentReach:
-    """What a revocation would hide: how many live memories rest on it and its renewals; no content."""
-    return await asking.fabric.consent.reach(asking.principal, consent_id)
+@router.get("/consents/reach")
+async def reach(
+    asking: Annotated[Asking, Depends(May("read_consent"))], consent_id: Name | None = None, subject: Ceid | None = None
+) -> list[ConsentReach]:
+    """What a revocation would hide: the live memories on a consent and its renewals, or on each of a subject's."""
+    return list(await asking.fabric.consent.reach(asking.principal, consent_id=consent_id, subject=subject))
 
 
 @router.get("/erasures")

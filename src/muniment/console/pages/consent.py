@@ -18,8 +18,6 @@ router = APIRouter()
 
 AT_ONCE = 1000
 SHOWN = 200
-# Of so many consents of one subject the ledger says what each holds up.
-REACHES = 25
 SOON = timedelta(days=30)
 FIELDS = ("subject", "purpose", "predicates", "labels", "basis", "valid_from", "valid_until", "evidence", "supersedes")
 
@@ -131,7 +129,7 @@ async def _ledger_of(
         nobody: dict[str, Any] = {"subjects": [], "hidden": 0, "ending": [], "more": None, "after": None}
         return page("consent.html", visitor, status=400, at="consent", subject=subject, problem=told(error), **nobody)
     chains = chains_of(records)
-    held_up = [chain.last.consent_id for chain in chains if chain.open][:REACHES]
+    reach = await visitor.fabric.consent.reach(visitor.principal, subject=subject) if records else ()
     return page(
         "ledger.html",
         visitor,
@@ -139,7 +137,7 @@ async def _ledger_of(
         at="consent",
         subject=subject,
         chains=chains,
-        reaches={one: await visitor.fabric.consent.reach(visitor.principal, one) for one in held_up},
+        reaches={one.root_id: one for one in reach},
         full=len(records) == AT_ONCE,
         problem=problem,
         at_fault=at_fault,

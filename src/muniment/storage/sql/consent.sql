@@ -32,11 +32,15 @@ SELECT seq FROM consents WHERE tenant_id = :tenant_id AND consent_id = :after
 WHERE c.tenant_id = :tenant_id AND c.consent_id = :consent_id
 
 -- name: reach
--- The live memories that rest on the chain of a consent, by tier and class, and the latest ids of each: those that it lets
--- be seen now, and those that it does not. One row without a class where there are none.
+-- plan: each time
+-- The live memories that rest on the chain of a consent, or on each of a subject's latest, by tier and class, and the latest
+-- ids of each: those that it lets be seen now, and those that it does not. One row without a class where there are none.
 SELECT chain.root_id, rests.tier, rests.class, rests.seen, count(rests.memory_id) AS memories,
   (array_agg(rests.memory_id ORDER BY rests.memory_id DESC))[1:100] AS memory_ids
-FROM (SELECT c.root_id FROM consents c WHERE c.tenant_id = :tenant_id AND c.consent_id = :consent_id) chain
+FROM (
+  SELECT DISTINCT c.root_id FROM consents c
+  WHERE c.tenant_id = :tenant_id AND (:consent_id::text IS NULL OR c.consent_id = :consent_id) AND (:subject::text IS NULL OR c.subject = :subject)
+  ORDER BY c.root_id DESC LIMIT :chains) chain
 LEFT JOIN LATERAL (
   SELECT s.memory_id, s.tier, s.class, {consent_allows s} AS seen
   FROM memory_scope s
