@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
-from unicodedata import is_normalized
 
 from pydantic import AfterValidator, Field, ValidationError
 
 from muniment.model.fields import Artifact, Intent, Label, Name, Qualifiers, Source, TenantId, invalid
+from muniment.model.names import check_name, same_person
 
 Role = Literal["agent", "reviewer", "correction_writer", "privacy_officer", "auditor", "admin"]
 # Over HTTP a run that no body tells of is in this header, in so many characters at most.
@@ -27,12 +27,9 @@ class _MadeByCallers(Artifact):
 
 
 def _somebody(value: str) -> str:
-    if value == "auto":
+    if same_person(value, "auto"):
         raise ValueError("is the name that policy's own verdicts carry")
-    if not is_normalized("NFC", value):
-        # Two spellings of one name would pass for two people.
-        raise ValueError("is not in Unicode's composed form (NFC)")
-    return value
+    return check_name(value)
 
 
 PrincipalId = Annotated[Name, AfterValidator(_somebody)]
@@ -78,7 +75,7 @@ class RunContext(Run):
     """A run of a named agent in a tenant."""
 
     tenant_id: TenantId
-    agent_id: Name
+    agent_id: PrincipalId
 
     if TYPE_CHECKING:
 
