@@ -10,6 +10,8 @@
     ├── RateLimited          rate_limited             too many calls, or too many wrong credentials
     ├── Denied               denied                   the principal may not do this
     │   ├── RoleMissing      role_missing             it lacks the role
+    │   ├── PinRefused       pin_refused              the pack in force does not let runs pin that version
+    │   ├── SecondPersonRequired second_person_required  another admin has to put this pack in force
     │   └── SelfApproval     self_approval            four eyes: the author cannot approve
     ├── Conflict             conflict                 somebody else was first
     │   ├── AlreadyDecided   already_decided          the proposal has its final verdict
@@ -18,6 +20,7 @@
     │   ├── VersionConflict  version_conflict         it was changed since you read it
     │   ├── ConsentChanged   consent_changed          the consent was superseded or revoked already
     │   ├── KeyRotated       key_rotated              the tenant's key was rotated at this moment
+    │   ├── PackChanged      pack_changed             another pack was put in force at this moment
     │   └── PackImmutable    pack_immutable           that version is registered with other content
     ├── NotPromotable        not_promotable           what the proposal rests on changed since its review
     ├── HistoryCollected     history_collected        the moment lies beyond the replay horizon
@@ -144,6 +147,18 @@ class RoleMissing(Denied):
     code = "role_missing"
 
 
+class PinRefused(Denied):
+    """The pack in force does not let runs pin that version, or it was retired."""
+
+    code = "pin_refused"
+
+
+class SecondPersonRequired(Denied):
+    """The pack must be put in force by an admin other than the one who registered it."""
+
+    code = "second_person_required"
+
+
 class SelfApproval(Denied):
     """Four eyes: who wrote or edited it cannot approve it."""
 
@@ -190,6 +205,12 @@ class KeyRotated(Conflict):
     """The tenant's key was rotated at this moment; the same again works."""
 
     code = "key_rotated"
+
+
+class PackChanged(Conflict):
+    """Another pack was put in force at this moment; the same again is decided under that one."""
+
+    code = "pack_changed"
 
 
 class PackImmutable(Conflict):

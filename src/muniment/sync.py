@@ -22,6 +22,7 @@ class Fabric(Verbs):
         url: str | None = None,
         *,
         pack: str | Path | Pack | None = None,
+        activate: bool = False,
         home: str | Path | None = None,
         clock: Clock | None = None,
         master_keys: MasterKeys | None = None,
@@ -36,6 +37,7 @@ class Fabric(Verbs):
             AsyncFabric.open(
                 url,
                 pack=pack,
+                activate=activate,
                 home=home,
                 clock=clock,
                 master_keys=master_keys,

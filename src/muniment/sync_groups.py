@@ -12,15 +12,17 @@ from muniment.fabric import backfill as backfilling
 from muniment.fabric import backtest as backtesting
 from muniment.fabric.contradictions import AsyncContradictions, Way
 from muniment.fabric.editing import EditFields
-from muniment.fabric.groups import AsyncConsents, AsyncPacks
+from muniment.fabric.groups import AsyncConsents
 from muniment.fabric.inputs import ConsentFields
 from muniment.fabric.keys import ApiKeyFields, AsyncKeys
 from muniment.fabric.memories import AsyncMemories, MemoryFilters
+from muniment.fabric.packs import AsyncPacks
 from muniment.fabric.queue import AsyncQueue, QueueFilters
 from muniment.fabric.recalls import AsyncRecalls, RecallFilters
 from muniment.fabric.webhooks import AsyncWebhooks
 from muniment.fabric.work import AsyncWork
 from muniment.governance.packs import RegisteredPack
+from muniment.model.activation import Activation, ActivationPlan, Retirement
 from muniment.model.api_key import ApiKey
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
@@ -292,6 +294,26 @@ class Packs(_Group[AsyncPacks]):
     def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
         """See `AsyncPacks.list`."""
         return self._wait(self._group.list, asker, limit=limit, after=after)
+
+    def activate(self, asker: Asker, ref: str, *, reason: str, expected: str | None = None) -> Activation:
+        """See `AsyncPacks.activate`."""
+        return self._wait(self._group.activate, asker, ref, reason=reason, expected=expected)
+
+    def plan_activation(self, asker: Asker, ref: str) -> ActivationPlan:
+        """See `AsyncPacks.plan_activation`."""
+        return self._wait(self._group.plan_activation, asker, ref)
+
+    def retire(self, asker: Asker, ref: str, *, reason: str) -> Retirement:
+        """See `AsyncPacks.retire`."""
+        return self._wait(self._group.retire, asker, ref, reason=reason)
+
+    def in_force(self, asker: Asker, *, at: datetime | None = None) -> Activation:
+        """See `AsyncPacks.in_force`."""
+        return self._wait(self._group.in_force, asker, at=at)
+
+    def activations(self, asker: Asker, *, limit: int = 50, after: int | None = None) -> Sequence[Activation]:
+        """See `AsyncPacks.activations`."""
+        return self._wait(self._group.activations, asker, limit=limit, after=after)
 
     def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
         """See `AsyncPacks.compare`."""

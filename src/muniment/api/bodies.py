@@ -301,6 +301,19 @@ class BackfillBody(Artifact):
     dry_run: Annotated[bool, Strict()] = False
 
 
+class ActivateBody(Artifact):
+    """Why a version is put in force, and, if it is to be that one alone, in the place of which."""
+
+    reason: Note
+    expected: Name | None = None
+
+
+class RetireBody(Artifact):
+    """Why the use of a version ends."""
+
+    reason: Note
+
+
 class RequeueBody(Artifact):
     """Which parked captures; none named: all."""
 

@@ -70,7 +70,7 @@ PACK: Options = (
         "--pack-file",
         panel=_WHERE,
         metavar="FILE",
-        help="The pack to decide under (MUNIMENT_PACK, else the built-in one).",
+        help="The pack of tenants that have none in force yet (MUNIMENT_PACK, else the built-in one).",
     ),
 )
 SERVER: Options = (

@@ -1,5 +1,6 @@
 """Packs: the schema they follow, checking one, and those registered in a tenant."""
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,14 +8,13 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from muniment.cli import backtesting
-from muniment.cli.asking import Call, verb
+from muniment.cli import activations, backtesting
+from muniment.cli.asking import Call, instant, verb
 from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, document, progress
 from muniment.errors import InvalidInput
-from muniment.fabric.settings import Settings
 from muniment.governance.packs import RegisteredPack
-from muniment.pack import Pack, builtin_pack, load_pack, pack_schema
+from muniment.pack import load_pack, pack_schema
 
 app = typer.Typer(no_args_is_help=True)
 _OPTIONS = (*WHO, *WHERE)
@@ -44,21 +44,86 @@ def register(call: Call, file: File) -> None:
     call.show(_entry(registered), lambda: _table([registered]))
 
 
+Ref = Annotated[str, typer.Argument(metavar="PACK", help="A registered version, such as acme@1.2.0.")]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stands in the log.")]
+
+
+@verb(app, "activate", options=_OPTIONS, example='muniment pack activate acme@1.2.0 --reason "new returns policy"')
+def activate(
+    call: Call,
+    ref: Ref,
+    reason: Reason = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change and who may do it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal.")] = False,
+) -> None:
+    """Put a registered version in force: everything in the tenant is decided under it from then on.
+
+    What differs from the version in force is shown first. Where it loosens a rule, or a pack asks for four eyes,
+    somebody other than who registered it has to activate it.
+    """
+    admin = call.principal("admin")
+    if not dry_run and not reason.strip():
+        raise InvalidInput("is required: say why, with --reason", field="reason")
+    with call.open() as fabric:
+        plan = fabric.packs.plan_activation(admin, ref)
+        if dry_run:
+            call.show(plan, lambda: activations.plan(Screen(), plan))
+            return
+        if not yes and not call.as_json and sys.stdin.isatty():
+            activations.plan(Screen(), plan)
+            typer.confirm(f"Put {ref} in force?", abort=True, err=True)
+        made = fabric.packs.activate(admin, ref, reason=reason, expected=plan.in_force)
+    call.show(made, lambda: activations.table(Screen(), [made]))
+
+
+@verb(app, "retire", options=_OPTIONS, example='muniment pack retire acme@1.1.0 --reason "replaced"')
+def retire(call: Call, ref: Ref, reason: Reason) -> None:
+    """End the use of a version for good: it can be neither activated nor pinned; the past is still read under it."""
+    with call.open() as fabric:
+        done = fabric.packs.retire(call.principal("admin"), ref, reason=reason)
+    call.show(done, lambda: Screen().line(f"{done.pack} is retired"))
+
+
+@verb(app, "in-force", options=_OPTIONS, example="muniment pack in-force --at 2026-05-04T09:31:00Z")
+def in_force(
+    call: Call,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="At that time, in ISO 8601; now when not said.")
+    ] = None,
+) -> None:
+    """Show which version is in force, or was at a time, and who put it there."""
+    with call.open() as fabric:
+        found = fabric.packs.in_force(call.principal("admin"), at=instant(at, "at") if at is not None else None)
+    call.show(found, lambda: activations.table(Screen(), [found]))
+
+
+@verb(app, "history", options=_OPTIONS, example="muniment pack history")
+def history(
+    call: Call,
+    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 50,
+    after: Annotated[
+        int | None, typer.Option("--after", metavar="SEQ", help="The last one of the page before.")
+    ] = None,
+) -> None:
+    """Show every version that was in force, the latest first."""
+    with call.open() as fabric:
+        found = fabric.packs.activations(call.principal("admin"), limit=limit, after=after)
+    call.show(found, lambda: activations.table(Screen(), found))
+    if len(found) == limit:
+        call.note(f"there may be more: muniment pack history --after {found[-1].seq}")
+
+
 @verb(app, "show", options=_OPTIONS, example="muniment pack show acme@1.2.0")
 def show(
     call: Call,
     ref: Annotated[
-        str | None, typer.Argument(metavar="PACK", help="A registered one; the one in force here when not said.")
+        str | None, typer.Argument(metavar="PACK", help="A registered one; the one in force when not said.")
     ] = None,
 ) -> None:
-    """Print a registered pack, or the one that rules where no run pins another."""
-    if ref is None and call.is_remote():
-        raise InvalidInput("name a registered one: which is in force there, the server decides", field="pack")
-    if ref is None:
-        pack = _in_force(call)
-    else:
-        with call.open() as fabric:
-            pack = fabric.packs.get(call.principal("admin"), ref).pack
+    """Print a registered pack, or the one in force."""
+    admin = call.principal("admin")
+    with call.open() as fabric:
+        pack = fabric.packs.get(admin, ref or fabric.packs.in_force(admin).pack).pack
     contents = pack.document()
     call.show(contents, lambda: Screen().write(_as_yaml(contents)))
 
@@ -108,7 +173,7 @@ def backtest(
 ) -> None:
     """Run recorded captures and recalls through a pack, and show what it would decide differently.
 
-    Beside the pack in force, in a shadow that cannot write.
+    Beside the pack in force, as a dry run that cannot write.
     """
     start = backtesting.since(since, datetime.now(UTC))
     asker = call.principal("reviewer" if texts else "admin")
@@ -171,11 +236,6 @@ def _side(given: str) -> str | Path:
     return given if "@" in given and not Path(given).exists() else Path(given)
 
 
-def _in_force(call: Call) -> Pack:
-    settings = Settings.gather(None, pack=call.given["pack_file"], home=None, clock=None)
-    return settings.pack or builtin_pack()
-
-
 def _as_yaml(contents: dict[str, Any]) -> str:
     # Escapes whatever is not plain ASCII, so a terminal has nothing to obey.
     return yaml.safe_dump(contents, sort_keys=False, allow_unicode=False)
@@ -187,9 +247,15 @@ def _entry(one: RegisteredPack) -> dict[str, object]:
         "digest": one.digest,
         "registered_at": one.registered_at,
         "registered_by": one.registered_by,
+        "in_force": one.in_force,
+        "retired": one.retired,
     }
 
 
 def _table(found: list[RegisteredPack]) -> None:
-    rows = [(one.ref, one.registered_at, one.registered_by, one.digest[:12]) for one in found]
-    Screen().table(("pack", "registered", "by", "digest"), rows)
+    rows = [(one.ref, _state(one), one.registered_at, one.registered_by, one.digest[:12]) for one in found]
+    Screen().table(("pack", "state", "registered", "by", "digest"), rows)
+
+
+def _state(one: RegisteredPack) -> str:
+    return "in force" if one.in_force else "retired" if one.retired else ""

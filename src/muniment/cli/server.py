@@ -43,7 +43,8 @@ class Server:
             return None
         if given.get("pack_file") is not None:
             raise InvalidInput(
-                "a server decides under its own pack; a run can pin one that is registered", field="pack_file"
+                "a server decides under the pack in force there: muniment pack register, then muniment pack activate",
+                field="pack_file",
             )
         return cls(_client(place, read_key(given.get("key"))))
 

@@ -50,6 +50,13 @@ def serve(
             help="Proxies whose word on their clients is taken, with commas.",
         ),
     ] = "127.0.0.1",
+    activate: Annotated[
+        bool,
+        typer.Option(
+            "--activate",
+            help="Put the pack file in force in every tenant that is under another; not where that takes two people.",
+        ),
+    ] = False,
     demo: Annotated[
         bool,
         typer.Option("--demo", help="Fill the tenant 'demo' with sixty days of a shop, and print a key for each role."),
@@ -73,7 +80,11 @@ def serve(
     settings = call.settings()
     # A model is not to be loaded twice.
     fabric = AsyncFabric.open(
-        call.given["url"], pack=call.given["pack_file"], home=call.given["home"], embedder=settings.embedder
+        call.given["url"],
+        pack=call.given["pack_file"],
+        activate=activate,
+        home=call.given["home"],
+        embedder=settings.embedder,
     )
     inside = worker if worker is not None else settings.url is None
     with listen(place) as listening:

@@ -15,6 +15,7 @@ from muniment.errors import InvalidInput
 from muniment.fabric import backfill as backfilling
 from muniment.fabric import backtest as backtesting
 from muniment.governance.packs import RegisteredPack
+from muniment.model.activation import Activation, ActivationPlan, Retirement
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.context import Asker
@@ -26,6 +27,10 @@ _BACKTEST = TypeAdapter(Backtest)
 _BACKFILL = TypeAdapter(Backfill)
 _ORDER: TypeAdapter[Backfill | None] = TypeAdapter(Backfill | None)
 _BACKFILLS = TypeAdapter(Page[Backfill])
+_ACTIVATION = TypeAdapter(Activation)
+_ACTIVATIONS = TypeAdapter(Page[Activation])
+_PLAN = TypeAdapter(ActivationPlan)
+_RETIREMENT = TypeAdapter(Retirement)
 
 
 class _PackShown(BaseModel):
@@ -35,12 +40,22 @@ class _PackShown(BaseModel):
     digest: str
     registered_at: datetime
     registered_by: str
+    retired: bool
+    in_force: bool
     document: dict[str, Any]
 
     def registered(self) -> RegisteredPack:
         """The same as a fabric gives it."""
         pack = load_pack(to_json(self.document))
-        return RegisteredPack(self.ref, self.digest, self.registered_at, self.registered_by, pack)
+        return RegisteredPack(
+            self.ref,
+            self.digest,
+            self.registered_at,
+            self.registered_by,
+            pack,
+            retired=self.retired,
+            in_force=self.in_force,
+        )
 
 
 _SHOWN = TypeAdapter(_PackShown)
@@ -65,6 +80,32 @@ class AsyncPacksClient(Group):
         await self._asking.own(asker)
         found = await paged(self._wire, "/v1/packs", _ALL_SHOWN, limit=limit, after=after)
         return [one.registered() for one in found]
+
+    async def activate(self, asker: Asker, ref: str, *, reason: str, expected: str | None = None) -> Activation:
+        """See `AsyncPacks.activate`."""
+        await self._asking.own(asker)
+        body = {"reason": reason, "expected": expected}
+        return await self._wire.send(f"/v1/packs/{segment(ref, 'ref')}/activate", _ACTIVATION, body)
+
+    async def plan_activation(self, asker: Asker, ref: str) -> ActivationPlan:
+        """See `AsyncPacks.plan_activation`."""
+        await self._asking.own(asker)
+        return await self._wire.get(f"/v1/packs/{segment(ref, 'ref')}/activation", _PLAN)
+
+    async def retire(self, asker: Asker, ref: str, *, reason: str) -> Retirement:
+        """See `AsyncPacks.retire`."""
+        await self._asking.own(asker)
+        return await self._wire.send(f"/v1/packs/{segment(ref, 'ref')}/retire", _RETIREMENT, {"reason": reason})
+
+    async def in_force(self, asker: Asker, *, at: datetime | None = None) -> Activation:
+        """See `AsyncPacks.in_force`."""
+        await self._asking.own(asker)
+        return await self._wire.get("/v1/packs/in-force", _ACTIVATION, {"at": at})
+
+    async def activations(self, asker: Asker, *, limit: int = 50, after: int | None = None) -> Sequence[Activation]:
+        """See `AsyncPacks.activations`."""
+        await self._asking.own(asker)
+        return await paged(self._wire, "/v1/packs/activations", _ACTIVATIONS, limit=limit, after=after)
 
     async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
         """See `AsyncPacks.compare`; files are read here."""

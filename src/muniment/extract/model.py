@@ -63,7 +63,9 @@ class ModelExtractor:
         if not self._pack.has_label(capture.classification):
             return False
         if allowed is None:
-            may_leave = not self._pack.is_sensitive(capture.classification)
+            may_leave = self._pack.has_label(capture.classification) and not self._pack.is_sensitive(
+                capture.classification
+            )
         else:
             may_leave = capture.classification in allowed
         return may_leave and bool(_record(capture))

@@ -11,7 +11,7 @@ from typing import Any
 
 from muniment.errors import Conflict, MunimentError, SealBroken, SelfApproval, StorageUnavailable
 from muniment.fabric.admission import Admission, Decided
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, decided_again
 from muniment.fabric.promotion import four_eyes
 from muniment.fabric.submission import as_captured
 from muniment.fabric.withdrawal import withdraw
@@ -55,12 +55,16 @@ class _Became:
     became: str | None = None
 
 
+@decided_again
 async def order(desk: Desk, principal: Principal, ref: str) -> Backfill:
     """Record the order; raises `NotFound` for a pack that is not registered, `Conflict` while another is under way."""
     if principal.id == AUTHOR:
         raise SelfApproval("the author of a backfill cannot approve it", field="asker")
     plan = await planned(desk, principal, ref)
-    async with desk.deed(principal.tenant_id, "writer") as tx:
+    pack = await desk.pack_for(principal)
+    if pack.ref != ref:
+        raise Conflict(f"{ref} is not in force, {pack.ref} is: activate it first", field="ref")
+    async with desk.deed(principal.tenant_id, "writer", under=pack) as tx:
         backfill_id, tick = await backfills.order(tx, principal, plan)
     return plan.model_copy(update={"backfill_id": backfill_id, "ordered_at": tick.at})
 
@@ -121,16 +125,21 @@ async def run(desk: Desk, tenant_id: str, on_progress: Progress | None = None) -
             return now
 
 
+@decided_again
 async def _one(desk: Desk, tenant_id: str) -> bool:
     """The next memory of the order; False when there is no order, or it has come to its end."""
     at: tuple[Row, Row, Step] | None = None
     try:
-        async with desk.transaction(tenant_id, "writer") as tx:
+        pack = await desk.pack_in_force(tenant_id)
+        async with desk.transaction(tenant_id, "writer", under=pack) as tx:
             # What is written anew was read before: no erasure may pass in between.
             await hold_off_erasure(tx)
             if (under := await backfills.take(tx)) is None:
                 return False
-            pack = await desk.registered_pack(tenant_id, under["pack"])
+            if pack.meta.ontology_version != under["ontology_version"]:
+                # Another ontology is in force by now: nothing is brought under this one any more.
+                await backfills.finish(tx, under)
+                return False
             place = (under["place_seq"], under["place"])
             rows = await backfills.due(tx, pack, place, seq=under["seq"])
             if not rows:
@@ -201,7 +210,9 @@ class _Migration:
     async def carry_out(self) -> _Became:
         """By its change; what cannot be done is left, with the reason."""
         if self.todo.change == "dropped":
-            await withdraw(self.desk, self.tx, self.memory.memory_id, by=self.person.id, reason="deprecated")
+            await withdraw(
+                self.desk, self.tx, self.memory.memory_id, by=self.person.id, reason="deprecated", pack=self.pack
+            )
             return _Became("dropped")
         if (why := self.todo.failed or await self._stays()) is not None:
             return _Became("left", why)

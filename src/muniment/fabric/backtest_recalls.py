@@ -96,8 +96,7 @@ class Recalls:
     async def _took_all(self, then: Recorded) -> bool:
         """Whether it was bounded by its pack alone: then another pack's bound takes that one's place."""
         with suppress(InvalidInput):
-            ref = None if then.row["pack"] == self.desk.packs.default.ref else then.row["pack"]
-            pack = await self.desk.registered_pack(self.tenant_id, ref)
+            pack = await self.desk.registered_pack(self.tenant_id, then.row["pack"])
             return then.request.limit == pack.memory_layer.recall_policy.max_recalls
         return False
 

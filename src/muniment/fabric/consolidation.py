@@ -13,11 +13,12 @@ from anyio.lowlevel import checkpoint
 from muniment.errors import ExtractorFailed, NotPromotable
 from muniment.extract import Extractor, extractors_of
 from muniment.fabric.admission import Admission, Decided
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, decided_again
 from muniment.fabric.promotion import promote_proposal, promote_undisputed
+from muniment.fabric.regating import regate
 from muniment.governance import breakers, cursors
 from muniment.governance.erasure import hold_off_erasure
-from muniment.model.candidate import Consolidation, Refusal
+from muniment.model.candidate import Consolidation
 from muniment.model.capture import Capture, holder_of
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
@@ -49,6 +50,7 @@ async def consolidate(desk: Desk, tenant_id: str, on_progress: Progress | None =
     return _sum(total, Consolidation(promoted=await promote_by_policy(desk, tenant_id)))
 
 
+@decided_again
 async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> Consolidation | None:
     """One batch; None when nothing waits. An empty one if another was quicker."""
     async with desk.transaction(tenant_id, "writer") as tx:
@@ -57,19 +59,14 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
         batch = await waiting.read(tx, desk.vault, count)
     if batch is None:
         return None
-    packs = {one.pack: await desk.registered_pack(tenant_id, one.pack) for one in batch.captures}
-    found, errors = await _extracted(desk, batch.captures, packs)
-    async with desk.transaction(tenant_id, "writer") as tx:
+    pack = await desk.pack_in_force(tenant_id)
+    found, errors = await _extracted(desk, batch.captures, pack)
+    async with desk.transaction(tenant_id, "writer", under=pack) as tx:
         taken = await waiting.take(tx, batch)
-        ready, put_off = waiting.in_order(taken, errors, packs, desk.now())
-        decided = await _decided(desk, tx, ready, packs, found)
+        ready, put_off = waiting.in_order(taken, errors, pack, desk.now())
+        decided = await _decided(desk, tx, ready, pack, found)
         waiting.settle(tx, taken, [one.capture_id for one in ready], put_off)
-        proposals: list[str] = []
-        refusals: list[Refusal] = []
-        for one in decided:
-            entered, refused = await one.enter(tx)
-            proposals += entered
-            refusals += refused
+        proposals, refusals = await decided.enter(tx)
     return Consolidation(
         captures=len(ready),
         proposals=tuple(proposals),
@@ -80,42 +77,38 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
 
 
 async def _decided(
-    desk: Desk, tx: Transaction, ready: Sequence[Capture], packs: dict[str, Pack], found: dict[str, list[Found]]
-) -> list[Decided]:
-    # One pack at a time: what is masked, and what counts as hidden for want of consent, is the pack's to say.
-    by_pack: dict[str, list[Draft]] = {}
+    desk: Desk, tx: Transaction, ready: Sequence[Capture], pack: Pack, found: dict[str, list[Found]]
+) -> Decided:
+    drafts: list[Draft] = []
     some = sum(1 + len(found.get(capture.capture_id, ())) for capture in ready)
     ids = iter(candidates.new_ids(tx, some))
     spoken = {holder_of(capture.subject, capture.user_id) for capture in ready if found.get(capture.capture_id)}
     keys = await desk.vault.keys(tx, spoken, make=True) if spoken else {}
     for capture in ready:
         key = keys.get(holder_of(capture.subject, capture.user_id))
-        read = candidates.drafts(capture, packs[capture.pack], found.get(capture.capture_id, []), ids, key)
-        if read:
-            by_pack.setdefault(capture.pack, []).extend(read)
-    return [
-        await (await Admission.of(desk, tx, packs[ref], drafts)).decided(tx) for ref, drafts in sorted(by_pack.items())
-    ]
+        drafts += candidates.drafts(capture, pack, found.get(capture.capture_id, []), ids, key)
+    if not drafts:
+        return Decided(desk, pack, (), ())
+    return await (await Admission.of(desk, tx, pack, drafts)).decided(tx)
 
 
 async def _extracted(
-    desk: Desk, captures: Sequence[Capture], packs: dict[str, Pack]
+    desk: Desk, captures: Sequence[Capture], pack: Pack
 ) -> tuple[dict[str, list[Found]], dict[str, Failure]]:
     """What the extractors read in each capture; and the reason of each that failed. Nothing is held meanwhile."""
     found: dict[str, list[Found]] = {}
     errors: dict[str, Failure] = {}
     asked: list[tuple[Capture, Extractor]] = []
+    extractors, within = extractors_of(pack), pack.memory_layer.extraction.timeout.total_seconds()
     for place, capture in enumerate(captures, 1):
         if capture.content is not None and capture.content.fact is None:
-            here = extractors_of(packs[capture.pack])
-            asked += [(capture, extractor) for extractor in here if extractor.reads(capture)]
+            asked += [(capture, extractor) for extractor in extractors if extractor.reads(capture)]
         if place % _SLICE == 0:
             await checkpoint()
 
     read: dict[tuple[str, str], list[Found]] = {}
 
     async def ask(capture: Capture, extractor: Extractor) -> None:
-        within = packs[capture.pack].memory_layer.extraction.timeout.total_seconds()
         try:
             with anyio.fail_after(within):
                 seen = await extractor.extract(capture, _Answers(desk, capture))
@@ -199,24 +192,28 @@ async def promote_by_policy(desk: Desk, tenant_id: str) -> tuple[str, ...]:
     return tuple(promoted)
 
 
+@decided_again
 async def _promote_together(desk: Desk, tenant_id: str, proposal_ids: Sequence[str]) -> dict[str, str]:
-    async with desk.transaction(tenant_id, "writer") as tx:
+    pack = await desk.pack_in_force(tenant_id)
+    async with desk.transaction(tenant_id, "writer", under=pack) as tx:
         await review.lock(tx, proposal_ids)
         loaded = await review.load_many(tx, desk.vault, proposal_ids, skip_broken=True)
         waits = [one for one in loaded if one.proposal.status == "pending"]
         if not waits:
             return {}
-        ref = waits[0].proposal.pack
-        pack = await desk.registered_pack(tenant_id, ref)
-        return await promote_undisputed(desk, tx, [one for one in waits if one.proposal.pack == ref], pack, None, None)
+        # What was made under another pack passes the gates again, alone.
+        return await promote_undisputed(
+            desk, tx, [one for one in waits if one.proposal.pack == pack.ref], pack, None, None
+        )
 
 
+@decided_again
 async def _promote_one(desk: Desk, tenant_id: str, proposal_id: str) -> str | None:
-    async with desk.transaction(tenant_id, "writer") as tx:
+    pack = await desk.pack_in_force(tenant_id)
+    async with desk.transaction(tenant_id, "writer", under=pack) as tx:
         loaded = await review.load(tx, desk.vault, proposal_id, locked=True)
-        if loaded.proposal.status != "pending":
+        if loaded.proposal.status != "pending" or not (await regate(desk, tx, loaded, pack)).stands:
             return None
-        pack = await desk.registered_pack(tenant_id, loaded.proposal.pack)
         return await promote_proposal(desk, tx, loaded, pack, None)
 
 

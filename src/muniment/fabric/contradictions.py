@@ -5,8 +5,9 @@ from typing import Literal
 
 from muniment.errors import Conflict, InvalidInput
 from muniment.fabric import checks
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, decided_again
 from muniment.fabric.promotion import four_eyes, promote_proposal
+from muniment.fabric.regating import regate
 from muniment.fabric.withdrawal import withdraw
 from muniment.governance import consent as ledger
 from muniment.governance import contradictions, trail
@@ -74,6 +75,7 @@ class AsyncContradictions:
                 **{name: await trail.memory(tx, self._desk.vault, side) for name, side in sides.items() if side},
             )
 
+    @decided_again
     async def resolve(
         self,
         asker: Asker,
@@ -107,9 +109,10 @@ class AsyncContradictions:
         )
         _fits(given)
         principal = await self._desk.authorise(asker, "review")
+        pack = await self._desk.pack_for(asker)
         async with (
             self._desk.reported(principal, "review", contradiction_id),
-            self._desk.deed(principal.tenant_id, "writer") as tx,
+            self._desk.deed(principal.tenant_id, "writer", under=pack) as tx,
         ):
             one = await contradictions.one(tx, contradiction_id)
             # Of two who settle it at once the second waits here, and then finds it settled.
@@ -117,7 +120,10 @@ class AsyncContradictions:
             one = await contradictions.one(tx, contradiction_id)
             if not one.open:
                 raise Conflict(f"was settled before: {one.outcome or 'a side expired'}", field="contradiction_id")
-            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
+            if loaded.proposal.status in ("pending", "held"):
+                again = await regate(self._desk, tx, loaded, pack)
+                if not again.stands:
+                    return await contradictions.one(tx, contradiction_id)
             await _Settlement(self._desk, tx, principal, one, loaded, pack, given).carry_out()
             await review.decide(tx, loaded, "resolve", principal, pack, reason=given.way, note=given.note)
             return await contradictions.one(tx, contradiction_id)
@@ -147,7 +153,7 @@ class _Settlement:
                 await self._block()
             case "retract":
                 wrong = incoming if incoming is not None and keep == "existing" else existing
-                await withdraw(self.desk, self.tx, wrong, by=self.principal.id, reason="wrong")
+                await withdraw(self.desk, self.tx, wrong, by=self.principal.id, reason="wrong", pack=self.pack)
             case "supersede":
                 if incoming is None:
                     await self._promote(supersedes=existing)

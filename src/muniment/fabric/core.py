@@ -28,9 +28,9 @@ from muniment.fabric import (
 from muniment.fabric.checks import whole_number
 from muniment.fabric.connect import Opened, connect
 from muniment.fabric.contradictions import AsyncContradictions
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, decided_again
 from muniment.fabric.doorkeeper import AsyncDoorkeeper
-from muniment.fabric.groups import AsyncConsents, AsyncPacks
+from muniment.fabric.groups import AsyncConsents
 from muniment.fabric.inputs import (
     CaptureFields,
     CompileFields,
@@ -46,6 +46,7 @@ from muniment.fabric.inputs import (
 )
 from muniment.fabric.keys import AsyncKeys
 from muniment.fabric.memories import AsyncMemories
+from muniment.fabric.packs import AsyncPacks, activate_at_start
 from muniment.fabric.queue import AsyncQueue
 from muniment.fabric.recalls import AsyncRecalls
 from muniment.fabric.requests import AsyncRequests
@@ -95,6 +96,7 @@ class AsyncFabric:
         url: str | None = None,
         *,
         pack: str | Path | Pack | None = None,
+        activate: bool = False,
         home: str | Path | None = None,
         clock: Clock | None = None,
         master_keys: MasterKeys | None = None,
@@ -106,7 +108,10 @@ class AsyncFabric:
     ) -> Self:
         """A fabric on that database, or on the embedded one in `home` (MUNIMENT_HOME, else ./.muniment).
 
-        An embedded database is created and migrated as needed; another must have been, by `muniment db migrate`.
+        `pack` (MUNIMENT_PACK) is put in force in tenants that have none yet; where another is in force that one goes on
+        deciding, unless `activate` says to put this one in its place (raises `SecondPersonRequired` where that takes
+        two people). An embedded database is created and migrated as needed; another must have been, by `muniment db
+        migrate`.
         `judge` says of two texts whether they assert the same or contradict each other; the built-in needs no model.
         `embedder` (MUNIMENT_EMBEDDER) turns texts into vectors, `redis_url` (MUNIMENT_REDIS_URL) is where processes
         share the working tier; both have a built-in in their place. `private_webhooks` lets webhooks be on addresses
@@ -116,6 +121,7 @@ class AsyncFabric:
         settings = Settings.gather(
             url,
             pack=pack,
+            activate=activate,
             home=home,
             clock=clock,
             judge=judge,
@@ -137,7 +143,14 @@ class AsyncFabric:
 
     async def _open(self) -> Self:
         if self._opened is None:
-            self._opened = await connect(self._settings, self._master_keys)
+            opened = await connect(self._settings, self._master_keys)
+            try:
+                if self._settings.activate:
+                    await activate_at_start(opened.desk)
+            except BaseException:
+                await opened.close()
+                raise
+            self._opened = opened
         return self
 
     async def close(self) -> None:
@@ -212,6 +225,7 @@ class AsyncFabric:
         """What was asked for under callers' keys; for doors alone."""
         return AsyncRequests(self._desk)
 
+    @decided_again
     async def capture(self, asker: Asker, **fields: Unpack[CaptureFields]) -> Receipt:
         """Write down one thing that happened. Once this returns it is committed."""
         item = capture_input(run_fields(asker), fields)
@@ -220,6 +234,7 @@ class AsyncFabric:
         prepared.add([item])
         return (await self._write(author, prepared))[0]
 
+    @decided_again
     async def capture_many(self, asker: Asker, items: Sequence[Mapping[str, Any]]) -> list[Receipt]:
         """Write down many, all or none, in one transaction; receipts come in the same order."""
         if not isinstance(items, Sequence) or isinstance(items, str | bytes):
@@ -236,9 +251,10 @@ class AsyncFabric:
 
     async def _write(self, author: Principal, prepared: captures.Prepared) -> list[Receipt]:
         await self._desk.open_tenant(author.tenant_id)
-        async with self._desk.transaction(author.tenant_id, "writer") as tx:
+        async with self._desk.transaction(author.tenant_id, "writer", under=prepared.pack) as tx:
             return await captures.write(tx, self._desk.vault, author, prepared)
 
+    @decided_again
     async def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Submission | Refusal:
         """Propose a typed fact: it is captured, passes the gates and enters the queue, in one transaction.
 
@@ -249,6 +265,7 @@ class AsyncFabric:
         author = await self._desk.authorise(asker, "correct" if item.fact.write_class == "correction" else "propose")
         return await submit(self._desk, author, await self._desk.pack_for(asker), item)
 
+    @decided_again
     async def correct(
         self,
         asker: Asker,

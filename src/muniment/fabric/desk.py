@@ -1,15 +1,18 @@
 """What every verb needs: transactions, keys, packs, the clock, and who may do what."""
 
-from collections.abc import AsyncGenerator
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import wraps
+from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from anyio import Semaphore, fail_after
 
 from muniment.archive.folder import Archives
-from muniment.errors import Conflict, Denied, InvalidInput, PackImmutable, RoleMissing
+from muniment.errors import Conflict, Denied, InvalidInput, PackChanged, PackImmutable, PinRefused, RoleMissing
 from muniment.fabric.settings import Clock
 from muniment.governance import packs, requests
 from muniment.governance.embedders import Embedders
@@ -20,6 +23,7 @@ from muniment.pack import Pack
 from muniment.pipeline.senses import Senses
 from muniment.policy.assertion import Judge
 from muniment.policy.contradiction import Comparison
+from muniment.policy.pinning import may_pin, narrowed
 from muniment.policy.roles import Verb, may
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Storage, Task, Transaction
@@ -29,8 +33,48 @@ from muniment.tiers.working import SessionStore
 _TRIED_WITHIN = 5.0
 
 
+# Decisions are repeated so often when packs are put in force while they are made.
+_TRIES = 4
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+log = logging.getLogger("muniment.packs")
+
+
 class _Undone(Exception):
     pass
+
+
+def decided_again(verb: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Repeat a call that was decided under a pack which is not in force any more; nothing of it was written."""
+
+    @wraps(verb)
+    async def again(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(_TRIES - 1):
+            with suppress(PackChanged):
+                return await verb(*args, **kwargs)
+        return await verb(*args, **kwargs)
+
+    return again
+
+
+@dataclass(frozen=True)
+class RecallPacks:
+    """The packs that a recall is decided under: the one in force, and the pinned one (else the same again)."""
+
+    in_force: Pack
+    pinned: Pack
+
+    @property
+    def limits(self) -> tuple[Pack, ...]:
+        """What limits the pinned one."""
+        return () if self.pinned is self.in_force else (self.in_force,)
+
+    @property
+    def decides(self) -> Pack:
+        """The pack that ranks and bounds, narrowed to what the one in force allows."""
+        return narrowed(self.pinned, self.limits)
 
 
 @dataclass(frozen=True)
@@ -69,29 +113,41 @@ class Desk:
             raise InvalidInput("the clock gives a time without a zone", field="clock")
         return now.astimezone(UTC)
 
-    def transaction(self, tenant_id: str, task: Task) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction of that tenant as that task's login, at this moment."""
-        return self.storage.transaction(tenant_id, task, self.now())
+    @asynccontextmanager
+    async def transaction(
+        self, tenant_id: str, task: Task, *, under: Pack | None = None, read_only: bool = False
+    ) -> AsyncGenerator[Transaction]:
+        """A transaction of that tenant as that task's login, at this moment.
+
+        What it decides it decides `under` that pack: where another is in force, it raises `PackChanged`.
+        """
+        ref = under.ref if under is not None else None
+        try:
+            async with self.storage.transaction(tenant_id, task, self.now(), read_only=read_only, under=ref) as tx:
+                yield tx
+        except PackChanged:
+            self.packs.forget_in_force(tenant_id)
+            raise
 
     @asynccontextmanager
-    async def deed(self, tenant_id: str, task: Task) -> AsyncGenerator[Transaction]:
+    async def deed(self, tenant_id: str, task: Task, *, under: Pack | None = None) -> AsyncGenerator[Transaction]:
         """The one transaction in which a verb does what it was asked to; where that is a request, once.
 
         The first deed of a request that is committed claims it; where another did, `RequestRepeated` rolls it back.
         """
         asked = ASKED.get()
-        async with self.transaction(tenant_id, task) as tx:
+        async with self.transaction(tenant_id, task, under=under) as tx:
             claims = asked is not None and not asked.claimed and await requests.claim(tx, self.vault, asked)
             yield tx
         if asked is not None and claims:
             asked.claimed = True
 
-    def shadow(self, tenant_id: str) -> AbstractAsyncContextManager[Transaction]:
+    def shadow(self, tenant_id: str, *, under: Pack | None = None) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that cannot write: as the auditor's login, and read-only to the database (PAC-3)."""
-        return self.storage.transaction(tenant_id, "auditor", self.now(), read_only=True)
+        return self.transaction(tenant_id, "auditor", under=under, read_only=True)
 
     @asynccontextmanager
-    async def trial(self, tenant_id: str) -> AsyncGenerator[Transaction]:
+    async def trial(self, tenant_id: str, *, under: Pack) -> AsyncGenerator[Transaction]:
         """A transaction in which everything can be done and nothing stays: it is rolled back in the end.
 
         What it locks it holds until then, as any other: so a tenant has one at a time, and captures wait for one.
@@ -105,7 +161,7 @@ class Desk:
             raise Conflict("others of this tenant are being tried just now: try again in a moment") from None
         try:
             with suppress(_Undone):
-                async with self.transaction(tenant_id, "writer") as tx:
+                async with self.transaction(tenant_id, "writer", under=under) as tx:
                     yield tx
                     raise _Undone
         finally:
@@ -153,68 +209,108 @@ class Desk:
                 )
 
     async def pack_for(self, asker: Asker) -> Pack:
-        """The pack this call is decided under: the one the run pins, else the fabric's; raises `InvalidInput`."""
-        ref = asker.pack if isinstance(asker, RunContext) else None
-        return await self.registered_pack(asker.tenant_id, ref)
+        """The pack in force in the asker's tenant, as far as this process knows: decide `under` it."""
+        return await self.pack_in_force(asker.tenant_id)
 
-    async def pack_to_record(self, run: RunContext) -> Pack:
-        """The same, registered in the tenant if there is such a tenant: a replay by another process needs it there."""
-        pack = await self.pack_for(run)
-        if self.packs.known(run.tenant_id, run.pack) is None:
-            async with self.transaction(run.tenant_id, "recall") as tx:
-                there = await self.vault.tenant(tx) is not None
-            if there:
-                await self.open_tenant(run.tenant_id)
-        return pack
+    async def pack_in_force(self, tenant_id: str) -> Pack:
+        """The pack in force in the tenant, as far as this process knows; the process's own where there is no tenant.
 
-    async def registered_pack(self, tenant_id: str, ref: str | None) -> Pack:
-        """That pack as registered in the tenant; raises `InvalidInput` for one that is not."""
+        Another process may have put another in force since: a transaction that is opened `under` this one then raises
+        `PackChanged`, and `decided_again` repeats what was decided.
+        """
+        return self.packs.in_force(tenant_id) or await self.current_pack(tenant_id)
+
+    async def current_pack(self, tenant_id: str) -> Pack:
+        """The pack in force in the tenant at this moment, read from the database: what the jobs go by."""
+        async with self.transaction(tenant_id, "recall") as tx:
+            found = await self.packs.read_in_force(tx)
+            there = found is not None or await self.vault.tenant(tx) is not None
+        if found is not None:
+            self._say_which(tenant_id, found)
+            self.packs.remember_in_force(tenant_id, found)
+            return found
+        if not there:
+            return self.packs.default
+        await self.open_tenant(tenant_id)
+        return self.packs.in_force(tenant_id) or self.packs.default
+
+    async def recall_packs(self, run: RunContext) -> RecallPacks:
+        """The packs that a recall of this run is decided under: the one in force, and the one that the run pins.
+
+        Raises `PinRefused` where the pack in force does not list the pinned version, or that was retired.
+        """
+        in_force = await self.pack_in_force(run.tenant_id)
+        if run.pack is None or run.pack == in_force.ref:
+            return RecallPacks(in_force, in_force)
+        if not may_pin(in_force, run.pack):
+            raise await self._pin_refused(run, f"the pack in force, {in_force.ref}, does not let runs pin {run.pack}")
+        async with self.transaction(run.tenant_id, "recall", under=in_force) as tx:
+            row = await tx.row("tenant.pack", pack=run.pack)
+            if row is not None and row["usable"]:
+                return RecallPacks(in_force, await self.registered_pack(run.tenant_id, run.pack))
+        state = "is not registered in this tenant" if row is None else "is retired"
+        raise await self._pin_refused(run, f"{run.pack} {state}")
+
+    async def _pin_refused(self, run: RunContext, why: str) -> PinRefused:
+        error = PinRefused(why, field="pack")
+        await self.report(run.principal, "recall", error, run.pack)
+        return error
+
+    async def registered_pack(self, tenant_id: str, ref: str) -> Pack:
+        """That version as registered in the tenant, for what was decided under it; raises `InvalidInput`."""
         if (known := self.packs.known(tenant_id, ref)) is not None:
             return known
         async with self.transaction(tenant_id, "recall") as tx:
-            found = await self.packs.read(tx, ref or self.packs.default.ref)
-        if found is None and ref is None:
+            found = await self.packs.read(tx, ref)
+        if found is None and ref == self.packs.default.ref:
+            # What was recorded in a tenant before anything was registered there.
             return self.packs.default
         if found is None:
             raise InvalidInput(f"no pack {ref} is registered in this tenant", field="pack")
-        if ref is None and found.digest != self.packs.default.digest:
-            raise PackImmutable(
-                f"{found.ref} is registered in this tenant with other content; give the pack a new version",
-                field="pack",
-            )
         return found
 
-    async def pack_of_tenant(self, tenant_id: str) -> Pack:
-        """The pack that was registered last in the tenant: what the jobs go by."""
-        async with self.transaction(tenant_id, "recall") as tx:
-            return await self.latest_pack(tx)
-
-    async def latest_pack(self, tx: Transaction) -> Pack:
-        """The same, inside a transaction: what holds for the tenant as a whole, whatever a run has pinned."""
-        row = await tx.row("tenant.latest_pack")
-        if row is None:
-            return self.packs.default
-        return (
-            self.packs.known(tx.tenant_id, row["pack"]) or await self.packs.read(tx, row["pack"]) or self.packs.default
-        )
-
     async def open_tenant(self, tenant_id: str) -> None:
-        """Make sure the tenant has its clock, its key and the fabric's pack, before the first write in it."""
-        if self.packs.known(tenant_id, None) is not None:
+        """Make sure that the tenant has its clock, its key and a pack in force, before the first write in it.
+
+        A tenant without one gets the process's own pack: its first, or, where it was written in before there were
+        activations, the one that its calls went by until now (`upgrade`). Of several processes one wins.
+        """
+        if self.packs.in_force(tenant_id) is not None:
             return
-        default = self.packs.default
-        for attempt in (1, 2):
+        for attempt in (1, 2, 3):
             try:
                 async with self.transaction(tenant_id, "writer") as tx:
-                    if await self.vault.tenant(tx) is None:
+                    is_new = await self.vault.tenant(tx) is None
+                    if is_new:
                         await packs.open_tenant(tx, self.vault)
-                    await packs.register(tx, default, "muniment")
+                    pack = await self.packs.read_in_force(tx)
+                    if pack is None:
+                        pack = (await packs.register(tx, self.packs.default, packs.PROGRAM)).pack
+                        await packs.activate(tx, self.packs, pack.ref, None, "first pack" if is_new else "upgrade")
                     used = await self.embedders.enter(tx)
-            except PackImmutable:
-                # Another process registered a pack of that version just now: the second look tells which.
-                if attempt == 2:
+            except (PackImmutable, PackChanged):
+                # Another process was first: the next look tells which pack it put in force.
+                if attempt == 3:
                     raise
             else:
-                self.packs.remember(tenant_id, default)
+                self._say_which(tenant_id, pack)
+                self.packs.remember_in_force(tenant_id, pack)
                 self.embedders.remember(tenant_id, used)
                 return
+
+    def _say_which(self, tenant_id: str, in_force: Pack) -> None:
+        """Tell whoever started the process with a pack of its own that another decides in a tenant (PAC-6)."""
+        own = self.packs.default
+        if not self.packs.given or self.packs.in_force(tenant_id) is not None:
+            return
+        if in_force.ref == own.ref and in_force.digest != own.digest:
+            raise PackImmutable(
+                f"{own.ref} is registered in this tenant with other content; give the pack a new version", field="pack"
+            )
+        if in_force.ref != own.ref:
+            log.warning(
+                "tenant %s: %s was given at start, but %s is in force and decides; activate the other to change that",
+                tenant_id,
+                own.ref,
+                in_force.ref,
+            )

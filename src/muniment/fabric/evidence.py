@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from muniment.errors import NotFound, SelfApproval
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, decided_again
 from muniment.fabric.promotion import four_eyes
 from muniment.governance import archives, contradictions, trail
 from muniment.governance import consent as ledger
@@ -21,12 +21,13 @@ from muniment.storage.session import Transaction
 MEMORIES_SHOWN = 20
 
 
+@decided_again
 async def evidence_of(desk: Desk, principal: Principal, proposal_id: str) -> Evidence:
     """From a proposal back to its capture, and beside it to the memories it meets; raises `NotFound`."""
-    async with desk.transaction(principal.tenant_id, "auditor") as tx:
+    pack = await desk.pack_for(principal)
+    async with desk.transaction(principal.tenant_id, "auditor", under=pack) as tx:
         loaded = await review.load(tx, desk.vault, proposal_id)
         proposal, candidate = loaded.proposal, loaded.proposal.candidate
-        pack = await desk.registered_pack(tx.tenant_id, proposal.pack)
         line = await trail.candidates(tx, desk.vault, candidate.candidate_id)
         capture = await trail.capture(tx, desk.vault, candidate.capture_id, desk.archives)
         met = await contradictions.listed(tx, proposal_id=proposal_id, limit=MEMORIES_SHOWN)
@@ -73,6 +74,8 @@ def _labels(pack: Pack, label: str) -> tuple[str, ...]:
 
 
 def _barred(principal: Principal, loaded: review.Loaded, pack: Pack) -> str | None:
+    if not pack.has_label(loaded.proposal.candidate.classification):
+        return f"the pack in force, {pack.ref}, declares no label {loaded.proposal.candidate.classification}"
     try:
         four_eyes(principal, loaded, pack)
     except SelfApproval as error:

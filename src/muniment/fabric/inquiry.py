@@ -7,7 +7,7 @@ from typing import Any
 from muniment.embedding import BUILTIN_EMBEDDER, Embedder, builtin_embedder
 from muniment.errors import InvalidInput, NotFound
 from muniment.fabric import recollection
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, RecallPacks, decided_again
 from muniment.fabric.inputs import ExplainInput
 from muniment.model.context import Asker, RunContext
 from muniment.model.inquiry import Difference, Explanation, Replay, Why
@@ -20,6 +20,7 @@ from muniment.policy.visibility import View, view_of
 from muniment.storage.session import LATEST, Row, Transaction
 
 
+@decided_again
 async def explain(desk: Desk, asker: Asker, given: ExplainInput) -> Explanation:
     """Why a memory was visible to a run, or what hid it: in a recorded recall, at a moment, or now.
 
@@ -33,14 +34,14 @@ async def explain(desk: Desk, asker: Asker, given: ExplainInput) -> Explanation:
         await desk.authorise(asker, "read_memory")
         if given.run is not None and given.run.tenant_id != asker.tenant_id:
             raise NotFound("no such memory", field="memory_id")
-    async with desk.transaction(asker.tenant_id, "auditor") as tx:
+    async with desk.transaction(asker.tenant_id, "auditor", under=await desk.pack_for(asker)) as tx:
         return await _explained(desk, tx, asker, given)
 
 
 async def _explained(desk: Desk, tx: Transaction, asker: Asker, given: ExplainInput) -> Explanation:
     then = await own(desk, tx, asker, given.recall_id) if given.recall_id is not None else None
     run = then.run if then is not None else asker if isinstance(asker, RunContext) else given.run
-    moment = then.moment if then is not None else await _moment(desk, tx, asker, given.as_of)
+    moment = then.moment if then is not None else await _moment(desk, tx, given.as_of)
     at = moment or Moment(LATEST, tx.now)
     view, pack = await _view(desk, tx, asker, run, then, at) if run is not None else (None, None)
     request = then.request if then is not None else Request(limit=1)
@@ -86,28 +87,46 @@ async def own(desk: Desk, tx: Transaction, asker: Asker, recall_id: str) -> Reco
     return then
 
 
-async def _moment(desk: Desk, tx: Transaction, asker: Asker, as_of: datetime | None) -> Moment | None:
+async def _moment(desk: Desk, tx: Transaction, as_of: datetime | None) -> Moment | None:
     if as_of is None:
         return None
-    return await recollection.moment_of(tx, as_of, await desk.pack_for(asker))
+    return await recollection.moment_of(desk, tx, as_of)
 
 
 async def _view(
     desk: Desk, tx: Transaction, asker: Asker, run: RunContext, then: Recorded | None, at: Moment
 ) -> tuple[View, Pack]:
     """What the run saw then, less what it, or who asks in its place, may not see today."""
-    # A pack that was never registered can only be the fabric's own.
-    ref = None if run.pack == desk.packs.default.ref else run.pack
-    pack = await desk.registered_pack(tx.tenant_id, ref)
-    today = pack if then is None or then.pinned else await desk.registered_pack(tx.tenant_id, None)
+    today = await desk.packs.read_in_force(tx) or desk.packs.default
+    packs = await recorded_packs(desk, tx, then) if then is not None else await desk.recall_packs(run)
     if then is None and at.seq != LATEST:
-        pack = await recollection.pack_then(desk.packs, tx, run, pack, at)
+        packs = await recollection.packs_then(desk.packs, tx, packs, at.seq)
     tiers, classes = (then.tiers, then.classes) if then is not None else (None, None)
-    view = view_of(run, pack, at.at, tiers=tiers, classes=classes, now=today, recorded=then is not None)
+    view = view_of(
+        run,
+        packs.decides,
+        at.at,
+        tiers=tiers,
+        classes=classes,
+        now=today,
+        limits=packs.limits,
+        recorded=then is not None,
+    )
     if isinstance(asker, RunContext):
-        mine = view_of(asker, await desk.pack_for(asker), tx.now).labels
+        mine = recollection.view_now(asker, await desk.recall_packs(asker), tx.now).labels
         view = replace(view, labels=[label for label in view.labels if label in mine])
-    return view, pack
+    return view, packs.decides
+
+
+async def recorded_packs(desk: Desk, tx: Transaction, then: Recorded) -> RecallPacks:
+    """The packs that a recorded recall was decided under: the one in force then, and the one that its run had pinned.
+
+    Before there were activations, a recall was decided under the pack that it names alone.
+    """
+    decided = await desk.registered_pack(tx.tenant_id, then.row["pack"])
+    if not then.pinned:
+        return RecallPacks(decided, decided)
+    return RecallPacks(await desk.packs.in_force_at(tx, then.moment.seq) or decided, decided)
 
 
 async def _filters(tx: Transaction, view: View | None, request: Request, at: Moment, memory_id: str) -> Row | None:

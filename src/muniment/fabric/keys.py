@@ -10,7 +10,7 @@ from anyio import move_on_after
 
 from muniment.errors import InvalidInput, MunimentError
 from muniment.fabric import checks
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, decided_again
 from muniment.governance import api_keys
 from muniment.model.api_key import ApiKey, ApiKeyInput
 from muniment.model.context import Asker, Role
@@ -42,6 +42,7 @@ class AsyncKeys:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
+    @decided_again
     async def create(self, asker: Asker, **fields: Unpack[ApiKeyFields]) -> ApiKey:
         """Make one for a principal with those roles; its `token` is shown this once.
 
@@ -54,7 +55,7 @@ class AsyncKeys:
         api_keys.check(given, pack, self._desk.now())
         await self._desk.open_tenant(admin.tenant_id)
         secret = os.urandom(api_keys.SECRET_BYTES)
-        async with self._desk.deed(admin.tenant_id, "writer") as tx:
+        async with self._desk.deed(admin.tenant_id, "writer", under=pack) as tx:
             return await api_keys.add(tx, self._desk.vault, admin.id, given, pack, secret)
 
     async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[ApiKey]:

@@ -15,6 +15,7 @@ from muniment.model.context import Asker
 from muniment.model.fields import Artifact, Ceid, Instant, Name, Query, Tier, WriteClass, build
 from muniment.pipeline.browsing import Chosen, Shelf
 from muniment.pipeline.finding import Moment
+from muniment.policy.pinning import replay_horizon
 from muniment.storage.session import LATEST, Transaction
 
 
@@ -98,7 +99,7 @@ class AsyncMemories:
         await self._desk.authorise(asker, "read_memory")
         async with self._desk.shadow(asker.tenant_id) as tx:
             shelf = await self._shelf(tx, Chosen(given.user_id, given.entity), given.until, "until")
-            return await shelf.changes(await moment_of(tx, given.since, shelf.pack, "since"))
+            return await shelf.changes(await moment_of(self._desk, tx, given.since, "since"))
 
     # Sequence, not list: `list` is a verb of this class.
     async def moments(self, asker: Asker, *, entity: str | None = None, user_id: str | None = None) -> Sequence[Turn]:
@@ -118,6 +119,7 @@ class AsyncMemories:
     async def _shelf(
         self, tx: Transaction, chosen: Chosen, as_of: datetime | None = None, field: str = "as_of"
     ) -> Shelf:
-        pack = await self._desk.latest_pack(tx)
-        moment = await moment_of(tx, as_of, pack, field) if as_of is not None else Moment(LATEST, tx.now)
-        return Shelf(tx, self._desk.vault, pack, chosen, moment)
+        pack = await self._desk.packs.read_in_force(tx) or self._desk.packs.default
+        horizon = replay_horizon(await self._desk.packs.within_notice(tx))
+        moment = await moment_of(self._desk, tx, as_of, field) if as_of is not None else Moment(LATEST, tx.now)
+        return Shelf(tx, self._desk.vault, pack, chosen, moment, horizon)

@@ -41,7 +41,7 @@ async def measured(desk: Desk, asker: Asker, since: datetime | None, until: date
     begin = given.since if given.since is not None else max(end, _EARLIEST) - WINDOW
     if begin >= end:
         raise InvalidInput("must lie before until", field="since" if given.since is not None else "until")
-    pack = await desk.registered_pack(asker.tenant_id, None)
+    pack = await desk.current_pack(asker.tenant_id)
     async with desk.transaction(asker.tenant_id, "auditor") as tx:
         return await governed.measure(tx, desk.vault, desk.packs, pack, begin, end)
 

@@ -5,10 +5,11 @@ held for as long as one recall takes.
 """
 
 from muniment.errors import AlreadyDecided, InvalidInput, MunimentError, NotFound, StorageUnavailable
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, RecallPacks
 from muniment.fabric.inputs import RecallInput
 from muniment.fabric.promotion import promote_proposal
-from muniment.fabric.recollection import means
+from muniment.fabric.recollection import means, view_now
+from muniment.fabric.regating import regate
 from muniment.model.candidate import Scope
 from muniment.model.context import Principal, RunContext
 from muniment.model.fields import build
@@ -17,7 +18,6 @@ from muniment.pack import Pack
 from muniment.pipeline import review
 from muniment.pipeline.finding import Request
 from muniment.pipeline.recall import look
-from muniment.policy.visibility import view_of
 
 _NAME = "preview"
 
@@ -29,15 +29,16 @@ async def preview(desk: Desk, asker: Principal, proposal_id: str, run: RunContex
         raise InvalidInput("expected a RunContext", field="run")
     if run is not None and run.tenant_id != asker.tenant_id:
         raise NotFound("no such proposal", field="proposal_id")
-    decides = await desk.registered_pack(asker.tenant_id, run.pack if run is not None else None)
+    pack = await desk.pack_for(asker)
+    packs = await desk.recall_packs(run) if run is not None else RecallPacks(pack, pack)
+    decides = packs.decides
     works_with = await means(desk, asker.tenant_id, given.query)
-    async with desk.trial(asker.tenant_id) as tx:
+    async with desk.trial(asker.tenant_id, under=pack) as tx:
         loaded = await review.load(tx, desk.vault, proposal_id)
         review.undecided(loaded)
         proposal = loaded.proposal
-        pack = await desk.registered_pack(tx.tenant_id, proposal.pack)
         whose = run or _run_of(proposal.candidate.scope, asker.tenant_id, decides)
-        view = view_of(whose, decides, tx.now)
+        view = view_now(whose, packs, tx.now)
         request = Request(
             limit=decides.memory_layer.recall_policy.max_recalls, query=given.query, decision_key=whose.decision_key
         )
@@ -48,6 +49,8 @@ async def preview(desk: Desk, asker: Principal, proposal_id: str, run: RunContex
         try:
             # Held from here on.
             loaded = await review.load(tx, desk.vault, proposal_id, to_decide=True)
+            if not (await regate(desk, tx, loaded, pack)).stands:
+                return Preview(proposal_id=proposal_id, status="withdrawn", before=before, after=before)
             somebody = _another(asker, {proposal.candidate.author, *loaded.editors})
             memory_id = await promote_proposal(desk, tx, loaded, pack, somebody)
         except (AlreadyDecided, StorageUnavailable):

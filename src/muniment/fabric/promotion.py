@@ -39,7 +39,7 @@ async def promote_proposal(
     (probe,) = await senses.probes([proposal.candidate])
     if await promote.lock(tx, [proposal]):
         raise NotPromotable("what it says was erased", field="proposal_id")
-    room = await budgets.hold(tx, await desk.latest_pack(tx))
+    room = await budgets.hold(tx, pack)
     capture = await capture_of(desk, tx, loaded)
     ground = await promote.examine(tx, desk.vault, proposal, probe, senses, pack, capture.observed_at, supersedes)
     if ground.duplicate_of is not None:
@@ -82,7 +82,7 @@ async def promote_undisputed(
     senses, by = await desk.senses(tx, pack), review.signature(principal)
     probes = await senses.probes([one.proposal.candidate for one in loaded])
     erased = await promote.lock(tx, [one.proposal for one in loaded])
-    room = await budgets.hold(tx, await desk.latest_pack(tx))
+    room = await budgets.hold(tx, pack)
     wanted = sorted({one.proposal.candidate.capture_id for one in loaded})
     captures = await trail.captures(tx, desk.vault, wanted, desk.archives)
     grounds = await promote.undisputed(tx, desk.vault, probes, senses, pack)

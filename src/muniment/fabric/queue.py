@@ -20,10 +20,11 @@ from muniment.errors import (
 )
 from muniment.fabric import checks, editing, previewing
 from muniment.fabric.admission import enter
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, decided_again
 from muniment.fabric.editing import EditFields
 from muniment.fabric.evidence import evidence_of
 from muniment.fabric.promotion import four_eyes, promote_proposal, promote_undisputed
+from muniment.fabric.regating import regate
 from muniment.fabric.withdrawal import withdraw
 from muniment.governance import attendances
 from muniment.model.candidate import Refusal
@@ -129,6 +130,7 @@ class AsyncQueue:
         principal = await self._desk.authorise(asker, "read_queue")
         return await evidence_of(self._desk, principal, proposal_id)
 
+    @decided_again
     async def approve(
         self,
         asker: Asker,
@@ -147,6 +149,8 @@ class AsyncQueue:
         """
         given = build(_Remark, {"note": note, "supersedes": supersedes})
         async with self._open(asker, proposal_id, version) as at:
+            if at.became is not None:
+                return at.became
             four_eyes(at.principal, at.loaded, at.pack)
             if (audits := at.loaded.proposal.audits) is not None:
                 if not await promote.lock_live(at.tx, audits, expired_too=True):
@@ -182,13 +186,15 @@ class AsyncQueue:
             outcomes |= {one.proposal_id: one for one in done}
         return [outcomes[proposal_id] for proposal_id in wanted]
 
+    @decided_again
     async def _approve_some(
         self, principal: Principal, proposal_ids: Sequence[str], note: str | None
     ) -> Sequence[Outcome]:
         """What has nothing around it together, in one transaction; then each of the others alone, in their order."""
         errors: dict[str, MunimentError] = {}
         alone: Sequence[str] = []
-        async with self._desk.deed(principal.tenant_id, "writer") as tx:
+        pack = await self._desk.pack_for(principal)
+        async with self._desk.deed(principal.tenant_id, "writer", under=pack) as tx:
             there = await review.lock(tx, proposal_ids)
             loaded = await review.load_many(tx, self._desk.vault, proposal_ids, skip_broken=True)
             found = {one.proposal.proposal_id: one for one in loaded}
@@ -197,18 +203,16 @@ class AsyncQueue:
                     errors[proposal_id] = SealBroken("its content does not open: it was changed, moved or erased")
             together: list[review.Loaded] = []
             for one in loaded:
-                pack = await self._desk.registered_pack(principal.tenant_id, one.proposal.pack)
                 try:
                     review.undecided(one)
-                    four_eyes(principal, one, pack)
+                    if one.proposal.pack == pack.ref:
+                        four_eyes(principal, one, pack)
                 except MunimentError as error:
                     errors[one.proposal.proposal_id] = error
                 else:
                     together.append(one)
-            # Of one pack, up to the first of another, in one transaction: all locks come before the tenant's clock.
-            ref = together[0].proposal.pack if together else None
-            pack = await self._desk.registered_pack(principal.tenant_id, ref)
-            same = list(takewhile(lambda one: one.proposal.pack == ref and one.proposal.audits is None, together))
+            # What was made under another pack passes the gates again, alone. All locks come before the tenant's clock.
+            same = list(takewhile(lambda one: one.proposal.pack == pack.ref and one.proposal.audits is None, together))
             done = await promote_undisputed(self._desk, tx, same, pack, principal, note) if same else {}
             alone = [one.proposal.proposal_id for one in together if one.proposal.proposal_id not in done]
         for proposal_id in alone:
@@ -224,6 +228,7 @@ class AsyncQueue:
         now = {one.proposal.proposal_id: one.proposal for one in after}
         return [_outcome(proposal_id, now.get(proposal_id), errors.get(proposal_id)) for proposal_id in proposal_ids]
 
+    @decided_again
     async def edit(
         self,
         asker: Asker,
@@ -239,6 +244,8 @@ class AsyncQueue:
         """
         given = editing.changed(changes, note)
         async with self._open(asker, proposal_id, version) as at:
+            if at.became is not None:
+                return at.became
             draft = await editing.draft(self._desk, at.tx, at.principal, at.loaded, at.pack, changes, given)
             entered, refusals = await enter(self._desk, at.tx, at.pack, [draft], edit_of=proposal_id)
             if refusals:
@@ -246,6 +253,7 @@ class AsyncQueue:
             await at.decide("edit", note=given.note)
             return await self._read(at.tx, entered[0])
 
+    @decided_again
     async def check(self, asker: Asker, proposal_id: str, **changes: Unpack[EditFields]) -> EditCheck:
         """What `edit` with these changes would become, without making it: refused by which gate, or how it would stand.
 
@@ -254,13 +262,14 @@ class AsyncQueue:
         checks.name(proposal_id, "proposal_id")
         given = editing.changed(changes)
         principal = await self._desk.authorise(asker, "review")
-        async with self._desk.shadow(asker.tenant_id) as tx:
+        pack = await self._desk.pack_for(asker)
+        async with self._desk.shadow(asker.tenant_id, under=pack) as tx:
             loaded = await review.load(tx, self._desk.vault, proposal_id)
             review.undecided(loaded)
-            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
             draft = await editing.draft(self._desk, tx, principal, loaded, pack, changes, given)
             return await editing.check(self._desk, tx, pack, proposal_id, draft)
 
+    @decided_again
     async def preview(
         self, asker: Asker, proposal_id: str, *, run: RunContext | None = None, query: str | None = None
     ) -> Preview:
@@ -282,6 +291,7 @@ class AsyncQueue:
             await review.present(tx, proposal_id)
             return await attendances.attend(tx, proposal_id, principal.id)
 
+    @decided_again
     async def reject(
         self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None, version: int | None = None
     ) -> Proposal:
@@ -293,15 +303,18 @@ class AsyncQueue:
         if given.reason is None:
             raise InvalidInput("is required", field="reason")
         async with self._open(asker, proposal_id, version) as at:
+            if at.became is not None:
+                return at.became
             candidate, audits = at.loaded.proposal.candidate, at.loaded.proposal.audits
             if audits is not None:
                 with suppress(Conflict):  # Withdrawn before.
-                    await withdraw(self._desk, at.tx, audits, by=at.principal.id, reason="wrong")
+                    await withdraw(self._desk, at.tx, audits, by=at.principal.id, reason="wrong", pack=at.pack)
             await at.decide("reject", reason=given.reason, note=given.note)
             senses = await self._desk.senses(at.tx, at.pack)
             await rejections.remember(at.tx, self._desk.vault, proposal_id, candidate, senses)
             return await self._read(at.tx, proposal_id)
 
+    @decided_again
     async def lift(
         self, asker: Asker, proposal_id: str, *, note: str | None = None, version: int | None = None
     ) -> Proposal:
@@ -315,6 +328,7 @@ class AsyncQueue:
             await at.decide("lift", note=given.note)
             return await self._read(at.tx, proposal_id)
 
+    @decided_again
     async def override(
         self,
         asker: Asker,
@@ -330,23 +344,31 @@ class AsyncQueue:
         if given.tier is None and given.priority is None:
             raise InvalidInput("give a tier, a priority, or both", field="tier")
         async with self._open(asker, proposal_id, version) as at:
+            if at.became is not None:
+                return at.became
             if given.tier == "working" and at.loaded.proposal.candidate.scope.session_id is None:
                 raise InvalidInput("the working tier needs a session, which this fact has not", field="tier")
             await at.decide("override", tier=given.tier, priority=given.priority, note=given.note)
             return await self._read(at.tx, proposal_id)
 
+    @decided_again
     async def assign(
         self, asker: Asker, proposal_id: str, *, to: str | None = None, version: int | None = None
     ) -> Proposal:
         """Put a name on it: one's own, or another's."""
         whom = checks.name(to, "to") if to is not None else None
         async with self._open(asker, proposal_id, version) as at:
+            if at.became is not None:
+                return at.became
             await at.decide("assign", assignee=whom or at.principal.id)
             return await self._read(at.tx, proposal_id)
 
+    @decided_again
     async def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
         """Take the name off it, or bring it back from being held."""
         async with self._open(asker, proposal_id, version) as at:
+            if at.became is not None:
+                return at.became
             await at.decide("release")
             return await self._read(at.tx, proposal_id)
 
@@ -354,22 +376,30 @@ class AsyncQueue:
     async def _open(
         self, asker: Asker, proposal_id: str, version: int | None, *, ended: bool = False
     ) -> AsyncGenerator["_Open"]:
-        """A proposal, held for one reviewer to act on; one that had its final verdict only if told."""
+        """A proposal, held for one reviewer to act on; one that had its final verdict only if told.
+
+        One made under another pack passes the gates again first. Where it no longer stands there is nothing to act
+        on: `became` is what is to be answered.
+        """
         checks.name(proposal_id, "proposal_id")
         if version is not None:
             checks.whole_number(version, "version", least=0, most=2**31)
         principal = await self._desk.authorise(asker, "review")
+        pack = await self._desk.pack_for(asker)
         async with (
             self._desk.reported(principal, "review", proposal_id),
-            self._desk.deed(principal.tenant_id, "writer") as tx,
+            self._desk.deed(principal.tenant_id, "writer", under=pack) as tx,
         ):
             loaded = await review.load(tx, self._desk.vault, proposal_id, locked=True)
             if version is not None and version != loaded.proposal.version:
                 raise VersionConflict(f"it is at version {loaded.proposal.version} now: read it again", field="version")
+            withdrawn: str | None = None
             if not ended:
                 review.undecided(loaded)
-            pack = await self._desk.registered_pack(tx.tenant_id, loaded.proposal.pack)
-            yield _Open(tx, principal, loaded, pack)
+                again = await regate(self._desk, tx, loaded, pack)
+                withdrawn = None if again.stands else again.replaced_by or proposal_id
+            became = await self._read(tx, withdrawn) if withdrawn is not None else None
+            yield _Open(tx, principal, loaded, pack, became)
 
     async def _read(self, tx: Transaction, proposal_id: str) -> Proposal:
         return (await review.load(tx, self._desk.vault, proposal_id)).proposal
@@ -383,9 +413,11 @@ class _Open:
     principal: Principal
     loaded: review.Loaded
     pack: Pack
+    became: Proposal | None = None
 
     async def decide(self, action: Action, **what: Any) -> None:
         """Write the reviewer's verdict."""
+        assert self.became is None, "it was withdrawn: there is nothing to decide"
         await review.decide(self.tx, self.loaded, action, self.principal, self.pack, **what)
 
 

@@ -3,8 +3,9 @@
 from typing import Any, TypedDict, Unpack
 
 from muniment.fabric import checks
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, RecallPacks, decided_again
 from muniment.fabric.inquiry import own
+from muniment.fabric.recollection import view_now
 from muniment.governance import pages
 from muniment.model.context import Asker, RunContext
 from muniment.model.fields import Artifact, Name, build
@@ -14,7 +15,7 @@ from muniment.pipeline.browsing import Chosen, Shelf
 from muniment.pipeline.finding import Moment, Request, filters
 from muniment.pipeline.replay import Recorded
 from muniment.policy import explanation
-from muniment.policy.visibility import View, view_of
+from muniment.policy.visibility import View
 from muniment.storage.rows import provenance_of
 from muniment.storage.session import LATEST, Row, Transaction
 
@@ -61,6 +62,7 @@ class AsyncRecalls:
             asked = {"most": most, "after": last, "count": count, **given.model_dump()}
             return [RecallNoted(**row) for row in await tx.rows("audit.recalls", **asked)]
 
+    @decided_again
     async def get(self, asker: Asker, recall_id: str) -> RecallShown:
         """One with what it returned, in its order: each memory's papers, and whether the same run would see it now.
 
@@ -70,7 +72,7 @@ class AsyncRecalls:
         """
         checks.name(recall_id, "recall_id")
         await self._desk.authorise(asker, "recall" if isinstance(asker, RunContext) else "read_memory")
-        async with self._desk.shadow(asker.tenant_id) as tx:
+        async with self._desk.shadow(asker.tenant_id, under=await self._desk.pack_for(asker)) as tx:
             then = await own(self._desk, tx, asker, recall_id)
             memories = await _returned(self._desk, tx, then, await _view(self._desk, tx, asker, then))
         noted = _noted(then).model_dump()
@@ -83,9 +85,10 @@ class AsyncRecalls:
 async def _view(desk: Desk, tx: Transaction, asker: Asker, then: Recorded) -> View:
     """What the run that asks sees now; to a person, what the run that recalled would see."""
     if isinstance(asker, RunContext):
-        return view_of(asker, await desk.pack_for(asker), tx.now)
-    ref = then.run.pack if then.pinned and then.run.pack != desk.packs.default.ref else None
-    return view_of(then.run, await desk.registered_pack(tx.tenant_id, ref), tx.now, recorded=True)
+        return view_now(asker, await desk.recall_packs(asker), tx.now)
+    today = await desk.packs.read_in_force(tx) or desk.packs.default
+    pinned = await desk.registered_pack(tx.tenant_id, then.row["pack"]) if then.pinned else today
+    return view_now(then.run, RecallPacks(today, pinned), tx.now, recorded=True)
 
 
 async def _returned(desk: Desk, tx: Transaction, then: Recorded, view: View) -> list[Returned]:
@@ -93,7 +96,8 @@ async def _returned(desk: Desk, tx: Transaction, then: Recorded, view: View) -> 
     now = Moment(LATEST, tx.now)
     rows = await tx.rows("recall.filters", **filters(view, Request(limit=1), now), memory_ids=then.result_ids)
     verdicts = {row["memory_id"]: explanation.verdicts(row, view, tx.now) for row in rows}
-    papers = await Shelf(tx, desk.vault, await desk.latest_pack(tx), Chosen(), now).papers(then.result_ids)
+    pack = await desk.packs.read_in_force(tx) or desk.packs.default
+    papers = await Shelf(tx, desk.vault, pack, Chosen(), now).papers(then.result_ids)
     return [_told(*papers[memory_id], verdicts[memory_id]) for memory_id in then.result_ids]
 
 

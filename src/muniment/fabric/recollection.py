@@ -8,7 +8,7 @@ from anyio import fail_after
 
 from muniment.embedding import Embedder, StaticEmbedder, embedded
 from muniment.errors import EmbedderUnavailable, HistoryCollected, InvalidInput, KeyRotated
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, RecallPacks, decided_again
 from muniment.fabric.inputs import RecallInput
 from muniment.governance.packs import Packs
 from muniment.model.context import RunContext
@@ -20,6 +20,7 @@ from muniment.pipeline.recall import Means
 from muniment.pipeline.recall import recall as recall_
 from muniment.pipeline.senses import Vector
 from muniment.policy.instructions import as_seen
+from muniment.policy.pinning import replay_horizon
 from muniment.policy.visibility import View, view_of
 from muniment.storage.session import Transaction
 
@@ -36,15 +37,16 @@ async def asked(desk: Desk, run: RunContext, query: str | None, narrowed: Mappin
     return given
 
 
+@decided_again
 async def recall(desk: Desk, run: RunContext, query: str | None, narrowed: Mapping[str, Any]) -> Recall:
     """The answer, recorded; raises `HistoryCollected` beyond the replay horizon."""
     given = await asked(desk, run, query, narrowed)
-    pack = await desk.pack_to_record(run)
+    packs = await desk.recall_packs(run)
     works_with = await means(desk, run.tenant_id, given.query)
     for attempt in (1, 2):
         try:
-            async with desk.transaction(run.tenant_id, "recall") as tx:
-                return await recall_(tx, works_with, run, *await prepared(desk, tx, run, pack, given))
+            async with desk.transaction(run.tenant_id, "recall", under=packs.in_force) as tx:
+                return await recall_(tx, works_with, run, *await prepared(desk, tx, run, packs, given))
         except KeyRotated:
             # Another process rotated the tenant's key since this one read it: the second look has it.
             if attempt == 2:
@@ -53,16 +55,16 @@ async def recall(desk: Desk, run: RunContext, query: str | None, narrowed: Mappi
 
 
 async def prepared(
-    desk: Desk, tx: Transaction, run: RunContext, pack: Pack, given: RecallInput
+    desk: Desk, tx: Transaction, run: RunContext, packs: RecallPacks, given: RecallInput
 ) -> tuple[View, Pack, Request, Moment | None]:
     """What the recall stage takes: the view, the pack that decides, the request, and the moment if it is not now."""
-    moment = None
-    decides = pack
+    moment, then = None, packs
     if given.as_of is not None:
-        moment = await moment_of(tx, given.as_of, pack)
-        decides = await pack_then(desk.packs, tx, run, pack, moment)
+        moment = await moment_of(desk, tx, given.as_of)
+        then = await packs_then(desk.packs, tx, packs, moment.seq)
+    decides = then.decides
     at = moment.at if moment is not None else tx.now
-    view = view_of(run, decides, at, tiers=given.tiers, classes=given.classes, now=pack)
+    view = view_of(run, decides, at, tiers=given.tiers, classes=given.classes, now=packs.in_force, limits=then.limits)
     most = decides.memory_layer.recall_policy.max_recalls
     request = Request(
         limit=most if given.limit is None else min(given.limit, most),
@@ -74,25 +76,26 @@ async def prepared(
     return view, decides, request, moment
 
 
-async def moment_of(tx: Transaction, as_of: datetime, pack: Pack, field: str = "as_of") -> Moment:
+async def moment_of(desk: Desk, tx: Transaction, as_of: datetime, field: str = "as_of") -> Moment:
     """The tenant's number then; raises `InvalidInput` for the future, `HistoryCollected` beyond the replay horizon."""
     if as_of > tx.now:
         raise InvalidInput("lies in the future", field=field)
-    horizon = pack.memory_layer.retention.replay_horizon
+    horizon = replay_horizon(await desk.packs.within_notice(tx))
     if as_of < tx.now - horizon:
         raise HistoryCollected(f"lies beyond the replay horizon of {horizon.days} days", field=field)
     row = await tx.row("recall.moment", at=as_of)
     return Moment(row["seq"] or 0 if row is not None else 0, as_of)
 
 
-async def pack_then(packs: Packs, tx: Transaction, run: RunContext, pack: Pack, moment: Moment) -> Pack:
-    """The pack that decided then: the one the run pins, else today's if it was registered, else the last that was."""
-    if run.pack is not None:
-        return pack
-    today = await tx.row("tenant.pack_registered_at", pack=pack.ref)
-    if today is not None and today["seq"] <= moment.seq:
-        return pack
-    return await packs.read_at(tx, moment.seq) or pack
+async def packs_then(known: Packs, tx: Transaction, packs: RecallPacks, seq: int) -> RecallPacks:
+    """The packs that decide as of a sequence number: the one in force then, and the one that the run pins (REC-7)."""
+    in_force = await known.in_force_at(tx, seq) or packs.in_force
+    return RecallPacks(in_force, packs.pinned if packs.limits else in_force)
+
+
+def view_now(run: RunContext, packs: RecallPacks, now: datetime, *, recorded: bool = False) -> View:
+    """What a run sees at this moment."""
+    return view_of(run, packs.decides, now, now=packs.in_force, limits=packs.limits, recorded=recorded)
 
 
 async def means(desk: Desk, tenant_id: str, query: str | None) -> Means:
@@ -118,11 +121,13 @@ async def place_of(embedder: Embedder, query: str) -> Vector | None:
     return vector if vector.any() else None
 
 
+@decided_again
 async def sees(desk: Desk, run: RunContext, memory_id: str) -> bool:
     """Whether a run can recall a memory now; recorded as the recall that it is."""
-    pack = await desk.pack_to_record(run)
+    packs = await desk.recall_packs(run)
     works_with = await means(desk, run.tenant_id, None)
-    async with desk.transaction(run.tenant_id, "recall") as tx:
+    async with desk.transaction(run.tenant_id, "recall", under=packs.in_force) as tx:
         request = Request(limit=1, only=[memory_id])
-        shown = await recall_(tx, works_with, run, view_of(run, pack, tx.now), pack, request)
+        view = view_now(run, packs, tx.now)
+        shown = await recall_(tx, works_with, run, view, packs.decides, request)
     return any(record.id == memory_id for record in shown.all_records)

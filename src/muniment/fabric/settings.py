@@ -28,6 +28,7 @@ class Settings:
     redis_url: str | None = None
     webhooks: Rules = field(default_factory=Rules)
     archives: Path | None = None
+    activate: bool = False
 
     @classmethod
     def gather(
@@ -35,6 +36,7 @@ class Settings:
         url: str | None,
         *,
         pack: str | Path | Pack | None,
+        activate: bool = False,
         home: str | Path | None,
         clock: Clock | None,
         judge: Judge = judge,
@@ -50,17 +52,21 @@ class Settings:
             raise InvalidInput("give an address or a home folder, not both", field="url")
         if url is None and home is None:
             url = os.environ.get("MUNIMENT_DATABASE_URL") or None
+        own = _pack(pack)
+        if activate and own is None:
+            raise InvalidInput("takes a pack to put in force", field="activate")
         folder = Path(home or os.environ.get("MUNIMENT_HOME") or ".muniment").expanduser()
         return cls(
             url,
             folder.absolute(),
-            _pack(pack),
+            own,
             clock or _now,
             judge,
             embedder or os.environ.get("MUNIMENT_EMBEDDER") or None,
             redis_url or os.environ.get("MUNIMENT_REDIS_URL") or None,
             Rules.gather(private_webhooks),
             _archives(archives, None if url is not None else folder),
+            activate,
         )
 
 

@@ -25,7 +25,7 @@ async def submit(desk: Desk, author: Principal, pack: Pack, item: CaptureInput) 
     prepared = captures.Prepared(pack, desk.now())
     prepared.add([item])
     await desk.open_tenant(author.tenant_id)
-    async with desk.transaction(author.tenant_id, "writer") as tx:
+    async with desk.transaction(author.tenant_id, "writer", under=pack) as tx:
         ids = make_ids("cap", 1, tx.now)
         unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
         (draft,) = candidates.drafts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))

@@ -1,12 +1,13 @@
 """Withdrawing a memory, and what comes back with it: its duplicates stood for the same fact (REV-8)."""
 
 from muniment.fabric.admission import Admission
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, decided_again
 from muniment.governance import archives, trail
 from muniment.governance.erasure import hold_off_erasure
 from muniment.model.context import Asker
 from muniment.model.fields import Artifact, Name, build
 from muniment.model.promoted import Retraction, RetractionReason
+from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import promote, review
 from muniment.pipeline.candidate import Draft
@@ -22,15 +23,19 @@ class _Retraction(Artifact):
     reason: RetractionReason
 
 
+@decided_again
 async def retract(desk: Desk, asker: Asker, memory_id: str, reason: RetractionReason) -> Retraction:
     """Retract a memory for somebody who may; raises `NotFound`, or `Conflict` when it was withdrawn before."""
     given = build(_Retraction, {"memory_id": memory_id, "reason": reason})
     principal = await desk.authorise(asker, "retract")
-    async with desk.deed(principal.tenant_id, "writer") as tx:
-        return await withdraw(desk, tx, given.memory_id, by=principal.id, reason=given.reason)
+    pack = await desk.pack_for(asker)
+    async with desk.deed(principal.tenant_id, "writer", under=pack) as tx:
+        return await withdraw(desk, tx, given.memory_id, by=principal.id, reason=given.reason, pack=pack)
 
 
-async def withdraw(desk: Desk, tx: Transaction, memory_id: str, *, by: str, reason: RetractionReason) -> Retraction:
+async def withdraw(
+    desk: Desk, tx: Transaction, memory_id: str, *, by: str, reason: RetractionReason, pack: Pack
+) -> Retraction:
     """Retract it; raises `NotFound`, or `Conflict` when it was withdrawn before.
 
     What comes back is read and screened before the tenant's clock is taken; it can only be compared after, when what
@@ -38,35 +43,31 @@ async def withdraw(desk: Desk, tx: Transaction, memory_id: str, *, by: str, reas
     """
     # What comes back was read before: no erasure may pass in between.
     await hold_off_erasure(tx)
-    returning = await _returning(desk, tx, memory_id) if reason in _BRING_BACK else []
+    returning = await _returning(desk, tx, memory_id, pack) if reason in _BRING_BACK else None
     retraction = await promote.retract(tx, memory_id, by=by, reason=reason)
-    for admission in returning:
-        await (await admission.decided(tx)).enter(tx)
+    if returning is not None:
+        await (await returning.decided(tx)).enter(tx)
     return retraction
 
 
-async def _returning(desk: Desk, tx: Transaction, memory_id: str) -> list[Admission]:
+async def _returning(desk: Desk, tx: Transaction, memory_id: str, pack: Pack) -> Admission | None:
     """Each duplicate as a candidate of its own, to pass the gates again and wait for a person."""
     found = await review.load_many(tx, desk.vault, await review.duplicates_of(tx, memory_id), skip_broken=True)
     if not found:
-        return []
+        return None
     ids = iter(candidates.new_ids(tx, len(found)))
     wanted = sorted({one.proposal.candidate.capture_id for one in found})
     await archives.hold_off(tx)
     captures = await trail.captures(tx, desk.vault, wanted)
     ordinals = await candidates.ordinals(tx, wanted)
-    by_pack: dict[str, list[Draft]] = {}
+    drafts: list[Draft] = []
     for one in found:
         capture = captures.get(one.proposal.candidate.capture_id)
         if capture is None or not one.row["content"]:
             continue  # Archived: what it said can be proposed anew. Erased: it cannot.
-        pack = await desk.registered_pack(tx.tenant_id, one.proposal.pack)
         again = candidates.afresh(one.proposal.candidate, next(ids), capture, pack)
         prior = tuple(one.row["prior_editors"] or ())
         place = ordinals[capture.capture_id]
         ordinals[capture.capture_id] += 1
-        by_pack.setdefault(pack.ref, []).append(Draft(again, capture, place, prior, one.proposal.proposal_id))
-    return [
-        await Admission.of(desk, tx, await desk.registered_pack(tx.tenant_id, ref), drafts)
-        for ref, drafts in sorted(by_pack.items())
-    ]
+        drafts.append(Draft(again, capture, place, prior, one.proposal.proposal_id))
+    return await Admission.of(desk, tx, pack, drafts) if drafts else None

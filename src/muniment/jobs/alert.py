@@ -14,7 +14,7 @@ BACKLOG = "contradictions"
 async def run(opened: Opened, tenant_id: str) -> Done:
     """Each alert that is due and was not raised yet; those that are over are taken back."""
     desk = opened.desk
-    pack = await desk.pack_of_tenant(tenant_id)
+    pack = await desk.current_pack(tenant_id)
     async with desk.transaction(tenant_id, "jobs") as tx:
         tx.later("jobs.stale_alerts")
         counts = {

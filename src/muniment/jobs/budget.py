@@ -1,6 +1,7 @@
 """JOB-10: what waits in the queue for room comes back when there is room."""
 
 from muniment.fabric.connect import Opened
+from muniment.fabric.desk import decided_again
 from muniment.governance import budgets
 from muniment.jobs.job import Done
 from muniment.pipeline import review
@@ -9,11 +10,12 @@ from muniment.pipeline import review
 MOST, AT_ONCE = 5000, 200
 
 
+@decided_again
 async def run(opened: Opened, tenant_id: str) -> Done:
     """Release what was held for want of room, the one due first first, as far as there is room now."""
     desk = opened.desk
-    pack = await desk.pack_of_tenant(tenant_id)
-    async with desk.transaction(tenant_id, "writer") as tx:
+    pack = await desk.current_pack(tenant_id)
+    async with desk.transaction(tenant_id, "writer", under=pack) as tx:
         rows = await tx.rows("jobs.held_for_budget", count=MOST)
         if not rows:
             return Done()
@@ -28,6 +30,5 @@ async def run(opened: Opened, tenant_id: str) -> Done:
             if one.proposal.status == "held"
         ]
         for one in loaded:
-            own = await desk.registered_pack(tenant_id, one.proposal.pack)
-            await review.decide(tx, one, "release", None, own, held=True)
+            await review.decide(tx, one, "release", None, pack, held=True)
     return Done({"released": len(loaded)}, more=len(loaded) == AT_ONCE)

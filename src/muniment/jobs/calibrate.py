@@ -14,7 +14,7 @@ MOST = 1000
 async def run(opened: Opened, tenant_id: str) -> Done:
     """A new curve for each source with enough verdicts, where it differs from the last."""
     desk = opened.desk
-    rule = (await desk.pack_of_tenant(tenant_id)).memory_layer.promotion_thresholds
+    rule = (await desk.current_pack(tenant_id)).memory_layer.promotion_thresholds
     since = desk.now() - rule.calibrate_over
     async with desk.transaction(tenant_id, "jobs") as tx:
         outcomes, last = await tx.gather(

@@ -5,6 +5,7 @@ import logging
 from muniment.fabric import archives
 from muniment.fabric.connect import Opened
 from muniment.jobs.job import Done
+from muniment.policy.pinning import archive_horizon, capture_horizons
 
 log = logging.getLogger("muniment.jobs")
 
@@ -15,8 +16,10 @@ FILES = 4
 async def run(opened: Opened, tenant_id: str) -> Done:
     """A few archives; nothing without a folder to put them in."""
     desk = opened.desk
-    retention = (await desk.pack_of_tenant(tenant_id)).memory_layer.retention
-    horizons = {kind: age for kind, age in retention.captures.items() if age is not None}
+    await desk.current_pack(tenant_id)
+    async with desk.transaction(tenant_id, "jobs") as tx:
+        packs = await desk.packs.within_notice(tx)
+    horizons, outlived = capture_horizons(packs), archive_horizon(packs)
     if not desk.archives.kept:
         if horizons:
             log.info("captures of tenant %s stay: no folder is set for archives", tenant_id)
@@ -27,6 +30,6 @@ async def run(opened: Opened, tenant_id: str) -> Done:
     while more and files < FILES:
         taken = await archives.compact_some(desk, tenant_id, horizons)
         captures, files, more = captures + taken, files + bool(taken), taken > 0
-    dropped = await archives.drop_outlived(desk, tenant_id, retention.archives) if retention.archives else 0
+    dropped = await archives.drop_outlived(desk, tenant_id, outlived) if outlived is not None else 0
     counts = {"captures": captures, "archives": files, "dropped": dropped}
     return Done(counts, more=more or dropped == archives.DROPPED_AT_ONCE)

@@ -99,7 +99,7 @@ class Lookout:
     async def _pack(self, tenant_id: str) -> Pack:
         read_at, pack = self._packs.get(tenant_id, (0.0, None))
         if pack is None or time.monotonic() - read_at > PACK_KEPT:
-            pack = await self._opened.desk.pack_of_tenant(tenant_id)
+            pack = await self._opened.desk.current_pack(tenant_id)
             self._packs[tenant_id] = (time.monotonic(), pack)
         return pack
 

@@ -5,6 +5,7 @@ from muniment.governance import cursors
 from muniment.governance.erasure import hold_off_erasure
 from muniment.governance.tombstones import AT_ONCE, collect
 from muniment.jobs.job import Done
+from muniment.policy.pinning import replay_horizon
 
 CURSOR = "expire"
 
@@ -31,8 +32,9 @@ async def _tell(opened: Opened, tenant_id: str) -> int:
 
 async def _collect(opened: Opened, tenant_id: str) -> int:
     desk = opened.desk
-    horizon = (await desk.pack_of_tenant(tenant_id)).memory_layer.retention.replay_horizon
+    await desk.current_pack(tenant_id)
     async with desk.transaction(tenant_id, "jobs") as tx:
+        horizon = replay_horizon(await desk.packs.within_notice(tx))
         await cursors.take(tx, CURSOR)
         await hold_off_erasure(tx)
         rows = await tx.rows("jobs.collectable", before=tx.now - horizon, count=AT_ONCE)

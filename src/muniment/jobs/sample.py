@@ -2,7 +2,7 @@
 
 from muniment.fabric.admission import Admission
 from muniment.fabric.connect import Opened
-from muniment.fabric.desk import Desk
+from muniment.fabric.desk import Desk, decided_again
 from muniment.governance import breakers, cursors, trail
 from muniment.governance.erasure import hold_off_erasure
 from muniment.jobs.job import Done
@@ -18,17 +18,18 @@ AT_ONCE = 200
 CURSOR = "sample"
 
 
+@decided_again
 async def run(opened: Opened, tenant_id: str) -> Done:
     """Draw from what is new, and judge each class by what people said of its samples."""
     desk = opened.desk
-    pack = await desk.pack_of_tenant(tenant_id)
+    pack = await desk.current_pack(tenant_id)
     seen, drawn = await _draw(desk, tenant_id, pack)
     stopped = await _judge(desk, tenant_id, pack)
     return Done({"samples": drawn, "suspended": stopped}, more=seen == AT_ONCE)
 
 
 async def _draw(desk: Desk, tenant_id: str, pack: Pack) -> tuple[int, int]:
-    async with desk.transaction(tenant_id, "writer") as tx:
+    async with desk.transaction(tenant_id, "writer", under=pack) as tx:
         if await desk.vault.tenant(tx) is None:
             return 0, 0
         await hold_off_erasure(tx)
@@ -39,11 +40,10 @@ async def _draw(desk: Desk, tenant_id: str, pack: Pack) -> tuple[int, int]:
         key = await desk.vault.comparing(tx)
         share = pack.memory_layer.audit.sample_share
         chosen = {row["proposal_id"]: row["memory_id"] for row in rows if chance(key, row["memory_id"]) < share}
-        by_pack, drawn = await _drafts(desk, tx, chosen), 0
-        for ref, drafts in sorted(by_pack.items()):
-            own = await desk.registered_pack(tenant_id, ref)
-            entered, _ = await (await (await Admission.of(desk, tx, own, drafts)).decided(tx)).enter(tx)
-            drawn += len(entered)
+        drafts, drawn = await _drafts(desk, tx, chosen, pack), 0
+        if drafts:
+            entered, _ = await (await (await Admission.of(desk, tx, pack, drafts)).decided(tx)).enter(tx)
+            drawn = len(entered)
         cursors.move(tx, CURSOR, rows[-1]["born_seq"], rows[-1]["memory_id"])
         return len(rows), drawn
 
@@ -53,24 +53,22 @@ def chance(key: SubjectKey, memory_id: str) -> float:
     return int.from_bytes(key.digest(b"sample\0" + memory_id.encode())[:8], "big") / 2**64
 
 
-async def _drafts(desk: Desk, tx: Transaction, chosen: dict[str, str]) -> dict[str, list[Draft]]:
+async def _drafts(desk: Desk, tx: Transaction, chosen: dict[str, str], pack: Pack) -> list[Draft]:
     """Each as a candidate of its own, that passes the gates again and waits for a person."""
     found = await review.load_many(tx, desk.vault, sorted(chosen), skip_broken=True)
     wanted = sorted({one.proposal.candidate.capture_id for one in found})
     captures = await trail.captures(tx, desk.vault, wanted)
     ordinals = await candidates.ordinals(tx, wanted)
     ids = iter(candidates.new_ids(tx, len(found)))
-    by_pack: dict[str, list[Draft]] = {}
+    drafts: list[Draft] = []
     for one in found:
         capture = captures.get(one.proposal.candidate.capture_id)
         if capture is None or capture.content is None or not one.row["content"]:
             continue  # Archived or erased: nobody could say what it rests on.
-        pack = await desk.registered_pack(tx.tenant_id, one.proposal.pack)
         again = candidates.afresh(one.proposal.candidate, next(ids), capture, pack)
-        draft = Draft(again, capture, ordinals[capture.capture_id], audits=chosen[one.proposal.proposal_id])
+        drafts.append(Draft(again, capture, ordinals[capture.capture_id], audits=chosen[one.proposal.proposal_id]))
         ordinals[capture.capture_id] += 1
-        by_pack.setdefault(pack.ref, []).append(draft)
-    return by_pack
+    return drafts
 
 
 async def _judge(desk: Desk, tenant_id: str, pack: Pack) -> int:

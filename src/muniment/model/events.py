@@ -31,6 +31,8 @@ EventType = Literal[
     "memory.auto_promotion_suspended",
     "memory.note",
     "memory.pack_registered",
+    "memory.pack_activated",
+    "memory.pack_retired",
     "memory.key_rotated",
     "memory.api_key_created",
     "memory.api_key_revoked",

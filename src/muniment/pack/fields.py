@@ -38,6 +38,7 @@ __all__ = [
     "Namespace",
     "OntologyVersion",
     "PackId",
+    "PackRef",
     "Pattern",
     "PipelineName",
     "PositiveCount",
@@ -166,6 +167,13 @@ Semver = Annotated[
     _Text,
     AfterValidator(_matching(_SEMVER, "MAJOR.MINOR.PATCH such as 1.4.0 or 2.0.0-rc.1")),
     _schema(_SEMVER),
+]
+
+_PACK_REF = rf"{_PACK_ID}@{_SEMVER}"
+PackRef = Annotated[
+    _Text,
+    AfterValidator(_matching(_PACK_REF, "a pack and its version, such as acme@1.4.0")),
+    _schema(_PACK_REF),
 ]
 
 _ONTOLOGY_VERSION = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"

@@ -24,6 +24,7 @@ from muniment.pack.fields import (
     Namespace,
     OntologyVersion,
     PackId,
+    PackRef,
     PredicateWord,
     RoleName,
     Section,
@@ -38,6 +39,7 @@ from muniment.pack.write_classes import ClassPolicy
 
 SCHEMA_ID = "urn:muniment:schema:context-pack:1"
 
+Activation = Literal["one_person", "four_eyes"]
 Cardinality = Literal["one", "many"]
 ValueType = Literal["string", "number", "boolean", "date", "ceid", "object", "any"]
 
@@ -50,6 +52,14 @@ class PackMeta(Section):
     ontology_version: OntologyVersion = Field(
         default="1.0.0",
         description="Version of the ontology; captures record it, and a backfill runs when it changes.",
+    )
+    may_pin: Unique[PackRef] = Field(
+        default=(),
+        description="Versions, such as acme@1.2.0, that runs may pin for recall and compile while this is in force.",
+    )
+    activation: Activation = Field(
+        default="one_person",
+        description="Who puts it, or another in its place, in force: any admin, or one who did not register it.",
     )
 
 

@@ -6,7 +6,7 @@ Rights count as of now: what was erased, or whose consent ended, has no text, wh
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,7 @@ class Shelf:
     pack: Pack
     chosen: Chosen
     moment: Moment
+    horizon: timedelta = timedelta.max
 
     async def newest(self, state: Wanted, count: int, after: str | None) -> list[MemoryShown]:
         """A page of them, from a memory on; raises `NotFound` for one that is not there."""
@@ -97,8 +98,7 @@ class Shelf:
     async def turns(self) -> list[Turn]:
         """When memories began or ended inside the replay horizon, up to now, in their order; of too many the latest."""
         rows = await self.tx.rows("browse.turns", **asdict(self.chosen), count=MOST_TURNS)
-        horizon = self.tx.now - self.pack.memory_layer.retention.replay_horizon
-        return [Turn(**row) for row in reversed(rows) if row["at"] >= horizon]
+        return [Turn(**row) for row in reversed(rows) if self.tx.now - row["at"] <= self.horizon]
 
     async def around(self, entity: str, hops: int) -> Graph:
         """The entities up to so many steps away, and the live memories that tie them together."""

@@ -27,8 +27,8 @@ from muniment.storage.rows import candidate_of, proposal_of, verdict_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Named, Row, Transaction
 
-# Why policy holds a proposal.
-Cause = Literal["contradiction", "budget"]
+# Why policy holds or withdraws a proposal.
+Cause = Literal["contradiction", "budget", "pack"]
 
 # A proposal that will not become a memory contradicts nothing any more.
 _ENDS_CONTRADICTIONS: dict[Action, Outcome] = {
@@ -375,7 +375,8 @@ async def decide(
             raise AlreadyDecided("somebody else decided this proposal first", field="proposal_id") from error
         raise
     event = "memory.overridden" if action == "override" else "memory.reviewed"
-    tx.emit(event, by, proposal_id=loaded.proposal.proposal_id, verdict_id=verdict_id, action=action)
+    why = {"cause": cause} if cause is not None else {}
+    tx.emit(event, by, proposal_id=loaded.proposal.proposal_id, verdict_id=verdict_id, action=action, **why)
     if (outcome := _ENDS_CONTRADICTIONS.get(action)) is not None:
         await contradictions.end(tx, by, outcome, proposal_ids=[loaded.proposal.proposal_id])
     return verdict_id

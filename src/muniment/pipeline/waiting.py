@@ -144,9 +144,7 @@ def _row(one: PutOff) -> tuple[Any, ...]:
     return (one.capture.capture_id, one.capture.seq, holder, one.tries, one.next_at, one.error, one.parked_at)
 
 
-def in_order(
-    batch: Batch, errors: dict[str, Failure], pack_of: dict[str, Pack], now: datetime
-) -> tuple[list[Capture], list[PutOff]]:
+def in_order(batch: Batch, errors: dict[str, Failure], pack: Pack, now: datetime) -> tuple[list[Capture], list[PutOff]]:
     """Which captures of the batch can be done now, and which are put off: the failed, and those behind them."""
     behind = set(batch.held_up)
     ready: list[Capture] = []
@@ -159,7 +157,7 @@ def in_order(
         elif (error := errors.get(capture.capture_id)) is None:
             ready.append(capture)
         else:
-            failed = _failed(capture, error, before, pack_of[capture.pack], now)
+            failed = _failed(capture, error, before, pack, now)
             put_off.append(failed)
             if failed.parked_at is None and holder != TENANT_HOLDER:
                 behind.add(holder)

@@ -1,6 +1,6 @@
 """What a run may see: its context and its pack as the values that recall filters by (REC-1)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,6 +8,7 @@ from muniment.errors import InvalidInput, UnknownLabel
 from muniment.model.context import RunContext
 from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
+from muniment.policy.pinning import narrowed
 from muniment.policy.scope import intents_seen_by
 
 TIERS: tuple[Tier, ...] = ("working", "episodic", "semantic", "durable")
@@ -49,11 +50,13 @@ def view_of(
     tiers: Collection[Tier] | None = None,
     classes: Collection[WriteClass] | None = None,
     now: Pack | None = None,
+    limits: Sequence[Pack] = (),
     recorded: bool = False,
 ) -> View:
     """The run's view at a moment; raises `InvalidInput` for a role or label that its pack does not declare.
 
-    A `recorded` run has no clearance by what was declared once and is no more.
+    Only what the pack and all of `limits` allow is seen (PAC-4). A `recorded` run has no clearance by what was declared
+    once and is no more.
 
     For a moment of the past `now` is the pack of today: what it withholds is withheld for the past too (REC-7), and
     what it declares may be asked for, although the pack of then knew nothing of it.
@@ -64,14 +67,15 @@ def view_of(
     for label in sorted(run.classification_allowed):
         if not today.has_label(label) and not recorded:
             raise UnknownLabel(f"the pack {today.ref} declares no label {label}", field="classification_allowed")
-    windows = pack.memory_layer.recall_policy.freshness
+    every = (pack, *limits, today)
+    windows = narrowed(pack, limits).memory_layer.recall_policy.freshness
     return View(
         users=["", run.user_id] if run.user_id is not None else [""],
         session_id=run.session_id or "",
         workflow_id=run.workflow_id or "",
         intents=intents_seen_by(run.intent_id),
-        labels=sorted(run.classification_allowed & _labels(run.role, pack) & _labels(run.role, today)),
-        sensitive=sorted({*sensitive_labels(pack), *sensitive_labels(today)}),
+        labels=sorted(run.classification_allowed.intersection(*(_labels(run.role, one) for one in every))),
+        sensitive=sorted({label for one in every for label in sensitive_labels(one)}),
         tiers=[tier for tier in TIERS if tiers is None or tier in tiers],
         classes=[name for name in CLASSES if classes is None or name in classes],
         qualifiers=run.qualifiers,

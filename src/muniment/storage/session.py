@@ -21,7 +21,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import PoolTimeout, TooManyRequests
 from pydantic_core import to_json
 
-from muniment.errors import Conflict, RequestRepeated, SchemaMissing, StorageUnavailable, TooLarge
+from muniment.errors import Conflict, PackChanged, RequestRepeated, SchemaMissing, StorageUnavailable, TooLarge
 from muniment.model.events import EventType
 from muniment.model.ids import make_ids
 from muniment.storage.address import Address
@@ -59,6 +59,7 @@ class Transaction:
     tenant_id: str
     now: datetime
     _connection: AsyncConnection[Row]
+    writes: bool = True
     _events: list[tuple[EventType, str, dict[str, Any]]] = field(default_factory=list)
     _tick: Tick | None = None
     _txid: str | None = None
@@ -74,11 +75,20 @@ class Transaction:
     # Whether a key was made in it: it may be rolled back yet, so that no key it reads is kept; for the vault alone.
     made_keys: bool = False
     round_trips: int = 1  # its BEGIN
+    # The pack that this transaction decides under, until it was found to be the one in force.
+    _unchecked_pack: str | None = None
 
     @property
     def committed(self) -> bool:
         """Whether it is over: nothing can be asked any more."""
         return self._committed
+
+    def decide_under(self, pack: str) -> None:
+        """Check that this pack is in force: with the next read, or, in a transaction that writes, with the tick.
+
+        From the tick on the pack stays in force until the commit (PAC-9). Raises `PackChanged` there.
+        """
+        self._unchecked_pack = pack
 
     async def rows(self, name: str, **parameters: Any) -> list[Row]:
         """Run a named statement and give its rows; `tenant_id`, `now` and `txid` are always there to be used."""
@@ -173,7 +183,10 @@ class Transaction:
         INVARIANT: this is the transaction's last lock: whatever else it locks or may wait for comes before.
         """
         if self._tick is None:
-            number, clock = await self.gather(("tenant.transaction_id", {}), ("tenant.tick", {}))
+            pack, self._unchecked_pack = self._unchecked_pack, None
+            held = [] if pack is None else [("pack.hold_in_force", dict[str, Any]())]
+            *found, number, clock = await self.gather(*held, ("tenant.transaction_id", {}), ("tenant.tick", {}))
+            self._in_force(pack, *found)
             assert number, "the tenant was not opened"
             self._txid, now = number[0]["txid"], clock[0]
             self._tick = Tick(now["seq"], now["at"])
@@ -203,12 +216,23 @@ class Transaction:
         self._events.clear()
         self.insert_later("tenant.events", rows, seq=tick.seq, at=tick.at)
 
+    def _in_force(self, pack: str | None, *found: list[Row]) -> None:
+        """Raises `PackChanged` unless that pack is in force; a tenant that nothing was written in has none."""
+        for rows in found:
+            if rows and rows[0]["pack"] != pack:
+                raise PackChanged("another pack was put in force at this moment; try again")
+
     def _stated(self, name: str, parameters: dict[str, Any]) -> tuple[Statement, list[Any]]:
         found = statement(name)
         return found, found.arguments(parameters | self._always())
 
     async def _exchange(self, statements: list[tuple[Statement, list[Any]]]) -> list[AsyncRawCursor[Row]]:
         """One round trip: what waits to be sent, then these."""
+        if self._unchecked_pack is not None and not self.writes:
+            pack, self._unchecked_pack = self._unchecked_pack, None
+            first, *rest = await self._exchange([self._stated("pack.in_force", {}), *statements])
+            self._in_force(pack, await first.fetchall())
+            return rest
         self.round_trips += 1
         with span(f"sql {statements[-1][0].name}", statements=len(statements) + len(self._pending)):
             if len(statements) == 1 and not self._pending:
@@ -275,9 +299,11 @@ class Storage:
 
     @asynccontextmanager
     async def transaction(
-        self, tenant_id: str, task: Task, now: datetime, *, read_only: bool = False
+        self, tenant_id: str, task: Task, now: datetime, *, read_only: bool = False, under: str | None = None
     ) -> AsyncGenerator[Transaction]:
         """A transaction of that tenant as that task's login: committed at the end, rolled back on an error.
+
+        `under` is the pack that it decides under: where another is in force, `PackChanged` is raised.
 
         One that is `read_only` sees one moment, and the database refuses whatever it would write. Raises
         `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
@@ -292,7 +318,10 @@ class Storage:
             try:
                 connection = await pool.take(_opening(tenant_id, read_only or task == "recall", read_only))
                 try:
-                    transaction = Transaction(tenant_id, now, connection)
+                    writes = not read_only and task not in ("recall", "auditor")
+                    transaction = Transaction(tenant_id, now, connection, writes=writes)
+                    if under is not None:
+                        transaction.decide_under(under)
                     yield transaction
                     await transaction.complete()
                 except Exception as error:

@@ -3,13 +3,24 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 
 from muniment.api.asking import Asking, May
-from muniment.api.bodies import BackfillBody, BacktestBody, CompareBody, PackBody, Page, given, page
+from muniment.api.bodies import (
+    ActivateBody,
+    BackfillBody,
+    BacktestBody,
+    CompareBody,
+    PackBody,
+    Page,
+    RetireBody,
+    given,
+    page,
+)
 from muniment.api.lists import After, Limit
 from muniment.api.once import OnceRoute
 from muniment.governance.packs import RegisteredPack
+from muniment.model.activation import Activation, ActivationPlan, Retirement
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.fields import Artifact
@@ -18,6 +29,8 @@ from muniment.model.pack_difference import PackDifference
 router = APIRouter(prefix="/packs", tags=["packs"], route_class=OnceRoute)
 
 Reader = Annotated[Asking, Depends(May("read_packs"))]
+Admin = Annotated[Asking, Depends(May("packs"))]
+AfterSeq = Annotated[int | None, Query(ge=0, le=2**62, description="`next` of the page before")]
 
 
 class PackShown(Artifact):
@@ -27,6 +40,8 @@ class PackShown(Artifact):
     digest: str
     registered_at: datetime
     registered_by: str
+    retired: bool
+    in_force: bool
     document: dict[str, Any]
 
     @classmethod
@@ -37,6 +52,8 @@ class PackShown(Artifact):
             digest=one.digest,
             registered_at=one.registered_at,
             registered_by=one.registered_by,
+            retired=one.retired,
+            in_force=one.in_force,
             document=one.pack.document(),
         )
 
@@ -49,7 +66,7 @@ async def list_(asking: Reader, limit: Limit = 50, after: After = None) -> Page[
 
 
 @router.post("", status_code=201)
-async def register(asking: Annotated[Asking, Depends(May("packs"))], body: PackBody) -> PackShown:
+async def register(asking: Admin, body: PackBody) -> PackShown:
     """Register a pack; the same again changes nothing, other content under the same version is refused."""
     return PackShown.of(await asking.fabric.packs.register(asking.principal, body.pack))
 
@@ -77,6 +94,37 @@ async def backfills(asking: Reader, limit: Limit = 50, after: After = None) -> P
 async def backfill(asking: Annotated[Asking, Depends(May("review"))], body: BackfillBody) -> Backfill:
     """Order that live memories follow the ontology of a registered pack; with `dry_run` nothing is ordered."""
     return await asking.fabric.packs.backfill(asking.principal, **given(body))
+
+
+@router.get("/in-force")
+async def in_force(asking: Reader, at: datetime | None = None) -> Activation:
+    """The version in force, or the one that was at a time: who put it there, when and why."""
+    return await asking.fabric.packs.in_force(asking.principal, at=at)
+
+
+@router.get("/activations")
+async def activations(asking: Reader, limit: Limit = 50, after: AfterSeq = None) -> Page[Activation]:
+    """Every activation, the latest first."""
+    found = await asking.fabric.packs.activations(asking.principal, limit=limit, after=after)
+    return Page(items=found, next=str(found[-1].seq) if len(found) == limit else None)
+
+
+@router.get("/{ref}/activation")
+async def plan_activation(asking: Reader, ref: str) -> ActivationPlan:
+    """What activating the version would change, and who may do it. Nothing is changed by asking."""
+    return await asking.fabric.packs.plan_activation(asking.principal, ref)
+
+
+@router.post("/{ref}/activate")
+async def activate(asking: Admin, ref: str, body: ActivateBody) -> Activation:
+    """Put the version in force: from this moment on everything in the tenant is decided under it."""
+    return await asking.fabric.packs.activate(asking.principal, ref, **given(body))
+
+
+@router.post("/{ref}/retire")
+async def retire(asking: Admin, ref: str, body: RetireBody) -> Retirement:
+    """End the use of the version for good: it can be neither activated nor pinned any more."""
+    return await asking.fabric.packs.retire(asking.principal, ref, **given(body))
 
 
 @router.get("/{ref}")

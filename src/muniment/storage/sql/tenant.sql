@@ -70,23 +70,17 @@ VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body, :txid)
 -- Every tenant, for upkeep.
 SELECT tenant_id FROM tenants ORDER BY tenant_id
 
--- name: pack_at
--- The pack that was registered last by then.
-SELECT * FROM packs WHERE tenant_id = :tenant_id AND seq <= :seq ORDER BY seq DESC, pack LIMIT 1
-
--- name: latest_pack
-SELECT pack FROM packs WHERE tenant_id = :tenant_id ORDER BY seq DESC, pack LIMIT 1
-
--- name: pack_registered_at
-SELECT seq FROM packs WHERE tenant_id = :tenant_id AND pack = :pack
-
 -- name: pack
-SELECT pack, digest, document, registered_at, registered_by FROM packs WHERE tenant_id = :tenant_id AND pack = :pack
+SELECT p.pack, p.digest, p.document, p.registered_at, p.registered_by, p.usable, EXISTS (
+  SELECT FROM packs_in_force f WHERE f.tenant_id = :tenant_id AND f.pack = :pack) AS in_force
+FROM packs p WHERE p.tenant_id = :tenant_id AND p.pack = :pack
 
 -- name: list_packs
-SELECT pack, digest, document, registered_at, registered_by FROM packs
-WHERE tenant_id = :tenant_id AND (seq, pack) > (:seq::bigint, :after)
-ORDER BY seq, pack
+SELECT p.pack, p.digest, p.document, p.registered_at, p.registered_by, p.usable, f.pack IS NOT NULL AS in_force
+FROM packs p
+LEFT JOIN packs_in_force f ON f.tenant_id = :tenant_id AND f.pack = p.pack
+WHERE p.tenant_id = :tenant_id AND (p.seq, p.pack) > (:seq::bigint, :after)
+ORDER BY p.seq, p.pack
 LIMIT :count
 
 -- name: pack_place

@@ -1,0 +1,50 @@
+"""Which pack is in force in a tenant, since when, and what putting another in its place would do."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from muniment.model.fields import Artifact
+from muniment.model.pack_difference import PackDifference
+
+
+class Activation(Artifact):
+    """One pack put in force: by whom, when, why, and which one it followed."""
+
+    pack: str = Field(description="the version that was put in force")
+    seq: int = Field(description="the sequence number from which on it decides")
+    activated_at: datetime
+    activated_by: str
+    by_kind: Literal["operator", "system"] = Field(description="a person, or the program when it was started")
+    registered_by: str
+    second_person: bool = Field(description="whether somebody other than who registered it had to activate it")
+    loosens: tuple[str, ...] = Field(default=(), description="the rules that it loosened")
+    reason: str
+    previous_pack: str | None = Field(default=None, description="the version that was in force before")
+
+
+class ActivationPlan(Artifact):
+    """What activating a version would change; nothing is changed by asking."""
+
+    pack: str
+    in_force: str | None
+    difference: PackDifference | None = Field(default=None, description="to the version in force, rule by rule")
+    loosens: tuple[str, ...] = Field(default=(), description="the rules that it loosens")
+    second_person: bool = Field(description="whether somebody other than who registered it has to activate it")
+    registered_by: str
+    proposals: int = Field(description="open proposals that would pass the gates again before any verdict")
+    horizons_from: datetime | None = Field(
+        default=None, description="when a shorter horizon takes effect; None where none is shortened"
+    )
+    collects_memories: int = Field(default=0, description="memories whose content would be collected then")
+    archives_captures: int = Field(default=0, description="captures that would go to the archive then")
+
+
+class Retirement(Artifact):
+    """A version that can be neither activated nor pinned any more; history is read under it as before."""
+
+    pack: str
+    retired_at: datetime
+    retired_by: str
+    reason: str

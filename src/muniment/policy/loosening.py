@@ -1,0 +1,145 @@
+"""Which rules a pack loosens, compared with the pack it would follow: a second person then activates it (PAC-5)."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import get_args
+
+from muniment.model.fields import WriteClass
+from muniment.pack import Pack, RedactionRule
+
+_CLASSES: tuple[WriteClass, ...] = get_args(WriteClass)
+
+
+def loosened(before: Pack, after: Pack) -> tuple[str, ...]:
+    """The path of every rule that the new pack loosens, with its value before and after; none: it loosens nothing.
+
+    A rule is loosened where a threshold or a trust floor is lowered, a class starts to be promoted or its
+    contradictions settled without a person, a label ends to be sensitive, a redaction rule is left out, or a horizon is
+    shortened.
+    """
+    return tuple(_found(before, after))
+
+
+def needs_second_person(before: Pack, after: Pack) -> bool:
+    """Whether the new pack has to be put in force by an admin who did not register it."""
+    return "four_eyes" in (before.meta.activation, after.meta.activation) or bool(loosened(before, after))
+
+
+def _found(before: Pack, after: Pack) -> Iterator[str]:
+    yield from _thresholds(before, after)
+    yield from _trust(before, after)
+    yield from _classes(before, after)
+    yield from _sensitive(before, after)
+    yield from _redaction(before, after)
+    yield from _horizons(before, after)
+
+
+def _lower(path: str, before: float, after: float) -> Iterator[str]:
+    if after < before:
+        yield f"{path}: {before:g} to {after:g}"
+
+
+def _higher(path: str, before: float, after: float) -> Iterator[str]:
+    if after > before:
+        yield f"{path}: {before:g} to {after:g}"
+
+
+def _thresholds(before: Pack, after: Pack) -> Iterator[str]:
+    was, now = before.memory_layer, after.memory_layer
+    path = "promotion_thresholds"
+    for name in ("confidence_floor", "auto_confidence", "calibrate_from"):
+        yield from _lower(
+            f"{path}.{name}", getattr(was.promotion_thresholds, name), getattr(now.promotion_thresholds, name)
+        )
+    cap = "uncalibrated_cap"
+    yield from _higher(
+        f"{path}.{cap}", was.promotion_thresholds.uncalibrated_cap, now.promotion_thresholds.uncalibrated_cap
+    )
+    yield from _lower("recall_policy.confidence", was.recall_policy.confidence, now.recall_policy.confidence)
+    for name in ("floor", "sample_share"):
+        yield from _lower(f"audit.{name}", getattr(was.audit, name), getattr(now.audit, name))
+    yield from _higher("audit.min_samples", was.audit.min_samples, now.audit.min_samples)
+    yield from _higher("contradiction.similarity", was.contradiction.similarity, now.contradiction.similarity)
+
+
+def _trust(before: Pack, after: Pack) -> Iterator[str]:
+    was, now = before.memory_layer.trust, after.memory_layer.trust
+    yield from _lower("trust.floor", was.floor, now.floor)
+    yield from _lower("trust.instruction_penalty", was.instruction_penalty, now.instruction_penalty)
+    for name in type(was.sources).model_fields:
+        yield from _higher(f"trust.sources.{name}", getattr(was.sources, name), getattr(now.sources, name))
+    for name in sorted({*was.tools, *now.tools}):
+        yield from _higher(
+            f"trust.tools.{name}", was.tools.get(name, was.sources.tool), now.tools.get(name, now.sources.tool)
+        )
+
+
+def _classes(before: Pack, after: Pack) -> Iterator[str]:
+    for name in _CLASSES:
+        was, now = before.policy_for(name), after.policy_for(name)
+        path = f"classes.{name}"
+        if was.approval == "human" and now.approval == "auto":
+            yield f"{path}.approval: human to auto"
+        if was.auto_promotion is not None and now.auto_promotion is not None:
+            yield from _lower(
+                f"{path}.auto_promotion.threshold", was.auto_promotion.threshold, now.auto_promotion.threshold
+            )
+        if was.auto_resolve is None and now.auto_resolve is not None:
+            yield f"{path}.auto_resolve: none to margin {now.auto_resolve.margin:g}"
+        if was.auto_resolve is not None and now.auto_resolve is not None:
+            yield from _lower(f"{path}.auto_resolve.margin", was.auto_resolve.margin, now.auto_resolve.margin)
+            if was.auto_resolve.fresher_evidence and not now.auto_resolve.fresher_evidence:
+                yield f"{path}.auto_resolve.fresher_evidence: true to false"
+
+
+def _sensitive(before: Pack, after: Pack) -> Iterator[str]:
+    for label in before.classifications:
+        if label.sensitive and after.has_label(label.name) and not after.is_sensitive(label.name):
+            yield f"classifications.{label.name}.sensitive: true to false"
+
+
+def _redaction(before: Pack, after: Pack) -> Iterator[str]:
+    kept = {rule.detector or rule.name: rule for rule in after.policy_layer.guardrails.redaction_rules}
+    for rule in before.policy_layer.guardrails.redaction_rules:
+        if rule.enabled and (why := _masks_less(rule, kept.get(rule.detector or rule.name), after)) is not None:
+            yield f"guardrails.redaction_rules.{rule.name}: {why}"
+    masked = after.identity.classified_attributes
+    for name, attribute in sorted(before.identity.classified_attributes.items()):
+        if masked.get(name) != attribute:
+            yield f"identity.classified_attributes.{name}: {'changed' if name in masked else 'left out'}"
+
+
+def _masks_less(rule: RedactionRule, now: RedactionRule | None, after: Pack) -> str | None:
+    if now is None:
+        return "left out"
+    if not now.enabled:
+        return "turned off"
+    if (now.detector, now.pattern, now.model) != (rule.detector, rule.pattern, rule.model):
+        return "looks for something else"
+    if (now.keep_last or 0) > (rule.keep_last or 0):
+        return f"keeps {now.keep_last} characters"
+    label = rule.classification
+    if label is not None and (now.classification is None or not after.at_least(now.classification, label)):
+        return f"raises to {now.classification or 'nothing'} instead of {label}"
+    return None
+
+
+def _shorter(path: str, before: timedelta | None, after: timedelta | None) -> Iterator[str]:
+    """None is no end."""
+    if after is not None and (before is None or after < before):
+        yield f"{path}: {_days(before)} to {_days(after)}"
+
+
+def _days(term: timedelta | None) -> str:
+    return "no end" if term is None else f"{term.total_seconds() / 86400:g} days"
+
+
+def _horizons(before: Pack, after: Pack) -> Iterator[str]:
+    was, now = before.memory_layer.retention, after.memory_layer.retention
+    yield from _shorter("retention.replay_horizon", was.replay_horizon, now.replay_horizon)
+    for kind in was.captures:
+        yield from _shorter(f"retention.captures.{kind}", was.captures[kind], now.captures.get(kind))
+    yield from _shorter("retention.archives", was.archives, now.archives)
+    yield from _shorter(
+        "rejections.remember", before.memory_layer.rejections.remember, after.memory_layer.rejections.remember
+    )
