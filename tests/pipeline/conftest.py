@@ -9,19 +9,21 @@ import pytest
 from muniment import Fabric, load_pack
 from muniment.testing import FakeClock, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.packs import put_in_force
 
 HEAD = 'pack_meta: {id: acme, version: "1.0.0"}\n'
 Opener = Callable[[str], AbstractContextManager[Fabric]]
 
 
 @pytest.fixture
-def under(server: TestServer, database: str, clock: FakeClock) -> Opener:
-    """A fabric whose own pack is the one given."""
+def under(server: TestServer, database: str, clock: FakeClock, tenant: str) -> Opener:
+    """A fabric in whose tenant the pack given is in force."""
 
     @contextmanager
     def opened(text: str) -> Generator[Fabric]:
         pack = load_pack(HEAD + text)
         with Fabric.open(server.url(database), pack=pack, clock=clock, master_keys=MASTER_KEYS) as fabric:
+            put_in_force(fabric, tenant, pack)
             yield fabric
 
     return opened

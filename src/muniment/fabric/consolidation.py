@@ -199,12 +199,9 @@ async def _promote_together(desk: Desk, tenant_id: str, proposal_ids: Sequence[s
         await review.lock(tx, proposal_ids)
         loaded = await review.load_many(tx, desk.vault, proposal_ids, skip_broken=True)
         waits = [one for one in loaded if one.proposal.status == "pending"]
-        if not waits:
-            return {}
         # What was made under another pack passes the gates again, alone.
-        return await promote_undisputed(
-            desk, tx, [one for one in waits if one.proposal.pack == pack.ref], pack, None, None
-        )
+        here = [one for one in waits if one.proposal.pack == pack.ref]
+        return await promote_undisputed(desk, tx, here, pack, None, None) if here else {}
 
 
 @decided_again

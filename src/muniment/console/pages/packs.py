@@ -12,7 +12,8 @@ from muniment.console.forms import number_of, typed, went
 from muniment.console.rendering import page
 from muniment.console.running import Progress, answered
 from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
-from muniment.errors import InvalidInput, MunimentError, PackInvalid, StorageUnavailable
+from muniment.errors import InvalidInput, MunimentError, NotFound, PackInvalid, StorageUnavailable
+from muniment.model.activation import Activation
 from muniment.model.backtest import FATES, Backtest, Fate, Tally
 from muniment.model.pack_difference import PackDifference
 from muniment.pack import load_pack
@@ -78,7 +79,23 @@ async def listed(visitor: Reader, after: str | None = None) -> Response:
     for one in found:
         before[one.ref] = latest.get(one.pack.meta.id)
         latest[one.pack.meta.id] = one.ref
-    return page("packs.html", visitor, at="packs", packs=found[::-1], before=before, more=more, after=after)
+    shown: dict[str, Any] = {"packs": found[::-1], "before": before, "more": more, "after": after}
+    return page("packs.html", visitor, at="packs", in_force=await _in_force(visitor), **shown)
+
+
+async def _in_force(visitor: Visitor) -> Activation | None:
+    try:
+        return await visitor.fabric.packs.in_force(visitor.principal)
+    except NotFound:
+        return None
+
+
+@router.get("/packs/history")
+async def activations(visitor: Reader, after: int | None = None) -> Response:
+    """Every pack that was in force, the latest first."""
+    found = await visitor.fabric.packs.activations(visitor.principal, limit=AT_ONCE, after=after)
+    more = found[-1].seq if len(found) == AT_ONCE else None
+    return page("pack_history.html", visitor, at="packs", activations=found, more=more, after=after)
 
 
 @router.get("/packs/new")
@@ -200,13 +217,58 @@ def _when(given: dict[str, str], name: str) -> datetime | None:
     return instant(given[name].strip(), name)
 
 
+@router.get("/packs/{ref}/activate")
+async def activation(visitor: Admin, ref: str) -> Response:
+    """What activating a version would do, and the form to do it."""
+    return await _planned(visitor, ref)
+
+
+@router.post("/packs/{ref}/activate")
+async def activate(request: Request, visitor: Admin, ref: str) -> Response:
+    """Put a version in force, if the one that was shown to be in force still is."""
+    form = typed(await form_of(request, visitor), "reason", "expected")
+    try:
+        made = await visitor.fabric.packs.activate(
+            visitor.principal, ref, reason=form["reason"], expected=form["expected"] or None
+        )
+    except (StorageUnavailable, NotFound):
+        raise
+    except MunimentError as error:
+        return await _planned(visitor, ref, form["reason"], Wrong.of(error))
+    return went(visitor, "packs", f"{made.pack} is in force")
+
+
+async def _planned(visitor: Visitor, ref: str, reason: str = "", wrong: Wrong | None = None) -> Response:
+    plan = await visitor.fabric.packs.plan_activation(visitor.principal, ref)
+    shown: dict[str, Any] = {"plan": plan, "reason": reason, "wrong": wrong, "written": written}
+    return page("pack_activate.html", visitor, status=400 if wrong else 200, at="packs", **shown)
+
+
+@router.post("/packs/{ref}/retire")
+async def retire(request: Request, visitor: Admin, ref: str) -> Response:
+    """End the use of a version."""
+    reason = typed(await form_of(request, visitor), "reason")["reason"]
+    try:
+        done = await visitor.fabric.packs.retire(visitor.principal, ref, reason=reason)
+    except (StorageUnavailable, NotFound):
+        raise
+    except MunimentError as error:
+        return await _one(visitor, ref, Wrong.of(error))
+    return went(visitor, "packs", f"{done.pack} is retired")
+
+
 @router.get("/packs/{ref}")
 async def one(visitor: Reader, ref: str) -> Response:
     """One registered pack, section by section."""
+    return await _one(visitor, ref)
+
+
+async def _one(visitor: Visitor, ref: str, wrong: Wrong | None = None) -> Response:
     found = await visitor.fabric.packs.get(visitor.principal, ref)
     document = found.pack.document()
     sections = [(name, written(value)) for name, value in document.items() if value not in (None, {}, [])]
-    return page("pack.html", visitor, at="packs", found=found, sections=sections, meta=found.pack.meta)
+    shown: dict[str, Any] = {"found": found, "sections": sections, "meta": found.pack.meta, "wrong": wrong}
+    return page("pack.html", visitor, status=400 if wrong else 200, at="packs", **shown)
 
 
 async def _refs(visitor: Visitor) -> list[str]:
