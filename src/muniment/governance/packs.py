@@ -152,6 +152,8 @@ async def activate(
     `Conflict` for a version that is retired or in force already, `SecondPersonRequired`, and `PackChanged` where
     somebody else activated one meanwhile, or where another than the `expected` one is in force.
     """
+    # INVARIANT: the clock comes before the pack's row, as it does for whoever decides under it: nobody waits twice.
+    tick = await tx.tick()
     now = await tx.row("pack.take_in_force")
     if expected is not None and (now is None or now["pack"] != expected):
         raise PackChanged(f"another pack is in force by now: {now['pack'] if now is not None else 'none'}", field="ref")
@@ -164,7 +166,6 @@ async def activate(
     strict = before is not None and needs_second_person(before, chosen.pack)
     if strict and (by is None or same_person(by.id, chosen.registered_by)):
         raise SecondPersonRequired(second_person_message(before, chosen), field="ref")
-    tick = await tx.tick()
     made = Activation(
         pack=ref,
         seq=tick.seq,
@@ -216,13 +217,13 @@ def second_person_message(before: Pack | None, chosen: RegisteredPack) -> str:
 
 async def retire(tx: Transaction, ref: str, by: Principal, reason: str) -> Retirement:
     """End the use of a version; raises `NotFound`, and `Conflict` for the one in force or one that is retired."""
+    tick = await tx.tick()
     now = await tx.row("pack.take_in_force")
     chosen = await one(tx, ref)
     if chosen.retired:
         raise Conflict(f"{ref} is retired already", field="ref")
     if now is not None and now["pack"] == ref:
         raise Conflict(f"{ref} is in force: activate another version first", field="ref")
-    tick = await tx.tick()
     await tx.do("pack.retire", pack=ref)
     tx.emit("memory.pack_retired", by.id, pack=ref, reason=reason)
     return Retirement(pack=ref, retired_at=tick.at, retired_by=by.id, reason=reason)

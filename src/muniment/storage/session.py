@@ -185,7 +185,7 @@ class Transaction:
         if self._tick is None:
             pack, self._unchecked_pack = self._unchecked_pack, None
             held = [] if pack is None else [("pack.hold_in_force", dict[str, Any]())]
-            *found, number, clock = await self.gather(*held, ("tenant.transaction_id", {}), ("tenant.tick", {}))
+            number, clock, *found = await self.gather(("tenant.transaction_id", {}), ("tenant.tick", {}), *held)
             self._in_force(pack, *found)
             assert number, "the tenant was not opened"
             self._txid, now = number[0]["txid"], clock[0]
