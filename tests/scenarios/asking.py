@@ -11,9 +11,9 @@ from muniment import Recall, RunContext
 from muniment.errors import HistoryCollected, NotFound
 from muniment.model.inquiry import Explanation
 from muniment.testing import People
-from tests.scenarios.consenting import Consenting
 from tests.scenarios.facts import Memory, Moment
 from tests.scenarios.oracle import OF_TIME, Tenant
+from tests.scenarios.packing import Packing
 from tests.scenarios.scoring import POLICY, in_order, priority, scores
 from tests.scenarios.stage import pick
 from tests.scenarios.world import ENTITIES, FRESH, HORIZON, Seat
@@ -48,13 +48,14 @@ class Looked:
     then: Moment
     seen: frozenset[str]
     shown: tuple[str, ...]
+    cleared: frozenset[str]
 
     @property
     def cut(self) -> bool:
         return len(self.shown) < len(self.seen)
 
 
-class Asking(Consenting):
+class Asking(Packing):
     """Questions, each with the answer that the oracle gives."""
 
     looked: list[Looked]
@@ -93,8 +94,9 @@ class Asking(Consenting):
         return answer
 
     def _remember(self, tenant: int, seat: Seat, labels: frozenset[str], then: Moment, answer: Recall) -> None:
+        cleared = self.oracle[tenant].cleared(then.step)
         seen = frozenset(self.oracle[tenant].visible(seat, labels, self.clock.now, then))
-        self.looked.append(Looked(tenant, answer.recall_id, seat, labels, then, seen, ids_of(answer)))
+        self.looked.append(Looked(tenant, answer.recall_id, seat, labels, then, seen, ids_of(answer), cleared))
 
     def _in_order(self, answer: Recall, shown: dict[str, Memory], seat: Seat, then: Moment, query: str | None) -> None:
         if query is None:
@@ -258,10 +260,16 @@ class Asking(Consenting):
             return
         why = {one.memory_id: one.why for one in again.differences}
         for memory_id in set(looked.shown) - now:
-            assert why[memory_id] == ("erased" if oracle.memories[memory_id].tombstoned else "consent")
+            memory = oracle.memories[memory_id]
+            verdicts = oracle.verdicts(memory, looked.seat, looked.labels, looked.then, self.clock.now)
+            hidden = "consent" if not verdicts["consent"] else "clearance"
+            assert why[memory_id] == ("erased" if memory.tombstoned else hidden)
         if not looked.cut:
             assert not again.same and set(again.now) == now
-            assert all(why[memory_id] == "consent" for memory_id in now - set(looked.shown))
+            for memory_id in now - set(looked.shown):
+                # Under the pack that was in force when it was asked, less of the past was shown.
+                withheld = oracle.memories[memory_id].fact.label not in looked.cleared
+                assert why[memory_id] == "consent" or (withheld and why[memory_id] == "moved")
 
     def some_looked(self, tenant: int, which: int) -> Looked:
         """A recall that was made in that tenant."""

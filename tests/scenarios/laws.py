@@ -71,6 +71,14 @@ LAWS = {
         LEFT JOIN tombstones t ON t.tenant_id = m.tenant_id AND t.memory_id = m.memory_id
         LEFT JOIN retractions r ON r.tenant_id = m.tenant_id AND r.memory_id = m.memory_id
         WHERE (b.memory_id IS NULL) <> (t.memory_id IS NOT NULL) OR (t.memory_id IS NOT NULL AND r.memory_id IS NULL)""",
+    "what was captured, decided or promoted was so under the pack in force at its number": """
+        SELECT w.id FROM (
+          SELECT tenant_id, capture_id AS id, seq, pack FROM captures
+          UNION ALL SELECT tenant_id, proposal_id, seq, pack FROM proposals
+          UNION ALL SELECT tenant_id, verdict_id, seq, pack FROM verdicts
+          UNION ALL SELECT tenant_id, memory_id, born_seq, pack FROM memories) w
+        WHERE w.pack IS DISTINCT FROM (
+          SELECT a.pack FROM pack_activations a WHERE a.tenant_id = w.tenant_id AND a.seq <= w.seq ORDER BY a.seq DESC LIMIT 1)""",
     "what is durable or sensitive was approved by somebody who neither wrote nor edited it": """
         SELECT m.memory_id FROM memories m
         WHERE (m.sensitive OR 'durable' IN (m.tier, m.tier_derived))
@@ -91,6 +99,9 @@ _ASKED_OF = (
     "memory_bodies",
     "tombstones",
     "pack_labels",
+    "proposals",
+    "verdicts",
+    "pack_activations",
 )
 QUESTION = (
     "WITH "

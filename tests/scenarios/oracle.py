@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from muniment.errors import NotPromotable, SelfApproval
 from tests.scenarios.facts import Fact, Memory, Moment, covers, rank, relation, repeats_rejected, stands_for, takes_over
 from tests.scenarios.ledger import Agreed, Ledger
-from tests.scenarios.world import Seat, seats
+from tests.scenarios.world import FIRST, VERSIONS, Seat, seats
 
 REMEMBERED = timedelta(days=180)
 # How a contradiction ends when a side of it is withdrawn.
@@ -33,6 +33,7 @@ class Proposal:
     rejected_at: datetime | None = None
     lifted: bool = False
     returned: bool = False
+    version: str = FIRST
 
     @property
     def waits(self) -> bool:
@@ -112,6 +113,31 @@ class Tenant:
     disputes: dict[tuple[str, str], Dispute] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
     steps: list[datetime] = field(default_factory=list)
+    # The versions that were put in force, each with the step it was, and those that were retired.
+    activations: list[tuple[int, str]] = field(default_factory=lambda: [(0, FIRST)])
+    registered: set[str] = field(default_factory=lambda: {FIRST})
+    retired: set[str] = field(default_factory=set)
+
+    # Under which pack
+
+    @property
+    def in_force(self) -> str:
+        return self.activations[-1][1]
+
+    def version_in(self, step: int) -> str:
+        """The version that was in force in a step."""
+        return [version for began, version in self.activations if began <= step][-1]
+
+    def activate(self, version: str, now: datetime) -> None:
+        self.activations.append((self._step(now), version))
+
+    def cleared(self, step: int) -> frozenset[str]:
+        """What an agent may see of a step: what the pack of then allowed, and the pack of now allows too."""
+        return VERSIONS[self.version_in(step)].cleared & VERSIONS[self.in_force].cleared
+
+    def may_pin(self, version: str) -> bool:
+        listed = version == self.in_force or version in VERSIONS[self.in_force].may_pin
+        return listed and version in self.registered and version not in self.retired
 
     # When
 
@@ -145,7 +171,7 @@ class Tenant:
     ) -> dict[str, bool]:
         """What each filter says of a memory to a run there: what was, at that moment; consent and content, as of now."""
         rights = {"consent": self._allowed(memory, now), "content": not memory.tombstoned}
-        return memory.verdicts(seat, labels, then) | rights
+        return memory.verdicts(seat, labels & self.cleared(then.step), then) | rights
 
     def visible(
         self, seat: Seat, labels: frozenset[str], now: datetime, then: Moment | None = None
@@ -202,6 +228,8 @@ class Tenant:
         """What the gates and the first look around make of a fact that was masked."""
         if fact.sensitive and self.ledger.covering(fact.subject, fact.predicate, now) is None:
             return Refused("consent")
+        if fact.confidence < VERSIONS[self.in_force].floor:
+            return Refused("confidence")
         rejected = frozenset(
             proposal.proposal_id
             for proposal in self.proposals.values()
@@ -255,7 +283,7 @@ class Tenant:
         self, proposal_id: str, fact: Fact, found: Repeats | Waits, now: datetime, editors: tuple[str, ...] = ()
     ) -> None:
         """It is in the queue, or set aside as a duplicate."""
-        proposal = self.proposals[proposal_id] = Proposal(proposal_id, fact, fact.tier, editors)
+        proposal = self.proposals[proposal_id] = Proposal(proposal_id, fact, fact.tier, editors, version=self.in_force)
         if isinstance(found, Repeats):
             proposal.status, proposal.repeats = "duplicate", found.memory_id
         else:

@@ -11,7 +11,7 @@ from muniment import Refusal
 from muniment.errors import AlreadyDecided, Conflict
 from muniment.model.proposal import Proposal as Queued
 from tests.scenarios.facts import Memory
-from tests.scenarios.oracle import Barred, Promoted, Proposal, Repeats, Stopped
+from tests.scenarios.oracle import Barred, Promoted, Proposal, Refused, Repeats, Stopped
 from tests.scenarios.stage import Stage, anything, failing, pick
 from tests.scenarios.world import REVIEWERS
 from tests.scenarios.writing import Writing, sentences, values
@@ -33,11 +33,27 @@ class Reviewing(Writing):
         if queued is not None and then is not None and queued.status == "pending":
             self.decide(tenant, self.oracle[tenant].proposals[queued.proposal_id], then, None)
 
+    def regated(self, tenant: int, proposal: Proposal) -> bool:
+        """Whether an open proposal was withdrawn because the pack in force no longer lets it through (PAC-9).
+
+        One that was made under another version passes the gates again with whatever verdict falls on it.
+        """
+        people, oracle = self.on(tenant)
+        if not proposal.waits or proposal.version == oracle.in_force:
+            return False
+        if not isinstance(oracle.admission(proposal.fact, self.clock.now), Refused):
+            return False
+        assert self.fabric.queue.assign(people.reviewer, proposal.proposal_id).status == "withdrawn"
+        oracle.decide(proposal, "withdrawn", self.clock.now)
+        return True
+
     @precondition(waiting)
     @rule(which=anything, who=reviewers, victim=st.one_of(st.none(), anything), tier=st.one_of(st.none(), tiers))
     def approve(self, which: int, who: str, victim: int | None, tier: Any) -> None:
         tenant, proposal = pick(waiting(self), which)
         people, oracle = self.on(tenant)
+        if self.regated(tenant, proposal):
+            return
         if tier is not None and (tier != "working" or proposal.fact.place.session is not None):
             assert self.fabric.queue.override(people.reviewer, proposal.proposal_id, tier=tier).tier_target == tier
             proposal.tier = tier
@@ -70,6 +86,8 @@ class Reviewing(Writing):
     def edit(self, which: int, who: str, value: str, sentence: str, raised: bool) -> None:
         tenant, proposal = pick(waiting(self), which)
         _, oracle = self.on(tenant)
+        if self.regated(tenant, proposal):
+            return
         if len(proposal.editors) >= EDITS_LIMIT:
             return
         changes: dict[str, Any] = {"value": value} if proposal.fact.key is not None else {"text": sentence}
@@ -86,6 +104,8 @@ class Reviewing(Writing):
     def reject(self, which: int) -> None:
         tenant, proposal = pick(waiting(self), which)
         people, oracle = self.on(tenant)
+        if self.regated(tenant, proposal):
+            return
         assert self.fabric.queue.reject(people.reviewer, proposal.proposal_id, reason="no").status == "rejected"
         oracle.decide(proposal, "rejected", self.clock.now)
         with pytest.raises(AlreadyDecided):

@@ -32,6 +32,8 @@ class Settling(Reviewing):
     @rule(which=anything, who=reviewers, way=st.sampled_from(("supersede", "retract", "block")), keep=keeps)
     def resolve(self, which: int, who: str, way: str, keep: str | None) -> None:
         tenant, dispute = pick(open_ones(self), which)
+        if self.regated(tenant, self.oracle[tenant].proposals[dispute[1]]):
+            return
         settle = self._asking(tenant, dispute, who, way, **({"keep": keep} if way != "block" else {}))
         if way == "supersede" and keep != "existing" and self.oracle[tenant].became(dispute[1]) is None:
             self._approve(tenant, dispute, who, settle)
@@ -45,6 +47,8 @@ class Settling(Reviewing):
     @rule(which=anything, who=reviewers, here=st.sampled_from(("de", "us")))
     def coexist(self, which: int, who: str, here: str) -> None:
         tenant, dispute = pick(open_ones(self), which)
+        if self.regated(tenant, self.oracle[tenant].proposals[dispute[1]]):
+            return
         regions = {"existing": here, "incoming": "us" if here == "de" else "de"}
         sides = {side: {"region": region} for side, region in regions.items()}
         self._coexist(tenant, dispute, who, self._asking(tenant, dispute, who, "coexist", **sides), regions)

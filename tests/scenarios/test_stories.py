@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from tests.scenarios.conftest import FRESHER, NOW, Story
-from tests.scenarios.world import ENTITIES, MAIL, Place
+from tests.scenarios.world import ENTITIES, FIRST, LAX, MAIL, NARROW, STRICT, Place
 
 U1, U2 = Place(user="u1"), Place(user="u2")
 THIRTY, FOURTEEN = "Returns are accepted within 30 days.", "Returns are accepted within 14 days."
@@ -350,3 +350,38 @@ def test_a_correction_of_one_side_leaves_the_other_where_it_stands(story: Story)
     story.then(story.coexist, which=0, who="boris", here="de")
     story.then(story.correct_memory, which=2, value="post", sentence=THIRTY, then="clara")
     assert [story.shown(qualifiers={"region": region}) for region in ("de", "us")] == [["post"], ["phone"]]
+
+
+@pytest.mark.every_door
+@pytest.mark.rule("PAC-4", "PAC-5", "PAC-9")
+def test_a_narrower_pack_hides_what_a_pinned_one_does_not_bring_back(story: Story) -> None:
+    agreed(story)
+    story.say(MAIL)
+    story.say("post", predicate="language")
+    story.then(story.activate, tenant=0, version=NARROW, registered=True)
+    assert story.shown() == ["post"]
+    for version in (FIRST, STRICT, LAX):
+        story.then(story.pin, tenant=0, version=version, user=None)
+    story.then(story.register, tenant=0, version=STRICT)
+    story.then(story.pin, tenant=0, version=STRICT, user=None)
+    story.then(story.retire, tenant=0, version=FIRST)
+    story.then(story.pin, tenant=0, version=FIRST, user=None)
+    story.then(story.retire, tenant=0, version=NARROW)
+    story.then(story.activate, tenant=0, version=LAX, registered=True)
+    assert story.shown() == ["[EMAIL]", "post"]
+
+
+@pytest.mark.every_door
+@pytest.mark.rule("PAC-9")
+def test_what_waits_is_judged_by_the_pack_in_force_when_it_is_decided(story: Story) -> None:
+    story.say("mail", then=None, confidence=0.6)
+    story.say("post", then=None, predicate="language", confidence=0.8)
+    story.then(story.activate, tenant=0, version=STRICT, registered=True)
+    story.ok()
+    story.ok()
+    assert story.statuses == ["withdrawn", "promoted"]
+    story.say("phone", then=None, confidence=0.6)
+    assert story.statuses == ["withdrawn", "promoted"]
+    story.then(story.activate, tenant=0, version=FIRST, registered=True)
+    story.say("phone", confidence=0.6)
+    assert story.shown() == ["phone", "post"]

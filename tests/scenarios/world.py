@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from muniment import RunContext, load_pack
+from muniment.pack import Pack
 
 ENTITIES = ("customer:e1", "customer:e2")
 # Of a tag there may be many, as the pack says; the other two hold one value.
@@ -40,19 +41,51 @@ LIVES = {"working": timedelta(hours=1), "episodic": timedelta(days=30), "semanti
 # What is older is not recalled any more, though it still stands.
 FRESH = {"episodic": timedelta(days=20)}
 HORIZON = timedelta(days=90)
-PACKS = {
-    unresolved: load_pack(f"""
-pack_meta: {{id: state.{unresolved.replace("_", ".")}, version: 1.0.0}}
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of the pack: what an agent is cleared for under it, which confidence it asks for, what may be pinned."""
+
+    cleared: frozenset[str]
+    floor: float = 0.30
+    trust_floor: float = 0.40
+    may_pin: tuple[str, ...] = ()
+
+
+FIRST, NARROW, STRICT, LAX = "1.0.0", "2.0.0", "3.0.0", "4.0.0"
+VERSIONS = {
+    FIRST: Version(frozenset(LABELS)),
+    NARROW: Version(frozenset({"PUBLIC", "INTERNAL"}), may_pin=(FIRST, STRICT)),
+    STRICT: Version(frozenset(LABELS), floor=0.65, may_pin=(FIRST, NARROW)),
+    LAX: Version(frozenset(LABELS), trust_floor=0.10),
+}
+
+
+def pack_id(unresolved: str) -> str:
+    return f"state.{unresolved.replace('_', '.')}"
+
+
+def version_of(unresolved: str, version: str) -> Pack:
+    """That version of the pack that says so of what nobody resolved."""
+    rules = VERSIONS[version]
+    pins = ", ".join(f"{pack_id(unresolved)}@{one}" for one in rules.may_pin)
+    return load_pack(f"""
+pack_meta: {{id: {pack_id(unresolved)}, version: {version}, may_pin: [{pins}]}}
+roles: {{agent: {{classifications_allowed: [{", ".join(sorted(rules.cleared))}]}}}}
 ontology: {{predicates: {{tag: {{cardinality: many}}}}}}
 memory_layer:
+  promotion_thresholds: {{confidence_floor: {rules.floor}}}
+  trust: {{floor: {rules.trust_floor}}}
   recall_policy: {{max_recalls: 1000, freshness: {{episodic: {FRESH["episodic"].days}d}}}}
   contradiction: {{unresolved: {unresolved}}}
   classes:
     decision_outcome: {{auto_resolve: {{margin: {MARGIN}, fresher_evidence: true}}}}
     statement: {{auto_resolve: {{margin: {MARGIN}, fresher_evidence: false}}}}
 """)
-    for unresolved in UNRESOLVED
-}
+
+
+PACKS = {unresolved: version_of(unresolved, FIRST) for unresolved in UNRESOLVED}
 
 
 class Seat(NamedTuple):
