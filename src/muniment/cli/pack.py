@@ -14,7 +14,7 @@ from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, document, progress
 from muniment.errors import InvalidInput
 from muniment.governance.packs import RegisteredPack
-from muniment.pack import load_pack, pack_schema
+from muniment.pack import builtin_pack, load_pack, pack_schema
 
 app = typer.Typer(no_args_is_help=True)
 _OPTIONS = (*WHO, *WHERE)
@@ -36,9 +36,20 @@ def validate(call: Call, file: File) -> None:
 
 
 @verb(app, "register", options=_OPTIONS, example="muniment pack register acme.pack.yaml --tenant tenant_acme_prod")
-def register(call: Call, file: File) -> None:
-    """Register a pack in the tenant. It is immutable from then on; the same again changes nothing."""
-    pack = load_pack(file)
+def register(
+    call: Call,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A pack in YAML or JSON.")] = None,
+    builtin: Annotated[
+        bool, typer.Option("--builtin", help="The pack that this version of the program brings.")
+    ] = False,
+) -> None:
+    """Register a pack in the tenant. It is immutable from then on; the same again changes nothing.
+
+    Nothing is decided by it until it is activated: muniment pack activate.
+    """
+    if (file is None) is not builtin:
+        raise InvalidInput("give a file, or --builtin", field="file")
+    pack = load_pack(file) if file is not None else builtin_pack()
     with call.open() as fabric:
         registered = fabric.packs.register(call.principal("admin"), pack)
     call.show(_entry(registered), lambda: _table([registered]))

@@ -301,7 +301,11 @@ class Desk:
     def _say_which(self, tenant_id: str, in_force: Pack) -> None:
         """Tell whoever started the process with a pack of its own that another decides in a tenant (PAC-6)."""
         own = self.packs.default
-        if not self.packs.given or self.packs.in_force(tenant_id) is not None:
+        if self.packs.in_force(tenant_id) is not None:
+            return
+        if not self.packs.given:
+            if in_force.meta.id == own.meta.id and in_force.ref != own.ref:
+                log.info("tenant %s is under %s; this version brings %s", tenant_id, in_force.ref, own.ref)
             return
         if in_force.ref == own.ref and in_force.digest != own.digest:
             raise PackImmutable(

@@ -16,7 +16,7 @@ from muniment.errors import InvalidInput, MunimentError, NotFound, PackInvalid, 
 from muniment.model.activation import Activation
 from muniment.model.backtest import FATES, Backtest, Fate, Tally
 from muniment.model.pack_difference import PackDifference
-from muniment.pack import load_pack
+from muniment.pack import builtin_pack, load_pack
 
 router = APIRouter()
 
@@ -80,7 +80,10 @@ async def listed(visitor: Reader, after: str | None = None) -> Response:
         before[one.ref] = latest.get(one.pack.meta.id)
         latest[one.pack.meta.id] = one.ref
     shown: dict[str, Any] = {"packs": found[::-1], "before": before, "more": more, "after": after}
-    return page("packs.html", visitor, at="packs", in_force=await _in_force(visitor), **shown)
+    in_force, own = await _in_force(visitor), builtin_pack()
+    is_older = in_force is not None and in_force.pack != own.ref and in_force.pack.startswith(f"{own.meta.id}@")
+    offered = own.ref if is_older and all(one.ref != own.ref for one in found) else None
+    return page("packs.html", visitor, at="packs", in_force=in_force, offered=offered, **shown)
 
 
 async def _in_force(visitor: Visitor) -> Activation | None:
@@ -99,9 +102,10 @@ async def activations(visitor: Reader, after: int | None = None) -> Response:
 
 
 @router.get("/packs/new")
-async def asked(visitor: Admin) -> Response:
-    """The form to register one."""
-    return page("pack_new.html", visitor, at="packs", text="", wrong=None, checked=None)
+async def asked(visitor: Admin, builtin: bool = False) -> Response:
+    """The form to register one; with the pack that this version of the program brings already in it."""
+    text = written(builtin_pack().document()) if builtin else ""
+    return page("pack_new.html", visitor, at="packs", text=text, wrong=None, checked=None)
 
 
 @router.post("/packs/check")
