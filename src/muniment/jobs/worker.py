@@ -19,7 +19,8 @@ from muniment.fabric.connect import Opened
 from muniment.jobs.due import LOOK_EVERY, Due, Lookout, rest_after
 from muniment.jobs.job import Done
 from muniment.jobs.running import run
-from muniment.storage.job_queue import answering, queue_address
+from muniment.storage.away import answering
+from muniment.storage.job_queue import queue_address
 
 log = logging.getLogger("muniment.jobs")
 

@@ -3,15 +3,12 @@
 How far they are stands in the comment of the schema: the name of the last of procrastinate's migrations.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, LiteralString, cast
 
-from psycopg import AsyncConnection, OperationalError, sql
+from psycopg import AsyncConnection, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from muniment.errors import StorageUnavailable
 from muniment.storage.address import Address
 
 SCHEMA = "procrastinate"
@@ -27,15 +24,6 @@ def queue_address(address: Address) -> str:
     """The queue's tables, as the jobs' login."""
     place: dict[str, Any] = dict(conninfo_to_dict(address.for_task("jobs")))
     return make_conninfo(**(place | {"options": f"-c search_path={SCHEMA}", "application_name": "muniment-worker"}))
-
-
-@contextmanager
-def answering() -> Generator[None]:
-    """Where the queue's connections are opened; raises `StorageUnavailable`."""
-    try:
-        yield
-    except OperationalError as error:
-        raise StorageUnavailable("the database does not answer") from error
 
 
 async def migrate(connection: AsyncConnection) -> None:
