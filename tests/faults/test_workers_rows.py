@@ -30,7 +30,7 @@ async def work():
 asyncio.run(work())
 """
 
-Owner = "psycopg.Connection[tuple[Any, ...]]"
+Owner = psycopg.Connection[tuple[Any, ...]]
 
 
 def rows(owner: Owner, statement: str) -> list[tuple[Any, ...]]:
@@ -45,11 +45,10 @@ def begun(owner: Owner) -> list[tuple[Any, ...]]:
     return rows(owner, "SELECT id, worker_id FROM procrastinate.procrastinate_jobs WHERE status = 'doing' ORDER BY id")
 
 
-def grow_old(owner: Owner, seconds: float) -> None:
-    """As if that long had passed since the workers were last heard of."""
+def heard_of(owner: Owner, seconds: float) -> None:
+    """As if the workers had been heard of that long ago."""
     owner.execute(
-        "UPDATE procrastinate.procrastinate_workers SET last_heartbeat = last_heartbeat - make_interval(secs => %s)",
-        [seconds],
+        "UPDATE procrastinate.procrastinate_workers SET last_heartbeat = now() - make_interval(secs => %s)", [seconds]
     )
 
 
@@ -78,12 +77,12 @@ def test_rows_of_killed_workers_are_removed_and_their_jobs_are_done_by_another(
         assert len(workers(owner)) == 2
         assert len(begun(owner)) >= 2, "jobs that nobody does any more"
 
-        grow_old(owner, GONE_AFTER / 2)
+        heard_of(owner, -60)  # However long what follows takes.
         fabric._portal.call(Worker(fabric._fabric.opened).until_idle)
         assert len(workers(owner)) == 2, "they may be alive"
         assert [one.candidate.text for one in fabric.queue.list(people.reviewer)] == ["said before the kill"]
 
-        grow_old(owner, GONE_AFTER)
+        heard_of(owner, GONE_AFTER + 1)
         fabric._portal.call(Worker(fabric._fabric.opened).until_idle)
         assert workers(owner) == []
         assert begun(owner) == []
