@@ -19,10 +19,6 @@ PEOPLE = People("tenant_library")
 PAUSE = 0.05
 
 
-def text(number: int) -> str:
-    return f"the library wrote line {number}"
-
-
 def wait(home: str) -> None:
     with Fabric.open(home=home) as fabric:
         fabric.recall(PEOPLE.run())
@@ -44,7 +40,8 @@ def write(home: str) -> None:
         while not ended.wait(PAUSE):
             number += 1
             try:
-                fabric.capture(PEOPLE.run(), kind="statement", text=text(number), classification="PUBLIC")
+                run = PEOPLE.run(session_id=f"library_{number}")
+                fabric.capture(run, kind="statement", text=f"this is line {number}", classification="PUBLIC")
             except StorageUnavailable:
                 print(f"away {number}", flush=True)
             else:

@@ -22,7 +22,7 @@ from muniment.jobs.due import LOOK_EVERY, Due, Lookout, rest_after
 from muniment.jobs.job import Done
 from muniment.jobs.running import run
 from muniment.storage.away import answering, no_answer
-from muniment.storage.job_queue import queue_address
+from muniment.storage.job_queue import QueueConnection, queue_address
 
 log = logging.getLogger("muniment.jobs")
 
@@ -49,6 +49,7 @@ class Worker:
         self._app = App(
             connector=PsycopgConnector(
                 conninfo=queue_address(opened.address),
+                connection_class=QueueConnection,
                 min_size=1,
                 max_size=concurrency + 3,
                 timeout=BUSY_SECONDS,
@@ -115,11 +116,14 @@ class Worker:
             try:
                 await self._put(await lookout.due())
                 await self._remove_dead_workers()
+                rest = rest_after(time.monotonic() - began)
             except StorageUnavailable as error:
                 log.warning("%s", error)
+                rest = AGAIN_SECONDS
             except Exception as error:
                 log.warning("cannot look for due jobs: %s", type(error).__name__)
-            await anyio.sleep(rest_after(time.monotonic() - began))
+                rest = LOOK_EVERY
+            await anyio.sleep(rest)
 
     async def _put(self, found: list[Due]) -> int:
         put = 0
