@@ -50,6 +50,7 @@ class Verbs(Blocking):
         self._running = running
         self._fabric = fabric
         self._closed = False
+        loops.close_at_exit(self)
 
     @classmethod
     def _started(cls, fabric: AsyncFabric) -> Self:

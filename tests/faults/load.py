@@ -65,13 +65,14 @@ class Command:
 
     def kill(self) -> None:
         """End it as a power cut would, and wait until it is gone."""
-        self._end(signal.SIGKILL)
+        self.end(signal.SIGKILL)
 
     def stop(self) -> int:
         """Tell it to end, and wait until it has; how it ended."""
-        return self._end(signal.SIGTERM)
+        return self.end(signal.SIGTERM)
 
-    def _end(self, how: signal.Signals) -> int:
+    def end(self, how: signal.Signals) -> int:
+        """Send it that signal, and wait until it is gone; how it ended."""
         assert self._process is not None
         self._process.send_signal(how)
         self._process.communicate(timeout=60)

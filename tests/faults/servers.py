@@ -112,7 +112,8 @@ def paused_checkpointer(home: Path) -> Generator[None]:
     try:
         yield
     finally:
-        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def open_files(pid: int) -> list[Path]:

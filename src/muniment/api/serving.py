@@ -2,7 +2,6 @@
 
 import logging
 import os
-import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from muniment.api.streaming import Streams
 from muniment.errors import InvalidInput
 from muniment.fabric import AsyncFabric
 from muniment.jobs.worker import Worker
+from muniment.storage.end_signals import ending_signals
 
 log = logging.getLogger("muniment.api")
 
@@ -51,7 +51,7 @@ async def serve(
     listening: socket | None = None,
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until told to stop (SIGINT, SIGTERM); told again, at once. `listening` is a socket from `listen`."""
+    """Serve until told to stop by a signal (`ending_signals`); told again, at once. `listening` comes from `listen`."""
     meters = Meters()
     server = server_on(fabric, place, settings, meters=meters, on_ready=on_ready)
     async with anyio.create_task_group() as tasks:
@@ -129,7 +129,7 @@ class _Server(uvicorn.Server):
 
 
 async def _told_to_stop(server: uvicorn.Server) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with anyio.open_signal_receiver(*ending_signals()) as signals:
         async for _ in signals:
             server.force_exit = server.should_exit
             server.should_exit = True

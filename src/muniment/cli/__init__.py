@@ -6,7 +6,7 @@
 2    the command was written wrong
 3    policy refused: nothing is broken
 70   an error of the program itself
-130  interrupted; 141 whoever read the output went away; 143 told to end
+130  interrupted; 141 whoever read the output went away; 143 told to end (129 by SIGHUP, 131 by SIGQUIT)
 """
 
 import contextlib
@@ -16,6 +16,7 @@ import os
 import re
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -50,6 +51,7 @@ from muniment.cli import (
 )
 from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, visible
 from muniment.errors import MunimentError
+from muniment.storage.end_signals import ending_signals
 
 FAILED, MISUSED, INTERNAL, CLOSED = 1, 2, 70, 141
 _KEY = re.compile(r"mun_[\w.-]+")
@@ -177,16 +179,18 @@ def _ended_by_signals() -> Generator[None]:
     def leave(number: int, _frame: object) -> NoReturn:
         raise SystemExit(128 + number)
 
-    try:
-        before = signal.signal(signal.SIGTERM, leave)
-    except ValueError:
-        # Not the main thread: whoever runs us there handles signals.
+    if threading.current_thread() is not threading.main_thread():
+        # Whoever runs us there handles signals.
         yield
         return
+    # Ctrl-C raises an exception already.
+    handled = [number for number in ending_signals() if number is not signal.SIGINT]
+    before = [signal.signal(number, leave) for number in handled]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(handled, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _let_go() -> None:

@@ -1,6 +1,5 @@
 """The worker, and the work in hand: what waits, what was parked, which classes were suspended."""
 
-import signal
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from muniment.fabric.connect import connect
 from muniment.model.breaker import Breaker
 from muniment.model.fields import WriteClass
 from muniment.model.work import Backlog, JobRun, Parked
+from muniment.storage.end_signals import ending_signals
 
 app = typer.Typer()
 work = typer.Typer(cls=ListsByDefault)
@@ -80,7 +80,7 @@ async def _until_told(working: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _watch(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with anyio.open_signal_receiver(*ending_signals()) as signals:
         async for _ in signals:
             scope.cancel()
 

@@ -1,8 +1,10 @@
 """Opening and closing: the embedded server or another, its schema, its keys."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+import anyio
 import anyio.to_thread
 import psycopg
 from psycopg import AsyncConnection, sql
@@ -18,6 +20,7 @@ from muniment.governance.packs import Packs
 from muniment.policy.redaction import redactor_of
 from muniment.storage import embedded
 from muniment.storage.address import Address
+from muniment.storage.away import answering, no_answer
 from muniment.storage.master import MasterKeys, find_master_keys
 from muniment.storage.migrate import migrate, require_ready, status
 from muniment.storage.sealing import Vault
@@ -43,10 +46,12 @@ class Opened:
 
     async def close(self) -> None:
         """Close the connections, then give the server back."""
-        await self.desk.storage.close()
-        await self.desk.sessions.close()
-        if self.lease is not None:
-            await anyio.to_thread.run_sync(self.lease.release)
+        try:
+            await self.desk.storage.close()
+            await self.desk.sessions.close()
+        finally:
+            if self.lease is not None:
+                await _give_back(self.lease)
 
 
 async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
@@ -58,14 +63,24 @@ async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
         address = Address.parse(settings.url, keys.login_secret())
         await require_ready(address)
         return Opened(_desk(settings, address, keys), address, None)
+    embedded.release_before_ending()
     lease = await anyio.to_thread.run_sync(embedded.acquire, settings.home)
     try:
+        watch = lease.watch()
         address = await prepared(lease)
-        keys = master_keys or find_master_keys(settings.home, may_make=not await _has_tenants(address))
+        with answering(watch.explain):
+            has_tenants = await _has_tenants(address)
+        keys = master_keys or find_master_keys(settings.home, may_make=not has_tenants)
     except BaseException:
-        await anyio.to_thread.run_sync(lease.release)
+        await _give_back(lease)
         raise
-    return Opened(_desk(settings, address, keys), address, lease)
+    return Opened(_desk(settings, address, keys, watch.explain), address, lease)
+
+
+async def _give_back(lease: embedded.Lease) -> None:
+    # Cancelled or not: a server that nobody uses must not stay.
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(lease.release)
 
 
 async def prepared(lease: embedded.Lease) -> Address:
@@ -75,7 +90,8 @@ async def prepared(lease: embedded.Lease) -> Address:
         if not (await status(address)).ready:
             await migrate(address)
     except StorageUnavailable:
-        await _create_database(lease)
+        with answering():
+            await _create_database(lease)
         await migrate(address)
     return address
 
@@ -109,9 +125,9 @@ async def _has_tenants(address: Address) -> bool:
         return await (await connection.execute("SELECT FROM tenants LIMIT 1")).fetchone() is not None
 
 
-def _desk(settings: Settings, address: Address, keys: MasterKeys) -> Desk:
+def _desk(settings: Settings, address: Address, keys: MasterKeys, explain: Callable[[], str] = no_answer) -> Desk:
     return Desk(
-        Storage(address),
+        Storage(address, explain=explain),
         Vault(keys),
         Packs(settings.pack),
         settings.clock,

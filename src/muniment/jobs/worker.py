@@ -1,7 +1,8 @@
 """The worker: looks out for jobs that are due, puts each into the queue once, and runs what is in the queue.
 
 The queue is procrastinate's: as many workers as wanted share it. A job of a tenant waits in it once at most; a
-worker that was killed leaves nothing locked, since every job can run twice, at once, or be cut off at any line.
+worker that was killed leaves nothing locked, since every job can run twice, at once, or be cut off at any line. The
+rows that it leaves are removed by any other worker.
 """
 
 import logging
@@ -13,13 +14,15 @@ from typing import Any
 import anyio
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
+from procrastinate.jobs import Status
 
 from muniment.errors import StorageUnavailable
 from muniment.fabric.connect import Opened
 from muniment.jobs.due import LOOK_EVERY, Due, Lookout, rest_after
 from muniment.jobs.job import Done
 from muniment.jobs.running import run
-from muniment.storage.job_queue import answering, queue_address
+from muniment.storage.away import answering, no_answer
+from muniment.storage.job_queue import QueueConnection, queue_address
 
 log = logging.getLogger("muniment.jobs")
 
@@ -29,6 +32,8 @@ CONCURRENCY = 4
 GONE_AFTER = 20.0
 # For a connection to the queue's tables.
 BUSY_SECONDS = 5.0
+# Seconds before a database that is away is asked again.
+AGAIN_SECONDS = 0.25
 
 Told = Callable[[Due, Done | None], None]
 
@@ -44,6 +49,7 @@ class Worker:
         self._app = App(
             connector=PsycopgConnector(
                 conninfo=queue_address(opened.address),
+                connection_class=QueueConnection,
                 min_size=1,
                 max_size=concurrency + 3,
                 timeout=BUSY_SECONDS,
@@ -56,23 +62,32 @@ class Worker:
         """Run what is due, and what becomes due by it, until nothing is; how many jobs ran."""
         ran = 0
         lookout = Lookout(self._opened, eager=True)
-        async with self._open():
-            while found := await lookout.due(tenants):
-                ran += await self._put(found)
-                await self._app.run_worker_async(**self._how(), wait=False, listen_notify=False)
+        try:
+            async with self._open():
+                await self._remove_dead_workers()
+                while found := await lookout.due(tenants):
+                    ran += await self._put(found)
+                    await self._app.run_worker_async(**self._how(), wait=False, listen_notify=False)
+        except ConnectorException as error:
+            raise StorageUnavailable(no_answer()) from error
         return ran
 
     async def forever(self) -> None:
         """Work until cancelled; what is being done then is finished first. A database that is away is waited for."""
         lookout = Lookout(self._opened)
+        told: str | None = None
         while True:
             try:
                 # Fails at once while it is away, where the queue's own connections would be waited for.
                 await lookout.due([])
+                told = None
                 await self._until_away()
-            except (StorageUnavailable, ConnectorException):
-                log.warning("the database does not answer")
-            await anyio.sleep(LOOK_EVERY)
+            except (StorageUnavailable, ConnectorException) as error:
+                why = str(error) if isinstance(error, StorageUnavailable) else no_answer()
+                if why != told:
+                    log.warning("%s", why)
+                told = why
+            await anyio.sleep(AGAIN_SECONDS)
 
     async def _until_away(self) -> None:
         async with self._open(), anyio.create_task_group() as tasks:
@@ -100,12 +115,15 @@ class Worker:
             began = time.monotonic()
             try:
                 await self._put(await lookout.due())
-                await self._forget_the_dead()
+                await self._remove_dead_workers()
+                rest = rest_after(time.monotonic() - began)
             except StorageUnavailable as error:
                 log.warning("%s", error)
+                rest = AGAIN_SECONDS
             except Exception as error:
                 log.warning("cannot look for due jobs: %s", type(error).__name__)
-            await anyio.sleep(rest_after(time.monotonic() - began))
+                rest = LOOK_EVERY
+            await anyio.sleep(rest)
 
     async def _put(self, found: list[Due]) -> int:
         put = 0
@@ -118,12 +136,19 @@ class Worker:
                 put += 1
         return put
 
-    async def _forget_the_dead(self) -> None:
-        """Take out of the queue what a worker was at that is gone: it is found due again."""
-        jobs = await self._app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_AFTER)
+    async def _remove_dead_workers(self) -> None:
+        """Delete the rows of workers that were not heard of for `GONE_AFTER`, and of the jobs that they were at.
+
+        Those jobs were put into the queue anew already: they are due as long as no worker recorded that they ran.
+        """
+        manager = self._app.job_manager
+        jobs = await manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_AFTER)
         for job in jobs:
             if job.id is not None:
-                await self._app.job_manager.cancel_job_by_id_async(job.id, abort=True, delete_job=True)
+                # Another worker may have deleted it at this moment.
+                with suppress(ConnectorException):
+                    await manager.finish_job_by_id_async(job.id, Status.ABORTED, delete_job=True)
+        await manager.prune_stalled_workers(GONE_AFTER)
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[None]:

@@ -8,6 +8,9 @@ with flock, which the kernel undoes when the holder dies, however it dies:
     server.lock   inherited by the server and everything it forks; when it is free no process of this
                   database is left, whatever postmaster.pid says and whoever has that number by now
 
+Two empty files are notes: `keep` has the server run on without leases, `stopped` keeps those who watch it
+(`server_watch`) from starting it again.
+
 Everything here blocks. Whatever goes wrong raises StorageUnavailable.
 """
 
@@ -15,15 +18,22 @@ import atexit
 import contextlib
 import fcntl
 import os
+import threading
 from pathlib import Path
 from typing import Self
 
 from muniment.errors import StorageUnavailable
-from muniment.storage.home import explained, is_in_use, locked, make_private, open_file, resolve
+from muniment.storage.end_signals import before_ending
+from muniment.storage.home import explained, is_in_use, locked, make_private, open_file, resolve, try_lock
 from muniment.storage.postmaster import ensure_running, part, reap, stop_server
 from muniment.storage.server_socket import answering_in, conninfo
+from muniment.storage.server_watch import STOPPED, ServerWatch
 
 _leases: set["Lease"] = set()
+# Locks of leases that are being acquired, with their homes: their server may run already.
+_acquiring: dict[int, Path] = {}
+# Held while a lease is given back: who ends the process waits until the server is stopped.
+_releasing = threading.RLock()
 
 
 class Lease:
@@ -38,23 +48,33 @@ class Lease:
         self.conninfo = conninfo(socket_dir)
         self._lock = lock
         self._owner = os.getpid()
+        self._watch: ServerWatch | None = None
         _leases.add(self)
+
+    def watch(self) -> ServerWatch:
+        """Start the server again whenever it dies, until the lease is given back."""
+        if self._watch is None:
+            self._watch = ServerWatch(self.home)
+        return self._watch
 
     def release(self) -> None:
         """Give the lease back; the last one of all processes stops the server unless it was told to stay.
 
         May be called again, and does nothing then. A server that will not stop is left alone.
         """
-        try:
-            _leases.remove(self)
-        except KeyError:
-            return
-        # a forked child shares the parent's lock, and must not undo it
-        if self._owner == os.getpid():
-            with contextlib.suppress(OSError):
-                _stop_if_last(self.home, self._lock)
-        os.close(self._lock)
-        reap()
+        with _releasing:
+            try:
+                _leases.remove(self)
+            except KeyError:
+                return
+            # a forked child shares the parent's lock, and must not undo it
+            if self._owner == os.getpid():
+                if self._watch is not None:
+                    self._watch.stop()
+                with contextlib.suppress(OSError):
+                    _stop_if_last(self.home, self._lock)
+            os.close(self._lock)
+            reap()
 
     def __enter__(self) -> Self:
         return self
@@ -76,8 +96,11 @@ def acquire(home: Path) -> Lease:
         try:
             # waits while a last lease stops the server, which holds this lock alone
             fcntl.flock(lock, fcntl.LOCK_SH)
+            _acquiring[lock] = folder
             with locked(folder / "start.lock"):
+                (folder / STOPPED).unlink(missing_ok=True)
                 socket_dir = ensure_running(folder)
+            return Lease(folder, socket_dir, lock)
         except BaseException as error:
             # interrupted, and perhaps the server came up; but one that is busy recovering shall go on with it
             if not isinstance(error, StorageUnavailable):
@@ -85,7 +108,8 @@ def acquire(home: Path) -> Lease:
                     _stop_if_last(folder, lock)
             os.close(lock)
             raise
-    return Lease(folder, socket_dir, lock)
+        finally:
+            _acquiring.pop(lock, None)
 
 
 def keep_running(home: Path) -> None:
@@ -97,15 +121,19 @@ def keep_running(home: Path) -> None:
 def stop(home: Path) -> bool:
     """Stop the server at once, leased or not, and forget `keep_running`; False when none was running.
 
-    Connections to it are cut. Raises StorageUnavailable when it does not go.
+    Connections to it are cut. Processes that use it do not start it again; the next `acquire` does. Raises
+    StorageUnavailable when it does not go.
     """
     folder = resolve(home)
     with explained(folder):
-        if not is_in_use(folder):
-            (folder / "keep").unlink(missing_ok=True)
+        if not (folder / "server.lock").exists():
             return False
         with locked(folder / "start.lock"):
             (folder / "keep").unlink(missing_ok=True)
+            if _is_leased(folder):
+                os.close(open_file(folder / STOPPED))
+            if not is_in_use(folder):
+                return False
             if not stop_server(folder):
                 raise StorageUnavailable(f"the server of {folder} does not stop, see {folder / 'server.log'}")
     reap()
@@ -130,9 +158,28 @@ def _stop_if_last(home: Path, lock: int) -> None:
         stop_server(home)
 
 
+def _is_leased(home: Path) -> bool:
+    lock = try_lock(home / "lease.lock")
+    if lock is not None:
+        os.close(lock)
+    return lock is None
+
+
+def release_before_ending() -> None:
+    """Have a signal that ends this process give its leases back first; call it in the main thread, where it has effect.
+
+    Signals that the program handles or ignores stay as they are.
+    """
+    before_ending(_leave)
+
+
 @atexit.register
 def _leave() -> None:
     """Give back what the process forgot, and part from servers that others still use."""
-    for lease in list(_leases):
-        lease.release()
+    with _releasing:
+        for lease in list(_leases):
+            lease.release()
+        for lock, home in list(_acquiring.items()):
+            with contextlib.suppress(OSError):
+                _stop_if_last(home, lock)
     part()

@@ -1,16 +1,22 @@
 """The home folder of an embedded server: closed to others, with its locks and who holds them."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import pwd
 import stat
 import subprocess
 import sys
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from muniment.errors import StorageUnavailable
+
+# No space left on the device, or the user's quota is used up.
+FULL = (errno.ENOSPC, errno.EDQUOT)
+_POLL_SECONDS = 0.01
 
 
 def resolve(home: Path) -> Path:
@@ -24,6 +30,8 @@ def explained(folder: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in FULL:
+            raise StorageUnavailable(f"the disk is full: cannot keep a database in {folder}") from error
         reason = (error.strerror or "input or output failed").lower()
         raise StorageUnavailable(f"cannot keep a database in {folder}: {reason}") from error
 
@@ -78,6 +86,20 @@ def try_lock(path: Path, kind: int = fcntl.LOCK_EX) -> int | None:
         os.close(lock)
         return None
     return lock
+
+
+@contextlib.contextmanager
+def locked_unless(path: Path, cancelled: Callable[[], bool]) -> Generator[bool]:
+    """Hold the lock alone, waiting for it until `cancelled`; yields whether it was obtained."""
+    lock = try_lock(path)
+    while lock is None and not cancelled():
+        time.sleep(_POLL_SECONDS)
+        lock = try_lock(path)
+    try:
+        yield lock is not None
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 def is_in_use(home: Path) -> bool:

@@ -3,18 +3,20 @@
 How far they are stands in the comment of the schema: the name of the last of procrastinate's migrations.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
+import time
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any, LiteralString, Self, cast
 
+import anyio
 from psycopg import AsyncConnection, OperationalError, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from muniment.errors import StorageUnavailable
 from muniment.storage.address import Address
 
 SCHEMA = "procrastinate"
+# Seconds for which a connection is tried again, and between two tries. A pool's own first pause is a second long.
+_RETRIED_SECONDS = 2.0
+_PAUSE_SECONDS = 0.1
 _GRANTS = (
     "USAGE ON SCHEMA {}",
     "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {}",
@@ -29,13 +31,20 @@ def queue_address(address: Address) -> str:
     return make_conninfo(**(place | {"options": f"-c search_path={SCHEMA}", "application_name": "muniment-worker"}))
 
 
-@contextmanager
-def answering() -> Generator[None]:
-    """Where the queue's connections are opened; raises `StorageUnavailable`."""
-    try:
-        yield
-    except OperationalError as error:
-        raise StorageUnavailable("the database does not answer") from error
+class QueueConnection(AsyncConnection[Any]):
+    """A connection for the queue's pool and its listener: a server that is away for a moment is tried again."""
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **how: Any) -> Self:
+        """As the driver's own; raises what the last try did."""
+        give_up_at = time.monotonic() + _RETRIED_SECONDS
+        while True:
+            try:
+                return await super().connect(conninfo, **how)
+            except OperationalError:
+                if time.monotonic() > give_up_at:
+                    raise
+            await anyio.sleep(_PAUSE_SECONDS)
 
 
 async def migrate(connection: AsyncConnection) -> None:

@@ -15,6 +15,7 @@ from psycopg import AsyncConnection, sql
 from muniment.errors import Conflict, KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
 from muniment.storage import job_queue
 from muniment.storage.address import Address
+from muniment.storage.away import unavailable
 from muniment.storage.session import TASKS
 
 # "muniment" as a number: only one migration of a database at a time.
@@ -125,6 +126,9 @@ async def require_ready(address: Address) -> None:
     except psycopg.OperationalError as error:
         # A failed login carries no SQLSTATE. If the owner gets in, it is the logins that are missing or not ours.
         await (await _connect(address)).close()
+        if await _logins_fit(address):
+            # It was away a moment ago.
+            raise unavailable(error) from error
         raise SchemaMissing(
             "the logins of this database are not set up, or not for this master key; run: muniment db migrate"
         ) from error
@@ -163,6 +167,8 @@ async def _explained() -> AsyncGenerator[None]:
         raise StorageUnavailable("the server lacks the extension vector: install pgvector on it") from error
     except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
         raise Conflict("the database is in use; try again when it is quiet") from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise unavailable(error) from error
 
 
 async def _logins_exist(connection: AsyncConnection) -> bool:

@@ -10,6 +10,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from muniment.errors import StorageUnavailable
+from muniment.storage.away import no_answer
 from muniment.storage.presence import Connection, Presence
 
 Got = TypeVar("Got")
@@ -23,8 +24,11 @@ REFUSED_SECONDS = 0.1
 class Pool:
     """At most so many connections; raises `StorageUnavailable` as soon as it is known that there is none to be had."""
 
-    def __init__(self, conninfo: str, presence: Presence, *, name: str, max_size: int) -> None:
+    def __init__(
+        self, conninfo: str, presence: Presence, *, name: str, max_size: int, explain: Callable[[], str] = no_answer
+    ) -> None:
         self._presence = presence
+        self._explain = explain
         self._max_size = max_size
         self._waiting: set[CancelScope] = set()
         self._refused_until = 0.0
@@ -79,7 +83,7 @@ class Pool:
                     raise
             else:
                 return connection
-        raise StorageUnavailable("the database does not answer")
+        raise StorageUnavailable(self._explain())
 
     async def put(self, connection: Connection) -> None:
         """Give it back, in whatever state."""
@@ -94,7 +98,7 @@ class Pool:
                     return await awaited()
             finally:
                 self._waiting.discard(scope)
-        raise StorageUnavailable("the database does not answer")
+        raise StorageUnavailable(self._explain())
 
     def _refused(self, _: object) -> None:
         # While others are in use one of them may become free: a server can refuse because it is full.

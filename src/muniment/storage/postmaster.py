@@ -12,22 +12,24 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from muniment.errors import StorageUnavailable
-from muniment.storage.home import is_in_use, open_file, postmaster_pid, try_lock
+from muniment.storage.home import is_in_use, open_file, postmaster_lines, postmaster_pid, try_lock
+from muniment.storage.orphans import Orphans, orphans_of
+from muniment.storage.server_log import PREFIX_SETTINGS, log_file, log_since, rotate_log, start_failure
 from muniment.storage.server_socket import SOCKET_NAME, answering_in, socket_dir_for
 from muniment.storage.unprivileged import NOT_ALLOWED
 
 _VERSION = "18"
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.01
-_LOG_BYTES = 4 * 1024 * 1024
-_LOG_LINES = 6
 
 # How a server is asked to go, and how long each may take: fast shutdown, then immediate.
 _STOP_SIGNALS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0))
-_ORPHAN_SECONDS = 5.0
+# How long each may take where the postmaster is dead already, or did not write its postmaster.pid yet.
+_ORPHAN_SECONDS = 2.0
 
 # Whoever reaches the socket, in a folder of mode 700, is trusted; there is no other way in.
 _INITDB = (
@@ -71,43 +73,69 @@ _FIXED = (
     "log_transaction_sample_rate=0",
     "log_parameter_max_length=0",
     "log_parameter_max_length_on_error=0",
+    *PREFIX_SETTINGS,
 )
 
 _children: set[subprocess.Popen[bytes]] = set()
 
 
-def ensure_running(home: Path) -> Path:
-    """Give the socket folder of the server, which runs then; call it with start.lock held."""
+def _never() -> bool:
+    return False
+
+
+def ensure_running(home: Path, *, create: bool = True, cancelled: Callable[[], bool] = _never) -> Path:
+    """Start the server unless it runs, and return its socket folder; call it with start.lock held.
+
+    What a killed server left behind is waited for and ended first. Raises `StorageUnavailable` when the server does not
+    start, when `cancelled` says so, and, unless it may `create` one, when there is no database.
+    """
     give_up_at = time.monotonic() + _START_SECONDS
+    orphans = Orphans(home)
     server: subprocess.Popen[bytes] | None = None
     log_start = 0
     while time.monotonic() < give_up_at:
+        if cancelled():
+            raise StorageUnavailable(f"the start of the server in {home} was given up")
         if server is not None and server.poll() is not None:
-            raise _failure(f"PostgreSQL did not start in {home}", server.returncode, _log(home, log_start))
+            output = log_since(home, log_start)
+            raise start_failure(f"PostgreSQL did not start in {home}", home, server.returncode, output)
         if server is None and (lock := try_lock(home / "server.lock")) is not None:
             # INVARIANT: no process of this database is left, and none can come, while we hold this
             try:
                 _remove_leftovers(home)
-                _initialise(home, lock)
-                log_start = _rotate_log(home)
+                if create:
+                    _initialise(home, lock)
+                _require_version(home)
+                log_start = rotate_log(home)
                 server = _start(home, lock)
             finally:
                 os.close(lock)
         elif (socket_dir := answering_in(home)) is not None:
             return socket_dir
+        elif server is None:
+            orphans.urge()
         time.sleep(_POLL_SECONDS)
     raise StorageUnavailable(
-        f"PostgreSQL in {home} did not accept connections within {_START_SECONDS:.0f} seconds, "
-        f"see {home / 'server.log'}"
+        f"PostgreSQL in {home} did not accept connections within {_START_SECONDS:.0f} seconds, see {log_file(home)}"
     )
 
 
 def _remove_leftovers(home: Path) -> None:
-    """Remove what a killed server left: PostgreSQL takes it for a live one when the pid is in use again."""
+    """Make what a killed server left look like what it is, though its pid may be another process's by now.
+
+    INVARIANT: PostgreSQL's own check stays: with the shared memory named in postmaster.pid still in use by a process,
+    which then does not hold our lock, the new server refuses to start. So that file is kept, and the pid in it replaced
+    by ours: PostgreSQL takes the pid of its own parent for one of before.
+    """
     pid = postmaster_pid(home)
     if pid is not None:
         raise StorageUnavailable(f"{home} is in use by a server that others started, pid {pid}")
-    (home / "data" / "postmaster.pid").unlink(missing_ok=True)
+    if lines := postmaster_lines(home):
+        # In place: the file is the server's, and a full disk has no space for another. The last line, which says that
+        # the server accepts connections, is left out.
+        with (home / "data" / "postmaster.pid").open("r+b") as file:
+            file.write(b"\n".join([str(os.getpid()).encode(), *lines[1:7], b""]))
+            file.truncate()
     for name in (SOCKET_NAME, f"{SOCKET_NAME}.lock"):
         (socket_dir_for(home) / name).unlink(missing_ok=True)
 
@@ -116,10 +144,6 @@ def _initialise(home: Path, lock: int) -> None:
     """Make the database unless there is one: whole or not at all, by renaming the folder when complete."""
     data, unfinished = home / "data", home / "data.new"
     if data.is_dir() and any(data.iterdir()):
-        version = data / "PG_VERSION"
-        found = version.read_text().strip() if version.exists() else "unknown"
-        if found != _VERSION:
-            raise StorageUnavailable(f"{data} is of PostgreSQL version {found}, expected {_VERSION}")
         return
     if data.is_dir():
         data.rmdir()
@@ -139,9 +163,19 @@ def _initialise(home: Path, lock: int) -> None:
     )
     if done.returncode != 0:
         shutil.rmtree(unfinished, ignore_errors=True)
-        raise _failure(f"initdb failed in {home}", done.returncode, done.stderr)
+        raise start_failure(f"initdb failed in {home}", home, done.returncode, done.stderr)
     unfinished.rename(data)
     _sync_folder(home)
+
+
+def _require_version(home: Path) -> None:
+    data = home / "data"
+    if not data.is_dir():
+        raise StorageUnavailable(f"there is no database in {home} any more")
+    version = data / "PG_VERSION"
+    found = version.read_text().strip() if version.exists() else "unknown"
+    if found != _VERSION:
+        raise StorageUnavailable(f"{data} is of PostgreSQL version {found}, expected {_VERSION}")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -156,7 +190,7 @@ def _start(home: Path, lock: int) -> subprocess.Popen[bytes]:
     # the setting is a comma separated list, whose names may be quoted
     quoted = str(socket_dir_for(home)).replace('"', '""')
     options = [f"--{setting}" for setting in (*_FIXED, f'unix_socket_directories="{quoted}"')]
-    log = open_file(home / "server.log", os.O_WRONLY | os.O_APPEND)
+    log = open_file(log_file(home), os.O_WRONLY | os.O_APPEND)
     try:
         # a session of its own: Ctrl-C in our terminal is not meant for it
         server = subprocess.Popen(
@@ -192,7 +226,7 @@ def _command(data: Path, program: str, *arguments: str) -> list[str]:
 def _server_account(data: Path) -> tuple[int, int]:
     """Which user the server runs as when we are root: the owner of its data, at first postgres or nobody."""
     if sys.platform != "linux":
-        raise _failure("PostgreSQL did not start", NOT_ALLOWED, b"")
+        raise start_failure("PostgreSQL did not start", data.parent, NOT_ALLOWED, b"")
     if data.exists():
         found = data.stat()
         if found.st_uid == 0:
@@ -213,47 +247,27 @@ def _environment() -> dict[str, str]:
     return environment
 
 
-def _failure(what: str, status: int, output: bytes) -> StorageUnavailable:
-    if status == NOT_ALLOWED:
-        return StorageUnavailable(
-            f"{what}: it refuses to run as root, and root may not change to another user here; "
-            "run Muniment as an ordinary user"
-        )
-    lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
-    return StorageUnavailable(f"{what}: {'; '.join(lines[-_LOG_LINES:]) or f'exit status {status}'}")
-
-
-def _rotate_log(home: Path) -> int:
-    """Put a long log aside, keeping one; gives the length of the log that goes on."""
-    log = home / "server.log"
-    if not log.exists():
-        return 0
-    length = log.stat().st_size
-    if length <= _LOG_BYTES:
-        return length
-    log.replace(home / "server.log.1")
-    return 0
-
-
-def _log(home: Path, position: int) -> bytes:
-    with (home / "server.log").open("rb") as log:
-        log.seek(position)
-        return log.read()
-
-
 def stop_server(home: Path) -> bool:
-    """Ask the server to go, then urge it; gives whether it is gone, with everything it forked."""
+    """Stop the server: fast, then immediate shutdown; returns whether it is gone, with everything it forked."""
     for request, seconds in _STOP_SIGNALS:
-        pid = postmaster_pid(home)
-        if pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, request)
-        give_up_at = time.monotonic() + (seconds if pid is not None else _ORPHAN_SECONDS)
-        while time.monotonic() < give_up_at:
+        signalled = False
+        began = time.monotonic()
+        while time.monotonic() - began < (seconds if signalled else _ORPHAN_SECONDS):
             if not is_in_use(home):
                 return True
+            pid = None if signalled else postmaster_pid(home)
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, request)
+                signalled = True
             time.sleep(_POLL_SECONDS)
-    return False
+    for pid in orphans_of(home) if postmaster_pid(home) is None else ():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    give_up_at = time.monotonic() + _ORPHAN_SECONDS
+    while is_in_use(home) and time.monotonic() < give_up_at:
+        time.sleep(_POLL_SECONDS)
+    return not is_in_use(home)
 
 
 def reap() -> None:

@@ -11,9 +11,11 @@ from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
 from muniment.errors import StorageUnavailable
-from muniment.storage.home import postmaster_lines, resolve
+from muniment.storage.home import open_file, postmaster_lines, resolve
 
 SOCKET_NAME = ".s.PGSQL.5432"
+# Names the socket folder where that is not the home itself.
+_RECORD = "socket_dir"
 _SOCKET_BYTES = 100  # sockaddr_un holds 108 bytes on Linux and 104 on macOS
 
 # All said here, because the PG* variables of the caller are meant for some other server.
@@ -49,15 +51,39 @@ def answering_in(home: Path) -> Path | None:
 
 
 def socket_dir_for(home: Path) -> Path:
-    """Where a server to be started listens: the home itself, or a private folder with a shorter path."""
+    """The folder that a server to be started listens in: the home itself, or a private folder with a shorter path.
+
+    A server that is started again listens where the one before did, whatever the environment of who starts it:
+    processes that use it know that address.
+    """
     if _is_address(home):
         return home
+    if (recorded := _recorded(home)) is not None:
+        return _private_socket_dir(recorded)
     name = f"muniment-{os.geteuid()}-{hashlib.sha256(os.fsencode(home)).hexdigest()[:16]}"
     for place in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108  used only if guarded
         folder = resolve(Path(place)) / name if place else home
         if _is_address(folder) and _is_guarded(folder.parent):
+            _record(home, folder)
             return _private_socket_dir(folder)
     raise StorageUnavailable(f"no folder for the socket of {home}: its path is too long or has a comma in it")
+
+
+def _recorded(home: Path) -> Path | None:
+    """The socket folder of the last start, if it can still be used."""
+    try:
+        folder = Path(os.fsdecode((home / _RECORD).read_bytes()))
+    except FileNotFoundError:
+        return None
+    return folder if folder.is_absolute() and _is_address(folder) and _is_guarded(folder.parent) else None
+
+
+def _record(home: Path, folder: Path) -> None:
+    file = open_file(home / _RECORD, os.O_WRONLY | os.O_TRUNC)
+    try:
+        os.write(file, os.fsencode(folder))
+    finally:
+        os.close(file)
 
 
 def _is_address(folder: Path) -> bool:

@@ -5,7 +5,7 @@ with just the privileges it needs, and forced row-level security holds it to the
 """
 
 from asyncio import CancelledError
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,10 +21,11 @@ from psycopg.rows import dict_row
 from psycopg_pool import PoolTimeout, TooManyRequests
 from pydantic_core import to_json
 
-from muniment.errors import Conflict, PackChanged, RequestRepeated, SchemaMissing, StorageUnavailable, TooLarge
+from muniment.errors import Conflict, PackChanged, RequestRepeated, SchemaMissing, TooLarge
 from muniment.model.events import EventType
 from muniment.model.ids import make_ids
 from muniment.storage.address import Address
+from muniment.storage.away import no_answer, unavailable
 from muniment.storage.pool import Pool
 from muniment.storage.presence import Presence, Row
 from muniment.storage.statements import CHUNKS, Statement, many, statement
@@ -276,8 +277,9 @@ def _chunks(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
 class Storage:
     """Pools of connections, one per task, opened when first used."""
 
-    def __init__(self, address: Address, *, max_connections: int = 12) -> None:
+    def __init__(self, address: Address, *, max_connections: int = 12, explain: Callable[[], str] = no_answer) -> None:
         self._address = address
+        self._explain = explain
         self._max_connections = max_connections
         self._pools: dict[Task, Pool] = {}
         self._presence = Presence(address.for_task("recall"))
@@ -286,7 +288,7 @@ class Storage:
 
     async def answers(self) -> None:
         """Ask the server for nothing at all; raises `StorageUnavailable` when it does not answer."""
-        with _translated():
+        with _translated(self._explain):
             pool = await self._pool("recall")
             await pool.put(await pool.take(b"SELECT 1"))
 
@@ -308,7 +310,7 @@ class Storage:
         One that is `read_only` sees one moment, and the database refuses whatever it would write. Raises
         `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
         """
-        with _translated():
+        with _translated(self._explain):
             pool = await self._pool(task)
             turn = self._turn(tenant_id, task)
             try:
@@ -350,7 +352,8 @@ class Storage:
     async def _pool(self, task: Task) -> Pool:
         pool = self._pools.get(task)
         if pool is None:
-            pool = Pool(self._address.for_task(task), self._presence, name=task, max_size=self._max_connections)
+            place, size = self._address.for_task(task), self._max_connections
+            pool = Pool(place, self._presence, name=task, max_size=size, explain=self._explain)
             self._pools[task] = pool
         if not pool.is_open:
             await pool.open()
@@ -397,6 +400,9 @@ def _cancellation_behind(error: BaseException) -> BaseException | None:
 class _translated:  # noqa: N801  reads as a word at its one place
     """Turn the driver's errors into ours, told apart by class (SQLSTATE), never by text."""
 
+    def __init__(self, explain: Callable[[], str] = no_answer) -> None:
+        self._explain = explain
+
     def __enter__(self) -> None: ...
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
@@ -413,11 +419,9 @@ class _translated:  # noqa: N801  reads as a word at its one place
                 raise RequestRepeated("was carried out before", field="idempotency_key") from error
             case psycopg.errors.UndefinedTable() | psycopg.errors.InvalidSchemaName():
                 raise SchemaMissing("the database lacks tables of this version; run: muniment db migrate") from error
-            case psycopg.errors.DiskFull():
-                raise StorageUnavailable("the database has no room left on its disk") from error
             case psycopg.errors.ProgramLimitExceeded():
                 raise TooLarge("is more than the database can hold in one place") from error
             case PoolTimeout() | TooManyRequests() | psycopg.OperationalError():
-                raise StorageUnavailable("the database does not answer") from error
+                raise unavailable(error, self._explain) from error
             case _:
                 return
