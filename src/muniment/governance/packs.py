@@ -10,6 +10,7 @@ from pydantic_core import to_json
 
 from muniment.errors import NotFound, PackImmutable
 from muniment.governance import pages
+from muniment.loops import in_thread
 from muniment.pack import Pack, builtin_pack, load_pack
 from muniment.storage.sealing import Vault
 from muniment.storage.session import Row, Transaction
@@ -71,7 +72,7 @@ async def open_tenant(tx: Transaction, vault: Vault) -> None:
 async def register(tx: Transaction, pack: Pack, by: str) -> RegisteredPack:
     """Register a pack; the same again changes nothing, another under the same version is `PackImmutable`."""
     # Checked once more as a document: a copy with changes was never checked as a whole.
-    pack = load_pack(to_json(pack.document()))
+    pack = await in_thread(load_pack, to_json(pack.document()))
     row = await tx.row("tenant.pack", pack=pack.ref)
     if row is None:
         tick = await tx.tick()
