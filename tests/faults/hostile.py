@@ -30,6 +30,11 @@ class Hostile:
     head: str = ""
 
 
+def named(one: Hostile) -> str:
+    """What it is called among others."""
+    return f"{one.method} {one.path[:40]}: {one.name}"
+
+
 def empty_objects(count: int) -> bytes:
     return b"[" + b",".join([b"{}"] * count) + b"]"
 
@@ -41,7 +46,7 @@ def _captures(**more: object) -> bytes:
 def hostile_bodies() -> Iterator[Hostile]:
     """Past the bounds, and as close below them as they can be."""
     many, few = empty_objects(330_000), empty_objects(12_000)
-    close = empty_objects(45_000)
+    close = empty_objects(24_000)
     yield Hostile("a million bytes of empty objects", "/v1/captures", "agent", b'{"captures": %b}' % many)
     yield Hostile("fifteen million", "/v1/captures", "agent", b'{"captures": %b}' % empty_objects(5_200_000))
     yield Hostile("as many as pass the scan", "/v1/captures", "agent", b'{"captures": %b}' % close)
@@ -53,7 +58,7 @@ def hostile_bodies() -> Iterator[Hostile]:
         for items in (many, empty_objects(900)):
             body = b'{"run": {"run_id": "r"}, "%b": %b}' % (field.encode(), items)
             yield Hostile(f"{field} of a recall", "/v1/recall", "agent", body)
-    for count in (90_000, 40_000, 1_500):
+    for count in (90_000, 45_000, 1_500):
         keys = ", ".join(f'"key{n}": 1' for n in range(count))
         for path in ("/v1/captures", "/v1/recall", "/v1/proposals"):
             yield Hostile(f"{count} unknown keys", path, "agent", f"{{{keys}}}".encode())
@@ -101,7 +106,9 @@ def hostile_bodies() -> Iterator[Hostile]:
 def heavy_bodies() -> Iterator[Hostile]:
     """As long as bodies may be, and good."""
     text = {**GOOD, "text": "ж\n" * 5_000}
-    yield Hostile("a long batch", "/v1/captures", "agent", json.dumps({"captures": [text] * 900}, ensure_ascii=False).encode())
+    yield Hostile(
+        "a long batch", "/v1/captures", "agent", json.dumps({"captures": [text] * 800}, ensure_ascii=False).encode()
+    )
     payload = {**GOOD, "payload": [[n] for n in range(9_000)]}
     yield Hostile("long payloads", "/v1/captures", "agent", json.dumps({"captures": [payload] * 5}).encode())
 
@@ -186,7 +193,7 @@ def main() -> None:
     first = True
     while first or not over.is_set():
         for one in bodies:
-            answers.append((f"{one.path[:40]}: {one.name}", sent(address, one, orders["keys"].get(one.who, ""))))
+            answers.append((named(one), sent(address, one, orders["keys"].get(one.who, ""))))
             if over.is_set() and not first:
                 break
         first = False

@@ -7,7 +7,7 @@ from typing import Any
 
 from muniment.api.scanning import FormScan, JsonScan, Scan
 from muniment.errors import InvalidInput, RateLimited, TooLarge
-from muniment.model.fields import DEPTH_LIMIT
+from muniment.model.fields import DEPTH_LIMIT, PAYLOAD_LIMIT
 
 KILOBYTE = 1024
 MEGABYTE = 1024 * 1024
@@ -16,24 +16,29 @@ DEPTH = 2 * DEPTH_LIMIT
 HEADERS_LIMIT = 128
 # Parts of a query, and cookies.
 PARTS_LIMIT = 200
-# Bodies up to this length are parsed where they arrive; longer ones count towards what may arrive at once, and are
-# parsed in a thread.
-SMALL = 64 * KILOBYTE
+# Bodies up to the first length are parsed where they arrive, longer ones in a thread; from the second on they count
+# towards what may arrive at once.
+SMALL = 16 * KILOBYTE
+LONG = 64 * KILOBYTE
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The most that a body may have; `fields` is for forms, all others are JSON."""
+    """The most that a body may have; `fields` is for forms, all others are JSON.
+
+    `string` is the bytes of one string as it is written: six for each of those that a payload may have.
+    """
 
     size: int
     values: int = 2_000
+    string: int = 6 * PAYLOAD_LIMIT
     fields: int | None = None
 
     def scan(self) -> Scan:
         """What looks at such a body as it arrives."""
         if self.fields is not None:
             return FormScan(fields=self.fields)
-        return JsonScan(values=self.values, depth=DEPTH)
+        return JsonScan(values=self.values, depth=DEPTH, string=self.string)
 
 
 # The first that fits holds. JSON may write a character in six bytes and a form in nine, so that a body may have several
@@ -41,12 +46,12 @@ class Bounds:
 _BOUNDS: tuple[tuple[re.Pattern[str], Bounds], ...] = tuple(
     (re.compile(pattern), bounds)
     for pattern, bounds in (
-        (r"/v1/captures", Bounds(16 * MEGABYTE, values=100_000)),
+        (r"/v1/captures", Bounds(16 * MEGABYTE, values=50_000)),
         (r"/v1/(proposals|corrections|queue/[^/]+/(edit|check))", Bounds(2 * MEGABYTE, values=25_000)),
         (r"/v1/golden", Bounds(4 * MEGABYTE, values=60_000)),
         (r"/v1/(queue/approve|work/requeue)", Bounds(4 * MEGABYTE, values=11_000)),
-        (r"/v1/packs/compare", Bounds(8 * MEGABYTE, values=100)),
-        (r"/v1/packs(/backtest)?", Bounds(4 * MEGABYTE, values=100)),
+        (r"/v1/packs/compare", Bounds(8 * MEGABYTE, values=100, string=4 * MEGABYTE)),
+        (r"/v1/packs(/backtest)?", Bounds(4 * MEGABYTE, values=100, string=4 * MEGABYTE)),
         (r"/mcp.*", Bounds(2 * MEGABYTE, values=25_000)),
         (r"/console/signin", Bounds(32 * KILOBYTE, fields=16)),
         (r"/console/packs(/.*)?", Bounds(4 * MEGABYTE, fields=64)),

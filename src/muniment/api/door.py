@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muniment.api import problems
-from muniment.api.bounds import SMALL, Arriving, bounds_of, check_head
+from muniment.api.bounds import LONG, Arriving, bounds_of, check_head
 from muniment.api.credentials import Credentials
 from muniment.api.limits import Buckets
 from muniment.api.meters import Meters
@@ -167,7 +167,7 @@ class _Body:
         self._size += len(chunk)
         if self._size > self._limit:
             raise self._too_large()
-        if self._size > SMALL:
+        if self._size > LONG:
             more = self._size - self._counted
             self._arriving.add(self._who, more)
             self._counted += more

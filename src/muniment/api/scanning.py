@@ -9,6 +9,8 @@ from typing import Protocol
 
 from muniment.errors import InvalidInput, TooLarge
 
+# Bytes that are in no string: brackets, numbers, spaces.
+OUTSIDE_LIMIT = 4 * 1024 * 1024
 # Digits of one number; a parser may take time by their square.
 DIGITS_LIMIT = 1000
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -28,18 +30,21 @@ class Scan(Protocol):
 
 
 class JsonScan:
-    """A text of JSON: how many values it holds at most, and how deep they are nested.
+    """A text of JSON: how many values it holds at most, how deep they are nested, and how long its strings are.
 
     It does not check the syntax, which is the parser's; a text that is no JSON is at most counted wrongly.
     """
 
-    def __init__(self, *, values: int, depth: int) -> None:
+    def __init__(self, *, values: int, depth: int, string: int) -> None:
         self._values_limit = values
+        self._string_limit = string
         self._depth_limit = depth
         self._values = 0
+        self._outside = 0
         self._depth = 0
         self._in_string = False
         self._escaped = False
+        self._string = 0
         self._tail = b""
 
     def feed(self, chunk: bytes) -> None:
@@ -47,6 +52,9 @@ class JsonScan:
         outside = self._without_strings(chunk)
         if not outside:
             return
+        self._outside += len(outside)
+        if self._outside > OUTSIDE_LIMIT:
+            raise TooLarge(f"holds more than {OUTSIDE_LIMIT} bytes outside of its texts", field="body")
         # Every value but the first of a list or object comes after a comma, and the first after a bracket.
         self._values += outside.count(b",") + outside.count(b"{") + outside.count(b"[")
         if self._values > self._values_limit:
@@ -67,6 +75,9 @@ class JsonScan:
             # An escape that the last chunk ended in takes the first byte of this one.
             begin = 1 if self._escaped else 0
             found = _STRING_REST.match(chunk, begin)
+            self._string += len(chunk) if found is None else found.end()
+            if self._string > self._string_limit:
+                raise TooLarge(f"holds a text of more than {self._string_limit} bytes", field="body")
             if found is None:
                 self._escaped = _ends_escaped(chunk[begin:])
                 return b""
@@ -75,6 +86,7 @@ class JsonScan:
         outside, quote, unfinished = _STRINGS.sub(b"", chunk[begin:]).partition(b'"')
         if quote:
             self._in_string, self._escaped = True, _ends_escaped(unfinished)
+            self._string = len(unfinished)
         return outside
 
 

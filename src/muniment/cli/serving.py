@@ -47,9 +47,9 @@ def serve(
             "--proxies",
             metavar="ADDRESSES",
             envvar="MUNIMENT_PROXIES",
-            help="Proxies whose word on their clients is taken, with commas.",
+            help="Proxies whose word on their clients is taken, with commas; none when not said.",
         ),
-    ] = "127.0.0.1",
+    ] = "",
     demo: Annotated[
         bool,
         typer.Option("--demo", help="Fill the tenant 'demo' with sixty days of a shop, and print a key for each role."),

@@ -29,6 +29,8 @@ class _Length:
     name: str
     most: int
     inside: "_Lengths | None"
+    # Whether it is a mapping whose values are models, and not a model itself.
+    by_key: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,16 @@ def _check(lengths: _Lengths, value: Any, within: str) -> None:
         if not isinstance(found, _SIZED):
             continue
         held = cast("Collection[Any]", found)
-        if len(held) > one.most and not (isinstance(held, dict) and one.inside is not None):
+        is_model = isinstance(held, dict) and one.inside is not None and not one.by_key
+        if len(held) > one.most and not is_model:
             raise TooLarge(f"is longer than {one.most}", field=_joined(within, one.name))
         if one.inside is None:
             continue
-        if isinstance(held, dict):
+        if is_model:
             _check(one.inside, held, _joined(within, one.name))
         else:
-            for place, item in enumerate(held):
+            items = held.values() if isinstance(held, dict) else held
+            for place, item in enumerate(items):
                 _check(one.inside, item, _joined(within, f"{one.name}.{place}"))
 
 
@@ -92,7 +96,8 @@ def _of(name: str, field: FieldInfo) -> _Length | None:
         return None
     bounds = [*field.metadata, *(one for kind in kinds for one in getattr(kind, "__metadata__", ()))]
     most = min(_most(bounds), default=LENGTH_LIMIT)
-    return _Length(name, most, _lengths(models[0]) if models else None)
+    by_key = any(_is_container(kind, dict) for kind in kinds)
+    return _Length(name, most, _lengths(models[0]) if models else None, by_key)
 
 
 def _most(bounds: list[Any]) -> Iterator[int]:
@@ -113,10 +118,10 @@ def _kinds(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _is_container(kind: Any) -> bool:
+def _is_container(kind: Any, of: tuple[type, ...] | type = _SIZED) -> bool:
     plain = get_args(kind)[0] if hasattr(kind, "__metadata__") else kind
     origin = getattr(plain, "__origin__", plain)
-    return isinstance(origin, type) and issubclass(origin, _SIZED)
+    return isinstance(origin, type) and issubclass(origin, of)
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -1,7 +1,7 @@
 """The field types every artifact is made of, and how a validation error becomes one of ours."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar, cast
@@ -90,22 +90,43 @@ class _Walk:
     def over(self, value: Any, depth: int) -> None:
         if depth > DEPTH_LIMIT:
             raise ValueError(f"is nested deeper than {DEPTH_LIMIT} levels")
-        self._values += 1
-        if self._values > VALUES_LIMIT:
-            raise PydanticCustomError("too_long", "too many values", {"max_length": f"{VALUES_LIMIT} values"})
-        if isinstance(value, str):
-            self._text(value)
-        elif isinstance(value, dict):
-            for key, item in cast("dict[Any, Any]", value).items():
+        if isinstance(value, dict):
+            held = cast("dict[Any, Any]", value)
+            self._count(len(held))
+            for key in held:
                 if not isinstance(key, str):
                     raise ValueError("holds a key that is not a string")
                 self._text(key)
-                self.over(item, depth + 1)
+            self._items(held.values(), depth + 1)
         elif isinstance(value, list | tuple):
-            for item in cast("list[Any]", value):
-                self.over(item, depth + 1)
+            items = cast("list[Any]", value)
+            self._count(len(items))
+            self._items(items, depth + 1)
         else:
-            _scalar(value)
+            self._items((value,), depth)
+
+    def _items(self, items: Iterable[Any], depth: int) -> None:
+        for item in items:
+            kind = type(item)
+            if kind is str:
+                self._text(item)
+            elif kind is int or kind is float:
+                _number(item)
+            elif item is None or kind is bool:
+                continue
+            elif isinstance(item, dict | list | tuple):
+                self.over(item, depth)
+            elif isinstance(item, str):
+                self._text(item)
+            elif isinstance(item, int | float):
+                _number(item)
+            else:
+                raise ValueError(f"holds a {kind.__name__}, which JSON cannot carry")
+
+    def _count(self, values: int) -> None:
+        self._values += values
+        if self._values > VALUES_LIMIT:
+            raise PydanticCustomError("too_long", "too many values", {"max_length": f"{VALUES_LIMIT} values"})
 
     def _text(self, value: str) -> None:
         self._characters += len(value)
@@ -114,18 +135,12 @@ class _Walk:
         clean_text(value)
 
 
-def _scalar(value: Any) -> None:
-    match value:
-        case bool() | None:
-            pass
-        case int():
-            if value.bit_length() > NUMBER_BITS:
-                raise ValueError(f"holds a whole number of more than {NUMBER_BITS} bits")
-        case float():
-            if value != value or value in (float("inf"), float("-inf")):
-                raise ValueError("holds a number that is not finite")
-        case _:
-            raise ValueError(f"holds a {type(value).__name__}, which JSON cannot carry")
+def _number(value: float) -> None:
+    if isinstance(value, int):
+        if value.bit_length() > NUMBER_BITS:
+            raise ValueError(f"holds a whole number of more than {NUMBER_BITS} bits")
+    elif value != value or value in (float("inf"), float("-inf")):
+        raise ValueError("holds a number that is not finite")
 
 
 def _opaque(value: str) -> str:

@@ -27,7 +27,7 @@ PROBLEM_LIMIT = 100
 DIRECTIVE_LIMIT = 2
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DIRECTIVE = re.compile(r"^%[A-Z]", re.MULTILINE)
+_DIRECTIVE = re.compile("(?:^|[\n\r\x85\u2028\u2029])%")
 _HALF_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _PAIR_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*+)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _SLOWLY_READ = 64 * 1024
@@ -117,9 +117,9 @@ def read_text(text: str) -> Written:
     if found := _no_text_in(text):
         line = text.count("\n", 0, found.start()) + 1
         refuse(f"holds the character U+{ord(found.group()):04X}, which no text may hold", line=line)
-    directives = [found.start() for found in islice(_DIRECTIVE.finditer(text), DIRECTIVE_LIMIT + 1)]
-    if len(directives) > DIRECTIVE_LIMIT:
-        line = text.count("\n", 0, directives[-1]) + 1
+    directives = islice(_DIRECTIVE.finditer(text), DIRECTIVE_LIMIT, None) if text.count("%") > DIRECTIVE_LIMIT else ()
+    if (one_too_many := next(iter(directives), None)) is not None:
+        line = text.count("\n", 0, one_too_many.end()) + 1
         refuse(f"has more than {DIRECTIVE_LIMIT} directives (lines that begin with %); expected none", line=line)
     return _Reader().read(_as_yaml(text))
 
@@ -132,7 +132,7 @@ def _no_text_in(text: str) -> re.Match[str] | None:
 
 def _as_yaml(text: str) -> str:
     """A text of JSON as every YAML parser reads it; any other as it is."""
-    by_parts = "\t" in text or _PAIR_ESCAPE.search(text) is not None
+    by_parts = "\t" in text or _HALF_ESCAPE.search(text) is not None
     if by_parts and text.lstrip().startswith("{"):
         try:
             json.loads(text)
