@@ -103,10 +103,17 @@ class Serving(Command):
 
     def resident(self) -> int:
         """Bytes of memory that the process has."""
+        return self._memory("VmRSS:")
+
+    def most_resident(self) -> int:
+        """Bytes of memory that it had at most."""
+        return self._memory("VmHWM:")
+
+    def _memory(self, name: str) -> int:
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
+            if line.startswith(name):
                 return int(line.split()[1]) * 1024
-        raise AssertionError("no VmRSS")
+        raise AssertionError(f"no {name}")
 
 
 def token(near: Fabric, asker: Asker) -> str:

@@ -69,7 +69,7 @@ class CaptureBody(Happening):
 class CapturesBody(Artifact):
     """Many captures, all or none."""
 
-    captures: Annotated[tuple[Happening, ...], Field(min_length=1, max_length=BATCH_LIMIT)]
+    captures: Annotated[tuple[Happening, ...], Field(min_length=1, max_length=BATCH_LIMIT, fail_fast=True)]
     run: OwnRun | None = Field(default=None, description=_RUN)
 
 
@@ -183,7 +183,7 @@ class ApproveBody(_Action):
 class ApproveManyBody(Artifact):
     """Many approvals."""
 
-    proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000)]
+    proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
     note: Note | None = None
 
 
@@ -266,7 +266,7 @@ class GoldenBody(Artifact):
     """How golden queries were answered."""
 
     run: OwnRun = Field(description=_RUN)
-    results: Annotated[tuple[GoldenResult, ...], Field(min_length=1, max_length=10_000)]
+    results: Annotated[tuple[GoldenResult, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
 
 
 class PackBody(Artifact):
@@ -317,7 +317,7 @@ class RetireBody(Artifact):
 class RequeueBody(Artifact):
     """Which parked captures; none named: all."""
 
-    capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000)] | None = None
+    capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)] | None = None
 
 
 def given(body: BaseModel, *apart: str) -> dict[str, Any]:

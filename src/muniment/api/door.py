@@ -7,13 +7,14 @@ from functools import partial
 from secrets import token_hex
 from time import monotonic, perf_counter
 from traceback import extract_tb
-from typing import Any
+from typing import Any, Self
 
 from anyio import fail_after
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muniment.api import problems
+from muniment.api.bounds import LONG, Arriving, bounds_of, check_head
 from muniment.api.credentials import Credentials
 from muniment.api.limits import Buckets
 from muniment.api.meters import Meters
@@ -45,6 +46,9 @@ class Door:
         self._settings = settings
         self._meters = meters
         self._rates = Buckets(settings.rate, settings.burst) if settings.rate else None
+        self._arriving = Arriving(
+            total=settings.bodies_at_once, each=max(settings.bodies_at_once // 2, settings.body_limit)
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, from its arrival to its line in the log."""
@@ -76,19 +80,22 @@ class Door:
                 log.info("request", extra=_line(scope, number, route, passing.status, seconds))
 
     async def _through(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, passing: "_Passing") -> None:
+        check_head(scope)
+        who = _address(scope)
         if scope["path"].startswith(GUARDED):
             credential = await self._credential(scope, headers)
             scope["state"]["credential"] = credential
+            who = credential.key_id or f"{credential.principal.tenant_id}\0{credential.principal.id}"
             if self._rates is not None:
-                self._rates.take(credential.key_id or f"{credential.principal.tenant_id}\0{credential.principal.id}")
-        body = _Body(receive, headers, self._settings)
-        try:
-            await self._app(scope, body.receive, passing.send)
-        except Exception:
-            # Whatever came of a body that was cut off here, it was cut off for this.
-            if body.error is not None:
-                raise body.error from None
-            raise
+                self._rates.take(who)
+        with _Body(scope, headers, receive, self._settings, self._arriving, who) as body:
+            try:
+                await self._app(scope, body.receive, passing.send)
+            except Exception:
+                # Whatever came of a body that was cut off here, it was cut off for this.
+                if body.error is not None:
+                    raise body.error from None
+                raise
 
     async def _credential(self, scope: Scope, headers: dict[bytes, bytes]) -> Credential:
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
@@ -97,22 +104,33 @@ class Door:
             raise Unauthenticated("give one credential, not several")
         if scheme.lower() != "bearer" or not _TOKEN.fullmatch(token):
             raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
-        client = scope.get("client")
-        address = client[0] if client else "nobody"
-        credential = await self._credentials.admit(address, token)
+        credential = await self._credentials.admit(_address(scope), token)
         # What goes on for long asks again whether it still holds.
         scope["state"]["check_again"] = partial(self._credentials.check, token)
         return credential
 
 
 class _Body:
-    """A request's body, as far as it keeps within its bounds."""
+    """A request's body, as far as it keeps within its bounds; `with` gives back what it counted."""
 
-    def __init__(self, receive: Receive, headers: dict[bytes, bytes], settings: ServerSettings) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        headers: dict[bytes, bytes],
+        receive: Receive,
+        settings: ServerSettings,
+        arriving: Arriving,
+        who: str,
+    ) -> None:
+        bounds = bounds_of(scope["path"])
         self._receive = receive
-        self._limit = settings.body_limit
+        self._limit = min(bounds.size, settings.body_limit)
+        self._scan = bounds.scan()
         self._until = monotonic() + settings.body_within
+        self._arriving = arriving
+        self._who = who
         self._size = 0
+        self._counted = 0
         self._complete = False
         self.error: MunimentError | None = None
         said = headers.get(b"content-length", b"0")
@@ -120,6 +138,12 @@ class _Body:
             raise InvalidInput("expected a whole number", field="Content-Length")
         if len(said) > 15 or int(said) > self._limit:
             raise self._too_large()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._arriving.remove(self._who, self._counted)
 
     async def receive(self) -> Message:
         if self._complete:
@@ -131,12 +155,23 @@ class _Body:
         except TimeoutError:
             self.error = InvalidInput("took too long to arrive", field="body")
             raise self.error from None
-        self._size += len(message.get("body", b""))
         self._complete = not message.get("more_body", False)
-        if self._size > self._limit:
-            self.error = self._too_large()
-            raise self.error
+        try:
+            self._take(message.get("body", b""))
+        except MunimentError as error:
+            self.error = error
+            raise
         return message
+
+    def _take(self, chunk: bytes) -> None:
+        self._size += len(chunk)
+        if self._size > self._limit:
+            raise self._too_large()
+        if self._size > LONG:
+            more = self._size - self._counted
+            self._arriving.add(self._who, more)
+            self._counted += more
+        self._scan.feed(chunk)
 
     def _too_large(self) -> TooLarge:
         return TooLarge(f"is longer than {self._limit} bytes", field="body")
@@ -164,6 +199,11 @@ class _Passing:
         """Answer with a problem, unless an answer is on its way already."""
         if not self.status:
             await response(self._scope, _nothing, self.send)
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else "nobody"
 
 
 async def _nothing() -> Message:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine
 from hashlib import sha256
+from http import HTTPStatus
 from typing import Any, cast
 
 from fastapi import Request, Response
@@ -10,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from muniment.api import problems
 from muniment.api.asking import IDEMPOTENCY_HEADER, KeyText, May
+from muniment.api.parsing import Body, BoundedRequest
 from muniment.errors import MunimentError, RequestRepeated
 from muniment.fabric import AsyncFabric
 from muniment.model.credential import Credential
@@ -21,6 +23,20 @@ REPLAYED = "Idempotency-Replayed"
 _KEY: TypeAdapter[str] = TypeAdapter(KeyText)
 # These verbs take the key themselves, and need no answer kept.
 OWN_KEYS = frozenset({"/captures", "/proposals", "/corrections"})
+# These do what is left to do, in as many transactions as it takes. Made twice they do nothing more, so that the key is
+# claimed once they are through, for the same answer.
+PASSES = frozenset(
+    {
+        "/golden",
+        "/work/consolidate",
+        "/work/reindex",
+        "/work/seal",
+        "/work/scan",
+        "/work/sweep",
+        "/work/deliver",
+        "/work/backfill",
+    }
+)
 # These write nothing that could be done twice.
 READS = frozenset(
     {
@@ -49,8 +65,12 @@ class OnceRoute(APIRoute):
     """A route whose writes heed `Idempotency-Key`."""
 
     def get_route_handler(self) -> Handler:
-        """FastAPI's handler, within the bounds of a key where one is given."""
-        handler = super().get_route_handler()
+        """FastAPI's handler with a body that is parsed within bounds, and once under a key where one is given."""
+        inner, body = super().get_route_handler(), Body(self)
+
+        async def handler(request: Request) -> Response:
+            return await inner(BoundedRequest(request, body))
+
         path = self.path.removeprefix("/v1")
         if self.methods == {"GET"} or path in OWN_KEYS | READS:
             return handler
@@ -62,12 +82,12 @@ class OnceRoute(APIRoute):
                 return await handler(request)
             # Whoever may not do it any more is not told what came of it either.
             await verb_of(self)(request)
-            return await _once(handler, request, credential, _checked(given))
+            return await _once(handler, request, credential, _checked(given), passes=path in PASSES)
 
         return once
 
 
-async def _once(handler: Handler, request: Request, credential: Credential, key: str) -> Response:
+async def _once(handler: Handler, request: Request, credential: Credential, key: str, *, passes: bool) -> Response:
     fabric = cast("AsyncFabric", request.app.state.fabric)
     requests, principal = fabric.requests, credential.principal
     mark = await _fingerprint(request)
@@ -83,6 +103,14 @@ async def _once(handler: Handler, request: Request, credential: Credential, key:
             raise
         except MunimentError as error:
             response = problems.of(error, problems.request_id(request.scope))
+    if passes and response.status_code < HTTPStatus.BAD_REQUEST:
+        try:
+            await requests.claim(asked)
+        except RequestRepeated:
+            # Another under the same key made the same pass, and was first to say so.
+            if (earlier := await requests.answer(principal, key, mark)) is not None:
+                return _again(earlier.status, earlier.body)
+            raise
     await requests.keep(asked, response.status_code, bytes(response.body))
     return response
 
@@ -97,7 +125,7 @@ def _again(status: int | None, body: bytes | None) -> Response:
 
 
 async def _fingerprint(request: Request) -> bytes:
-    mark = sha256(f"{request.method} {request.url.path}?{request.url.query}\0".encode())
+    mark = sha256(f"{request.method} {request.scope['path']}?".encode() + request.scope["query_string"] + b"\0")
     mark.update(request.headers.get("if-match", "").encode() + b"\0")
     mark.update(await request.body())
     return mark.digest()

@@ -1,7 +1,9 @@
 """Serving: the app on a port, the worker beside it where it is embedded, and a stop that finishes what is in flight."""
 
+import gc
 import logging
 import os
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +14,9 @@ from typing import cast
 import anyio
 import uvicorn
 
+from muniment import loops
 from muniment.api.app import create_app
-from muniment.api.heads import BoundedHeads
+from muniment.api.heads import BoundedHeads, Connections
 from muniment.api.meters import Meters
 from muniment.api.settings import ServerSettings
 from muniment.api.streaming import Streams
@@ -35,11 +38,16 @@ _AGAIN = 5.0
 
 @dataclass(frozen=True)
 class Place:
-    """Where it listens, and which proxies' word on their clients it takes (addresses, with commas)."""
+    """Where it listens, and the proxies whose word on their clients it takes: addresses, with commas; none if empty."""
 
     host: str = "127.0.0.1"
     port: int = PORT
-    proxies: str = "127.0.0.1"
+    proxies: str = ""
+
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """The proxies, one by one."""
+        return tuple(one.strip() for one in self.proxies.split(",") if one.strip())
 
 
 async def serve(
@@ -52,6 +60,8 @@ async def serve(
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until told to stop by a signal (`ending_signals`); told again, at once. `listening` comes from `listen`."""
+    # A thread that parses a long body is not to make the loop wait for long.
+    sys.setswitchinterval(loops.SWITCH_AFTER)
     meters = Meters()
     server = server_on(fabric, place, settings, meters=meters, on_ready=on_ready)
     async with anyio.create_task_group() as tasks:
@@ -85,6 +95,7 @@ def server_on(
 ) -> uvicorn.Server:
     """The server of an open fabric; it stops once its `should_exit` is set."""
     app = create_app(fabric, settings, meters=meters)
+    heads = type("Heads", (BoundedHeads,), {"open_ones": Connections(settings.connections, frozenset(place.trusted))})
     config = uvicorn.Config(
         app,
         host=place.host,
@@ -92,11 +103,12 @@ def server_on(
         log_config=None,
         access_log=False,
         server_header=False,
-        http=BoundedHeads,
+        http=heads,
         ws="none",
         lifespan="on",
-        proxy_headers=True,
-        forwarded_allow_ips=place.proxies,
+        # Uvicorn itself would take the word of this machine's own programs, and that of FORWARDED_ALLOW_IPS.
+        proxy_headers=bool(place.trusted),
+        forwarded_allow_ips=list(place.trusted),
         timeout_graceful_shutdown=GRACE,
         timeout_keep_alive=60,
     )
@@ -118,6 +130,9 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets)
+        # What is here stays: a collection that went through all of it would hold up everybody for a tenth of a second.
+        gc.collect()
+        gc.freeze()
         if self.started and self._on_ready is not None:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             self._on_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")

@@ -17,7 +17,12 @@ class ServerSettings:
 
     rate: float = 500
     burst: float = 1000
+    # Bytes of one body; most addresses take less (`bounds`).
     body_limit: int = 16 * MEGABYTE
+    # Bytes of long bodies that are here at the same time; half of it for one credential.
+    bodies_at_once: int = 64 * MEGABYTE
+    # Connections that are open at once; half of them for one address that is no proxy.
+    connections: int = 1000
     # Seconds that a body may take to arrive.
     body_within: float = 30
     # Event streams of one principal that are open at once.
@@ -36,6 +41,8 @@ class ServerSettings:
             rate=_number(given, "MUNIMENT_RATE", cls.rate),
             burst=_number(given, "MUNIMENT_BURST", cls.burst),
             body_limit=int(_number(given, "MUNIMENT_BODY_LIMIT", cls.body_limit, least=1)),
+            bodies_at_once=int(_number(given, "MUNIMENT_BODIES_AT_ONCE", cls.bodies_at_once, least=1)),
+            connections=int(_number(given, "MUNIMENT_CONNECTIONS", cls.connections, least=2)),
             oidc=oidc,
             sign_in=sign_in,
         )

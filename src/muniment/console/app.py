@@ -45,7 +45,7 @@ def add_console(
 
     async def told_as_a_page(request: Request, error: Exception) -> Response:
         answer = await on_error(request, error)
-        if not request.url.path.startswith(PREFIX) or "text/html" not in request.headers.get("accept", ""):
+        if not request.scope["path"].startswith(PREFIX) or "text/html" not in request.headers.get("accept", ""):
             return answer
         problem = from_json(bytes(answer.body))
         try:

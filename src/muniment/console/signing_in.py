@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from muniment.console.rendering import HEADERS, page
+from muniment.console.sent import sent_form
 from muniment.console.sessions import COOKIE_LIMIT, Sessions
 from muniment.console.visitors import COOKIE, Visiting, foreign, form_of, text_of, told
 from muniment.errors import Denied, MunimentError, Unauthenticated
@@ -46,7 +47,7 @@ async def sign_in(request: Request) -> Response:
     """With an API key, or a token of the issuer's."""
     if foreign(request):
         raise Denied("this form is not from this site; load the page again")
-    form = await request.form(max_files=0, max_fields=10)
+    form = await sent_form(request, fields=10)
     to, token = safe(text_of(form, "next")), text_of(form, "key") or ""
     keeper: Keeper = request.app.state.keeper
     try:
@@ -66,7 +67,7 @@ def admitted(request: Request, token: str, to: str) -> Response:
         return sign_in_page(request, to, "this token is too long for a browser to keep; use an API key", 400)
     response = RedirectResponse(to, 303, headers=HEADERS)
     response.set_cookie(
-        COOKIE, cookie, path=PREFIX, httponly=True, samesite="strict", secure=request.url.scheme == "https"
+        COOKIE, cookie, path=PREFIX, httponly=True, samesite="strict", secure=request.scope["scheme"] == "https"
     )
     return response
 

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 from fastapi import Depends, Request
 from starlette.datastructures import FormData
 
+from muniment.console.sent import sent_form
 from muniment.console.sessions import Session, Sessions
 from muniment.errors import Denied, MunimentError, Unauthenticated
 from muniment.fabric import AsyncFabric
@@ -90,7 +91,7 @@ class Allowed:
 
 async def form_of(request: Request, visitor: Visitor) -> FormData:
     """The form that a visitor sent, if it is one of ours; raises `Denied` for another site's."""
-    form = await request.form(max_files=0, max_fields=2000, max_part_size=256 * 1024)
+    form = await sent_form(request, fields=2000)
     sessions = cast("Sessions", request.app.state.sessions)
     given = form.get(FORM_TOKEN)
     if not sessions.is_form_token(visitor.session, given if isinstance(given, str) else None) or foreign(request):
@@ -107,7 +108,13 @@ def text_of(form: FormData, name: str) -> str | None:
 def foreign(request: Request) -> bool:
     """Whether the browser says that the form is on another site's page."""
     origin = request.headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc != request.headers.get("host")
+    if origin is None:
+        return False
+    try:
+        return urlsplit(origin).netloc != request.headers.get("host")
+    except ValueError:
+        # What is no address is not ours either.
+        return True
 
 
 def vouched(form_token: str, said: str) -> str:
@@ -125,7 +132,8 @@ def _said(request: Request, form_token: str) -> str | None:
 def _wanted(request: Request) -> str:
     if request.method != "GET":
         return "/console"
-    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    query = request.scope["query_string"].decode("latin-1")
+    return request.scope["path"] + (f"?{query}" if query else "")
 
 
 def told(error: MunimentError) -> str:

@@ -140,9 +140,9 @@ class RecallInput(Artifact):
 
     query: Query | None = None
     limit: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = None
-    tiers: frozenset[Tier] | None = None
-    classes: frozenset[WriteClass] | None = None
-    entities: Annotated[frozenset[Ceid], Field(max_length=256)] | None = None
+    tiers: Annotated[frozenset[Tier], Field(fail_fast=True)] | None = None
+    classes: Annotated[frozenset[WriteClass], Field(fail_fast=True)] | None = None
+    entities: Annotated[frozenset[Ceid], Field(max_length=256, fail_fast=True)] | None = None
     hops: Annotated[int, Field(strict=True, ge=0, le=2)] = 0
     as_of: Instant | None = None
 
@@ -154,7 +154,7 @@ class RecallInput(Artifact):
 
 
 _FROM_RUN = ("user_id", "session_id", "run_id", "intent_id", "workflow_id", "decision_key", "qualifiers")
-_CAPTURES = TypeAdapter(list[CaptureInput])
+_CAPTURES: TypeAdapter[list[CaptureInput]] = TypeAdapter(Annotated[list[CaptureInput], Field(fail_fast=True)])
 # The fields that need a look before pydantic's.
 _LOOKED_AT = frozenset({"fact", "user_id"})
 # What a correction is written on is said to `correct` alone.
@@ -182,7 +182,7 @@ def capture_inputs(
         given: list[Mapping[str, Any]] = [{**known, **item} for item in items]
     else:
         given = [_named(known, item, f"{within}.{place}") for place, item in enumerate(items, first)]
-    return build_many(_CAPTURES, given, within=within, first=first)
+    return build_many(CaptureInput, _CAPTURES, given, within=within, first=first)
 
 
 def _named(known: dict[str, Any], fields: Mapping[str, Any], place: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class _Window(Artifact):
 
 
 class _Golden(Artifact):
-    results: tuple[GoldenResult, ...] = Field(min_length=1, max_length=MOST_GOLDEN)
+    results: tuple[GoldenResult, ...] = Field(min_length=1, max_length=MOST_GOLDEN, fail_fast=True)
 
 
 async def measured(desk: Desk, asker: Asker, since: datetime | None, until: datetime | None) -> Metrics:

@@ -16,6 +16,7 @@ from muniment.fabric import checks
 from muniment.fabric.desk import Desk
 from muniment.fabric.upkeep import tenants
 from muniment.governance import backfills, packs
+from muniment.loops import in_thread
 from muniment.model.activation import Activation, ActivationPlan, Retirement
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
@@ -64,7 +65,7 @@ class AsyncPacks:
         """
         if not isinstance(pack, str | Path | Pack):
             raise InvalidInput("expected a path, the pack's text, or a loaded pack", field="pack")
-        loaded = pack if isinstance(pack, Pack) else load_pack(pack)
+        loaded = pack if isinstance(pack, Pack) else await in_thread(load_pack, pack)
         redactor_of(loaded)  # A rule that needs what is not installed is told here, not at the first candidate.
         principal = await self._desk.authorise(asker, "packs")
         await self._desk.open_tenant(principal.tenant_id)
@@ -254,7 +255,7 @@ class AsyncPacks:
         """The registered pack of that name, or one that was handed in; raises `NotFound`."""
         if isinstance(given, str) and _REF.fullmatch(given):
             return await self._registered(asker, given, field)
-        return _handed_in(given, field)
+        return await in_thread(_handed_in, given, field)
 
     async def _registered(self, asker: Asker, ref: str, field: str) -> Pack:
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:

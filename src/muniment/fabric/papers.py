@@ -19,7 +19,7 @@ from muniment.pipeline import review
 
 
 class _Wanted(Artifact):
-    types: Annotated[frozenset[EventType], Field(min_length=1)] | None = None
+    types: Annotated[frozenset[EventType], Field(min_length=1, fail_fast=True)] | None = None
     about: Name | None = None
     latest: Annotated[bool, Strict()] = False
 

@@ -50,7 +50,7 @@ class _Remark(Artifact):
 
 
 class _Many(Artifact):
-    proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000)]
+    proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
     note: Note | None = None
 
 

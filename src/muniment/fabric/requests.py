@@ -42,6 +42,17 @@ class AsyncRequests:
         finally:
             ASKED.reset(before)
 
+    async def claim(self, asked: Asked) -> None:
+        """Claim a request after it was carried out, where no deed inside did; what a job may do twice is claimed so.
+
+        Raises `RequestRepeated` where another under the same key was first.
+        """
+        if asked.claimed:
+            return
+        async with self._desk.transaction(asked.principal.tenant_id, "writer") as tx:
+            claimed = await requests.claim(tx, self._desk.vault, asked)
+        asked.claimed = claimed
+
     async def keep(self, asked: Asked, status: int, body: bytes) -> None:
         """Keep the answer for a day; of a request that did nothing none is kept, and it can be made again."""
         checks.whole_number(status, "status", least=100, most=599)

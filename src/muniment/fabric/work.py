@@ -16,7 +16,7 @@ from muniment.model.work import Backlog, JobRun, Parked
 
 
 class _Named(Artifact):
-    capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000)] | None = None
+    capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)] | None = None
 
 
 class AsyncWork:

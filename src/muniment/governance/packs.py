@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from muniment.errors import Conflict, NotFound, PackChanged, PackImmutable, SecondPersonRequired
 from muniment.governance import pages
+from muniment.loops import in_thread
 from muniment.model.activation import Activation, Retirement
 from muniment.model.context import Principal
 from muniment.model.names import same_person
@@ -115,7 +116,7 @@ async def open_tenant(tx: Transaction, vault: Vault) -> None:
 async def register(tx: Transaction, pack: Pack, by: str) -> RegisteredPack:
     """Register a pack; the same again changes nothing, another under the same version is `PackImmutable`."""
     # Checked once more as a document: a copy with changes was never checked as a whole.
-    pack = load_pack(to_json(pack.document()))
+    pack = await in_thread(load_pack, to_json(pack.document()))
     row = await tx.row("tenant.pack", pack=pack.ref)
     if row is None:
         tick = await tx.tick()

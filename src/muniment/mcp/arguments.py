@@ -109,14 +109,18 @@ class _Narrowed(Artifact):
     limit: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = Field(
         default=None, description="At most so many records; the tenant's pack bounds it."
     )
-    entities: Annotated[tuple[Ceid, ...], Field(max_length=256)] | None = Field(
+    entities: Annotated[tuple[Ceid, ...], Field(max_length=256, fail_fast=True)] | None = Field(
         default=None, description="Only about these, such as customer:cus_77."
     )
     hops: Annotated[int, Field(strict=True, ge=0, le=2)] | None = Field(
         default=None, description="Also about entities that are one or two steps from those in the entity graph."
     )
-    classes: tuple[WriteClass, ...] | None = Field(default=None, description="Only of these classes.")
-    tiers: tuple[Tier, ...] | None = Field(default=None, description="Only of these tiers.")
+    classes: Annotated[tuple[WriteClass, ...], Field(max_length=64, fail_fast=True)] | None = Field(
+        default=None, description="Only of these classes."
+    )
+    tiers: Annotated[tuple[Tier, ...], Field(max_length=64, fail_fast=True)] | None = Field(
+        default=None, description="Only of these tiers."
+    )
     as_of: Instant | None = Field(
         default=None, description="What was known at that past moment, in ISO 8601 with its zone; now when not said."
     )

@@ -34,9 +34,9 @@ class ApiKeyInput(Artifact):
 
     principal_id: PrincipalId
     kind: Source
-    roles: Annotated[frozenset[Role], Field(min_length=1)]
+    roles: Annotated[frozenset[Role], Field(min_length=1, fail_fast=True)]
     user_id: Name | None = None
-    clearance: Annotated[frozenset[Label], Field(max_length=64)] | None = None
+    clearance: Annotated[frozenset[Label], Field(max_length=64, fail_fast=True)] | None = None
     expires_at: Instant | None = None
     expires_in: Term = None
     label: Note | None = None

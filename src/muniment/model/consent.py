@@ -16,8 +16,8 @@ class ConsentInput(Artifact):
 
     subject: Ceid
     purpose: Name
-    predicates_allowed: Annotated[tuple[PredicateOrAny, ...], Field(min_length=1, max_length=256)]
-    data_classifications_allowed: Annotated[tuple[Label, ...], Field(min_length=1, max_length=64)]
+    predicates_allowed: Annotated[tuple[PredicateOrAny, ...], Field(min_length=1, max_length=256, fail_fast=True)]
+    data_classifications_allowed: Annotated[tuple[Label, ...], Field(min_length=1, max_length=64, fail_fast=True)]
     basis: Name
     valid_from: Instant | None = None
     valid_until: Instant | None = None

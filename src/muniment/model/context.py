@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from muniment.model.bounds import check_lengths
 from muniment.model.fields import Artifact, Intent, Label, Name, Qualifiers, Source, TenantId, invalid
 from muniment.model.names import check_name, same_person
 
@@ -20,6 +21,7 @@ class _MadeByCallers(Artifact):
     if not TYPE_CHECKING:
 
         def __init__(self, **values: Any) -> None:
+            check_lengths(type(self), values)
             try:
                 super().__init__(**values)
             except ValidationError as error:
@@ -41,7 +43,7 @@ class Principal(_MadeByCallers):
     tenant_id: TenantId
     id: PrincipalId
     kind: Source
-    roles: frozenset[Role] = frozenset()
+    roles: Annotated[frozenset[Role], Field(fail_fast=True)] = frozenset()
 
     if TYPE_CHECKING:
 
@@ -65,7 +67,9 @@ class Run(_MadeByCallers):
     intent_id: Intent | None = None
     workflow_id: Name | None = None
     decision_key: Name | None = None
-    classification_allowed: Annotated[frozenset[Label], Field(max_length=64)] = frozenset({"PUBLIC", "INTERNAL"})
+    classification_allowed: Annotated[frozenset[Label], Field(max_length=64, fail_fast=True)] = frozenset(
+        {"PUBLIC", "INTERNAL"}
+    )
     qualifiers: Qualifiers = Field(default_factory=dict)
     pack: Name | None = None
     trace_id: Name | None = None

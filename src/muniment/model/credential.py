@@ -20,7 +20,7 @@ class Credential(Artifact):
 
     principal: Principal
     user_id: Name | None = Field(default=None, description="the only end user that runs under it may act for")
-    clearance: Annotated[frozenset[Label], Field(max_length=64)] = CLEARANCE
+    clearance: Annotated[frozenset[Label], Field(max_length=64, fail_fast=True)] = CLEARANCE
     key_id: str | None = Field(default=None, description="of an API key; none for a token")
     expires_at: datetime | None = None
 

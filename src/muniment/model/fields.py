@@ -1,7 +1,7 @@
 """The field types every artifact is made of, and how a validation error becomes one of ours."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar, cast
@@ -20,12 +20,15 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from muniment.errors import InvalidInput, TooLarge
+from muniment.model.bounds import check_lengths
 from muniment.model.ids import CEID_PATTERN, holds_card_number
 
 TEXT_LIMIT = 32 * 1024
 PAYLOAD_LIMIT = 256 * 1024
 EVIDENCE_LIMIT = 64
 DEPTH_LIMIT = 32
+# Values in one payload, those inside others included.
+VALUES_LIMIT = 20_000
 NUMBER_BITS = 1024
 
 Source = Literal["agent", "operator", "system"]
@@ -70,36 +73,74 @@ def _name_of(found: re.Match[str]) -> str:
 
 
 def clean_payload(value: Any) -> Any:
-    """Refuse what JSON cannot carry: other types, NaN, endless nesting, dirty strings."""
-    _walk(value, 0)
+    """Refuse what JSON cannot carry (other types, NaN, endless nesting, dirty strings) and what is past its bounds."""
+    _Walk().over(value, 0)
     return value
 
 
-def _walk(value: Any, depth: int) -> None:
-    if depth > DEPTH_LIMIT:
-        raise ValueError(f"is nested deeper than {DEPTH_LIMIT} levels")
-    match value:
-        case str():
-            clean_text(value)
-        case bool() | None:
-            pass
-        case int():
-            if value.bit_length() > NUMBER_BITS:
-                raise ValueError(f"holds a whole number of more than {NUMBER_BITS} bits")
-        case float():
-            if value != value or value in (float("inf"), float("-inf")):
-                raise ValueError("holds a number that is not finite")
-        case dict():
-            for key, item in cast("dict[Any, Any]", value).items():
+class _Walk:
+    """One look at every value of a payload; it ends at the first that is wrong, or one too many."""
+
+    __slots__ = ("_characters", "_values")
+
+    def __init__(self) -> None:
+        self._values = 0
+        self._characters = 0
+
+    def over(self, value: Any, depth: int) -> None:
+        if depth > DEPTH_LIMIT:
+            raise ValueError(f"is nested deeper than {DEPTH_LIMIT} levels")
+        if isinstance(value, dict):
+            held = cast("dict[Any, Any]", value)
+            self._count(len(held))
+            for key in held:
                 if not isinstance(key, str):
                     raise ValueError("holds a key that is not a string")
-                clean_text(key)
-                _walk(item, depth + 1)
-        case list() | tuple():
-            for item in cast("list[Any]", value):
-                _walk(item, depth + 1)
-        case _:
-            raise ValueError(f"holds a {type(value).__name__}, which JSON cannot carry")
+                self._text(key)
+            self._items(held.values(), depth + 1)
+        elif isinstance(value, list | tuple):
+            items = cast("list[Any]", value)
+            self._count(len(items))
+            self._items(items, depth + 1)
+        else:
+            self._items((value,), depth)
+
+    def _items(self, items: Iterable[Any], depth: int) -> None:
+        for item in items:
+            kind = type(item)
+            if kind is str:
+                self._text(item)
+            elif kind is int or kind is float:
+                _number(item)
+            elif item is None or kind is bool:
+                continue
+            elif isinstance(item, dict | list | tuple):
+                self.over(item, depth)
+            elif isinstance(item, str):
+                self._text(item)
+            elif isinstance(item, int | float):
+                _number(item)
+            else:
+                raise ValueError(f"holds a {kind.__name__}, which JSON cannot carry")
+
+    def _count(self, values: int) -> None:
+        self._values += values
+        if self._values > VALUES_LIMIT:
+            raise PydanticCustomError("too_long", "too many values", {"max_length": f"{VALUES_LIMIT} values"})
+
+    def _text(self, value: str) -> None:
+        self._characters += len(value)
+        if self._characters > PAYLOAD_LIMIT:
+            raise PydanticCustomError("too_long", "too long", {"max_length": f"{PAYLOAD_LIMIT} bytes"})
+        clean_text(value)
+
+
+def _number(value: float) -> None:
+    if isinstance(value, int):
+        if value.bit_length() > NUMBER_BITS:
+            raise ValueError(f"holds a whole number of more than {NUMBER_BITS} bits")
+    elif value != value or value in (float("inf"), float("-inf")):
+        raise ValueError("holds a number that is not finite")
 
 
 def _opaque(value: str) -> str:
@@ -143,13 +184,14 @@ Ceid = Annotated[str, StringConstraints(strict=True, max_length=256, pattern=CEI
 Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64, pattern=_CLEAN)]
 Predicate = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_.]{0,127}$")]
 Intent = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(_intent)]
-Text = Annotated[str, StringConstraints(strict=True, min_length=1), AfterValidator(clean_text)]
+# No text of more characters has fewer bytes than its limit; what has more bytes is told by how many.
+Text = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=TEXT_LIMIT), AfterValidator(clean_text)]
 Query = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=8192), AfterValidator(clean_text)]
 Note = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=4096), AfterValidator(clean_text)]
 Json = Annotated[Any, AfterValidator(clean_payload)]
 Probability = Annotated[float, Field(strict=True, ge=0.0, le=1.0, allow_inf_nan=False)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_utc)]
-EvidenceRefs = Annotated[tuple[Name, ...], Field(max_length=EVIDENCE_LIMIT)]
+EvidenceRefs = Annotated[tuple[Name, ...], Field(max_length=EVIDENCE_LIMIT, fail_fast=True)]
 Qualifiers = Annotated[dict[Name, Name], Field(max_length=32)]
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -157,6 +199,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 def build(model: type[_Model], values: Mapping[str, Any], *, within: str = "") -> _Model:
     """Make an artifact from a caller's values; raises `InvalidInput` naming the first field at fault."""
+    check_lengths(model, values, within=within)
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -164,9 +207,16 @@ def build(model: type[_Model], values: Mapping[str, Any], *, within: str = "") -
 
 
 def build_many(
-    models: TypeAdapter[list[_Model]], values: list[Mapping[str, Any]], *, within: str, first: int
+    model: type[_Model],
+    models: TypeAdapter[list[_Model]],
+    values: list[Mapping[str, Any]],
+    *,
+    within: str,
+    first: int,
 ) -> list[_Model]:
     """Make many artifacts at once; raises `InvalidInput` naming the item, counted from `first`, and the field."""
+    for place, one in enumerate(values, first):
+        check_lengths(model, one, within=f"{within}.{place}")
     try:
         return models.validate_python(values)
     except ValidationError as error:

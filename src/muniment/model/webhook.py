@@ -16,7 +16,7 @@ class WebhookInput(Artifact):
     """A webhook as an admin hands it in; without `types` it gets every event."""
 
     url: Url
-    types: Annotated[frozenset[EventType], Field(min_length=1)] | None = None
+    types: Annotated[frozenset[EventType], Field(min_length=1, fail_fast=True)] | None = None
 
 
 class Webhook(Artifact):

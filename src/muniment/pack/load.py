@@ -2,6 +2,7 @@
 
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from pydantic_core import ErrorDetails
 from muniment.errors import PackInvalid, PackProblem
 from muniment.pack.consistency import inconsistencies
 from muniment.pack.schema import Pack, pack_schema
-from muniment.pack.source import TEXT_LIMIT, Written, decode, read_text, refuse
+from muniment.pack.source import PROBLEM_LIMIT, TEXT_LIMIT, Written, decode, read_text, refuse
 from muniment.pack.wording import Place, described, dotted, nearest, one_of
 
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
@@ -71,13 +72,15 @@ def _problems(error: ValidationError, written: Written) -> list[PackProblem]:
         if not written.is_faulty(place):
             found.setdefault((place, message), PackProblem(line, dotted(place), message))
 
-    for detail in error.errors(include_url=False):
+    for detail in islice(error.errors(include_url=False), PROBLEM_LIMIT):
         if _counts_only_sound_items(detail):
             continue
         place, about_key = _place_of(detail, written)
         line = written.key_lines[place] if about_key else written.line_of(place)
         if detail["type"] != "inconsistent" or place not in written.holders:
             note(place, _expected(detail, place), line)
+    if error.error_count() > PROBLEM_LIMIT:
+        note((), f"has {error.error_count()} problems; these are the first", 1)
     # The types hold the sections against each other only when each is sound; say it now all the same.
     for place, message in inconsistencies(written.value):
         if place not in written.holders:

@@ -2,13 +2,14 @@
 
 YAML by its 1.2 rules, of which JSON is a part: `on`, `yes`, `010` and `2026-05-04` are texts, not booleans,
 octals or dates. No aliases, no tags. Built from the parser's events and not by recursion, so that a deep text
-is an error like any other.
+is an error like any other. The parser is libyaml's where PyYAML has it, which is some ten times as fast as its own.
 """
 
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NoReturn, cast
 
 import yaml
@@ -20,7 +21,17 @@ from muniment.pack.wording import Place, dotted, shown
 TEXT_LIMIT = 1024 * 1024
 DEPTH_LIMIT = 32
 VALUE_LIMIT = 20_000
+# Problems of one text; after so many it is given up.
+PROBLEM_LIMIT = 100
+# Directives (%YAML, %TAG): libyaml compares each with all before it.
+DIRECTIVE_LIMIT = 2
 
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DIRECTIVE = re.compile("(?:^|[\n\r\x85\u2028\u2029])%")
+_HALF_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_PAIR_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*+)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_SLOWLY_READ = 64 * 1024
+_PIECE = 64 * 1024
 _NOT_TEXT = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -29,15 +40,21 @@ _DECIMAL = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]
 _ENDLESS = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)|-?Infinity|NaN")
 _DIGITS_LIMIT = 18
 _SYNTAX = (
-    ("mapping values are not allowed here", "a second ':' in one value; put the text in quotes"),
+    ("mapping values are not allowed", "a second ':' in one value; put the text in quotes"),
     ("expected <block end>", "the indentation does not fit the lines above"),
+    ("did not find expected key", "the indentation does not fit the lines above"),
+    ("did not find expected '-' indicator", "the indentation does not fit the lines above"),
     ("could not find expected ':'", "expected ':' after the key"),
+    ("found a tab character", "a tab where spaces belong; YAML is indented with spaces"),
     ("found character '\\t'", "a tab where spaces belong; YAML is indented with spaces"),
     ("that cannot start any token", "a value cannot begin with this character; put it in quotes"),
+    ("invalid Unicode character escape code", "an escape is out of range, or half of a character; write the character"),
+    ("found extremely long version number", "is not valid YAML: a number in it is out of range"),
     ("found unexpected end of stream", "a quoted text is not closed"),
     ("expected ',' or ']'", "a list opened with '[' is not closed, or a ',' is missing"),
     ("expected ',' or '}'", "a mapping opened with '{' is not closed, or a ',' is missing"),
     ("but found '<document start>'", "a second document begins; expected one"),
+    ("did not find expected <document start>", "the text goes on after the pack has ended"),
     ("expected '<document start>'", "the text goes on after the pack has ended"),
 )
 
@@ -68,6 +85,13 @@ class Written:
         self.problems.append(PackProblem(line, dotted(place), message))
         self.faulty.add(place)
         self.holders.update(place[:length] for length in range(len(place)))
+        self.give_up_at_the_limit(line)
+
+    def give_up_at_the_limit(self, line: int) -> None:
+        """Raises `PackInvalid` once there are as many problems as are told."""
+        if len(self.problems) >= PROBLEM_LIMIT:
+            rest = f"has {PROBLEM_LIMIT} problems up to here; the rest was not read"
+            raise PackInvalid([*self.problems, PackProblem(line, "", rest)])
 
 
 def refuse(message: str, *, line: int | None = 1) -> NoReturn:
@@ -90,36 +114,65 @@ def read_text(text: str) -> Written:
     if len(text) > TEXT_LIMIT or len(text.encode("utf-8", "surrogatepass")) > TEXT_LIMIT:
         refuse(f"is larger than {TEXT_LIMIT} bytes, the most a pack may have", line=None)
     text = text.removeprefix("\ufeff")
-    if found := _NOT_TEXT.search(text):
+    if found := _no_text_in(text):
         line = text.count("\n", 0, found.start()) + 1
         refuse(f"holds the character U+{ord(found.group()):04X}, which no text may hold", line=line)
-    return _Reader().read(_spaces_for_tabs(text))
+    directives = islice(_DIRECTIVE.finditer(text), DIRECTIVE_LIMIT, None) if text.count("%") > DIRECTIVE_LIMIT else ()
+    if (one_too_many := next(iter(directives), None)) is not None:
+        line = text.count("\n", 0, one_too_many.end()) + 1
+        refuse(f"has more than {DIRECTIVE_LIMIT} directives (lines that begin with %); expected none", line=line)
+    return _Reader().read(_as_yaml(text))
 
 
-def _spaces_for_tabs(text: str) -> str:
-    # PyYAML refuses tabs between the tokens of JSON. Inside its strings they are not allowed, so all can go.
-    if "\t" in text and text.lstrip().startswith("{"):
+def _no_text_in(text: str) -> re.Match[str] | None:
+    # Piece by piece: a search through the whole of a long text would let no other thread run meanwhile.
+    pieces = range(0, len(text), _PIECE)
+    return next((found for at in pieces if (found := _NOT_TEXT.search(text, at, at + _PIECE))), None)
+
+
+def _as_yaml(text: str) -> str:
+    """A text of JSON as every YAML parser reads it; any other as it is."""
+    by_parts = "\t" in text or _HALF_ESCAPE.search(text) is not None
+    if by_parts and text.lstrip().startswith("{"):
         try:
             json.loads(text)
         except (ValueError, RecursionError):
             return text
-        return text.replace("\t", " ")
+        # PyYAML refuses tabs between the tokens of JSON. Inside its strings they are not allowed, so all can go.
+        # libyaml refuses a character that is written as two escapes, as JSON does past U+FFFF; backslashes of JSON are
+        # in its strings.
+        return _PAIR_ESCAPE.sub(_one_escape, text.replace("\t", " "))
     return text
 
 
+def _one_escape(pair: re.Match[str]) -> str:
+    before, high, low = pair.groups()
+    code = 0x10000 + ((int(high, 16) - 0xD800) << 10) + (int(low, 16) - 0xDC00)
+    return f"{before}\\U{code:08X}"
+
+
 def _events(text: str, written: Written) -> Iterator[Any]:
-    parser: Any = yaml.SafeLoader(text)
+    # Only PyYAML's own parser takes a character as two escapes. It is slow, so that it gets no long texts.
+    in_halves = len(text) <= _SLOWLY_READ and _HALF_ESCAPE.search(text) is not None
+    parser: Any = (yaml.SafeLoader if in_halves else _Loader)(text)
+    line = 1
     try:
         while parser.check_event():
-            yield parser.get_event()
+            event = parser.get_event()
+            line = event.start_mark.line + 1
+            yield event
     except yaml.YAMLError as error:
-        mark: Any = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None) or parser
+        mark: Any = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        # libyaml takes the end of a text for a line of its own.
+        line = min(mark.line + 1, text.count("\n") + 1) if mark is not None else line
         said = str(getattr(error, "problem", None) or "it cannot be read")
+        if "cannot start any token" in said and mark is not None and text[mark.index : mark.index + 1] == "\t":
+            said = "found a tab character"
         plain = next((ours for theirs, ours in _SYNTAX if theirs in said), f"is not valid YAML: {said}")
-        written.add(mark.line + 1, (), plain)
+        written.add(line, (), plain)
     except (ValueError, OverflowError):
         # PyYAML lets these through for numbers past all bounds in escapes and directives.
-        written.add(parser.line + 1, (), "is not valid YAML: a number in it is out of range")
+        written.add(line, (), "is not valid YAML: a number in it is out of range")
     else:
         return
     raise PackInvalid(written.problems)
@@ -225,6 +278,7 @@ class _Reader:
             # Not a fault of the place: what stands there first is checked as ever.
             twice = "stands twice in one mapping; expected once"
             self._written.problems.append(PackProblem(line, dotted(place), twice))
+            self._written.give_up_at_the_limit(line)
         else:
             frame.key, frame.key_kept = key, True
 

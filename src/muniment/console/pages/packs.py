@@ -13,6 +13,7 @@ from muniment.console.rendering import page
 from muniment.console.running import Progress, answered
 from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
 from muniment.errors import InvalidInput, MunimentError, NotFound, PackInvalid, StorageUnavailable
+from muniment.loops import in_thread
 from muniment.model.activation import Activation
 from muniment.model.backtest import FATES, Backtest, Fate, Tally
 from muniment.model.pack_difference import PackDifference
@@ -113,7 +114,7 @@ async def check(request: Request, visitor: Admin) -> Response:
     """Say whether a pack could be registered."""
     text = typed(await form_of(request, visitor), "text")["text"]
     try:
-        checked = load_pack(text).ref
+        checked = (await in_thread(load_pack, text)).ref
     except PackInvalid as error:
         return _refused(visitor, text, error)
     return page("pack_new.html", visitor, at="packs", text=text, wrong=None, checked=checked)
