@@ -20,6 +20,7 @@
     │   ├── KeyRotated       key_rotated              the tenant's key was rotated at this moment
     │   └── PackImmutable    pack_immutable           that version is registered with other content
     ├── NotPromotable        not_promotable           what the proposal rests on changed since its review
+    │   └── LeftOut          left_out                 not ordinary: it is approved alone, or acknowledged
     ├── HistoryCollected     history_collected        the moment lies beyond the replay horizon
     ├── ServerUnavailable    server_unavailable       a client's server does not answer, or not as one
     ├── EmbedderUnavailable  embedder_unavailable     the embedder is missing, away, or answers wrongly
@@ -202,6 +203,12 @@ class NotPromotable(MunimentError):
     """What the proposal rests on changed since its review."""
 
     code = "not_promotable"
+
+
+class LeftOut(NotPromotable):
+    """Left out of many that are approved together: it is not ordinary, and was not acknowledged."""
+
+    code = "left_out"
 
 
 class HistoryCollected(MunimentError):

@@ -1,6 +1,6 @@
 """The groups of verbs as they block: the same methods as in `fabric`, no logic of their own."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -98,9 +98,16 @@ class Queue(_Group[AsyncQueue]):
         """See `AsyncQueue.approve`."""
         return self._wait(self._group.approve, asker, proposal_id, note=note, supersedes=supersedes, version=version)
 
-    def approve_many(self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None) -> Sequence[Outcome]:
+    def approve_many(
+        self,
+        asker: Asker,
+        proposal_ids: Sequence[str],
+        *,
+        note: str | None = None,
+        acknowledge: Mapping[str, str] | None = None,
+    ) -> Sequence[Outcome]:
         """See `AsyncQueue.approve_many`."""
-        return self._wait(self._group.approve_many, asker, proposal_ids, note=note)
+        return self._wait(self._group.approve_many, asker, proposal_ids, note=note, acknowledge=acknowledge)
 
     def edit(
         self,

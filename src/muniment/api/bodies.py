@@ -185,6 +185,10 @@ class ApproveManyBody(Artifact):
 
     proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000)]
     note: Note | None = None
+    acknowledge: Annotated[dict[Name, Name], Field(max_length=10_000)] | None = Field(
+        default=None,
+        description="takes in single ones that are not ordinary: by proposal, why, which the verdict records",
+    )
 
 
 class CheckBody(Artifact):

@@ -36,6 +36,7 @@ STATUS: dict[str, int] = {
     "key_rotated": 409,
     "pack_immutable": 409,
     "not_promotable": 409,
+    "left_out": 409,
     "history_collected": 410,
     "rate_limited": 429,
     "embedder_unavailable": 503,

@@ -1,6 +1,6 @@
 """The groups of verbs over HTTP: the same methods as in `fabric`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from pydantic import TypeAdapter
@@ -91,11 +91,16 @@ class AsyncQueueClient(Group):
         return await self._act(asker, proposal_id, "approve", note=note, supersedes=supersedes, version=version)
 
     async def approve_many(
-        self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None
+        self,
+        asker: Asker,
+        proposal_ids: Sequence[str],
+        *,
+        note: str | None = None,
+        acknowledge: Mapping[str, str] | None = None,
     ) -> Sequence[Outcome]:
         """See `AsyncQueue.approve_many`."""
         await self._asking.own(asker)
-        body = {"proposal_ids": proposal_ids, "note": note}
+        body = {"proposal_ids": proposal_ids, "note": note, "acknowledge": acknowledge}
         return await self._wire.send("/v1/queue/approve", _OUTCOMES, body, within=LONG)
 
     async def edit(
