@@ -39,7 +39,7 @@ from muniment.model.proposal import Outcome, Proposal
 from muniment.model.recalls import RecallNoted, RecallShown
 from muniment.model.reviewing import Attendance, EditCheck, Preview, QueueCounts
 from muniment.model.webhook import Deliveries, Webhook
-from muniment.model.work import Backlog, JobRun, Parked
+from muniment.model.work import Backlog, ClockReset, JobRun, Parked
 from muniment.pack import Pack
 
 _P = ParamSpec("_P")
@@ -366,6 +366,10 @@ class Work(_Group[AsyncWork]):
     def breakers(self, asker: Asker) -> Sequence[Breaker]:
         """See `AsyncWork.breakers`."""
         return self._wait(self._group.breakers, asker)
+
+    def reset_clock(self, asker: Asker, *, reason: str) -> ClockReset:
+        """See `AsyncWork.reset_clock`."""
+        return self._wait(self._group.reset_clock, asker, reason=reason)
 
     def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
         """See `AsyncWork.resume`."""

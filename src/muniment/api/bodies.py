@@ -15,6 +15,7 @@ from muniment.model.context import Run, RunContext
 from muniment.model.contradiction import Side
 from muniment.model.fields import (
     Artifact,
+    AsOf,
     CaptureKind,
     Ceid,
     EvidenceRefs,
@@ -154,7 +155,7 @@ class ExplainBody(Artifact):
 
     memory_id: Name
     recall_id: Name | None = None
-    as_of: Instant | None = None
+    as_of: AsOf | None = None
     run: Annotated[RunAsked, WrapValidator(_inside_run)] | None = Field(
         default=None, description="an agent's own run; else the run that is asked about"
     )
@@ -303,6 +304,12 @@ class BackfillBody(Artifact):
 
     ref: Name
     dry_run: Annotated[bool, Strict()] = False
+
+
+class ClockResetBody(Artifact):
+    """Why a tenant's clock is brought back."""
+
+    reason: Name
 
 
 class RequeueBody(Artifact):

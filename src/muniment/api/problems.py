@@ -37,6 +37,8 @@ STATUS: dict[str, int] = {
     "pack_immutable": 409,
     "not_promotable": 409,
     "left_out": 409,
+    "moment_ambiguous": 409,
+    "clock_ahead": 503,
     "history_collected": 410,
     "rate_limited": 429,
     "embedder_unavailable": 503,

@@ -196,6 +196,7 @@ class _State:
             "latest": migrations()[-1].version,
             "pending": found.pending if found else [f"{step.version:04d}_{step.name}" for step in migrations()],
             "changed": found.changed if found else (),
+            "clock_bound_s": found.clock_bound.total_seconds() if found and found.clock_bound else None,
         }
 
     def draw(self, screen: Screen) -> None:
@@ -207,10 +208,20 @@ class _State:
                 ("server", f"PostgreSQL {found.server}" if found else None),
                 ("schema", f"{found.current} of {migrations()[-1].version}" if found else "none"),
                 ("pending", listed(found.pending) if found else None),
+                ("clock bound", _bound(found) if found else None),
                 ("ready", "no" if self.refusal else "yes"),
             ],
             indent=0,
         )
+
+
+def _bound(found: SchemaStatus) -> str:
+    """How far ahead of the database's clock an event may be dated, in words."""
+    return (
+        "none: events may be dated ahead of the database's clock"
+        if found.clock_bound is None
+        else str(found.clock_bound)
+    )
 
 
 def as_url(place: dict[str, Any]) -> str:

@@ -32,6 +32,7 @@ EventType = Literal[
     "memory.note",
     "memory.pack_registered",
     "memory.key_rotated",
+    "memory.clock_reset",
     "memory.api_key_created",
     "memory.api_key_revoked",
     "memory.security",
