@@ -60,13 +60,13 @@ def check_name(name: str) -> str:
     return name
 
 
-def is_refused(name: str) -> bool:
-    """Whether a principal may not be called so."""
+def name_problem(name: str) -> str | None:
+    """What is wrong with a name that a principal may not have; None for one that it may."""
     try:
         check_name(name)
-    except ValueError:
-        return True
-    return False
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 @lru_cache(maxsize=4096)

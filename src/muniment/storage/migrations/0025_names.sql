@@ -351,10 +351,10 @@ CREATE FUNCTION clock_bound() RETURNS interval LANGUAGE sql IMMUTABLE PARALLEL S
 
 ALTER POLICY tenant ON tenant_clock WITH CHECK (
   tenant_id = current_setting('muniment.tenant', true)
-  AND (at IS NULL OR muniment.clock_bound() IS NULL OR at <= statement_timestamp() + muniment.clock_bound()));
+  AND coalesce(at, '-infinity') <= coalesce(statement_timestamp() + muniment.clock_bound(), 'infinity'));
 ALTER POLICY tenant_tick ON ticks WITH CHECK (
   tenant_id = current_setting('muniment.tenant', true) AND txid = muniment.transaction_mark()
-  AND (muniment.clock_bound() IS NULL OR at <= statement_timestamp() + muniment.clock_bound()));
+  AND at <= coalesce(statement_timestamp() + muniment.clock_bound(), 'infinity'));
 
 -- That an admin brought a tenant's clock back: the one step in which time may go backwards. Only from a clock that is ahead
 -- of the database's, and to the database's own time; where there is no bound, to any earlier one.
@@ -375,8 +375,9 @@ ALTER TABLE clock_resets ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant_read ON clock_resets FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
 CREATE POLICY tenant_reset ON clock_resets FOR INSERT WITH CHECK (
   tenant_id = current_setting('muniment.tenant', true) AND txid = muniment.transaction_mark()
-  AND (muniment.clock_bound() IS NULL OR (prev_at > statement_timestamp()
-    AND at BETWEEN statement_timestamp() - muniment.clock_bound() AND statement_timestamp() + muniment.clock_bound())));
+  AND prev_at > CASE WHEN muniment.clock_bound() IS NULL THEN '-infinity' ELSE statement_timestamp() END
+  AND at >= coalesce(statement_timestamp() - muniment.clock_bound(), '-infinity')
+  AND at <= coalesce(statement_timestamp() + muniment.clock_bound(), 'infinity'));
 GRANT SELECT, INSERT ON clock_resets TO muniment_writer;
 GRANT SELECT ON clock_resets TO muniment_recall, muniment_auditor;
 

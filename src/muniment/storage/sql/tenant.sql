@@ -60,6 +60,9 @@ WHERE tenant_id = :tenant_id
   AND (clock_bound() IS NULL OR greatest(at, :now::timestamptz) <= statement_timestamp() + clock_bound())
 RETURNING seq, at, prev_at
 
+-- name: clock_bound
+SELECT clock_bound() AS bound FROM tenant_clock WHERE tenant_id = :tenant_id
+
 -- name: clock_state
 -- The tenant's clock beside the database's own, and how far ahead of that it may be.
 SELECT c.seq, c.at, statement_timestamp() AS database_now, clock_bound() AS bound
