@@ -30,7 +30,9 @@ def durable(fabric: Fabric, people: People, as_role: Connect) -> Forger:
 
 
 @pytest.mark.rule("REV-15", "REV-4")
-@pytest.mark.parametrize("spelling", ["Olga", "OLGA", "0lga", "o1ga", "\u043elga", "ol\u200bga", "\uff4f\uff4c\uff47\uff41"])
+@pytest.mark.parametrize(
+    "spelling", ["Olga", "OLGA", "0lga", "o1ga", "\u043elga", "ol\u200bga", "\uff4f\uff4c\uff47\uff41"]
+)
 def test_another_spelling_of_the_author_cannot_approve_even_in_sql(durable: Forger, spelling: str) -> None:
     assert durable.memory["author"] == "olga"
     with pytest.raises(psycopg.errors.CheckViolation) as error:
@@ -61,7 +63,7 @@ def test_the_database_computes_the_keys_that_the_program_does(as_role: Connect) 
     table: dict[str, Any] = json.loads(name_table.TABLE.read_text("ascii"))["keys"]
     names = [name for pair in (*SAME, *OTHERS) for name in pair]
     names += [f"a{character}b" for character in (*map(chr, range(1, 0x250)), *table)]
-    names += ["", " ", "a \t b", "%\"`|0m", "\u00a0x\u2003y", "\ud55c\uae00", "\u1e9e", "\ufb01", "e\u0301\u0327"]
+    names += ["", " ", "a \t b", '%"`|0m', "\u00a0x\u2003y", "\ud55c\uae00", "\u1e9e", "\ufb01", "e\u0301\u0327"]
     rows = as_role("writer").execute("SELECT name_keys(name) FROM unnest(%s::text[]) AS name", [names]).fetchall()
     found = dict(zip(names, (tuple(row[0]) for row in rows), strict=True))  # type: ignore[arg-type]
     assert found == {name: tuple(name_keys(name)) for name in names}
@@ -121,6 +123,8 @@ def test_a_key_of_before_whose_name_is_refused_now_is_told_of_and_lets_nobody_in
 
 @pytest.mark.rule("REV-15")
 def test_who_is_called_like_a_backfill_orders_none(fabric: Fabric, people: People) -> None:
-    impostor = Principal(tenant_id=people.tenant_id, id="Muniment:Backfill", kind="operator", roles={"admin", "reviewer"})
+    impostor = Principal(
+        tenant_id=people.tenant_id, id="Muniment:Backfill", kind="operator", roles={"admin", "reviewer"}
+    )
     with pytest.raises(SelfApproval):
         fabric.packs.backfill(impostor, builtin_pack().ref)
