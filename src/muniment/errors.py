@@ -23,7 +23,10 @@
     │   ├── PackChanged      pack_changed             another pack was put in force at this moment
     │   └── PackImmutable    pack_immutable           that version is registered with other content
     ├── NotPromotable        not_promotable           what the proposal rests on changed since its review
+    │   └── LeftOut          left_out                 not ordinary: it is approved alone, or acknowledged
     ├── HistoryCollected     history_collected        the moment lies beyond the replay horizon
+    ├── MomentAmbiguous      moment_ambiguous         the time was twice, since a clock was brought back
+    ├── ClockAhead           clock_ahead              a clock is further ahead of the database's than that allows
     ├── ServerUnavailable    server_unavailable       a client's server does not answer, or not as one
     ├── EmbedderUnavailable  embedder_unavailable     the embedder is missing, away, or answers wrongly
     ├── ExtractorFailed      extractor_failed         an extractor raised, is missing, or is answered wrongly
@@ -225,10 +228,36 @@ class NotPromotable(MunimentError):
     code = "not_promotable"
 
 
+class LeftOut(NotPromotable):
+    """Left out of many that are approved together: it is not ordinary, and was not acknowledged."""
+
+    code = "left_out"
+
+
 class HistoryCollected(MunimentError):
     """The moment asked about lies beyond the replay horizon."""
 
     code = "history_collected"
+
+
+class MomentAmbiguous(MunimentError):
+    """The time asked about was twice: a tenant's clock was brought back over it. `numbers` names both moments."""
+
+    code = "moment_ambiguous"
+
+    def __init__(self, message: str, *, field: str | None = None, numbers: Iterable[int] = ()) -> None:
+        super().__init__(message, field=field)
+        self.numbers = tuple(numbers)
+
+    def as_dict(self) -> dict[str, object]:
+        """With the sequence numbers of the moments that the time may mean."""
+        return super().as_dict() | {"numbers": list(self.numbers)}
+
+
+class ClockAhead(MunimentError):
+    """A clock is further ahead of the database's own than its owner allows; nothing was written."""
+
+    code = "clock_ahead"
 
 
 class ServerUnavailable(MunimentError):

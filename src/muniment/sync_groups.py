@@ -1,6 +1,6 @@
 """The groups of verbs as they block: the same methods as in `fabric`, no logic of their own."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ from muniment.model.proposal import Outcome, Proposal
 from muniment.model.recalls import RecallNoted, RecallShown
 from muniment.model.reviewing import Attendance, EditCheck, Preview, QueueCounts
 from muniment.model.webhook import Deliveries, Webhook
-from muniment.model.work import Backlog, JobRun, Parked
+from muniment.model.work import Backlog, ClockReset, JobRun, Parked
 from muniment.pack import Pack
 
 _P = ParamSpec("_P")
@@ -100,9 +100,16 @@ class Queue(_Group[AsyncQueue]):
         """See `AsyncQueue.approve`."""
         return self._wait(self._group.approve, asker, proposal_id, note=note, supersedes=supersedes, version=version)
 
-    def approve_many(self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None) -> Sequence[Outcome]:
+    def approve_many(
+        self,
+        asker: Asker,
+        proposal_ids: Sequence[str],
+        *,
+        note: str | None = None,
+        acknowledge: Mapping[str, str] | None = None,
+    ) -> Sequence[Outcome]:
         """See `AsyncQueue.approve_many`."""
-        return self._wait(self._group.approve_many, asker, proposal_ids, note=note)
+        return self._wait(self._group.approve_many, asker, proposal_ids, note=note, acknowledge=acknowledge)
 
     def edit(
         self,
@@ -381,6 +388,10 @@ class Work(_Group[AsyncWork]):
     def breakers(self, asker: Asker) -> Sequence[Breaker]:
         """See `AsyncWork.breakers`."""
         return self._wait(self._group.breakers, asker)
+
+    def reset_clock(self, asker: Asker, *, reason: str) -> ClockReset:
+        """See `AsyncWork.reset_clock`."""
+        return self._wait(self._group.reset_clock, asker, reason=reason)
 
     def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
         """See `AsyncWork.resume`."""

@@ -196,7 +196,7 @@ class Verbs(Blocking):
         *,
         memory_id: str,
         recall_id: str | None = None,
-        as_of: datetime | None = None,
+        as_of: datetime | int | None = None,
         run: RunContext | None = None,
     ) -> Explanation:
         """See `AsyncFabric.explain`."""

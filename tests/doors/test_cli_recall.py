@@ -392,3 +392,24 @@ def test_what_a_file_brought_is_approved_in_one_command(desk: Desk) -> None:
     done = desk.json("approve", *waiting, "--as", "bob")
     assert len({one["memory_id"] for one in done}) == len(waiting) == 12
     assert desk.json("queue") == []
+
+
+@pytest.mark.rule("REV-13")
+def test_what_is_not_ordinary_is_left_out_of_many_and_taken_in_by_a_reason(desk: Desk) -> None:
+    fact = ("--entity", "customer:cus_77", "--value", "yes", "-c", "PUBLIC", "--as", "alice")
+    ids = [
+        desk.json("propose", "--class", kind, "--predicate", kind, *fact)["proposal_id"]
+        for kind in ("preference", "correction")
+    ]
+    ran = desk("approve", *ids, "--as", "bob", "--json")
+    assert ran.code == 1 and ran.error["code"] == "left_out" and "high risk" in ran.error["message"]
+    assert [(one["status"], [why["code"] for why in one["left_out"]]) for one in ran.json] == [
+        ("promoted", []),
+        ("pending", ["high_risk"]),
+    ]
+    (done,) = desk.json("approve", ids[1], "--acknowledge", f"{ids[1]}=read the contract", "--as", "bob")
+    assert done["status"] == "promoted"
+    shown = desk.json("queue", "show", ids[1])
+    assert shown["verdicts"][-1]["reason"] == "read the contract"
+    for wrong in ("read", f"{ids[1]}=", "mwp_other=seen"):
+        assert desk("approve", ids[1], "--acknowledge", wrong, "--as", "bob", "--json").error["field"] == "acknowledge"

@@ -269,3 +269,24 @@ def test_a_newer_server_may_say_more(other: str) -> None:
     Answers.said = [(200, {}, to_json({"principal": principal, "since": "now"}))]
     with Client.open(other, "k") as client:
         assert client.me().id == "i"
+
+
+@pytest.mark.rule("REV-13")
+def test_many_are_approved_over_http_as_far_as_they_are_ordinary_or_acknowledged(
+    far: Far, near: Fabric, people: People
+) -> None:
+    facts = ({"write_class": "preference"}, {"write_class": "correction"}, {"write_class": "correction"})
+    ids = [
+        proposed(near, people.author, entity="customer:c7", predicate=f"p{n}", value=n, **fact).proposal_id
+        for n, fact in enumerate(facts)
+    ]
+    done = far.client(people.reviewer).queue.approve_many(people.reviewer, ids, acknowledge={ids[2]: "in the contract"})
+    assert [(one.status, one.error) for one in done] == [
+        ("promoted", None),
+        ("pending", "left_out"),
+        ("promoted", None),
+    ]
+    assert [[reason.code for reason in one.left_out] for one in done] == [[], ["high_risk"], []]
+    assert near.queue.get(people.reviewer, ids[2]).verdicts[-1].reason == "in the contract"
+    with pytest.raises(InvalidInput):
+        far.client(people.reviewer).queue.approve_many(people.reviewer, ids[1:2], acknowledge={ids[0]: "seen"})

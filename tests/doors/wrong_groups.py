@@ -163,6 +163,16 @@ GROUPS: dict[str, Call] = {
         {
             "proposal_ids": [None, 5, MARK, b"bytes", {}, [], [5], [""], [NUL], [None], ["x" * 257], ["x"] * 10_001],
             "note": NOTES,
+            "acknowledge": [
+                5,
+                MARK,
+                b"bytes",
+                [5],
+                {"": "seen"},
+                {"{proposal}": ""},
+                {"{proposal}": 5},
+                {"mwp_other": "seen"},
+            ],
         },
     ),
     "memories.list": Call(

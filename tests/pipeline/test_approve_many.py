@@ -9,7 +9,7 @@ from muniment import Fabric, Principal
 from muniment.errors import InvalidInput, RoleMissing, TooLarge
 from muniment.fabric import queue
 from muniment.testing import People, TestServer
-from tests.pipeline.batches import PII, SUBJECT, shown, told, waiting
+from tests.pipeline.batches import PII, SUBJECT, approve_all, shown, told, waiting
 from tests.pipeline.conftest import Opener
 from tests.pipeline.stories import CONSENT, remembered
 
@@ -82,7 +82,7 @@ def test_what_contradicts_an_earlier_one_of_them_is_treated_as_the_pack_says(
             {"predicate": "other", "value": "kept", "text": "A lantern shines in Oslo."},
         )
         assert fabric.contradictions.list(people.reviewer) == []
-        outcomes = fabric.queue.approve_many(people.reviewer, ids)
+        outcomes = approve_all(fabric, people.reviewer, ids)
         assert told(outcomes) == ["promoted", status, "promoted", status, "promoted"]
         found = {(one.existing, one.proposal_id) for one in fabric.contradictions.list(people.reviewer, closed=True)}
         assert found == {(outcomes[0].memory_id, ids[1]), (outcomes[2].memory_id, ids[3])}
@@ -101,12 +101,12 @@ def test_nobody_approves_their_own_and_the_others_pass(fabric: Fabric, people: P
         {"predicate": "b", "value": 2},
         {"predicate": "c", "value": 3, "by": people.author},
     )
-    outcomes = fabric.queue.approve_many(both, ids)
+    outcomes = approve_all(fabric, both, ids)
     assert told(outcomes) == ["self_approval", "promoted", "promoted"]
     assert (outcomes[0].status, outcomes[0].memory_id) == ("pending", None)
     (event,) = [event for event in fabric.events(people.auditor) if event.type == "memory.security"]
     assert (event.actor, event.data["target"], event.data["code"]) == ("boris", ids[0], "self_approval")
-    assert told(fabric.queue.approve_many(people.second_reviewer, ids[:1])) == ["promoted"]
+    assert told(approve_all(fabric, people.second_reviewer, ids[:1])) == ["promoted"]
 
 
 @pytest.mark.rule("REV-4")
@@ -115,7 +115,7 @@ def test_who_edited_one_does_not_approve_it(fabric: Fabric, people: People) -> N
     for proposal_id in ids:
         fabric.queue.override(people.second_reviewer, proposal_id, tier="durable")
     edited = fabric.queue.edit(people.reviewer, ids[0], value=2)
-    outcomes = fabric.queue.approve_many(people.reviewer, [edited.proposal_id, ids[0], ids[1]])  # type: ignore[union-attr]
+    outcomes = approve_all(fabric, people.reviewer, [edited.proposal_id, ids[0], ids[1]])  # type: ignore[union-attr]
     # The edit starts from its own tier: what it is held to is what `approve` holds it to.
     assert told(outcomes)[1:] == ["already_decided", "promoted"]
     assert told(outcomes)[0] in ("self_approval", "promoted")
@@ -157,7 +157,7 @@ def test_a_correction_among_them_takes_the_place_of_what_it_corrects(
     old = remembered(fabric, people, "email")
     correction = fabric.correct(people.author, memory_id=old, value="phone").proposal_id  # type: ignore[union-attr]
     rest = waiting(fabric, people, {"predicate": "prefers_channel", "value": "fax"}, {"predicate": "a", "value": 1})
-    outcomes = fabric.queue.approve_many(people.reviewer, [*rest, correction] if last else [correction, *rest])
+    outcomes = approve_all(fabric, people.reviewer, [*rest, correction] if last else [correction, *rest])
     assert told(outcomes) == ["promoted"] * 3
     place = 2 if last else 0
     memory = fabric.get(people.auditor, old)
@@ -180,7 +180,7 @@ def test_what_lost_its_consent_since_is_not_promotable_and_stops_no_other(fabric
         {"predicate": "c", "value": 3},
     )
     fabric.consent.revoke(people.officer, consent.consent_id)
-    outcomes = fabric.queue.approve_many(people.reviewer, ids)
+    outcomes = approve_all(fabric, people.reviewer, ids)
     assert told(outcomes) == ["promoted", "not_promotable", "promoted"]
     assert outcomes[1].status == "pending"
 
@@ -189,7 +189,7 @@ def test_what_lost_its_consent_since_is_not_promotable_and_stops_no_other(fabric
 def test_what_is_sensitive_rests_on_its_consent_as_alone(fabric: Fabric, people: People) -> None:
     consent = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     ids = waiting(fabric, people, *({"predicate": f"p{n}", "value": n, **PII} for n in range(2)))
-    outcomes = fabric.queue.approve_many(people.reviewer, ids)
+    outcomes = approve_all(fabric, people.reviewer, ids)
     for one in outcomes:
         assert one.memory_id is not None
         assert fabric.get(people.auditor, one.memory_id).consent_id == consent.consent_id
@@ -231,7 +231,7 @@ def test_those_of_several_packs_are_each_decided_by_their_own(fabric: Fabric, pe
         {"predicate": "drinks", "value": "beer"},
         {"predicate": "a", "value": 1, "by": people.run(pack=packs[1])},
     )
-    assert told(fabric.queue.approve_many(people.reviewer, ids)) == ["blocked", "held", "promoted", "promoted"]
+    assert told(approve_all(fabric, people.reviewer, ids)) == ["blocked", "held", "promoted", "promoted"]
 
 
 @pytest.mark.rule("REV-7", "PAC-4")
@@ -254,7 +254,7 @@ def test_more_than_go_into_one_transaction_are_approved_in_several(
     monkeypatch.setattr(queue, "AT_ONCE", 2)
     values = ["tea", "milk", "tea", "rye", "oats"]
     ids = waiting(fabric, people, *({"predicate": f"p{n % 3}", "value": value} for n, value in enumerate(values)))
-    outcomes = fabric.queue.approve_many(people.reviewer, [*ids, "mwp_0000"])
+    outcomes = approve_all(fabric, people.reviewer, [*ids, "mwp_0000"])
     assert told(outcomes) == ["promoted"] * 5 + ["not_found"]
     assert len(fabric.contradictions.list(people.reviewer)) == 2
 

@@ -14,7 +14,7 @@ from muniment.errors import MunimentError
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.faults.together import Calls, held
-from tests.pipeline.batches import PII, SUBJECT, shown, told, waiting
+from tests.pipeline.batches import PII, SUBJECT, approve_all, shown, told, waiting
 from tests.pipeline.stories import CONSENT, remembered
 
 # --- at once
@@ -47,7 +47,7 @@ def test_of_two_batches_at_once_that_contradict_each_other_one_sees_the_other(
         waiting(fabric, people, *({"predicate": f"p{n}", "value": value} for n in range(3))) for value in ("tea", "rye")
     ]
     with held(server, database, people.tenant_id) as gate:
-        calls = Calls([lambda ids=ids: fabric.queue.approve_many(people.reviewer, ids) for ids in batches])
+        calls = Calls([lambda ids=ids: approve_all(fabric, people.reviewer, ids) for ids in batches])
         gate.until_waiting(2)
     assert [told(outcomes) for outcomes in calls.wait()] == [["promoted"] * 3] * 2
     assert len(fabric.contradictions.list(people.reviewer)) == 3
@@ -62,7 +62,7 @@ def test_a_retraction_beside_a_batch_that_corrects_the_same_memory_waits_its_tur
     correction = fabric.correct(people.author, memory_id=old, value="phone").proposal_id  # type: ignore[union-attr]
     ids = [*waiting(fabric, people, {"predicate": "a", "value": "green tea"}), correction]
     with held(server, database, people.tenant_id) as gate:
-        batch = Calls([lambda: fabric.queue.approve_many(people.reviewer, ids)])
+        batch = Calls([lambda: approve_all(fabric, people.reviewer, ids)])
         gate.until_waiting(1)
         other = Calls([lambda: fabric.retract(people.second_reviewer, old, reason="wrong")])
         gate.until_waiting(2)
@@ -99,7 +99,7 @@ def test_no_lock_is_held_while_an_embedder_thinks(
         if alone:
             fabric.queue.approve(people.reviewer, ids[0])
         else:
-            fabric.queue.approve_many(people.reviewer, ids)
+            approve_all(fabric, people.reviewer, ids)
     assert set(found) == {"free"}, "whoever revokes a consent would wait for the embedder"
 
 
@@ -175,9 +175,7 @@ def test_a_batch_ends_where_the_same_approved_one_by_one_ends(
             cast,
             *({**fact, "by": writers.get(fact.get("write_class", ""), cast.run(None))} for fact in some_facts(seed)),
         )
-        became = (
-            told(fabric.queue.approve_many(cast.reviewer, ids)) if cast is people else one_by_one(fabric, cast, ids)
-        )
+        became = told(approve_all(fabric, cast.reviewer, ids)) if cast is people else one_by_one(fabric, cast, ids)
         endings.append((became, world(fabric, cast)))
     assert endings[0] == endings[1]
     assert {"promoted", "duplicate"} <= set(endings[0][0])

@@ -1,4 +1,4 @@
-"""Idempotency keys: the same key with the same content is the same capture, whoever repeats it and however late."""
+"""Idempotency keys: the same key with the same content is the same capture, for who used it and however late."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muniment import Fabric, Refusal
-from muniment.errors import IdempotencyConflict
+from muniment.errors import Conflict, IdempotencyConflict
 from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
 from tests.pipeline.stories import proposed, refused
@@ -134,3 +134,63 @@ def test_a_proposal_sent_twice_gives_the_same_proposal_and_a_refusal_the_same_re
     assert isinstance(no, Refusal)
     assert refused(fabric, people.run(), **fact, classification="PII", idempotency_key="r") == no
     assert (len(rows("proposals")), len(rows("refusals")), len(rows("captures"))) == (1, 1, 2)
+
+
+@pytest.mark.rule("CAP-4", "CAP-12")
+@pytest.mark.parametrize("text", ["hello", "something else"])
+def test_a_key_belongs_to_the_principal_who_used_it(fabric: Fabric, people: People, rows: Any, text: str) -> None:
+    """Another neither gets the first one's answer nor a conflict, and learns nothing: it is as if it were new."""
+    said = MESSAGE | {"text": text}
+    first = fabric.capture(people.run(agent_id="a"), **MESSAGE, idempotency_key="k")
+    fresh = fabric.capture(people.run(agent_id="b"), **said, idempotency_key="unused")
+    other = fabric.capture(people.run(agent_id="b"), **said, idempotency_key="k")
+    assert not other.repeated and other.capture_id != first.capture_id
+    assert type(other) is type(fresh) and other.seq == fresh.seq + 1
+    # Each goes on with its own.
+    for agent_id, spoken, own in (("a", MESSAGE, first), ("b", said, other)):
+        again = fabric.capture(people.run(agent_id=agent_id), **spoken, idempotency_key="k")
+        assert (again.capture_id, again.repeated) == (own.capture_id, True)
+    with pytest.raises(IdempotencyConflict):
+        fabric.capture(people.run(agent_id="b"), **said | {"text": "a third"}, idempotency_key="k")
+    assert len(rows("captures")) == 3
+
+
+@pytest.mark.rule("CAP-12")
+def test_a_person_and_an_agent_of_one_name_are_two_principals(fabric: Fabric, people: People) -> None:
+    first = fabric.capture(people.run(agent_id="olga"), **MESSAGE | {"kind": "statement"}, idempotency_key="k")
+    second = fabric.capture(people.author, **MESSAGE | {"kind": "statement"}, idempotency_key="k")
+    assert not second.repeated and second.capture_id != first.capture_id
+
+
+@pytest.mark.rule("CAP-12", "COR-1")
+def test_in_proposals_and_corrections_too_a_key_belongs_to_who_used_it(fabric: Fabric, people: People) -> None:
+    fact: dict[str, Any] = {"entity": "customer:c", "predicate": "p", "value": 1}
+    given = {"classification": "INTERNAL", "write_class": "preference", **fact}
+    first = fabric.propose(people.run(agent_id="a"), **given, idempotency_key="k")
+    second = fabric.propose(people.run(agent_id="b"), **given, idempotency_key="k")
+    assert first != second
+    assert fabric.propose(people.run(agent_id="a"), **given, idempotency_key="k") == first
+    memory_id = fabric.queue.approve(people.reviewer, first.proposal_id).memory_id  # type: ignore[union-attr]
+    writers = [people.author, people.person("otto", "correction_writer")]
+    done = [fabric.correct(who, memory_id=memory_id, value=2, idempotency_key="c") for who in writers]
+    assert done[0] != done[1]
+    fabric.queue.approve(people.reviewer, done[0].proposal_id)  # type: ignore[union-attr]
+    # Said again after it took its target's place: each is answered as the first time, a third is told of no answer.
+    again = fabric.correct(writers[0], memory_id=memory_id, value=2, idempotency_key="c")
+    assert again.proposal_id == done[0].proposal_id  # type: ignore[union-attr]
+    with pytest.raises(Conflict):
+        fabric.correct(people.person("oona", "correction_writer"), memory_id=memory_id, value=2, idempotency_key="c")
+
+
+@pytest.mark.rule("CAP-12", "ERR-2")
+def test_two_principals_at_once_with_one_key_each_write_their_own(fabric: Fabric, people: People, rows: Any) -> None:
+    start = Barrier(6)
+
+    def send(number: int) -> str:
+        start.wait(timeout=60)
+        run = people.run(agent_id=f"agent_{number % 2}")
+        return fabric.capture(run, **MESSAGE, idempotency_key="k").capture_id
+
+    with ThreadPoolExecutor(6) as pool:
+        assert len(set(pool.map(send, range(6)))) == 2
+    assert len(rows("captures")) == 2

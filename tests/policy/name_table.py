@@ -52,7 +52,9 @@ def _bare(text: str) -> str:
 
 
 def _key(text: str, prototypes: dict[str, str]) -> str:
-    drawn = _skeleton(_skeleton(text, prototypes).casefold(), prototypes)
+    # Of a few Cherokee letters the small form is drawn like a Latin capital: until nothing changes any more.
+    while (drawn := _skeleton(_skeleton(text, prototypes).casefold(), prototypes)) != text:
+        text = drawn
     # A capital i is drawn like a small l, and without case they are one.
     return drawn.replace("i", "l")
 

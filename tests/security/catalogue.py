@@ -45,6 +45,7 @@ APPEND_ONLY = {
     "archives",
     "archive_files",
     "archived_captures",
+    "clock_resets",
 }
 # What a login can take away: bodies only where a tombstone stands in their place; work in hand that is done.
 DELETABLE = {
@@ -63,6 +64,8 @@ FUNCTIONS = {
     "renew_subject": {"writer", "privacy"},
     "rewrap_subjects": {"privacy"},
 }
+# What every login may call: it computes, from what it is given or from what the server is, and reads no table.
+COMPUTED = {"clock_bound", "is_among", "name_characters", "name_keys", "server_mark", "transaction_mark"}
 # What the jobs see of all tenants, to know where work waits: names, clocks, when a job ran. No content.
 SEEN_BY_JOBS = {"tenants", "tenant_clock", "job_runs"}
 TASKS = ("writer", "recall", "auditor", "privacy", "jobs")

@@ -26,7 +26,9 @@ def owner(server: TestServer, database: str) -> Iterator[Connection]:
 def pattern(connections: Connections, server: TestServer, database: str) -> Pattern:
     """A tenant that has something in every table, the ids of it, and the statements that copy all of that."""
     people = People("tenant_pattern")
-    with connections.fabric(clock=FakeClock()) as fabric, server.connect(database) as owner:
+    clock = FakeClock()
+    with connections.fabric(clock=clock) as fabric, server.connect(database) as owner:
+        brought_back(fabric, people, clock)
         found = furnish(fabric, people, owner)
         columns: dict[str, list[str]] = {}
         for table, column in owner.execute(
@@ -65,6 +67,14 @@ def furnished(pattern: Pattern, owner: Connection, tenant: str) -> dict[str, Any
     marked = {name: [f"{one}{mark}" for one in ids] if isinstance(ids, list) else f"{ids}{mark}"
               for name, ids in found.items() if name != "consent"}  # fmt: skip
     return {**marked, "consent": consent.model_copy(update={"consent_id": f"{consent.consent_id}{mark}"})}
+
+
+def brought_back(fabric: Fabric, people: People, clock: FakeClock) -> None:
+    """A clock that was ahead for a moment."""
+    clock.advance(minutes=1)
+    fabric.capture(people.run(), kind="message", text="early", classification="INTERNAL")
+    clock.advance(minutes=-1)
+    fabric.work.reset_clock(people.admin, reason="was ahead")
 
 
 def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]:

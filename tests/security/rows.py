@@ -28,7 +28,7 @@ def tick(connection: Connection, tenant: str) -> Tick:
     row: Any = connection.execute(
         "UPDATE tenant_clock SET seq = seq + 1, prev_at = at WHERE tenant_id = %s RETURNING seq, at", [tenant]
     ).fetchone()
-    txid: Any = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
+    txid: Any = connection.execute("SELECT muniment.transaction_mark()::text").fetchone()
     connection.execute(
         "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid) VALUES (%s, %s, %s, %s, %s, %s)",
         [tenant, row[0], row[1], row[0] - 1, row[1], txid[0]],

@@ -109,7 +109,7 @@ def test_a_retraction_cannot_be_undone_moved_or_rewritten(
     with pytest.raises(psycopg.errors.UniqueViolation):
         writer.execute(
             "INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason)"
-            " SELECT tenant_id, memory_id, seq, retracted_at, pg_current_xact_id(), 'eve', %s FROM retractions LIMIT 1",
+            " SELECT tenant_id, memory_id, seq, retracted_at, muniment.transaction_mark(), 'eve', %s FROM retractions LIMIT 1",
             [reason],
         )
 
@@ -127,7 +127,7 @@ def test_a_retraction_cannot_be_back_dated(
         " VALUES (%s, %s, %s, %s, {txid}, 'eve', %s)"
     )
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
-        writer.execute(retract.format(txid="pg_current_xact_id()"), [tenant, memory_id, old[0], old[1], reason])
+        writer.execute(retract.format(txid="muniment.transaction_mark()"), [tenant, memory_id, old[0], old[1], reason])
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         writer.execute(retract.format(txid=f"'{old[2]}'::xid8"), [tenant, memory_id, old[0], old[1], reason])
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
@@ -147,7 +147,7 @@ def test_a_tick_cannot_be_earlier_than_the_one_before_nor_leave_a_gap(
     seq = int(str(last[0]))
     insert = (
         "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid)"
-        " VALUES (%s, %s, %s::timestamptz {shift}, %s, %s, pg_current_xact_id())"
+        " VALUES (%s, %s, %s::timestamptz {shift}, %s, %s, muniment.transaction_mark())"
     )
     with pytest.raises(psycopg.errors.CheckViolation):
         writer.execute(insert.format(shift="- interval '1 hour'"), [tenant, seq + 1, last[1], seq, last[1]])
@@ -181,7 +181,7 @@ def test_nothing_can_be_entered_under_an_earlier_number(
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         insert(connection, table, old)
     with pytest.raises(psycopg.errors.ForeignKeyViolation), connection.transaction():
-        current = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
+        current = connection.execute("SELECT muniment.transaction_mark()::text").fetchone()
         assert current is not None
         insert(connection, table, {**old, "txid": current[0]})
 

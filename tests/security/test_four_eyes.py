@@ -19,7 +19,7 @@ _MEMORY = """INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_
   holder, subject, user_id, session_id, workflow_id, intent_id, consent_id, consent_root, pack, ontology_version, kind, source,
   author, editors, approver, approver_kind, captured_at, observed_at)
 VALUES (%(tenant_id)s, 'pm_forged', %(candidate_id)s, %(proposal_id)s, %(verdict_id)s, %(capture_id)s, %(seq)s, %(at)s,
-  pg_current_xact_id(), 'infinity', %(class)s, %(entity)s, %(predicate)s, %(classification)s, %(sensitive)s, %(tier)s, %(tier_derived)s,
+  muniment.transaction_mark(), 'infinity', %(class)s, %(entity)s, %(predicate)s, %(classification)s, %(sensitive)s, %(tier)s, %(tier_derived)s,
   0.5, 0.5, 0.5, %(holder)s, %(subject)s, %(user_id)s, '', '', '', %(consent_id)s, %(consent_id)s, %(pack)s, '1', 'statement', 'agent', %(author)s,
   %(editors)s, %(approver)s, %(approver_kind)s, %(at)s, %(at)s)"""
 
@@ -64,7 +64,7 @@ class Forger:
             if verdict_by is not None:
                 self.writer.execute(
                     "INSERT INTO verdicts (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at, pack, holder, txid)"
-                    " VALUES (%s, 'rv_forged', %s, %s, %s, %s, %s, %s, 'p@1.0.0', '*', pg_current_xact_id())",
+                    " VALUES (%s, 'rv_forged', %s, %s, %s, %s, %s, %s, 'p@1.0.0', '*', muniment.transaction_mark())",
                     [self.tenant, self.memory["proposal_id"], now.seq, action, verdict_by, by_kind, now.at],
                 )
             self.writer.execute(_MEMORY, {**self.memory, "seq": now.seq, "at": now.at, **memory})

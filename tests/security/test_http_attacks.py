@@ -248,7 +248,7 @@ def test_a_request_that_was_overheard_is_worth_nothing_to_another(
     agent = door.key(people.run(agent_id="honest"))
     first = door.ask("POST", "/v1/captures", {**ITEM, "text": "heard"}, key=agent, once="overheard")
     again = door.ask("POST", "/v1/captures", {**ITEM, "text": "heard", "run": RUN}, key=stolen, once="overheard")
-    assert (again.status_code, again.json()["code"]) == (409, "idempotency_conflict")
+    assert (again.status_code, again.json()["repeated"]) == (201, False)
     assert first.json()["capture_id"] not in again.text
     elsewhere = door.ask(
         "POST", "/v1/captures", {**ITEM, "text": "heard"}, key=door.key(others.run()), once="overheard"

@@ -12,7 +12,7 @@ from muniment.errors import NotFound
 from muniment.testing import People, TestServer
 from tests.conftest import Connect
 from tests.pipeline.stories import promoted, texts
-from tests.security.catalogue import FUNCTIONS, SEEN_BY_JOBS, TASKS, WITHOUT_A_TENANT, tables, tenant_tables
+from tests.security.catalogue import COMPUTED, FUNCTIONS, SEEN_BY_JOBS, TASKS, WITHOUT_A_TENANT, tables, tenant_tables
 
 
 @pytest.mark.rule("ISO-1")
@@ -260,6 +260,9 @@ def test_what_runs_as_the_owner_is_known_and_callable_by_few(server: TestServer,
             " AND r.rolname <> 'muniment_owner' AND has_function_privilege(r.oid, p.oid, 'EXECUTE'))"
             " FROM pg_proc p WHERE p.pronamespace = 'muniment'::regnamespace"
         ).fetchall()
-    callers: dict[str, Any] = {str(name): roles for name, _, _, roles in rows}
+    owned = [row for row in rows if row[0] not in COMPUTED]
+    callers: dict[str, Any] = {str(name): roles for name, _, _, roles in owned}
     assert {name: {role.removeprefix("muniment_") for role in roles} for name, roles in callers.items()} == FUNCTIONS
-    assert all(definer and config == ["search_path=muniment, pg_temp"] for _, definer, config, _ in rows)
+    assert all(definer and config == ["search_path=muniment, pg_temp"] for _, definer, config, _ in owned)
+    computed = {str(name): definer for name, definer, _, _ in rows if name in COMPUTED}
+    assert computed == dict.fromkeys(COMPUTED, False)

@@ -15,6 +15,7 @@ from muniment.model.context import Run, RunContext
 from muniment.model.contradiction import Side
 from muniment.model.fields import (
     Artifact,
+    AsOf,
     CaptureKind,
     Ceid,
     EvidenceRefs,
@@ -154,7 +155,7 @@ class ExplainBody(Artifact):
 
     memory_id: Name
     recall_id: Name | None = None
-    as_of: Instant | None = None
+    as_of: AsOf | None = None
     run: Annotated[RunAsked, WrapValidator(_inside_run)] | None = Field(
         default=None, description="an agent's own run; else the run that is asked about"
     )
@@ -185,6 +186,10 @@ class ApproveManyBody(Artifact):
 
     proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
     note: Note | None = None
+    acknowledge: Annotated[dict[Name, Name], Field(max_length=10_000)] | None = Field(
+        default=None,
+        description="takes in single ones that are not ordinary: by proposal, why, which the verdict records",
+    )
 
 
 class CheckBody(Artifact):
@@ -312,6 +317,12 @@ class RetireBody(Artifact):
     """Why the use of a version ends."""
 
     reason: Note
+
+
+class ClockResetBody(Artifact):
+    """Why a tenant's clock is brought back."""
+
+    reason: Name
 
 
 class RequeueBody(Artifact):

@@ -209,7 +209,7 @@ class Call:
             "classes": said["write_class"] or None,
             "entities": said["entity"] or None,
             "hops": said["hops"],
-            "as_of": instant(as_of, "as_of") if as_of is not None else None,
+            "as_of": moment_asked(as_of, "as_of") if as_of is not None else None,
         }
 
     def circumstances(self) -> dict[str, Any]:
@@ -274,6 +274,11 @@ def pairs(given: Sequence[str] | None, field: str) -> dict[str, str]:
         if found.setdefault(name, value) != value:
             raise InvalidInput(f"{name} is given two values", field=field)
     return found
+
+
+def moment_asked(given: str, field: str) -> datetime | int:
+    """A moment of the past: a sequence number, or a time."""
+    return int(given) if given.isascii() and given.isdecimal() else instant(given, field)
 
 
 def instant(given: str, field: str) -> datetime:

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -20,6 +20,7 @@ from muniment.fabric.connect import Opened, connect, embedded_address, prepared
 from muniment.fabric.settings import Settings
 from muniment.storage import embedded
 from muniment.storage.address import Address
+from muniment.storage.key_names import RefusedName, refused_names
 from muniment.storage.master import find_master_keys
 from muniment.storage.migrate import SchemaStatus, migrate, migrations, require_ready, status
 
@@ -89,6 +90,8 @@ def show_status(call: Call) -> None:
     call.show(state.as_dict(), lambda: state.draw(Screen()))
     if state.schema is not None and state.schema.changed:
         call.note(f"applied from other files than this program's: {listed(state.schema.changed)}")
+    for one in state.refused_names:
+        call.note(f"tenant {one.tenant_id}: nobody is let in by {one.key_id}, its principal's name {one.problem}")
     if state.refusal is not None:
         raise state.refusal
 
@@ -183,6 +186,7 @@ class _State:
     running: bool
     schema: SchemaStatus | None
     refusal: Exception | None
+    refused_names: tuple[RefusedName, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         found = self.schema
@@ -196,6 +200,8 @@ class _State:
             "latest": migrations()[-1].version,
             "pending": found.pending if found else [f"{step.version:04d}_{step.name}" for step in migrations()],
             "changed": found.changed if found else (),
+            "refused_names": [asdict(one) for one in self.refused_names],
+            "clock_bound_s": found.clock_bound.total_seconds() if found and found.clock_bound else None,
         }
 
     def draw(self, screen: Screen) -> None:
@@ -207,10 +213,20 @@ class _State:
                 ("server", f"PostgreSQL {found.server}" if found else None),
                 ("schema", f"{found.current} of {migrations()[-1].version}" if found else "none"),
                 ("pending", listed(found.pending) if found else None),
+                ("clock bound", _bound(found) if found else None),
                 ("ready", "no" if self.refusal else "yes"),
             ],
             indent=0,
         )
+
+
+def _bound(found: SchemaStatus) -> str:
+    """How far ahead of the database's clock an event may be dated, in words."""
+    return (
+        "none: events may be dated ahead of the database's clock"
+        if found.clock_bound is None
+        else str(found.clock_bound)
+    )
 
 
 def as_url(place: dict[str, Any]) -> str:
@@ -284,7 +300,8 @@ async def _examined(address: Address, place: str, *, embedded: bool, running: bo
     except StorageError as error:
         refusal = error
     runs = schema is not None if running is None else running
-    return _State(place, embedded=embedded, running=runs, schema=schema, refusal=refusal)
+    refused = tuple(await refused_names(address)) if schema is not None and refusal is None else ()
+    return _State(place, embedded=embedded, running=runs, schema=schema, refusal=refusal, refused_names=refused)
 
 
 def _draw_applied(applied: tuple[str, ...]) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from muniment.cli import answers
-from muniment.cli.asking import Call, instant, verb
+from muniment.cli.asking import Call, moment_asked, verb
 from muniment.cli.options import RUN_OR_PERSON, WHERE, WHO
 from muniment.cli.output import Screen
 from muniment.cli.reading import MemoryId
@@ -30,7 +30,8 @@ def explain(
         str | None, typer.Option("--recall", metavar="ID", help="In that recorded recall, rcl_..., and its run.")
     ] = None,
     as_of: Annotated[
-        str | None, typer.Option("--as-of", metavar="TIME", help="At that moment, in ISO 8601; now when not said.")
+        str | None,
+        typer.Option("--as-of", metavar="TIME", help="At that moment, in ISO 8601, or that sequence number."),
     ] = None,
 ) -> None:
     """Show why a memory is visible to a run, or all the filters that hide it.
@@ -43,7 +44,7 @@ def explain(
     """
     run = call.run() if call.is_run() else None
     person = call.principal("auditor") if run is None or call.is_person() else None
-    moment = instant(as_of, "as_of") if as_of is not None else None
+    moment = moment_asked(as_of, "as_of") if as_of is not None else None
     with call.open() as fabric:
         if person is not None:
             found = fabric.explain(person, memory_id=memory_id, recall_id=recall, as_of=moment, run=run)

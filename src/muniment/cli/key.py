@@ -171,6 +171,7 @@ def _draw(found: Iterable[ApiKey]) -> None:
                 ("expires", one.expires_at or "never"),
                 ("last used", one.last_used_at),
                 ("revoked", f"by {one.revoked_by} at {moment(one.revoked_at)}" if one.revoked_at else None),
+                ("refused", f"its principal's name {one.problem}" if one.problem else None),
                 ("token", one.token),
             ]
         )

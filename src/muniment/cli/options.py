@@ -213,5 +213,11 @@ NARROWING: Options = (
     _option("tier", list[str] | None, "--tier", metavar="TIER", help="Only of this tier, likewise."),
     _option("write_class", list[str] | None, "--class", metavar="CLASS", help="Only of this class, likewise."),
     _option("limit", int | None, "--limit", help="At most so many; the pack bounds it."),
-    _option("as_of", str | None, "--as-of", metavar="TIME", help="What it would have been told then, in ISO 8601."),
+    _option(
+        "as_of",
+        str | None,
+        "--as-of",
+        metavar="TIME",
+        help="What it would have been told then: in ISO 8601, or a sequence number.",
+    ),
 )

@@ -87,21 +87,32 @@ def approve(
         str | None, typer.Option("--supersedes", metavar="MEMORY", help="The memory it takes the place of.")
     ] = None,
     version: Version = None,
+    acknowledge: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--acknowledge",
+            metavar="PROPOSAL=REASON",
+            help="Take in one that is not ordinary, with a reason that its verdict records. Several times, if needed.",
+        ),
+    ] = None,
 ) -> None:
     """Approve proposals and promote them; one that cannot be approved stops no other.
 
-    What is durable or sensitive needs another person than its author. Ends with 1 if one could not be approved, with 3
-    if one was not promoted after all, because it repeats or contradicts a memory.
+    What is durable or sensitive needs another person than its author. Of several only those are taken that are
+    ordinary: not sensitive, not high risk, not low in trust, without contradiction, not assigned to somebody else. The
+    rest is left out, with the reasons. Ends with 1 if one could not be approved, with 3 if one was not promoted after
+    all, because it repeats or contradicts a memory.
     """
     # Twice the same id would be told as somebody else's doing.
     ids = list(dict.fromkeys(proposal_ids))
     for name, given in (("supersedes", supersedes), ("version", version)):
         if given is not None and len(ids) > 1:
             raise InvalidInput("takes one proposal at a time", field=name)
+    taken_in = _acknowledged(acknowledge or [], ids)
     reviewer = call.principal("reviewer")
     with call.open() as fabric:
-        if len(ids) > 1:
-            done, broken = _approve_many(call, fabric, reviewer, ids, note)
+        if len(ids) > 1 or taken_in:
+            done, broken = _approve_many(call, fabric, reviewer, ids, note, taken_in)
             call.show(done, lambda: views.outcomes(Screen(), done))
         else:
             one, proposal = _approve_one(
@@ -130,15 +141,28 @@ def _approve_one(proposal_id: str, approve: Callable[[], Proposal]) -> tuple[Out
     return Outcome(proposal_id=proposal_id, status=proposal.status, memory_id=proposal.memory_id), proposal
 
 
+def _acknowledged(given: list[str], ids: list[str]) -> dict[str, str]:
+    """The reasons by proposal; raises `InvalidInput` for another form, or one that is not among those to approve."""
+    found: dict[str, str] = {}
+    for one in given:
+        proposal_id, parted, reason = one.partition("=")
+        if not parted or not reason or proposal_id not in ids:
+            raise InvalidInput("expected PROPOSAL=REASON, of a proposal to approve", field="acknowledge")
+        found[proposal_id] = reason
+    return found
+
+
 def _approve_many(
-    call: Call, fabric: Verbs, reviewer: Principal, ids: list[str], note: str | None
+    call: Call, fabric: Verbs, reviewer: Principal, ids: list[str], note: str | None, acknowledge: dict[str, str]
 ) -> tuple[list[Outcome], MunimentError | None]:
     """What became of each, and what broke off the rest: the portions before it are committed."""
     done: list[Outcome] = []
     with progress("approving", len(ids), as_json=call.as_json) as steps:
         for first in range(0, len(ids), AT_ONCE):
             try:
-                done += fabric.queue.approve_many(reviewer, ids[first : first + AT_ONCE], note=note)
+                some = ids[first : first + AT_ONCE]
+                taken_in = {one: acknowledge[one] for one in some if one in acknowledge}
+                done += fabric.queue.approve_many(reviewer, some, note=note, acknowledge=taken_in)
             except MunimentError as error:
                 if not done:
                     raise

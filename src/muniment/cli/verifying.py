@@ -50,6 +50,8 @@ def verify(
     if export_head is not None and found.ok and found.head is not None:
         _write(export_head, found.head)
     call.show(found, lambda: _draw(found))
+    if found.clock_bound_s is None:
+        call.note("this database sets no bound to clocks: events can be dated ahead of its own")
     if export_head is not None and (not found.ok or found.head is None):
         call.note("no head was written" + (": nothing is sealed yet" if found.ok else ""))
     if not found.ok:

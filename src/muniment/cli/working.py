@@ -14,7 +14,7 @@ from muniment.cli.views import count
 from muniment.fabric.connect import connect
 from muniment.model.breaker import Breaker
 from muniment.model.fields import WriteClass
-from muniment.model.work import Backlog, JobRun, Parked
+from muniment.model.work import Backlog, ClockReset, JobRun, Parked
 from muniment.storage.end_signals import ending_signals
 
 app = typer.Typer()
@@ -181,3 +181,20 @@ def _draw_breakers(found: Sequence[Breaker]) -> None:
         state = "suspended" if one.open else "promoted by policy"
         right = f"  {one.correct} of {one.samples} samples right" if one.open else ""
         screen.line(f"{one.write_class:<18} {state} since {moment(one.at)} by {one.by}{right}")
+
+
+@verb(
+    work, "reset-clock", options=_OPTIONS, example="muniment work reset-clock --reason 'the clock of node 3 was ahead'"
+)
+def reset_clock(
+    call: Call,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the log.")],
+) -> None:
+    """Bring the tenant's clock back to now, after a program's clock was ahead. The sequence numbers go on."""
+    with call.open() as fabric:
+        done = fabric.work.reset_clock(call.principal("admin"), reason=reason)
+    call.show(done, lambda: _draw_reset(Screen(), done))
+
+
+def _draw_reset(screen: Screen, done: ClockReset) -> None:
+    screen.line(f"the clock is back at {moment(done.at)} from {moment(done.was_at)}, with number {done.seq}")

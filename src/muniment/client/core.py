@@ -201,7 +201,7 @@ class AsyncClient:
         *,
         memory_id: str,
         recall_id: str | None = None,
-        as_of: datetime | None = None,
+        as_of: datetime | int | None = None,
         run: RunContext | None = None,
     ) -> Explanation:
         """See `AsyncFabric.explain`."""

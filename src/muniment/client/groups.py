@@ -1,6 +1,6 @@
 """The groups of verbs over HTTP: the same methods as in `fabric`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from pydantic import TypeAdapter
@@ -23,7 +23,7 @@ from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import Outcome, Proposal
 from muniment.model.reviewing import Attendance, EditCheck, Preview, QueueCounts
 from muniment.model.webhook import Deliveries, Webhook
-from muniment.model.work import Backlog, JobRun, Parked
+from muniment.model.work import Backlog, ClockReset, JobRun, Parked
 
 _PROPOSAL = TypeAdapter(Proposal)
 _EVIDENCE = TypeAdapter(Evidence)
@@ -43,6 +43,7 @@ _SWEEP = TypeAdapter(Sweep)
 _REACH = TypeAdapter(list[ConsentReach])
 _BOTH_SIDES = TypeAdapter(ContradictionShown)
 _BACKLOG = TypeAdapter(Backlog)
+_CLOCK_RESET = TypeAdapter(ClockReset)
 _JOBS = TypeAdapter(list[JobRun])
 _BREAKERS = TypeAdapter(list[Breaker])
 _DELIVERIES = TypeAdapter(Deliveries)
@@ -91,11 +92,16 @@ class AsyncQueueClient(Group):
         return await self._act(asker, proposal_id, "approve", note=note, supersedes=supersedes, version=version)
 
     async def approve_many(
-        self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None
+        self,
+        asker: Asker,
+        proposal_ids: Sequence[str],
+        *,
+        note: str | None = None,
+        acknowledge: Mapping[str, str] | None = None,
     ) -> Sequence[Outcome]:
         """See `AsyncQueue.approve_many`."""
         await self._asking.own(asker)
-        body = {"proposal_ids": proposal_ids, "note": note}
+        body = {"proposal_ids": proposal_ids, "note": note, "acknowledge": acknowledge}
         return await self._wire.send("/v1/queue/approve", _OUTCOMES, body, within=LONG)
 
     async def edit(
@@ -277,6 +283,11 @@ class AsyncWorkClient(Group):
         """See `AsyncWork.breakers`."""
         await self._asking.own(asker)
         return await self._wire.get("/v1/work/breakers", _BREAKERS)
+
+    async def reset_clock(self, asker: Asker, *, reason: str) -> ClockReset:
+        """See `AsyncWork.reset_clock`."""
+        await self._asking.own(asker)
+        return await self._wire.send("/v1/work/clock/reset", _CLOCK_RESET, {"reason": reason})
 
     async def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
         """See `AsyncWork.resume`."""

@@ -23,6 +23,7 @@ from muniment.model.capture import Capture, CaptureInput, TypedFact
 from muniment.model.context import Principal
 from muniment.model.fields import build
 from muniment.model.ids import make_ids
+from muniment.model.names import is_among, same_person
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
@@ -58,7 +59,7 @@ class _Became:
 @decided_again
 async def order(desk: Desk, principal: Principal, ref: str) -> Backfill:
     """Record the order; raises `NotFound` for a pack that is not registered, `Conflict` while another is under way."""
-    if principal.id == AUTHOR:
+    if same_person(principal.id, AUTHOR):
         raise SelfApproval("the author of a backfill cannot approve it", field="asker")
     plan = await planned(desk, principal, ref)
     pack = await desk.pack_for(principal)
@@ -227,7 +228,9 @@ class _Migration:
             return "contradiction_open"
         if not self.pack.has_label(memory.classification):
             return "unknown_classification"
-        if (memory.sensitive or memory.tier == "durable") and self.person.id in (memory.author, *self.row["editors"]):
+        if (memory.sensitive or memory.tier == "durable") and is_among(
+            self.person.id, (memory.author, *self.row["editors"])
+        ):
             return "self_approval"
         return None
 

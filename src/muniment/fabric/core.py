@@ -338,7 +338,7 @@ class AsyncFabric:
         *,
         memory_id: str,
         recall_id: str | None = None,
-        as_of: datetime | None = None,
+        as_of: datetime | int | None = None,
         run: RunContext | None = None,
     ) -> Explanation:
         """Why a memory was visible, or which filters hid it: in a recorded recall, at a past moment, or now.

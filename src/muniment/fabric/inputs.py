@@ -12,9 +12,9 @@ from muniment.model.compiled import Format
 from muniment.model.context import Asker, RunContext
 from muniment.model.fields import (
     Artifact,
+    AsOf,
     CaptureKind,
     Ceid,
-    Instant,
     Name,
     Query,
     Tier,
@@ -101,7 +101,7 @@ class RecallFields(TypedDict, total=False):
     classes: Sequence[WriteClass] | None
     entities: Sequence[str] | None
     hops: int
-    as_of: datetime | None
+    as_of: datetime | int | None
 
 
 class ExplainInput(Artifact):
@@ -109,7 +109,7 @@ class ExplainInput(Artifact):
 
     memory_id: Name
     recall_id: Name | None = None
-    as_of: Instant | None = None
+    as_of: AsOf | None = None
     run: RunContext | None = None
 
     @model_validator(mode="after")
@@ -144,7 +144,7 @@ class RecallInput(Artifact):
     classes: Annotated[frozenset[WriteClass], Field(fail_fast=True)] | None = None
     entities: Annotated[frozenset[Ceid], Field(max_length=256, fail_fast=True)] | None = None
     hops: Annotated[int, Field(strict=True, ge=0, le=2)] = 0
-    as_of: Instant | None = None
+    as_of: AsOf | None = None
 
     @model_validator(mode="after")
     def _hops_begin_somewhere(self) -> Self:

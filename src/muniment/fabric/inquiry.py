@@ -87,7 +87,7 @@ async def own(desk: Desk, tx: Transaction, asker: Asker, recall_id: str) -> Reco
     return then
 
 
-async def _moment(desk: Desk, tx: Transaction, as_of: datetime | None) -> Moment | None:
+async def _moment(desk: Desk, tx: Transaction, as_of: datetime | int | None) -> Moment | None:
     if as_of is None:
         return None
     return await recollection.moment_of(desk, tx, as_of)

@@ -12,7 +12,7 @@ from muniment.fabric.desk import Desk
 from muniment.fabric.recollection import moment_of
 from muniment.model.browsing import Graph, MemoryChanges, MemoryShown, Turn, Wanted
 from muniment.model.context import Asker
-from muniment.model.fields import Artifact, Ceid, Instant, Name, Query, Tier, WriteClass, build
+from muniment.model.fields import Artifact, AsOf, Ceid, Instant, Name, Query, Tier, WriteClass, build
 from muniment.pipeline.browsing import Chosen, Shelf
 from muniment.pipeline.finding import Moment
 from muniment.policy.pinning import replay_horizon
@@ -28,7 +28,7 @@ class MemoryFilters(TypedDict, total=False):
     write_class: WriteClass | None
     query: str | None
     state: Wanted | None
-    as_of: datetime | None
+    as_of: datetime | int | None
 
 
 class _Whose(Artifact):
@@ -41,7 +41,7 @@ class _Listed(_Whose):
     write_class: WriteClass | None = None
     query: Query | None = None
     state: Wanted | None = None
-    as_of: Instant | None = None
+    as_of: AsOf | None = None
 
 
 class _Between(_Whose):
@@ -117,7 +117,7 @@ class AsyncMemories:
             return await (await self._shelf(tx, Chosen())).around(given.entity, given.hops)
 
     async def _shelf(
-        self, tx: Transaction, chosen: Chosen, as_of: datetime | None = None, field: str = "as_of"
+        self, tx: Transaction, chosen: Chosen, as_of: datetime | int | None = None, field: str = "as_of"
     ) -> Shelf:
         pack = await self._desk.packs.read_in_force(tx) or self._desk.packs.default
         horizon = replay_horizon(await self._desk.packs.within_notice(tx))

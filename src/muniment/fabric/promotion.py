@@ -1,6 +1,7 @@
 """Promoting a proposal: the one path to promoted memory, for a person's approval and for policy's alike."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from muniment.errors import NotFound, NotPromotable, SelfApproval
 from muniment.fabric.desk import Desk
@@ -16,6 +17,14 @@ from muniment.storage.session import Transaction
 from muniment.tracing import spanned
 
 
+class Disputed(Exception):
+    """A proposal that was to contradict nothing contradicts these memories."""
+
+    def __init__(self, memory_ids: Sequence[str]) -> None:
+        super().__init__(*memory_ids)
+        self.memory_ids = tuple(memory_ids)
+
+
 @spanned("promote")
 async def promote_proposal(
     desk: Desk,
@@ -25,13 +34,16 @@ async def promote_proposal(
     principal: Principal | None,
     *,
     note: str | None = None,
+    reason: str | None = None,
     supersedes: str | None = None,
     beside: str | None = None,
+    undisputed: bool = False,
 ) -> str | None:
     """The one path to promoted memory, for a person's approval and for policy's (`principal` None) alike.
 
     Gives the memory's id; None where it was found a duplicate, or held or blocked for what it contradicts. That it
-    contradicts the memory `beside` which it is to stand, the caller settles.
+    contradicts the memory `beside` which it is to stand, the caller settles. With `undisputed` it may contradict
+    nothing, not even what it would replace: raises `Disputed` before anything is written.
     """
     proposal, senses = loaded.proposal, await desk.senses(tx, pack)
     by, by_kind = review.signature(principal)
@@ -46,6 +58,8 @@ async def promote_proposal(
         await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
         await contradictions.end(tx, by, "duplicate", proposal_ids=[proposal.proposal_id])
         return None
+    if undisputed and ground.contradicts:
+        raise Disputed([one.memory.memory_id for one in ground.contradicts])
     if any(one.memory.memory_id != beside for one in ground.unsettled):
         unresolved = "hold" if principal is None else pack.memory_layer.contradiction.unresolved
         if unresolved != "mark_both":
@@ -62,7 +76,9 @@ async def promote_proposal(
         await review.decide(tx, loaded, "hold", principal, pack, reason="budget", note=note, cause="budget")
         tx.emit("memory.budget_exceeded", by, budget=name_of(full), proposal_id=proposal.proposal_id, full=True)
         return None
-    verdict_id = await review.decide(tx, loaded, "approve", principal, pack, note=note, tier=tier, priority=priority)
+    verdict_id = await review.decide(
+        tx, loaded, "approve", principal, pack, reason=reason, note=note, tier=tier, priority=priority
+    )
     said = promote.Approval(verdict_id, by, by_kind, loaded.editors)
     return await promote.insert(tx, desk.vault, loaded.key, proposal, capture, ground, said, senses, pack)
 
@@ -74,8 +90,11 @@ async def promote_undisputed(
     pack: Pack,
     principal: Principal | None,
     note: str | None,
+    reasons: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Promote together those that have nothing around them; gives the memory of each proposal.
+
+    `reasons` has, by proposal, what is recorded with its verdict.
 
     INVARIANT: the proposals are locked and undecided, and the tenant's clock was not taken yet.
     """
@@ -95,7 +114,16 @@ async def promote_undisputed(
         if room.take(tier, one.proposal.write_class, _size(one)) is not None:
             continue  # Alone it is told why.
         verdict_id = await review.decide(
-            tx, one, "approve", principal, pack, note=note, tier=tier, priority=priority, held=True
+            tx,
+            one,
+            "approve",
+            principal,
+            pack,
+            reason=reasons.get(one.proposal.proposal_id),
+            note=note,
+            tier=tier,
+            priority=priority,
+            held=True,
         )
         said = promote.Approval(verdict_id, *by, one.editors)
         done[one.proposal.proposal_id] = await promote.insert(

@@ -1,29 +1,19 @@
 """The review queue as a reviewer works it."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Annotated, Any, TypedDict, Unpack
 
 from pydantic import Field, Strict
 
-from muniment.errors import (
-    Conflict,
-    Denied,
-    InvalidInput,
-    MunimentError,
-    NotFound,
-    RequestRepeated,
-    SealBroken,
-    VersionConflict,
-)
+from muniment.errors import Conflict, InvalidInput, NotFound, VersionConflict
 from muniment.fabric import checks, editing, previewing
 from muniment.fabric.admission import enter
+from muniment.fabric.approving import approve_many, approve_one
 from muniment.fabric.desk import Desk, decided_again
 from muniment.fabric.editing import EditFields
 from muniment.fabric.evidence import evidence_of
-from muniment.fabric.promotion import four_eyes, promote_proposal, promote_undisputed
 from muniment.fabric.regating import regate
 from muniment.fabric.withdrawal import withdraw
 from muniment.governance import attendances
@@ -34,7 +24,7 @@ from muniment.model.fields import Artifact, Ceid, Name, Note, Probability, Tier,
 from muniment.model.proposal import Action, HumanReason, Outcome, Proposal
 from muniment.model.reviewing import Attendance, EditCheck, OpenStatus, Preview, QueueCounts, Risk
 from muniment.pack import Pack
-from muniment.pipeline import promote, rejections, review
+from muniment.pipeline import rejections, review
 from muniment.storage.session import Transaction
 
 # Approved in one transaction: others of the tenant wait no longer than that.
@@ -52,6 +42,7 @@ class _Remark(Artifact):
 class _Many(Artifact):
     proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
     note: Note | None = None
+    acknowledge: Annotated[dict[Name, Name], Field(max_length=10_000)] = Field(default_factory=dict)
 
 
 class QueueFilters(TypedDict, total=False):
@@ -151,82 +142,33 @@ class AsyncQueue:
         async with self._open(asker, proposal_id, version) as at:
             if at.became is not None:
                 return at.became
-            four_eyes(at.principal, at.loaded, at.pack)
-            if (audits := at.loaded.proposal.audits) is not None:
-                if not await promote.lock_live(at.tx, audits, expired_too=True):
-                    raise Conflict("the memory was withdrawn meanwhile: reject the sample", field="proposal_id")
-                await at.decide("duplicate", note=given.note, memory_id=audits)
-            else:
-                await promote_proposal(
-                    self._desk, at.tx, at.loaded, at.pack, at.principal, note=given.note, supersedes=given.supersedes
-                )
+            await approve_one(
+                self._desk, at.tx, at.loaded, at.pack, at.principal, note=given.note, supersedes=given.supersedes
+            )
             return await self._read(at.tx, proposal_id)
 
     # Sequence, not list: `list` is a verb of this class.
     async def approve_many(
-        self, asker: Asker, proposal_ids: Sequence[str], *, note: str | None = None
+        self,
+        asker: Asker,
+        proposal_ids: Sequence[str],
+        *,
+        note: str | None = None,
+        acknowledge: Mapping[str, str] | None = None,
     ) -> Sequence[Outcome]:
-        """Approve many, each as `approve` would; what becomes of each comes back in the order asked for.
+        """Approve those of many that are ordinary, each as `approve` would; what becomes of each, in the order asked.
 
-        One that cannot be approved (`error`: what `approve` would raise) stops no other.
+        Ordinary is what is not sensitive, not high risk, not low in trust, contradicts nothing and is not assigned to
+        somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every reason.
+        `acknowledge` takes single ones in: by proposal, why, which is recorded with the verdict. One that cannot be
+        approved (`error`: what `approve` would raise) stops no other.
         """
-        given = build(_Many, {"proposal_ids": proposal_ids, "note": note})
+        given = build(_Many, {"proposal_ids": proposal_ids, "note": note, "acknowledge": acknowledge or {}})
+        for proposal_id in given.acknowledge:
+            if proposal_id not in given.proposal_ids:
+                raise InvalidInput("names a proposal that is not among those to approve", field="acknowledge")
         principal = await self._desk.authorise(asker, "review")
-        outcomes: dict[str, Outcome] = {}
-        wanted = list(dict.fromkeys(given.proposal_ids))
-        for first in range(0, len(wanted), AT_ONCE):
-            part = wanted[first : first + AT_ONCE]
-            try:
-                done = await self._approve_some(principal, part, given.note)
-            except RequestRepeated:
-                raise
-            except MunimentError as error:
-                # What was committed before stays, and is told.
-                done = [_outcome(proposal_id, None, error) for proposal_id in part]
-            outcomes |= {one.proposal_id: one for one in done}
-        return [outcomes[proposal_id] for proposal_id in wanted]
-
-    @decided_again
-    async def _approve_some(
-        self, principal: Principal, proposal_ids: Sequence[str], note: str | None
-    ) -> Sequence[Outcome]:
-        """What has nothing around it together, in one transaction; then each of the others alone, in their order."""
-        errors: dict[str, MunimentError] = {}
-        alone: Sequence[str] = []
-        pack = await self._desk.pack_for(principal)
-        async with self._desk.deed(principal.tenant_id, "writer", under=pack) as tx:
-            there = await review.lock(tx, proposal_ids)
-            loaded = await review.load_many(tx, self._desk.vault, proposal_ids, skip_broken=True)
-            found = {one.proposal.proposal_id: one for one in loaded}
-            for proposal_id in there:
-                if proposal_id not in found:
-                    errors[proposal_id] = SealBroken("its content does not open: it was changed, moved or erased")
-            together: list[review.Loaded] = []
-            for one in loaded:
-                try:
-                    review.undecided(one)
-                    if one.proposal.pack == pack.ref:
-                        four_eyes(principal, one, pack)
-                except MunimentError as error:
-                    errors[one.proposal.proposal_id] = error
-                else:
-                    together.append(one)
-            # What was made under another pack passes the gates again, alone. All locks come before the tenant's clock.
-            same = list(takewhile(lambda one: one.proposal.pack == pack.ref and one.proposal.audits is None, together))
-            done = await promote_undisputed(self._desk, tx, same, pack, principal, note) if same else {}
-            alone = [one.proposal.proposal_id for one in together if one.proposal.proposal_id not in done]
-        for proposal_id in alone:
-            try:
-                await self.approve(principal, proposal_id, note=note)
-            except MunimentError as error:
-                errors[proposal_id] = error
-        for proposal_id, error in errors.items():
-            if isinstance(error, Denied) and proposal_id not in alone:
-                await self._desk.report(principal, "review", error, proposal_id)
-        async with self._desk.transaction(principal.tenant_id, "auditor") as tx:
-            after = await review.load_many(tx, self._desk.vault, proposal_ids, skip_broken=True)
-        now = {one.proposal.proposal_id: one.proposal for one in after}
-        return [_outcome(proposal_id, now.get(proposal_id), errors.get(proposal_id)) for proposal_id in proposal_ids]
+        return await approve_many(self._desk, principal, given.proposal_ids, given.note, given.acknowledge, AT_ONCE)
 
     @decided_again
     async def edit(
@@ -419,16 +361,3 @@ class _Open:
         """Write the reviewer's verdict."""
         assert self.became is None, "it was withdrawn: there is nothing to decide"
         await review.decide(self.tx, self.loaded, action, self.principal, self.pack, **what)
-
-
-def _outcome(proposal_id: str, proposal: Proposal | None, error: MunimentError | None) -> Outcome:
-    """The outcome of one; of one that is not there, as of another tenant's."""
-    if proposal is None:
-        error = error or NotFound("no such proposal", field="proposal_id")
-    return Outcome(
-        proposal_id=proposal_id,
-        status=proposal.status if proposal is not None else None,
-        memory_id=proposal.memory_id if proposal is not None else None,
-        error=error.code if error is not None else None,
-        message=error.message if error is not None else None,
-    )

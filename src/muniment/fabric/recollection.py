@@ -7,7 +7,7 @@ from typing import Any
 from anyio import fail_after
 
 from muniment.embedding import Embedder, StaticEmbedder, embedded
-from muniment.errors import EmbedderUnavailable, HistoryCollected, InvalidInput, KeyRotated
+from muniment.errors import EmbedderUnavailable, HistoryCollected, InvalidInput, KeyRotated, MomentAmbiguous
 from muniment.fabric.desk import Desk, RecallPacks, decided_again
 from muniment.fabric.inputs import RecallInput
 from muniment.governance.packs import Packs
@@ -76,15 +76,39 @@ async def prepared(
     return view, decides, request, moment
 
 
-async def moment_of(desk: Desk, tx: Transaction, as_of: datetime, field: str = "as_of") -> Moment:
-    """The tenant's number then; raises `InvalidInput` for the future, `HistoryCollected` beyond the replay horizon."""
+async def moment_of(desk: Desk, tx: Transaction, as_of: datetime | int, field: str = "as_of") -> Moment:
+    """The tenant's sequence number then, or the moment of that number.
+
+    Raises `InvalidInput` for the future, `HistoryCollected` beyond the replay horizon, and `MomentAmbiguous` for a time
+    that the tenant's clock passed twice, since it was brought back over it; a number is never ambiguous.
+    """
+    if isinstance(as_of, int):
+        row = await tx.row("recall.moment_of_number", seq=as_of)
+        if row is None:
+            raise InvalidInput("is a number that was not reached yet", field=field)
+        moment = Moment(as_of, row["at"])
+        await _check_horizon(desk, tx, moment.at, field)
+        return moment
     if as_of > tx.now:
         raise InvalidInput("lies in the future", field=field)
-    horizon = replay_horizon(await desk.packs.within_notice(tx))
-    if as_of < tx.now - horizon:
-        raise HistoryCollected(f"lies beyond the replay horizon of {horizon.days} days", field=field)
+    await _check_horizon(desk, tx, as_of, field)
     row = await tx.row("recall.moment", at=as_of)
-    return Moment(row["seq"] or 0 if row is not None else 0, as_of)
+    seq, earlier = (row["seq"] or 0, row["earlier"]) if row is not None else (0, None)
+    if earlier is not None:
+        raise MomentAmbiguous(
+            f"was twice, since the tenant's clock was brought back: as number {earlier} and as number {seq}; "
+            "ask by one of the numbers",
+            field=field,
+            numbers=(earlier, seq),
+        )
+    return Moment(seq, as_of)
+
+
+async def _check_horizon(desk: Desk, tx: Transaction, at: datetime, field: str) -> None:
+    """Raises `HistoryCollected` for a moment beyond the replay horizon."""
+    horizon = replay_horizon(await desk.packs.within_notice(tx))
+    if at < tx.now - horizon:
+        raise HistoryCollected(f"lies beyond the replay horizon of {horizon.days} days", field=field)
 
 
 async def packs_then(known: Packs, tx: Transaction, packs: RecallPacks, seq: int) -> RecallPacks:

@@ -48,7 +48,8 @@ async def submitted_under(
     desk: Desk, tx: Transaction, author: Principal, key: str, corrects: str
 ) -> Submission | Refusal | None:
     """What became of a correction of that memory which the same author handed in under that idempotency key."""
-    for row in await tx.rows("capture.claimed_keys", keys=[key]):
+    whose = {"principal": author.id, "principal_kind": author.kind}
+    for row in await tx.rows("capture.claimed_keys", keys=[key], **whose):
         capture = await trail.capture(tx, desk.vault, row["capture_id"], desk.archives)
         fact = capture.content.fact if capture is not None and capture.content is not None else None
         if capture is not None and fact is not None and (capture.author, fact.corrects) == (author.id, corrects):

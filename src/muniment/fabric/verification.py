@@ -46,4 +46,8 @@ async def verify(
         given = build(Head, dict(given), within="head")
     await desk.authorise(asker, "audit")
     opening = partial(desk.transaction, asker.tenant_id, "auditor")
-    return await chain.verify(opening, desk.vault, given, on_progress)
+    found = await chain.verify(opening, desk.vault, given, on_progress)
+    async with opening() as tx:
+        row = await tx.row("tenant.clock_bound")
+    bound = row["bound"] if row is not None else None
+    return found.model_copy(update={"clock_bound_s": bound.total_seconds() if bound is not None else None})

@@ -5,18 +5,23 @@ from typing import Annotated
 
 from pydantic import Field
 
-from muniment.errors import Conflict
+from muniment.errors import Conflict, InvalidInput
 from muniment.fabric import checks
 from muniment.fabric.desk import Desk
 from muniment.governance import breakers
 from muniment.model.breaker import Breaker
 from muniment.model.context import Asker
 from muniment.model.fields import Artifact, Name, WriteClass, build
-from muniment.model.work import Backlog, JobRun, Parked
+from muniment.model.work import Backlog, ClockReset, JobRun, Parked
+from muniment.policy.redaction import holds_personal_data
 
 
 class _Named(Artifact):
     capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)] | None = None
+
+
+class _Reason(Artifact):
+    reason: Name
 
 
 class AsyncWork:
@@ -62,6 +67,25 @@ class AsyncWork:
         await self._desk.authorise(asker, "read_work")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await breakers.listed(tx)
+
+    async def reset_clock(self, asker: Asker, *, reason: str) -> ClockReset:
+        """Bring the tenant's clock back to now, after a program's clock was ahead; the numbers go on.
+
+        It is an event, `memory.clock_reset`. A time that the clock passes twice by this is ambiguous to `as_of` from
+        then on; a number never is. Raises `Conflict` where the clock is not ahead, and `ClockAhead` where this
+        program's own clock is.
+        """
+        given = build(_Reason, {"reason": reason})
+        principal = await self._desk.authorise(asker, "work")
+        if holds_personal_data(await self._desk.pack_for(asker), [given.reason]):
+            raise InvalidInput("holds personal data, which an event cannot", field="reason")
+        async with self._desk.deed(principal.tenant_id, "writer") as tx:
+            done = await tx.set_back(principal.id, given.reason)
+            if done is None:
+                raise Conflict("the tenant's clock is not ahead")
+            tick, was_at = done
+            tx.emit("memory.clock_reset", principal.id, was_at=was_at, reason=given.reason)
+        return ClockReset(seq=tick.seq, at=tick.at, was_at=was_at, reset_by=principal.id, reason=given.reason)
 
     async def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
         """Let a suspended class be promoted without a person again; its samples are counted anew.

@@ -15,12 +15,13 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from muniment.errors import InvalidInput, NotFound, Unauthenticated, UnknownLabel
+from muniment.errors import Conflict, InvalidInput, NotFound, Unauthenticated, UnknownLabel
 from muniment.model.api_key import ApiKey, ApiKeyInput
 from muniment.model.capture import holder_of
 from muniment.model.context import Principal
 from muniment.model.credential import CLEARANCE, Credential
 from muniment.model.ids import make_id
+from muniment.model.names import name_problem, same_person
 from muniment.pack import Pack
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Row, Transaction
@@ -32,6 +33,7 @@ USED_EVERY = timedelta(minutes=1)
 _TOKEN = re.compile(r"mun_([0-9A-Za-z_-]{2,683})\.(key_[0-9a-f]{28})\.([0-9A-Za-z_-]{43})")
 _NOTHING = bytes(32)
 _LABEL = "api_keys.label"
+_LOCK = "api_keys"
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ async def add(tx: Transaction, vault: Vault, by: str, given: ApiKeyInput, pack: 
     holder = holder_of(None, given.user_id)
     sealing = (await vault.keys(tx, [holder], make=True))[holder] if given.label is not None else None
     comparing = await vault.comparing(tx)
+    await _one_spelling(tx, given.principal_id)
     key_id = make_id("key", tx.now)
     tick = await tx.tick()
     ends_at = given.ends_at(tick.at)
@@ -105,6 +108,21 @@ async def add(tx: Transaction, vault: Vault, by: str, given: ApiKeyInput, pack: 
     tx.emit("memory.api_key_created", by, **{name: standing[name] for name in told})
     made: dict[str, Any] = {"tenant_id": tx.tenant_id, "label": given.label, "created_at": tick.at, "created_by": by}
     return ApiKey(**standing, **made, state="active", token=token_of(tx.tenant_id, key_id, secret))
+
+
+async def _one_spelling(tx: Transaction, name: str) -> None:
+    """Raises `Conflict` where a live key is of somebody who is called otherwise but counts as the same person (REV-15).
+
+    Keys of a tenant are made one after the other: of two at once the second sees the first.
+    """
+    tx.insert_later("promote.make_locks", [(_LOCK,)])
+    await tx.row("promote.take_lock", key=_LOCK)
+    for row in await tx.rows("credential.names"):
+        other: str = row["principal_id"]
+        if other != name and same_person(other, name):
+            raise Conflict(
+                f"looks like {other}, who has a key: names that look alike are one person's", field="principal_id"
+            )
 
 
 def digest(comparing: SubjectKey, row: Row, secret: bytes) -> bytes:
@@ -133,6 +151,9 @@ def credential(comparing: SubjectKey | None, row: Row | None, given: Presented, 
     same = hmac.compare_digest(digest(key, row or nothing, given.secret), kept)
     if not same or row is None or comparing is None or row["revoked_at"] is not None or _is_over(row, now):
         raise unauthenticated()
+    if (problem := name_problem(row["principal_id"])) is not None:
+        # Whoever presents it has its secret: they may know why.
+        raise Unauthenticated(f"the key's principal has a name that {problem}; an admin makes a key under another name")
     return Credential(
         principal=Principal(
             tenant_id=given.tenant_id, id=row["principal_id"], kind=row["kind"], roles=frozenset(row["roles"])
@@ -200,7 +221,7 @@ def _api_key(row: Row, key: SubjectKey | None, now: datetime) -> ApiKey:
     label = row["label"]
     opened = key.open(_LABEL, row["key_id"], label).decode() if label is not None and key is not None else None
     state = "revoked" if row["revoked_at"] is not None else "expired" if _is_over(row, now) else "active"
-    known: Row = {**row, "label": opened, "state": state}
+    known: Row = {**row, "label": opened, "state": state, "problem": name_problem(row["principal_id"])}
     return ApiKey(**known)
 
 

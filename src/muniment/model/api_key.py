@@ -76,4 +76,5 @@ class ApiKey(Artifact):
     last_used_at: datetime | None = Field(default=None, description="to the minute")
     revoked_at: datetime | None = None
     revoked_by: str | None = None
+    problem: str | None = Field(default=None, description="why nobody is let in by it: its principal's name is refused")
     token: str | None = Field(default=None, repr=False)

@@ -44,3 +44,7 @@ class Verification(Artifact):
     head: Head | None = None
     breaks: tuple[Break, ...] = ()
     more: bool = Field(default=False, description="whether there are further breaks than the ones listed")
+    clock_bound_s: float | None = Field(
+        default=None,
+        description="how many seconds ahead of the database's clock an event can be dated; none: any time at all",
+    )

@@ -34,6 +34,7 @@ EventType = Literal[
     "memory.pack_activated",
     "memory.pack_retired",
     "memory.key_rotated",
+    "memory.clock_reset",
     "memory.api_key_created",
     "memory.api_key_revoked",
     "memory.security",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, LiteralString, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     StringConstraints,
     TypeAdapter,
     ValidationError,
@@ -30,6 +31,8 @@ DEPTH_LIMIT = 32
 # Values in one payload, those inside others included.
 VALUES_LIMIT = 20_000
 NUMBER_BITS = 1024
+# Beyond every number that a tenant will take: what stands there stands now.
+LATEST = 2**62
 
 Source = Literal["agent", "operator", "system"]
 CaptureKind = Literal["tool_result", "decision", "effect", "message", "approval", "statement"]
@@ -191,6 +194,26 @@ Note = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=40
 Json = Annotated[Any, AfterValidator(clean_payload)]
 Probability = Annotated[float, Field(strict=True, ge=0.0, le=1.0, allow_inf_nan=False)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_utc)]
+_INSTANT: TypeAdapter[datetime] = TypeAdapter(Instant)
+
+
+def _number_or_time(value: Any) -> int | datetime:
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 19:
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 1 <= value < LATEST:
+            raise ValueError("expected a sequence number from 1 on, or a time in ISO 8601")
+        return value
+    try:
+        return _INSTANT.validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        about = {**first.get("ctx", {}), "message": first["msg"]}
+        raise PydanticCustomError(cast("LiteralString", first["type"]), "{message}", about) from None
+
+
+# A moment of the past: a time, or the tenant's sequence number.
+AsOf = Annotated[int | datetime, PlainValidator(_number_or_time, json_schema_input_type=int | datetime)]
 EvidenceRefs = Annotated[tuple[Name, ...], Field(max_length=EVIDENCE_LIMIT, fail_fast=True)]
 Qualifiers = Annotated[dict[Name, Name], Field(max_length=32)]
 

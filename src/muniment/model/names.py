@@ -21,7 +21,7 @@ _IGNORED = (
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _INVISIBLE = re.compile(f"[{_IGNORED}]")
-_SPACES = re.compile(r"\s+")
+_SPACES = re.compile("[ \t\n\r\f\v]+")
 # Control and format characters, private use, unassigned, line ends; spaces but the ordinary one.
 _UNREADABLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
 # Scripts that are written together count as one.
@@ -60,22 +60,22 @@ def check_name(name: str) -> str:
     return name
 
 
-def is_refused(name: str) -> bool:
-    """Whether a principal may not be called so."""
+def name_problem(name: str) -> str | None:
+    """What is wrong with a name that a principal may not have; None for one that it may."""
     try:
         check_name(name)
-    except ValueError:
-        return True
-    return False
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 @lru_cache(maxsize=4096)
 def name_keys(name: str) -> NameKeys:
     """What the name is compared by; any text has keys, also one that is refused as a name."""
     if name.isascii():
-        key = _SPACES.sub(" ", name).strip().translate(_ASCII)
+        key = _SPACES.sub(" ", name).strip(" ").translate(_ASCII)
         return NameKeys(key, key)
-    bare = _SPACES.sub(" ", _INVISIBLE.sub("", normalize("NFKD", _INVISIBLE.sub("", name)))).strip()
+    bare = _SPACES.sub(" ", _INVISIBLE.sub("", normalize("NFKD", _INVISIBLE.sub("", name)))).strip(" ")
     table = _table()
     return NameKeys(bare.translate(table.folded), bare.translate(table.drawn))
 

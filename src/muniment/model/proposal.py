@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import AliasChoices, ConfigDict, Field, model_serializer, model_validator
 
 from muniment.model.candidate import Candidate
+from muniment.model.decision import Reason
 from muniment.model.fields import (
     Artifact,
     Ceid,
@@ -209,3 +210,6 @@ class Outcome(Artifact):
     memory_id: str | None = None
     error: str | None = None
     message: str | None = None
+    left_out: tuple[Reason, ...] = Field(
+        default=(), description="why it was not taken in with the others: it is not ordinary, and was not acknowledged"
+    )

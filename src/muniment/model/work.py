@@ -26,6 +26,16 @@ class Backlog(Artifact):
     parked: int
 
 
+class ClockReset(Artifact):
+    """That a tenant's clock was brought back: the number from which on it is right again, and what it was before."""
+
+    seq: int
+    at: datetime
+    was_at: datetime
+    reset_by: str
+    reason: str
+
+
 class JobRun(Artifact):
     """When a job ran last in the tenant, how long it took, and how often it failed in a row."""
 

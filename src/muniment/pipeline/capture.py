@@ -167,8 +167,8 @@ def _rows(
 async def _claim(
     tx: Transaction, author: Principal, prepared: Prepared, ids: list[str], keys: dict[str, SubjectKey]
 ) -> tuple[dict[int, Receipt], dict[int, int]]:
-    """Claim the batch's idempotency keys: what was captured under one before comes back with its receipt, and what
-    stands in the batch a second time with the place of the first."""
+    """Claim the batch's idempotency keys for its author: what was captured under one before comes back with its
+    receipt, and what stands in the batch a second time with the place of the first."""
     uses: dict[str, tuple[int, bytes]] = {}
     same: dict[int, int] = {}
     for place, item in enumerate(prepared.items):
@@ -185,12 +185,16 @@ async def _claim(
         return {}, {}
     # Sorted, so that two batches with the same keys never wait for each other in a ring.
     claims = [(key, ids[place], digest) for key, (place, digest) in sorted(uses.items())]
-    tx.insert_later("capture.claim_keys", claims)
+    whose: dict[str, Any] = {"principal": author.id, "principal_kind": author.kind}
+    tx.insert_later("capture.claim_keys", claims, **whose)
     known: dict[int, Receipt] = {}
-    for row in await tx.rows("capture.claimed_keys", keys=sorted(uses)):
+    for row in await tx.rows("capture.claimed_keys", keys=sorted(uses), **whose):
         place, digest = uses[row["key"]]
         if row["capture_id"] != ids[place]:
-            _same_content(prepared, place, digest, row["digest"])
+            if row["owned"]:
+                _same_content(prepared, place, digest, row["digest"])
+            elif digest != row["digest"]:
+                continue  # Perhaps another principal's, of whom nothing is told.
             known[place] = Receipt(row["capture_id"], row["seq"], row["captured_at"], repeated=True)
     return known, same
 

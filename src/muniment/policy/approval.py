@@ -4,6 +4,7 @@ from muniment.model.candidate import Candidate
 from muniment.model.context import Principal
 from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import Tier
+from muniment.model.names import is_among, same_person
 from muniment.model.proposal import HumanReason
 from muniment.pack import Pack
 
@@ -48,12 +49,15 @@ def reasons_for_a_person(
 
 
 def may_approve(principal: Principal, candidate: Candidate, editors: tuple[str, ...], *, strict: bool) -> Decision:
-    """Four eyes: durable and sensitive memories need someone who neither wrote nor edited it (REV-4)."""
+    """Four eyes: durable and sensitive memories need someone who neither wrote nor edited it (REV-4).
+
+    Names that look alike count as one person's (REV-15).
+    """
     if principal.kind != "operator":
         return refusing("person_required", "only an operator may approve")
-    if strict and principal.id == candidate.author:
+    if strict and same_person(principal.id, candidate.author):
         return refusing("self_approval", "the author of the capture cannot approve it")
-    if strict and principal.id in editors:
+    if strict and is_among(principal.id, editors):
         return refusing("self_approval", "the author of an edit cannot approve it")
     return passing("second_person" if strict else "reviewer", principal.id)
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -16,6 +17,7 @@ from muniment.errors import Conflict, KeyUnavailable, SchemaMissing, SchemaNewer
 from muniment.storage import job_queue
 from muniment.storage.address import Address
 from muniment.storage.away import unavailable
+from muniment.storage.clock import read_bound
 from muniment.storage.session import TASKS
 
 # "muniment" as a number: only one migration of a database at a time.
@@ -46,6 +48,7 @@ class SchemaStatus:
     pending: tuple[str, ...]
     server: str
     changed: tuple[str, ...] = ()
+    clock_bound: timedelta | None = None
 
     @property
     def ready(self) -> bool:
@@ -103,12 +106,14 @@ async def status(address: Address) -> SchemaStatus:
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
             applied = {}
         row = await (await connection.execute("SELECT current_setting('server_version')")).fetchone()
+        clock_bound = await read_bound(connection)
     return SchemaStatus(
         current=max(applied, default=0),
         latest=migrations()[-1].version,
         pending=tuple(f"{m.version:04d}_{m.name}" for m in migrations() if m.version not in applied),
         server=str(row[0]) if row else "",
         changed=tuple(m.name for m in migrations() if applied.get(m.version, m.digest) != m.digest),
+        clock_bound=clock_bound,
     )
 
 

@@ -8,7 +8,7 @@ from asyncio import CancelledError
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Literal, LiteralString, cast
@@ -21,8 +21,9 @@ from psycopg.rows import dict_row
 from psycopg_pool import PoolTimeout, TooManyRequests
 from pydantic_core import to_json
 
-from muniment.errors import Conflict, PackChanged, RequestRepeated, SchemaMissing, TooLarge
+from muniment.errors import ClockAhead, Conflict, PackChanged, RequestRepeated, SchemaMissing, TooLarge
 from muniment.model.events import EventType
+from muniment.model.fields import LATEST as LATEST
 from muniment.model.ids import make_ids
 from muniment.storage.address import Address
 from muniment.storage.away import no_answer, unavailable
@@ -35,8 +36,6 @@ Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
 TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
 Named = tuple[str, dict[str, Any]]
 
-# Beyond every number that a tenant will take: what stands there stands now.
-LATEST = 2**62
 # What a subject's key is wrapped under.
 _KEY_VERSION = "subjects_tenant_id_key_version_fkey"
 # That a request is carried out once.
@@ -181,7 +180,8 @@ class Transaction:
     async def tick(self) -> Tick:
         """Take the tenant's next number, once per transaction.
 
-        INVARIANT: this is the transaction's last lock: whatever else it locks or may wait for comes before.
+        INVARIANT: this is the transaction's last lock: whatever else it locks or may wait for comes before. Raises
+        `ClockAhead` where it would be dated further ahead of the database's clock than that allows.
         """
         if self._tick is None:
             pack, self._unchecked_pack = self._unchecked_pack, None
@@ -189,10 +189,43 @@ class Transaction:
             number, clock, *found = await self.gather(("tenant.transaction_id", {}), ("tenant.tick", {}), *held)
             self._in_force(pack, *found)
             assert number, "the tenant was not opened"
+            if not clock:
+                raise await self._clock_ahead()
             self._txid, now = number[0]["txid"], clock[0]
             self._tick = Tick(now["seq"], now["at"])
             self.later("tenant.record_tick", seq=now["seq"], at=now["at"], prev_at=now["prev_at"])
         return self._tick
+
+    async def set_back(self, by: str, reason: str) -> tuple[Tick, datetime] | None:
+        """Take the next number at `now`, which is earlier than the tenant's clock; with it, what that was before.
+
+        None where the clock is not ahead of `now`. Raises `ClockAhead` where `now` itself is.
+        """
+        assert self._tick is None, "the step back is the transaction's only tick"
+        number, clock = await self.gather(("tenant.transaction_id", {}), ("tenant.set_back", {}))
+        if not number or not clock:
+            state = await self.row("tenant.clock_state")
+            if state is not None and state["bound"] is not None and self.now > state["database_now"] + state["bound"]:
+                raise await self._clock_ahead()
+            return None
+        self._txid, now = number[0]["txid"], clock[0]
+        self._tick = Tick(now["seq"], now["at"])
+        step = {name: now[name] for name in ("seq", "at", "prev_at")}
+        self.later("tenant.record_set_back", **step)
+        self.later("tenant.record_reset", **step, by=by, reason=reason)
+        return self._tick, now["prev_at"]
+
+    async def _clock_ahead(self) -> ClockAhead:
+        """What is wrong with the clocks: the program's, or the tenant's from an earlier time."""
+        state = await self.row("tenant.clock_state")
+        assert state is not None and state["bound"] is not None
+        real, bound = state["database_now"], state["bound"]
+        if self.now > real + bound:
+            return ClockAhead(f"this program's clock is {_told(self.now - real)} ahead of the database's: set it right")
+        return ClockAhead(
+            f"the tenant's clock is {_told(state['at'] - real)} ahead of the database's, from a time when a clock was: "
+            "an admin brings it back with muniment work reset-clock"
+        )
 
     def emit(self, type_: EventType, actor: str, /, **data: Any) -> None:
         """Note an event of this transaction; it is written with the tick, before the commit."""
@@ -261,6 +294,11 @@ class Transaction:
 
     def _always(self) -> dict[str, Any]:
         return {"tenant_id": self.tenant_id, "now": self.now, "txid": self._txid}
+
+
+def _told(distance: timedelta) -> str:
+    """A length of time in words, to the second."""
+    return str(timedelta(seconds=round(distance.total_seconds())))
 
 
 def _chunks(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:

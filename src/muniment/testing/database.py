@@ -12,13 +12,17 @@ from psycopg.conninfo import make_conninfo
 
 from muniment.fabric.connect import DATABASE, OWNER, prepared
 from muniment.storage import embedded
+from muniment.storage.clock import set_bound
 from muniment.storage.master import LocalMasterKeys
 
 MASTER_KEYS = LocalMasterKeys(b"a master key for tests, 32 bytes")
 
 
 class TestServer:
-    """An embedded server in that folder. Unless `durable`, commits do not wait for the disk."""
+    """An embedded server in that folder, whose databases set no bound to clocks (AUD-5).
+
+    Unless `durable`, commits do not wait for the disk.
+    """
 
     __test__ = False
 
@@ -34,6 +38,8 @@ class TestServer:
                 connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
             connection.execute("SELECT pg_reload_conf()")
         asyncio.run(prepared(self._lease))
+        # Fake clocks go where they like.
+        asyncio.run(set_bound(make_conninfo(self.conninfo, dbname=DATABASE), None))
         return self
 
     def __exit__(

@@ -10,7 +10,7 @@ from muniment.api.bodies import Page, page
 from muniment.api.lists import Listing
 from muniment.api.once import OnceRoute
 from muniment.model.browsing import Graph, MemoryChanges, MemoryShown, Turn, Wanted
-from muniment.model.fields import Ceid, Instant, Name, Tier, WriteClass
+from muniment.model.fields import AsOf, Ceid, Instant, Name, Tier, WriteClass
 from muniment.model.fields import Query as Words
 
 router = APIRouter(tags=["memories"], route_class=OnceRoute)
@@ -29,7 +29,7 @@ class MemoryListing(Listing):
     write_class: WriteClass | None = None
     query: Words | None = Field(default=None, description="words to look for")
     state: Wanted | None = Field(default=None, description="`live` when not said")
-    as_of: Instant | None = Field(default=None, description="as they stood at that moment")
+    as_of: AsOf | None = Field(default=None, description="as they stood at that moment, or at that sequence number")
 
 
 @router.get("/memories")

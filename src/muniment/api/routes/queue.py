@@ -88,7 +88,7 @@ async def evidence(asking: Reader, proposal_id: str) -> Evidence:
 
 @router.post("/queue/approve")
 async def approve_many(asking: Reviewer, body: ApproveManyBody) -> list[Outcome]:
-    """Approve many, each as alone; what becomes of each, in the order asked for."""
+    """Approve those of many that are ordinary or acknowledged; what becomes of each, in the order asked for."""
     return list(await asking.fabric.queue.approve_many(asking.principal, **given(body)))
 
 

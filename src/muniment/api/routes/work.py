@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from muniment.api.asking import Asking, May
-from muniment.api.bodies import Page, RequeueBody, page
+from muniment.api.bodies import ClockResetBody, Page, RequeueBody, page
 from muniment.api.lists import After, Limit
 from muniment.api.once import OnceRoute
 from muniment.fabric.upkeep import Reindexed
@@ -16,7 +16,7 @@ from muniment.model.consent import Sweep
 from muniment.model.fields import Artifact, WriteClass
 from muniment.model.metrics import PiiScan
 from muniment.model.webhook import Deliveries
-from muniment.model.work import Backlog, JobRun, Parked
+from muniment.model.work import Backlog, ClockReset, JobRun, Parked
 
 router = APIRouter(prefix="/work", tags=["work"], route_class=OnceRoute)
 
@@ -47,6 +47,12 @@ async def requeue(asking: Admin, body: RequeueBody | None = None) -> list[str]:
     """Have parked captures tried again; gives those that were parked."""
     ids = body.capture_ids if body is not None else None
     return list(await asking.fabric.work.requeue(asking.principal, ids))
+
+
+@router.post("/clock/reset")
+async def reset_clock(asking: Admin, body: ClockResetBody) -> ClockReset:
+    """Bring the tenant's clock back to now, after a program's clock was ahead; the numbers go on."""
+    return await asking.fabric.work.reset_clock(asking.principal, reason=body.reason)
 
 
 @router.get("/jobs")

@@ -130,7 +130,8 @@ class _Shop:
             )
             for customer in list(CUSTOMERS)[:6]
         ]
-        self._fabric.queue.approve_many(CLARA, [one for one in made if one is not None])
+        wanted = [one for one in made if one is not None]
+        self._fabric.queue.approve_many(CLARA, wanted, acknowledge=dict.fromkeys(wanted, "given in the chat"))
 
     def _policies(self) -> None:
         items = [
@@ -217,7 +218,9 @@ class _Shop:
             elif chance < 0.9 and item.contradiction_check.verdict != "contradicts":
                 wanted.append(item.proposal_id)
         if wanted:
-            self._fabric.queue.approve_many(who, wanted, note="as in the chat")
+            self._fabric.queue.approve_many(
+                who, wanted, note="as in the chat", acknowledge=dict.fromkeys(wanted, "compared with the chat")
+            )
         for one in self._fabric.contradictions.list(who, limit=50)[:2]:
             # Settling one may have settled the other.
             if self._dice.random() < 0.75 and one.contradiction_id in self._open(who):

@@ -14,10 +14,11 @@ from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
 from muniment.errors import InvalidInput, NotFound
 from muniment.fabric.queue import QueueFilters
 from muniment.model.context import Principal
+from muniment.model.decision import Decision
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import HumanReason, Outcome, Proposal
 from muniment.model.reviewing import QueueCounts, Risk
-from muniment.policy import approval
+from muniment.policy import approval, ordinary
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Allowed("read_queue"))]
@@ -72,7 +73,7 @@ async def queue(request: Request, visitor: Reader) -> Response:
 
 @router.post("/queue/approve")
 async def approve_many(request: Request, visitor: Reviewer) -> Response:
-    """Approve those that were chosen, each as alone."""
+    """Approve those of the chosen that are ordinary; the others are left out, each with its reasons (REV-13)."""
     form = await form_of(request, visitor)
     chosen = [one for one in form.getlist("proposal_id") if isinstance(one, str)]
     if not chosen:
@@ -80,7 +81,7 @@ async def approve_many(request: Request, visitor: Reviewer) -> Response:
     outcomes = await visitor.fabric.queue.approve_many(visitor.principal, chosen, note=text_of(form, "note"))
     said = summary(outcomes)
     if "text/html" not in request.headers.get("accept", ""):
-        failed = {one.proposal_id: one.message for one in outcomes if one.error is not None}
+        failed = {one.proposal_id: _stopped_by(one) for one in outcomes if one.error is not None}
         return JSONResponse({"said": said, "failed": failed}, headers=HEADERS)
     return went(visitor, "queue", said)
 
@@ -88,10 +89,22 @@ async def approve_many(request: Request, visitor: Reviewer) -> Response:
 def summary(outcomes: Iterable[Outcome]) -> str:
     """What became of many, in one sentence."""
     became = Counter(label(one.status) for one in outcomes if one.error is None)
-    failed = Counter(one.message or one.error for one in outcomes if one.error is not None)
+    failed = Counter(one.message or one.error for one in outcomes if one.error is not None and not one.left_out)
+    left_out = Counter(why_left_out(one) for one in outcomes if one.left_out)
     parts = [f"{count} {status}" for status, count in became.items()]
     parts += [f"{count} not approved ({why})" for why, count in failed.items()]
+    parts += [f"{count} left out ({why})" for why, count in left_out.items()]
     return ", ".join(parts)
+
+
+def why_left_out(one: Outcome) -> str:
+    """Why one is not approved together with others."""
+    return ordinary.told(Decision(outcome="refuse", reasons=one.left_out))
+
+
+def _stopped_by(one: Outcome) -> str | None:
+    """What stands at the row of one that was not approved."""
+    return f"Left out: {why_left_out(one)}. Open it to approve it by itself." if one.left_out else one.message
 
 
 def _narrowed(typed: dict[str, str], principal: Principal) -> QueueFilters:

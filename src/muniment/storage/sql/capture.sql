@@ -3,16 +3,19 @@
 -- name: claim_keys
 -- Take idempotency keys; those already taken stay as they are.
 -- each: key, capture_id, digest
-INSERT INTO idempotency_keys (tenant_id, key, capture_id, digest)
-VALUES (:tenant_id, :key, :capture_id, :digest) ON CONFLICT DO NOTHING
+INSERT INTO idempotency_keys (tenant_id, key, principal, principal_kind, capture_id, digest)
+VALUES (:tenant_id, :key, :principal, :principal_kind, :capture_id, :digest) ON CONFLICT DO NOTHING
 
 -- name: claimed_keys
--- Who holds those keys now, with what is needed to answer a repeated request; also for a capture that was archived (CAP-4).
-SELECT k.key, k.capture_id, k.digest, coalesce(c.seq, a.seq) AS seq, coalesce(c.captured_at, a.captured_at) AS captured_at
+-- What this principal used those keys for, with what is needed to answer a repeated request; also for a capture that was
+-- archived (CAP-4). Those of before keys belonged to anybody come last: whose they were is not known (`owned`).
+SELECT k.key, k.capture_id, k.digest, k.principal <> '' AS owned, coalesce(c.seq, a.seq) AS seq, coalesce(c.captured_at, a.captured_at) AS captured_at
 FROM idempotency_keys k
 LEFT JOIN captures c ON c.tenant_id = k.tenant_id AND c.capture_id = k.capture_id
 LEFT JOIN archived_captures a ON a.tenant_id = k.tenant_id AND a.capture_id = k.capture_id
 WHERE k.tenant_id = :tenant_id AND k.key = ANY (:keys)
+  AND ((k.principal = :principal AND k.principal_kind = :principal_kind) OR k.principal = '')
+ORDER BY owned DESC
 
 -- name: insert
 -- each: capture_id, kind, classification, holder, subject, user_id, session_id, run_id, recall_id, intent_id, workflow_id, decision_key, qualifiers, origin, observed_at, entity, content

@@ -52,11 +52,14 @@ FROM (
 WHERE next > seq + 1 ORDER BY seq LIMIT :count
 
 -- name: odd_ticks
--- Numbers past the clock, or at a time before that of the one ahead of them. In one statement with the clock: it goes on.
+-- Numbers past the clock, or at a time before that of the one ahead of them without an event that tells of it. In one
+-- statement with the clock: it goes on.
 SELECT t.seq, c.seq IS NULL AS past
 FROM (SELECT seq, at, lag(at) OVER (ORDER BY seq) AS before FROM ticks WHERE tenant_id = :tenant_id) t
 LEFT JOIN tenant_clock c ON c.tenant_id = :tenant_id AND c.seq >= t.seq
-WHERE c.seq IS NULL OR t.at < t.before ORDER BY t.seq LIMIT :count
+WHERE c.seq IS NULL OR (t.at < t.before AND NOT EXISTS (
+    SELECT FROM events e WHERE e.tenant_id = :tenant_id AND e.seq = t.seq AND e.type = 'memory.clock_reset'))
+ORDER BY t.seq LIMIT :count
 
 -- name: odd_events
 -- Events whose number is no tick's, or another moment's or transaction's.

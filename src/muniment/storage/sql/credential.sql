@@ -8,6 +8,11 @@ VALUES (
   :tenant_id, :key_id, :digest, :label, :principal_id, :kind, :roles, :user_id, :clearance, :at, :by, :expires_at
 )
 
+-- name: names
+-- Whom live keys stand for.
+SELECT DISTINCT principal_id FROM api_keys
+WHERE tenant_id = :tenant_id AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :now)
+
 -- name: find
 -- What is compared with a key that was presented.
 SELECT key_id, digest, principal_id, kind, roles, user_id, clearance, expires_at, last_used_at, revoked_at

@@ -162,7 +162,14 @@ SELECT memory_id FROM memories WHERE tenant_id = :tenant_id AND decision_key = :
 
 -- name: moment
 -- The tenant's number at a moment: of the last transaction that was committed by then. None: nothing was.
-SELECT max(seq) AS seq FROM ticks WHERE tenant_id = :tenant_id AND at <= :at
+-- `earlier`: where the clock was brought back over that moment and something had been dated between, the number of before.
+SELECT (SELECT max(seq) FROM ticks WHERE tenant_id = :tenant_id AND at <= :at) AS seq,
+  (SELECT max(t.seq) FROM clock_resets r
+   JOIN ticks t ON t.tenant_id = :tenant_id AND t.seq < r.seq AND t.at >= r.at AND t.at <= :at
+   WHERE r.tenant_id = :tenant_id AND r.at <= :at AND r.prev_at > :at) AS earlier
+
+-- name: moment_of_number
+SELECT at FROM ticks WHERE tenant_id = :tenant_id AND seq = :seq
 
 -- name: filters
 -- Every filter of one memory, by its name.

@@ -49,13 +49,39 @@ SELECT seq, at FROM tenant_clock WHERE tenant_id = :tenant_id
 -- name: transaction_id
 -- The number of this transaction where the tenant's rows are. It is passed on as a value: a cluster would evaluate
 -- the function in an INSERT at its coordinator, which has another.
-SELECT pg_current_xact_id()::text AS txid FROM tenant_clock WHERE tenant_id = :tenant_id
+-- It names the server too: after a restore on another one the ids of transactions come round again (SCL-5).
+SELECT transaction_mark()::text AS txid FROM tenant_clock WHERE tenant_id = :tenant_id
 
 -- name: tick
--- The next number. Time never runs backwards, whatever the caller's clock says.
+-- The next number. Time never runs backwards, whatever the caller's clock says; none where it would be further ahead of the
+-- database's own clock than its owner allows (AUD-5).
 UPDATE tenant_clock SET seq = seq + 1, prev_at = at, at = greatest(at, :now)
 WHERE tenant_id = :tenant_id
+  AND (clock_bound() IS NULL OR greatest(at, :now::timestamptz) <= statement_timestamp() + clock_bound())
 RETURNING seq, at, prev_at
+
+-- name: clock_bound
+SELECT clock_bound() AS bound FROM tenant_clock WHERE tenant_id = :tenant_id
+
+-- name: clock_state
+-- The tenant's clock beside the database's own, and how far ahead of that it may be.
+SELECT c.seq, c.at, statement_timestamp() AS database_now, clock_bound() AS bound
+FROM tenant_clock c WHERE c.tenant_id = :tenant_id
+
+-- name: set_back
+-- The next number at an earlier time: the one step back, which `record_reset` has to tell of.
+UPDATE tenant_clock SET seq = seq + 1, prev_at = at, at = :now
+WHERE tenant_id = :tenant_id AND at > :now::timestamptz
+  AND (clock_bound() IS NULL OR :now::timestamptz <= statement_timestamp() + clock_bound())
+RETURNING seq, at, prev_at
+
+-- name: record_set_back
+INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid, reset)
+VALUES (:tenant_id, :seq, :at, :seq::bigint - 1, :prev_at, :txid, :seq)
+
+-- name: record_reset
+INSERT INTO clock_resets (tenant_id, seq, at, prev_at, txid, reset_by, reason)
+VALUES (:tenant_id, :seq, :at, :prev_at, :txid, :by, :reason)
 
 -- name: record_tick
 INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid)
