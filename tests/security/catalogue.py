@@ -12,6 +12,7 @@ APPEND_ONLY = {
     "candidates",
     "refusals",
     "consolidations",
+    "reruns",
     "verdicts",
     "rejection_marks",
     "consents",
@@ -61,6 +62,7 @@ FUNCTIONS = {
     "drop_tenant_keys": {"privacy"},
     "erase_content": {"privacy"},
     "renew_subject": {"writer", "privacy"},
+    "required_gates": {"writer", "recall", "auditor", "privacy", "jobs"},
     "rewrap_subjects": {"privacy"},
 }
 # What the jobs see of all tenants, to know where work waits: names, clocks, when a job ran. No content.

@@ -26,6 +26,7 @@ import typer
 from muniment import __version__
 from muniment.cli import (
     archives,
+    captures,
     completing,
     consent,
     contradictions,
@@ -67,6 +68,7 @@ for _part in (
     writing,
     importing,
     review,
+    captures,
     contradictions,
     recalling,
     inquiring,

@@ -3,9 +3,9 @@
 Safe to run twice, at once, or to be killed: each batch is one transaction with its place in the log.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -19,6 +19,7 @@ from muniment.governance import breakers, cursors
 from muniment.governance.erasure import hold_off_erasure
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import Capture, holder_of
+from muniment.model.context import Principal
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
 from muniment.pipeline import review, waiting
@@ -57,12 +58,14 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
         batch = await waiting.read(tx, desk.vault, count)
     if batch is None:
         return None
+    if batch.numbers:
+        batch = await _under_the_pack_of_now(desk, tenant_id, batch)
     packs = {one.pack: await desk.registered_pack(tenant_id, one.pack) for one in batch.captures}
     found, errors = await _extracted(desk, batch.captures, packs)
     async with desk.transaction(tenant_id, "writer") as tx:
         taken = await waiting.take(tx, batch)
         ready, put_off = waiting.in_order(taken, errors, packs, desk.now())
-        decided = await _decided(desk, tx, ready, packs, found)
+        decided = await _decided(desk, tx, ready, packs, found, taken.numbers)
         waiting.settle(tx, taken, [one.capture_id for one in ready], put_off)
         proposals: list[str] = []
         refusals: list[Refusal] = []
@@ -79,8 +82,23 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
     )
 
 
+async def _under_the_pack_of_now(desk: Desk, tenant_id: str, batch: waiting.Batch) -> waiting.Batch:
+    """What is run again is decided under the pack that a call would be decided under now (CAP-11)."""
+    await desk.open_tenant(tenant_id)
+    pack = await desk.pack_for(Principal(tenant_id=tenant_id, id="muniment", kind="system"))
+    captures = (
+        one.model_copy(update={"pack": pack.ref}) if batch.number(one.capture_id) > 1 else one for one in batch.captures
+    )
+    return replace(batch, captures=tuple(captures))
+
+
 async def _decided(
-    desk: Desk, tx: Transaction, ready: Sequence[Capture], packs: dict[str, Pack], found: dict[str, list[Found]]
+    desk: Desk,
+    tx: Transaction,
+    ready: Sequence[Capture],
+    packs: dict[str, Pack],
+    found: dict[str, list[Found]],
+    numbers: Mapping[str, int],
 ) -> list[Decided]:
     # One pack at a time: what is masked, and what counts as hidden for want of consent, is the pack's to say.
     by_pack: dict[str, list[Draft]] = {}
@@ -90,7 +108,10 @@ async def _decided(
     keys = await desk.vault.keys(tx, spoken, make=True) if spoken else {}
     for capture in ready:
         key = keys.get(holder_of(capture.subject, capture.user_id))
-        read = candidates.drafts(capture, packs[capture.pack], found.get(capture.capture_id, []), ids, key)
+        number = numbers.get(capture.capture_id, 1)
+        read = candidates.drafts(capture, packs[capture.pack], found.get(capture.capture_id, []), ids, key, number)
+        if number > 1 and read:
+            read = await candidates.not_proposed_before(tx, desk.vault, read)
         if read:
             by_pack.setdefault(capture.pack, []).extend(read)
     return [
