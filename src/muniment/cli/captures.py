@@ -26,10 +26,10 @@ Limit = Annotated[int, typer.Option("--limit", help="At most so many.")]
 Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help="From this moment on, in ISO 8601.")]
 
 
-@verb(captures, "list", options=_OPTIONS, example="muniment captures --kind message --state refused --limit 20")
+@verb(captures, "list", options=_OPTIONS, example="muniment captures --capture-kind message --state refused --limit 20")
 def list_captures(
     call: Call,
-    kind: Annotated[CaptureKind | None, typer.Option("--kind", help="Only this kind.")] = None,
+    capture_kind: Annotated[CaptureKind | None, typer.Option("--capture-kind", help="Only this kind.")] = None,
     source: Annotated[Source | None, typer.Option("--source", help="Only from this kind of principal.")] = None,
     subject: Annotated[str | None, typer.Option("--subject", metavar="CEID", help="Only about this one.")] = None,
     user: Annotated[str | None, typer.Option("--user", metavar="USER", help="Only of this end user.")] = None,
@@ -53,7 +53,7 @@ def list_captures(
     with call.open() as fabric:
         found = fabric.captures.list(
             call.principal("auditor"),
-            kind=kind,
+            kind=capture_kind,
             source=source,
             subject=subject,
             user_id=user,

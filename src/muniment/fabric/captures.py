@@ -114,8 +114,9 @@ class AsyncCaptures:
     async def rerun(self, asker: Asker, capture_id: str, reason: RerunReason) -> Rerun:
         """Have a capture consolidated again, after a consent, an extractor or the pack changed.
 
-        It passes the same gates, under the pack in force then. What was proposed from it before, whatever became of that, is not proposed again; what
-        was refused may pass now. A parked capture is taken up again. The worker, or `consolidate`, carries it out.
+        It passes the same gates, under the pack in force then. What was proposed from it before, whatever became of
+        that, is not proposed again; what was refused may pass now. A parked capture is taken up again. The worker, or
+        `consolidate`, carries it out.
         Raises `NotFound`, and `Conflict` where it waits already, was erased or is archived.
         """
         given = build(_Order, {"capture_id": capture_id, "reason": reason})

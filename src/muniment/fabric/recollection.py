@@ -13,7 +13,7 @@ from muniment.fabric.inputs import RecallInput
 from muniment.governance.packs import Packs
 from muniment.model.context import RunContext
 from muniment.model.fields import build
-from muniment.model.recall import Recall
+from muniment.model.recall import Recall, Record
 from muniment.pack import Pack
 from muniment.pipeline.finding import Moment, Request
 from muniment.pipeline.recall import Means
@@ -118,11 +118,11 @@ async def place_of(embedder: Embedder, query: str) -> Vector | None:
     return vector if vector.any() else None
 
 
-async def sees(desk: Desk, run: RunContext, memory_id: str) -> bool:
-    """Whether a run can recall a memory now; recorded as the recall that it is."""
+async def recalled(desk: Desk, run: RunContext, memory_id: str) -> Record | None:
+    """The memory as a run recalls it now, None where it cannot; recorded as the recall that it is."""
     pack = await desk.pack_to_record(run)
     works_with = await means(desk, run.tenant_id, None)
     async with desk.transaction(run.tenant_id, "recall") as tx:
         request = Request(limit=1, only=[memory_id])
         shown = await recall_(tx, works_with, run, view_of(run, pack, tx.now), pack, request)
-    return any(record.id == memory_id for record in shown.all_records)
+    return next((record for record in shown.all_records if record.id == memory_id), None)

@@ -300,3 +300,18 @@ CASE
 -- A capture that a proposal or a refusal came from: what reviewers may read.
 (EXISTS (SELECT FROM candidates v WHERE v.tenant_id = :tenant_id AND v.capture_id = alias.capture_id)
  OR EXISTS (SELECT FROM refusals v WHERE v.tenant_id = :tenant_id AND v.capture_id = alias.capture_id))
+
+-- name: contradicted
+-- Whether a contradiction of a memory was open at the tenant's number :seq and the moment :at. `alias` is a row of `memories`.
+(EXISTS (SELECT FROM contradictions x WHERE x.tenant_id = :tenant_id AND x.existing = alias.memory_id AND {open_then x})
+ OR EXISTS (SELECT FROM contradictions y WHERE y.tenant_id = :tenant_id AND y.proposal_id = alias.proposal_id AND {open_then y}))
+
+-- name: open_then
+-- A contradiction that had begun by then, had not been resolved, and none of whose sides had been retracted or had expired.
+(alias.seq <= :seq AND {still_open alias}
+ AND EXISTS (SELECT FROM memory_scope o WHERE o.tenant_id = :tenant_id AND o.memory_id = alias.existing
+   AND (o.dead_seq IS NULL OR o.dead_seq > :seq) AND o.expires_at > :at)
+ AND NOT EXISTS (SELECT FROM memories n
+   JOIN memory_scope o ON o.tenant_id = :tenant_id AND o.memory_id = n.memory_id
+   WHERE n.tenant_id = :tenant_id AND n.proposal_id = alias.proposal_id
+     AND ((o.dead_seq IS NOT NULL AND o.dead_seq <= :seq) OR o.expires_at <= :at)))
