@@ -34,7 +34,19 @@ from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
 from muniment.pipeline.capture import Receipt
-from muniment.sync_groups import Blocking, Consents, Contradictions, Memories, Packs, Queue, Recalls, Webhooks, Work
+from muniment.sync_groups import (
+    Blocking,
+    Captures,
+    Consents,
+    Contradictions,
+    Memories,
+    Packs,
+    Queue,
+    Recalls,
+    Refusals,
+    Webhooks,
+    Work,
+)
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -103,6 +115,16 @@ class Verbs(Blocking):
     def memories(self) -> Memories:
         """The tenant's memories, for those who review and audit."""
         return Memories(self._portal, self._fabric.memories)
+
+    @property
+    def captures(self) -> Captures:
+        """What was captured, for those who audit and review."""
+        return Captures(self._portal, self._fabric.captures)
+
+    @property
+    def refusals(self) -> Refusals:
+        """What gates refused."""
+        return Refusals(self._portal, self._fabric.refusals)
 
     @property
     def recalls(self) -> Recalls:

@@ -52,6 +52,7 @@ def furnished(door: HttpDoor, people: People) -> Furnished:
     near.consent.revoke(people.officer, gone.consent_id)
     proposed(near, run, entity=SUBJECT, predicate="lives_at", value="Ring 1", classification="PII", subject=SUBJECT)
     promoted(near, people, "x", entity="customer:cust_2", subject="customer:cust_2")
+    refused = near.capture(run, kind="statement", text="She is ill", classification="PII", subject="customer:cust_3")
     erased = near.erase(people.officer, subject="customer:cust_2")
     for version, budget in (("1.0.0", 5), ("1.1.0", 9)):
         near.packs.register(
@@ -73,6 +74,10 @@ def furnished(door: HttpDoor, people: People) -> Furnished:
         "contradictions": "contradictions",
         "contradiction": f"contradictions/{open_one.contradiction_id}",
         "contradiction, settled": f"contradictions/{other.contradiction_id}?closed=yes",
+        "captures": "captures",
+        "captures, nothing fits": "captures?subject=customer:nobody",
+        "refusals": "captures/refusals",
+        "capture": f"captures/{refused.capture_id}",
         "memory": "memory",
         "memory, nothing fits": "memory?query=zebra",
         "one memory": f"memory/{memory}",

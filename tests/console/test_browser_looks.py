@@ -14,7 +14,8 @@ from tests.soak import SOAKING
 
 PAGES = (
     "queue", "queue, nothing fits", "proposal", "proposal out of a message", "proposal that contradicts",
-    "proposal, rejected", "preview", "contradictions", "contradiction", "contradiction, settled", "memory",
+    "proposal, rejected", "preview", "contradictions", "contradiction", "contradiction, settled", "captures",
+    "captures, nothing fits", "refusals", "capture", "memory",
     "memory, nothing fits", "one memory", "one that ended", "over time", "difference", "graph", "why", "why, explained",
     "recalls", "recall", "replay", "consent", "ledger", "grant", "erasure", "erasure, to confirm", "receipt", "audit", "security events", "chain",
     "archives", "trail", "metrics", "work", "packs", "pack", "compare", "backtest", "register",
@@ -24,6 +25,8 @@ STEPPED_THROUGH = (
     "queue",
     "proposal",
     "contradiction",
+    "captures",
+    "refusals",
     "graph",
     "memory",
     "why",

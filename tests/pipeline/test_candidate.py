@@ -153,7 +153,7 @@ def test_the_first_gate_that_refuses_is_the_one_recorded(fabric: Fabric, people:
         ("allow_list", "predicate_not_allowed", {"predicate": "likes"}),
         ("evidence", "evidence_missing", {"evidence_refs": ["tool:crm:1"]}),
         ("classification", "classification_not_allowed", {"classification": "PII"}),
-        ("consent", "anonymous_subject", {"subject": "customer:stranger"}),
+        ("consent", "consent_missing", {"subject": "customer:stranger"}),
         ("consent", "subject_is_not_the_entity", {"subject": "household:h1"}),
         ("consent", "consent_missing", {"subject": SUBJECT}),
         ("confidence", "confidence_below_floor", {"confidence": 0.3}),
@@ -192,13 +192,14 @@ def test_a_refusal_keeps_which_capture_gate_reason_and_time_and_nothing_of_its_c
         ).fetchone()
     found: list[dict[str, Any]] = [row[0] for row in rows]  # type: ignore[misc]
     assert [(row["gate"], row["reason"]) for row in found] == [
-        ("consent", "anonymous_subject"),
+        ("consent", "consent_missing"),
         ("confidence", "confidence_below_floor"),
-        ("consent", "anonymous_subject"),
+        ("consent", "consent_missing"),
     ]
     assert set(found[0]) == {
         "tenant_id",
         "capture_id",
+        "consolidation",
         "extractor",
         "ordinal",
         "seq",

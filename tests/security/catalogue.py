@@ -12,6 +12,7 @@ APPEND_ONLY = {
     "candidates",
     "refusals",
     "consolidations",
+    "reruns",
     "verdicts",
     "rejection_marks",
     "consents",
@@ -65,7 +66,7 @@ FUNCTIONS = {
     "rewrap_subjects": {"privacy"},
 }
 # What every login may call: it computes, from what it is given or from what the server is, and reads no table.
-COMPUTED = {"clock_bound", "is_among", "name_characters", "name_keys", "server_mark", "transaction_mark"}
+COMPUTED = {"clock_bound", "is_among", "required_gates", "name_characters", "name_keys", "server_mark", "transaction_mark"}
 # What the jobs see of all tenants, to know where work waits: names, clocks, when a job ran. No content.
 SEEN_BY_JOBS = {"tenants", "tenant_clock", "job_runs"}
 TASKS = ("writer", "recall", "auditor", "privacy", "jobs")

@@ -54,10 +54,10 @@ def insert(connection: Connection, table: str, row: Mapping[str, Any]) -> None:
 
 
 def one(owner: Connection, table: str, **where: Any) -> dict[str, Any]:
-    """A row as it stands, without what the database computes itself."""
+    """A row as it stands, without what the database computes itself; a copy of a candidate states no fact of its own."""
     conditions = " AND ".join(f"{column} = %s" for column in where)
     found: Any = owner.execute(f"SELECT to_jsonb(t) FROM {table} t WHERE {conditions}", [*where.values()]).fetchone()
     computed = owner.execute(
         "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attgenerated <> ''", [table]
     ).fetchall()
-    return {column: value for column, value in found[0].items() if (column,) not in computed}
+    return {column: value for column, value in found[0].items() if (column,) not in computed and column != "fact"}

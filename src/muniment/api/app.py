@@ -14,7 +14,19 @@ from muniment.api.credentials import Credentials
 from muniment.api.door import Door
 from muniment.api.meters import CONTENT_TYPE, Meters
 from muniment.api.oidc import Tokens
-from muniment.api.routes import audit, memories, packs, privacy, queue, reading, webhooks, whoami, work, writing
+from muniment.api.routes import (
+    audit,
+    captures,
+    memories,
+    packs,
+    privacy,
+    queue,
+    reading,
+    webhooks,
+    whoami,
+    work,
+    writing,
+)
 from muniment.api.settings import ServerSettings
 from muniment.api.streaming import Streams
 from muniment.console.app import add_console
@@ -23,7 +35,7 @@ from muniment.fabric import AsyncFabric
 from muniment.mcp import over_http
 from muniment.model.fields import Artifact
 
-PARTS = (whoami, writing, memories, reading, queue, privacy, audit, webhooks, packs, work)
+PARTS = (whoami, writing, captures, memories, reading, queue, privacy, audit, webhooks, packs, work)
 _PROBLEM: Mapping[int | str, dict[str, Any]] = {
     status: {"description": said, "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}}}
     for status, said in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))

@@ -10,6 +10,7 @@ from muniment.errors import InvalidInput
 from muniment.fabric.contradictions import Way
 from muniment.fabric.inputs import CompileInput, RecallInput
 from muniment.model.capture import Happening
+from muniment.model.capture_history import RerunReason
 from muniment.model.chain import Head
 from muniment.model.context import Run, RunContext
 from muniment.model.contradiction import Side
@@ -323,6 +324,12 @@ class ClockResetBody(Artifact):
     """Why a tenant's clock is brought back."""
 
     reason: Name
+
+
+class RerunBody(Artifact):
+    """Why a capture is to be consolidated again."""
+
+    reason: RerunReason
 
 
 class RequeueBody(Artifact):

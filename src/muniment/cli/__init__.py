@@ -27,6 +27,7 @@ import typer
 from muniment import __version__
 from muniment.cli import (
     archives,
+    captures,
     completing,
     consent,
     contradictions,
@@ -69,6 +70,7 @@ for _part in (
     writing,
     importing,
     review,
+    captures,
     contradictions,
     recalling,
     inquiring,

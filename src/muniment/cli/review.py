@@ -15,7 +15,8 @@ from muniment.fabric.queue import AT_ONCE
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import Tier, WriteClass
-from muniment.model.proposal import Outcome, Proposal
+from muniment.model.proposal import HumanReason, Outcome, Proposal
+from muniment.model.reviewing import OpenStatus, Risk
 from muniment.sync_verbs import Verbs
 
 if TYPE_CHECKING:
@@ -45,6 +46,19 @@ def list_queue(
     call: Call,
     write_class: Annotated[WriteClass | None, typer.Option("--class", help="Only this class.")] = None,
     closed: Annotated[bool, typer.Option("--all", help="Also those that had their final verdict.")] = False,
+    tier: Annotated[Tier | None, typer.Option("--tier", help="Only what would go to this tier.")] = None,
+    risk: Annotated[Risk | None, typer.Option("--risk", help="Only of this risk.")] = None,
+    reason: Annotated[
+        HumanReason | None, typer.Option("--reason", help="Only what waits for a person for this reason.")
+    ] = None,
+    entity: Annotated[str | None, typer.Option("--entity", metavar="CEID", help="Only what is about this one.")] = None,
+    assignee: Annotated[
+        str | None, typer.Option("--assignee", metavar="NAME", help="Only what is assigned to this person.")
+    ] = None,
+    status: Annotated[OpenStatus | None, typer.Option("--status", help="Only those that stand so.")] = None,
+    overdue: Annotated[
+        bool | None, typer.Option("--overdue/--not-overdue", help="Only what is past its term, or what is not.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 50,
     after: Annotated[
         str | None, typer.Option("--after", metavar="ID", help="The last proposal of the page before.")
@@ -53,7 +67,18 @@ def list_queue(
     """List what waits for a person, the one due first first."""
     with call.open() as fabric:
         found = fabric.queue.list(
-            call.principal("reviewer"), write_class=write_class, closed=closed, limit=limit, after=after
+            call.principal("reviewer"),
+            write_class=write_class,
+            closed=closed,
+            tier=tier,
+            risk=risk,
+            reason=reason,
+            entity=entity,
+            assignee=assignee,
+            status=status,
+            overdue=overdue,
+            limit=limit,
+            after=after,
         )
     call.show(found, lambda: views.in_queue(Screen(), found))
     if not found:

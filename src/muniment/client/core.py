@@ -7,6 +7,7 @@ from typing import Any, Self, Unpack
 from pydantic import TypeAdapter
 
 from muniment.client.asking import Asking
+from muniment.client.captures import AsyncCapturesClient, AsyncRefusalsClient
 from muniment.client.groups import (
     AsyncConsentsClient,
     AsyncContradictionsClient,
@@ -128,6 +129,16 @@ class AsyncClient:
     def memories(self) -> AsyncMemoriesClient:
         """The tenant's memories, for those who review and audit."""
         return AsyncMemoriesClient(self._asking)
+
+    @property
+    def captures(self) -> AsyncCapturesClient:
+        """What was captured, for those who audit and review."""
+        return AsyncCapturesClient(self._asking)
+
+    @property
+    def refusals(self) -> AsyncRefusalsClient:
+        """What gates refused."""
+        return AsyncRefusalsClient(self._asking)
 
     @property
     def recalls(self) -> AsyncRecallsClient:

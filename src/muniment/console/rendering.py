@@ -28,6 +28,7 @@ HEADERS = {
 MENU: tuple[tuple[str, str, tuple[Verb, ...]], ...] = (
     ("queue", "Queue", ("read_queue",)),
     ("contradictions", "Contradictions", ("read_queue",)),
+    ("captures", "Captures", ("read_captures",)),
     ("memory", "Memory", ("read_memory",)),
     ("why", "Why visible", ("read_memory",)),
     ("consent", "Consent", ("read_consent",)),

@@ -92,7 +92,13 @@ class Admission:
         asked: list[Named] = []
         for one in self.screened:
             candidate = one.draft.candidate
-            asked.append(("tenant.hold_subjects", {"holders": [holder_of(candidate.subject, candidate.scope.user_id)]}))
+            capture = one.draft.capture
+            # Of the fact, and of the capture: where that named a user alone they differ.
+            holders = (
+                holder_of(candidate.subject, candidate.scope.user_id),
+                holder_of(capture.subject, capture.user_id),
+            )
+            asked.extend(("tenant.hold_subjects", {"holders": [holder]}) for holder in dict.fromkeys(holders))
             if (consents := candidates.consents_asked([candidate])) is not None:
                 asked.append(consents)
             if (weighed := candidates.calibrations_asked([candidate])) is not None:

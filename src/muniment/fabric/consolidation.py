@@ -3,7 +3,7 @@
 Safe to run twice, at once, or to be killed: each batch is one transaction with its place in the log.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -64,7 +64,7 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
     async with desk.transaction(tenant_id, "writer", under=pack) as tx:
         taken = await waiting.take(tx, batch)
         ready, put_off = waiting.in_order(taken, errors, pack, desk.now())
-        decided = await _decided(desk, tx, ready, pack, found)
+        decided = await _decided(desk, tx, ready, pack, found, taken.numbers)
         waiting.settle(tx, taken, [one.capture_id for one in ready], put_off)
         proposals, refusals = await decided.enter(tx)
     return Consolidation(
@@ -77,7 +77,12 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
 
 
 async def _decided(
-    desk: Desk, tx: Transaction, ready: Sequence[Capture], pack: Pack, found: dict[str, list[Found]]
+    desk: Desk,
+    tx: Transaction,
+    ready: Sequence[Capture],
+    pack: Pack,
+    found: dict[str, list[Found]],
+    numbers: Mapping[str, int],
 ) -> Decided:
     drafts: list[Draft] = []
     some = sum(1 + len(found.get(capture.capture_id, ())) for capture in ready)
@@ -86,7 +91,9 @@ async def _decided(
     keys = await desk.vault.keys(tx, spoken, make=True) if spoken else {}
     for capture in ready:
         key = keys.get(holder_of(capture.subject, capture.user_id))
-        drafts += candidates.drafts(capture, pack, found.get(capture.capture_id, []), ids, key)
+        number = numbers.get(capture.capture_id, 1)
+        read = candidates.drafts(capture, pack, found.get(capture.capture_id, []), ids, key, number)
+        drafts += await candidates.not_proposed_before(tx, desk.vault, read) if number > 1 and read else read
     if not drafts:
         return Decided(desk, pack, (), ())
     return await (await Admission.of(desk, tx, pack, drafts)).decided(tx)

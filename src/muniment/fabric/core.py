@@ -25,6 +25,7 @@ from muniment.fabric import (
     verification,
     withdrawal,
 )
+from muniment.fabric.captures import AsyncCaptures, AsyncRefusals
 from muniment.fabric.checks import whole_number
 from muniment.fabric.connect import Opened, connect
 from muniment.fabric.contradictions import AsyncContradictions
@@ -71,7 +72,7 @@ from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
 from muniment.pack import Pack
-from muniment.pipeline import capture as captures
+from muniment.pipeline import capture as intake
 from muniment.pipeline.capture import Receipt
 from muniment.policy.assertion import Judge, judge
 from muniment.storage import embedded
@@ -200,6 +201,16 @@ class AsyncFabric:
         return AsyncMemories(self._desk)
 
     @property
+    def captures(self) -> AsyncCaptures:
+        """What was captured, for those who audit and review."""
+        return AsyncCaptures(self._desk)
+
+    @property
+    def refusals(self) -> AsyncRefusals:
+        """What gates refused."""
+        return AsyncRefusals(self._desk)
+
+    @property
     def recalls(self) -> AsyncRecalls:
         """The recorded recalls."""
         return AsyncRecalls(self._desk)
@@ -234,7 +245,7 @@ class AsyncFabric:
         """Write down one thing that happened. Once this returns it is committed."""
         item = capture_input(run_fields(asker), fields)
         author = await self._desk.authorise(asker, "capture")
-        prepared = captures.Prepared(await self._desk.pack_for(asker), self._desk.now())
+        prepared = intake.Prepared(await self._desk.pack_for(asker), self._desk.now())
         prepared.add([item])
         return (await self._write(author, prepared))[0]
 
@@ -245,7 +256,7 @@ class AsyncFabric:
             raise InvalidInput("expected a list of captures", field="captures")
         whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
         author = await self._desk.authorise(asker, "capture")
-        prepared = captures.Prepared(await self._desk.pack_for(asker), self._desk.now(), batch=True)
+        prepared = intake.Prepared(await self._desk.pack_for(asker), self._desk.now(), batch=True)
         known = run_fields(asker)
         async with self._checking:
             for first in range(0, len(items), SLICE):
@@ -253,10 +264,10 @@ class AsyncFabric:
                 await checkpoint()
         return await self._write(author, prepared)
 
-    async def _write(self, author: Principal, prepared: captures.Prepared) -> list[Receipt]:
+    async def _write(self, author: Principal, prepared: intake.Prepared) -> list[Receipt]:
         await self._desk.open_tenant(author.tenant_id)
         async with self._desk.transaction(author.tenant_id, "writer", under=prepared.pack) as tx:
-            return await captures.write(tx, self._desk.vault, author, prepared)
+            return await intake.write(tx, self._desk.vault, author, prepared)
 
     @decided_again
     async def propose(self, asker: Asker, **fields: Unpack[ProposeFields]) -> Submission | Refusal:

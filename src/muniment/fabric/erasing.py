@@ -9,9 +9,10 @@ from muniment.model.erasure import Erasure, ErasureInput
 async def erase(desk: Desk, asker: Asker, given: ErasureInput) -> Erasure:
     """Erase whom the officer names; the purge is a job's, and sets `purged_at` on the receipt."""
     officer = await desk.authorise(asker, "erase")
+    pack = await desk.pack_for(asker)
     await desk.open_tenant(officer.tenant_id)
     async with desk.deed(officer.tenant_id, "privacy") as tx:
-        receipt, sessions = await erasure.erase(tx, desk.vault, officer, given)
+        receipt, sessions = await erasure.erase(tx, desk.vault, officer, given, pack)
     # A store that is away keeps sealed bytes that nothing opens any more; the purge comes again.
     for session_id, memory_ids in sessions.items():
         await desk.sessions.forget(officer.tenant_id, session_id, memory_ids)

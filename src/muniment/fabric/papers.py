@@ -48,10 +48,13 @@ async def one(desk: Desk, asker: Asker, memory_id: str) -> PromotedMemory:
     """One memory, to a run if it could recall it now; raises `NotFound`."""
     if isinstance(asker, RunContext):
         await desk.authorise(asker, "recall")
-        if not await recollection.sees(desk, asker, memory_id):
+        record = await recollection.recalled(desk, asker, memory_id)
+        if record is None:
             raise NotFound("no such memory", field="memory_id")
         async with desk.transaction(asker.tenant_id, "recall") as tx:
-            return await trail.memory(tx, desk.vault, memory_id)
+            found = await trail.memory(tx, desk.vault, memory_id)
+        # A run is told of a contradiction with what it sees, not with a memory or proposal hidden from it.
+        return found.model_copy(update={"contradiction": record.contradiction})
     await desk.authorise(asker, "read_memory")
     async with desk.transaction(asker.tenant_id, "auditor") as tx:
         return await trail.memory(tx, desk.vault, memory_id)

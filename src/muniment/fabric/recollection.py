@@ -13,7 +13,7 @@ from muniment.fabric.inputs import RecallInput
 from muniment.governance.packs import Packs
 from muniment.model.context import RunContext
 from muniment.model.fields import build
-from muniment.model.recall import Recall
+from muniment.model.recall import Recall, Record
 from muniment.pack import Pack
 from muniment.pipeline.finding import Moment, Request
 from muniment.pipeline.recall import Means
@@ -146,12 +146,12 @@ async def place_of(embedder: Embedder, query: str) -> Vector | None:
 
 
 @decided_again
-async def sees(desk: Desk, run: RunContext, memory_id: str) -> bool:
-    """Whether a run can recall a memory now; recorded as the recall that it is."""
+async def recalled(desk: Desk, run: RunContext, memory_id: str) -> Record | None:
+    """The memory as a run recalls it now, None where it cannot; recorded as the recall that it is."""
     packs = await desk.recall_packs(run)
     works_with = await means(desk, run.tenant_id, None)
     async with desk.transaction(run.tenant_id, "recall", under=packs.in_force) as tx:
         request = Request(limit=1, only=[memory_id])
         view = view_now(run, packs, tx.now)
         shown = await recall_(tx, works_with, run, view, packs.decides, request)
-    return any(record.id == memory_id for record in shown.all_records)
+    return next((record for record in shown.all_records if record.id == memory_id), None)

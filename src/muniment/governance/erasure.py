@@ -9,6 +9,8 @@ from muniment.model.capture import holder_of
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.ids import make_id
+from muniment.pack import Pack
+from muniment.policy.subjects import user_of, user_subject
 from muniment.storage.sealing import Vault
 from muniment.storage.session import LATEST, Named, Row, Transaction
 
@@ -37,8 +39,20 @@ def was_erased(candidate: Candidate, seq: int, erasures: list[Row]) -> bool:
     )
 
 
+def _whole(given: ErasureInput, pack: Pack) -> tuple[ErasureInput, list[str]]:
+    """Whom it concerns, and whose keys go: a user and the subject that the pack takes the user for are one person.
+
+    What was captured with a user and no subject is sealed under the user's key, what came of it under the subject's.
+    """
+    subject = given.subject if given.subject is not None else user_subject(given.user_id, pack)
+    user_id = given.user_id if given.user_id is not None else user_of(subject, pack)
+    holders = [holder_of(subject, None)] if subject is not None else []
+    holders += [holder_of(None, user_id)] if user_id is not None else []
+    return given.model_copy(update={"subject": subject}), holders
+
+
 async def erase(
-    tx: Transaction, vault: Vault, officer: Principal, given: ErasureInput
+    tx: Transaction, vault: Vault, officer: Principal, named: ErasureInput, pack: Pack
 ) -> tuple[Erasure, dict[str, list[str]]]:
     """Destroy the keys, end what is open, blank all content, leave tombstones.
 
@@ -46,8 +60,7 @@ async def erase(
     The tenant's clock is taken before anything is blanked: whatever was committed under a lower number is there to be
     blanked, and whatever comes after is not about the past.
     """
-    named = ((given.subject, None), (None, given.user_id))
-    holders = [holder_of(*one) for one in named if any(one)]
+    given, holders = _whole(named, pack)
     concerned: dict[str, Any] = {"holders": holders, "subject": given.subject, "user_id": given.user_id}
     tx.insert_later("promote.make_locks", [(LOCK,)])
     await tx.gather(("erasure.hold", {}), ("erasure.lock_holders", {"holders": holders}))

@@ -26,7 +26,7 @@ USES_NAMED = 100
 
 async def memory(tx: Transaction, vault: Vault, memory_id: str) -> PromotedMemory:
     """One memory, retracted or not; of one whose content is gone, what is left. Raises `NotFound`."""
-    row = await tx.row("audit.memory", memory_id=memory_id)
+    row = await tx.row("audit.memory", memory_id=memory_id, seq=LATEST, at=tx.now)
     if row is None:
         raise NotFound("no such memory", field="memory_id")
     if row["content"] is None:

@@ -38,6 +38,7 @@ class MemoryShown(Artifact):
     reason: RetractionReason | None = Field(default=None, description="why it was retracted")
     superseded_by: str | None = None
     tombstoned_at: datetime | None = Field(default=None, description="its content is gone since")
+    contradiction: bool = Field(default=False, description="a contradiction with a memory or a proposal was open")
     withheld: bool = Field(default=False, description="its consent has ended, or it does not open: no text is shown")
     score: float | None = Field(default=None, description="of a search: how much of its words it has, 0 to 1")
 

@@ -12,7 +12,7 @@ GateName = Literal[
 ]
 
 
-Flag = Literal["user_correction"]
+Flag = Literal["user_correction", "compliance_flag"]
 
 
 class Scope(Artifact):
@@ -60,7 +60,9 @@ class Candidate(Artifact):
     extractor: str
     claimed_by: str = Field(default="", description="whose word its confidence is: kind of source and extractor")
     calibration: str | None = Field(default=None, description="the calibration its confidence was weighed with (CAN-6)")
-    flags: tuple[Flag, ...] = Field(default=(), description="what its extractor wants a person to look at")
+    flags: tuple[Flag, ...] = Field(
+        default=(), description="why a person must look at it: its extractor or the pack says so"
+    )
     corrects: str | None = Field(default=None, description="the memory that a correction was written on")
     gates: tuple[Passed, ...] = Field(default=(), description="what it passed, in order")
     redactions: dict[str, int] = Field(default_factory=dict, description="how often each kind was masked (RED-4)")

@@ -9,6 +9,8 @@ from muniment.model.fields import Artifact
 
 EventType = Literal[
     "memory.captured",
+    "memory.capture_read",
+    "memory.rerun",
     "memory.refused",
     "memory.proposed",
     "memory.reviewed",

@@ -55,6 +55,9 @@ class PromotedMemory(Artifact):
     retraction_reason: RetractionReason | None = None
     superseded_by: str | None = None
     tombstoned_at: datetime | None = Field(default=None, description="its content is gone: text and value are empty")
+    contradiction: bool = Field(
+        default=False, description="a contradiction is open; to a run, one with a memory that it sees"
+    )
 
 
 class Retraction(Artifact):

@@ -47,6 +47,7 @@ class Record(Artifact):
     confidence: float
     scope: Scope
     provenance: Provenance
+    contradiction: bool = Field(default=False, description="a contradiction with another record of the run is open")
     score: dict[str, float] = Field(default_factory=dict)
 
 

@@ -31,6 +31,7 @@ def inconsistencies(document: Any) -> Iterator[Finding]:
     yield from _weights(_at(layer, "recall_policy", "weights"))
     yield from _budgets(_list(layer.get("budgets")))
     yield from _extractors(layer, _at(pack, "identity").get("namespaces"))
+    yield from _flags(_list(layer.get("flag_for_review")))
     yield from _redaction(_list(_at(pack, "policy_layer", "guardrails").get("redaction_rules")))
 
 
@@ -110,6 +111,8 @@ def _label_references(pack: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     yield from _words(
         ("memory_layer", "extraction", "model", "classifications_allowed"), model.get("classifications_allowed")
     )
+    for f, flag in enumerate(_list(_at(pack, "memory_layer").get("flag_for_review"))):
+        yield from _word(("memory_layer", "flag_for_review", f), flag, "label")
     for r, rule in enumerate(_list(_at(pack, "policy_layer", "guardrails").get("redaction_rules"))):
         yield from _word(("policy_layer", "guardrails", "redaction_rules", r), rule, "classification")
 
@@ -134,6 +137,12 @@ def _identity(identity: Mapping[str, Any]) -> Iterator[Finding]:
             yield place, "expected a label, a mask or keep_last"
         if {"mask", "keep_last"} <= given:
             yield place, "has mask and keep_last; expected only one of them"
+
+
+def _flags(rules: list[Any]) -> Iterator[Finding]:
+    for place, rule in enumerate(rules):
+        if isinstance(rule, dict) and all(_mapping(rule).get(key) is None for key in ("predicate", "pattern")):
+            yield ("memory_layer", "flag_for_review", place), "expected a predicate, a pattern, or both"
 
 
 def _renames(predicates: Mapping[str, Any]) -> Iterator[Finding]:

@@ -44,6 +44,7 @@ __all__ = [
     "PositiveCount",
     "PredicateOrAny",
     "PredicateOrPath",
+    "PredicatePattern",
     "PredicateWord",
     "Purpose",
     "RecallCount",
@@ -210,6 +211,11 @@ PredicateOrAny = Annotated[
     _Text,
     AfterValidator(_matching(rf"\*|{_PREDICATE}", 'a predicate such as prefers_channel, or "*" for any')),
     _schema(rf"\*|{_PREDICATE}"),
+]
+PredicatePattern = Annotated[
+    _Text,
+    AfterValidator(_matching(rf"\*|{_PREDICATE}\*?", "a predicate such as prefers_channel, or its beginning and a *")),
+    _schema(rf"\*|{_PREDICATE}\*?"),
 ]
 
 _PURPOSE = r"\*|[A-Za-z][A-Za-z0-9_.-]{0,127}"

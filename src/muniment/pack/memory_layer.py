@@ -11,10 +11,13 @@ from muniment.pack.fields import (
     TIERS,
     WRITE_CLASSES,
     CaptureKind,
+    ClassificationName,
     EmbedderName,
     Flag,
     IntentPattern,
+    Pattern,
     PositiveCount,
+    PredicatePattern,
     RecallCount,
     Section,
     Share,
@@ -312,6 +315,19 @@ class AlertPolicy(Section):
         return filled(_EXPIRING, given)
 
 
+class FlagRule(Section):
+    """What a person must see whatever else holds: facts on a predicate, with a text, or both."""
+
+    predicate: PredicatePattern | None = Field(
+        default=None, description="Its predicate, or the beginning of one and a *; left out: any, and plain statements."
+    )
+    pattern: Pattern | None = Field(
+        default=None,
+        description="A regular expression in RE2 syntax, looked for in what redaction left of its text and value.",
+    )
+    label: ClassificationName | None = Field(default=None, description="Least classification of what matches.")
+
+
 class MemoryLayer(Section):
     """What may be written, who decides on it, how long it lives, how it is recalled."""
 
@@ -337,6 +353,9 @@ class MemoryLayer(Section):
     )
     consent: ConsentPolicy = Field(default_factory=ConsentPolicy, description="Consent.")
     trust: TrustPolicy = Field(default_factory=TrustPolicy, description="Trust by source.")
+    flag_for_review: Annotated[tuple[FlagRule, ...], Field(max_length=256)] = Field(
+        default=(), description="What is never promoted without a person, with the reason compliance_flag."
+    )
     rejections: RejectionPolicy = Field(default_factory=RejectionPolicy, description="Remembered rejections.")
     retention: RetentionPolicy = Field(default_factory=RetentionPolicy, description="Replay horizon and archive.")
     budgets: Annotated[tuple[Budget, ...], Field(max_length=256)] = Field(

@@ -111,6 +111,10 @@ class Identity(Section):
     aliases: dict[Namespace, Namespace] = Field(
         default_factory=dict, description="Other names of namespaces: alias to the namespace it stands for."
     )
+    user_namespace: Namespace = Field(
+        default="user",
+        description="Namespace of end users: what was captured with a user and no subject is about namespace:user_id.",
+    )
     classified_attributes: dict[Attribute, ClassifiedAttribute] = Field(
         default_factory=dict, description="Attributes that are classified or masked by name."
     )

@@ -159,13 +159,14 @@ class Shelf:
             ended_at=_ended_at(row, self.moment),
             reason=row["reason"] if dead else None,
             superseded_by=row["superseded_by"] if dead else None,
+            contradiction=row["contradiction"],
             withheld=fact is None and row["tombstoned_at"] is None,
             score=score,
         )
 
     async def papers(self, memory_ids: Sequence[str]) -> dict[str, tuple[Row, dict[str, Any] | None]]:
         """Those memories by id, each with its content as far as it may be shown."""
-        given = {"memory_ids": list(memory_ids), "sensitive": sensitive_labels(self.pack)}
+        given = {"memory_ids": list(memory_ids), "sensitive": sensitive_labels(self.pack), **self._at()}
         return {row["memory_id"]: (row, await self._fact(row)) for row in await self.tx.rows("browse.some", **given)}
 
     async def _fact(self, row: Row) -> dict[str, Any] | None:

@@ -1,12 +1,14 @@
 """Stage 2, candidate: a capture becomes typed facts; each passes the gates, or is refused and kept nowhere."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
+from pydantic_core import to_json
 
 from muniment.extract import Extracted
 from muniment.model.candidate import Candidate, GateName, Refusal, Scope
@@ -21,6 +23,7 @@ from muniment.pipeline.senses import Probe, Senses
 from muniment.policy import calibration, confidence, trust
 from muniment.policy.gates import FIRST_GATES, LAST_GATES, Circumstances, pass_gates
 from muniment.policy.rejection import Rejected
+from muniment.policy.subjects import subject_of
 from muniment.storage.rows import consent_of, fact_content
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Named, Row, Transaction
@@ -40,6 +43,8 @@ class Draft:
     """A candidate before the gates, with the capture it comes from and its place among that capture's candidates.
 
     `reopens` is the duplicate that comes back with it, if one does; `audits` the memory that it is a sample of.
+    `stated` is what the capture states, before any gate changes it; None for edits and copies. `consolidation` is the
+    number of the capture's consolidation that it comes from.
     """
 
     candidate: Candidate
@@ -48,6 +53,8 @@ class Draft:
     prior_editors: tuple[str, ...] = ()
     reopens: str | None = None
     audits: str | None = None
+    stated: bytes | None = None
+    consolidation: int = 1
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,12 @@ Refused = tuple[Draft, GateName, Decision]
 
 
 def drafts(
-    capture: Capture, pack: Pack, found: Sequence[Found], ids: Iterator[str], key: SubjectKey | None = None
+    capture: Capture,
+    pack: Pack,
+    found: Sequence[Found],
+    ids: Iterator[str],
+    key: SubjectKey | None = None,
+    consolidation: int = 1,
 ) -> list[Draft]:
     """What a capture states, in order: what was proposed with it, or the plain text of a statement; and what extractors
     read in it.
@@ -70,10 +82,29 @@ def drafts(
     A predicate made of somebody's own words is content: it becomes a hash under the `key` of the capture's holder, the
     same for the same words, and means nothing once the key is gone.
     """
-    stated = _stated(capture, pack)
-    read = [(name, _unspoken(one, key, pack)) for name, one in found]
-    every = [stated, *read] if stated is not None else read
-    return [Draft(_candidate(capture, pack, *one, next(ids)), capture, place) for place, one in enumerate(every)]
+    first = _stated(capture, pack)
+    every = [first, *found] if first is not None else found
+    made: list[Draft] = []
+    for place, (name, read) in enumerate(every):
+        candidate = _candidate(capture, pack, name, _unspoken(read, key, pack), next(ids))
+        stated = fact_identity(read.fact, read.evidence_refs)
+        made.append(Draft(candidate, capture, place, stated=stated, consolidation=consolidation))
+    return made
+
+
+def fact_identity(fact: TypedFact, evidence_refs: Sequence[str]) -> bytes:
+    """What makes two facts read from one capture the same fact, as canonical bytes; they are content.
+
+    A fact on a key is the same with the same key and value, whatever words it is told in; a plain text is the same with
+    the same words. Extractor, version and confidence do not count: another extractor may read the same fact.
+    """
+    if fact.entity is not None and fact.predicate is not None:
+        said: list[Any] = [fact.entity, fact.predicate, fact.value]
+    elif fact.write_class == "evidence_link":
+        said = [fact.entity, list(evidence_refs)]
+    else:
+        said = [" ".join((fact.text or "").split())]
+    return to_json([fact.write_class, fact.corrects, *said])
 
 
 def _unspoken(read: Extracted, key: SubjectKey | None, pack: Pack) -> Extracted:
@@ -118,7 +149,7 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
         raw_confidence=fact.confidence,
         confidence=confidence.without_history(fact.confidence, pack),
         classification=_least(capture.classification, read.classification, pack),
-        subject=capture.subject,
+        subject=subject_of(capture.subject, capture.user_id, pack),
         scope=Scope(
             user_id=capture.user_id,
             session_id=capture.session_id,
@@ -228,13 +259,48 @@ async def store(tx: Transaction, vault: Vault, drafts: Sequence[Draft]) -> None:
     """Write down those that passed."""
     if not drafts:
         return
+    counted: Counter[tuple[str, bytes]] = Counter()
+    places: list[int] = []
+    for draft in drafts:
+        said = (draft.capture.capture_id, draft.stated or b"")
+        counted[said] += 1
+        places.append(counted[said])
     holders = {holder_of(draft.candidate.subject, draft.candidate.scope.user_id) for draft in drafts}
     keys = await vault.keys(tx, holders, make=True)
     tick = await tx.tick()
-    tx.insert_later("candidate.insert", [_row(draft, keys) for draft in drafts], seq=tick.seq)
+    tx.insert_later(
+        "candidate.insert", [_row(draft, keys, nth) for draft, nth in zip(drafts, places, strict=True)], seq=tick.seq
+    )
 
 
-def _row(draft: Draft, keys: dict[str, SubjectKey]) -> tuple[Any, ...]:
+def _fact_digest(key: SubjectKey, capture_id: str, stated: bytes, nth: int = 1) -> bytes:
+    """A fact of a capture as it can be found again; `nth` tells apart equal facts that one consolidation read."""
+    return key.digest(f"fact\0{capture_id}\0{nth}\0".encode() + stated)[:16]
+
+
+async def not_proposed_before(tx: Transaction, vault: Vault, drafts: Sequence[Draft]) -> list[Draft]:
+    """Those whose fact was never proposed from their capture, whatever became of the proposal (CAP-11).
+
+    A candidate from before there were digests is known by its extractor and its place.
+    """
+    rows: dict[str, list[Row]] = {}
+    for row in await tx.rows("candidate.facts_of", capture_ids=sorted({one.capture.capture_id for one in drafts})):
+        rows.setdefault(row["capture_id"], []).append(row)
+    holders = {row["holder"] for found in rows.values() for row in found if row["fact"] is not None}
+    keys = await vault.keys(tx, holders, skip_broken=True)
+
+    def known(draft: Draft, row: Row) -> bool:
+        if row["fact"] is None:
+            return (row["extractor"], row["ordinal"]) == (draft.candidate.extractor, draft.ordinal)
+        key = keys.get(row["holder"])
+        if key is None or draft.stated is None:
+            return False
+        return row["fact"] == _fact_digest(key, draft.capture.capture_id, draft.stated)
+
+    return [one for one in drafts if not any(known(one, row) for row in rows.get(one.capture.capture_id, ()))]
+
+
+def _row(draft: Draft, keys: dict[str, SubjectKey], nth: int) -> tuple[Any, ...]:
     candidate, scope, prior_editors = draft.candidate, draft.candidate.scope, draft.prior_editors
     holder = holder_of(candidate.subject, scope.user_id)
     content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
@@ -273,6 +339,8 @@ def _row(draft: Draft, keys: dict[str, SubjectKey]) -> tuple[Any, ...]:
         candidate.editor,
         list(prior_editors) if edited else None,
         [*prior_editors, candidate.editor] if edited else [],
+        draft.consolidation,
+        _fact_digest(keys[holder], candidate.capture_id, draft.stated, nth) if draft.stated is not None else None,
         keys[holder].seal("candidates.content", candidate.candidate_id, content),
     )
 
@@ -285,7 +353,9 @@ async def refuse(tx: Transaction, refused: Sequence[Refused], *, keep: bool) -> 
         capture_id, why = draft.candidate.capture_id, decision.reasons[0]
         rejection = why.detail if gate == "rejection" and why.code == "rejected_before" else None
         made.append(Refusal(capture_id=capture_id, gate=gate, reason=why.code, at=tx.now, rejection=rejection))
-        rows.append((capture_id, draft.candidate.extractor, draft.ordinal, gate, why.code, rejection))
+        rows.append(
+            (capture_id, draft.consolidation, draft.candidate.extractor, draft.ordinal, gate, why.code, rejection)
+        )
     if not refused or not keep:
         return made
     tick = await tx.tick()
@@ -298,6 +368,7 @@ async def refuse(tx: Transaction, refused: Sequence[Refused], *, keep: bool) -> 
             gate=refusal.gate,
             reason=refusal.reason,
             write_class=draft.candidate.write_class,
+            **({"consolidation": draft.consolidation} if draft.consolidation > 1 else {}),
             **({"rejection": refusal.rejection} if refusal.rejection else {}),
         )
     return made

@@ -31,7 +31,7 @@ from muniment.policy.contradiction import Compared, Contradicted, compare, repea
 from muniment.policy.scope import covers
 from muniment.storage.rows import consent_of, fact_content, memory_of
 from muniment.storage.sealing import SubjectKey, Vault
-from muniment.storage.session import Named, Row, Transaction
+from muniment.storage.session import LATEST, Named, Row, Transaction
 
 # The lock of what is for all users; a user's own follows it.
 _SCOPE = "scope @"
@@ -332,7 +332,7 @@ async def lock_live(tx: Transaction, memory_id: str, *, expired_too: bool = Fals
 async def _superseded(
     tx: Transaction, vault: Vault, memory_id: str, candidate: Candidate, tier: Tier
 ) -> PromotedMemory:
-    row = await tx.row("audit.memory", memory_id=memory_id)
+    row = await tx.row("audit.memory", memory_id=memory_id, seq=LATEST, at=tx.now)
     if row is None:
         raise NotFound("no such memory", field="supersedes")
     if not await lock_live(tx, memory_id):

@@ -105,7 +105,12 @@ def _arranged(found: Found, records: Mapping[str, Record]) -> dict[str, Any]:
         "low_confidence": tuple(records[memory_id] for memory_id in found.low if memory_id in records),
         "conflicts": tuple(
             ConflictSet(
-                contradiction_ids=tuple(ids), records=tuple(records[member] for member in members if member in records)
+                contradiction_ids=tuple(ids),
+                records=tuple(
+                    records[member].model_copy(update={"contradiction": True})
+                    for member in members
+                    if member in records
+                ),
             )
             for ids, members in found.sets
         ),

@@ -5,8 +5,8 @@ cursor and finds that nothing has changed since. Captures of one holder are done
 is to be tried again, those behind it wait with it.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,7 +29,8 @@ class Batch:
     """Captures to be consolidated, opened, in their order; those that do not open are named in `broken`.
 
     `cursor` is where the tenant's cursor stood and `end` where it goes; both None for captures tried again. `seq` is
-    the tenant's number at the time of reading. `tries` says how often each was tried before.
+    the tenant's number at the time of reading. `tries` says how often each was tried before, `numbers` which
+    consolidation of a capture it is where it is not the first.
     """
 
     captures: tuple[Capture, ...]
@@ -40,6 +41,11 @@ class Batch:
     end: Place | None = None
     tries: dict[str, int] | None = None
     held_up: frozenset[str] = frozenset()
+    numbers: dict[str, int] = field(default_factory=dict[str, int])
+
+    def number(self, capture_id: str) -> int:
+        """Which consolidation of that capture it is."""
+        return self.numbers.get(capture_id, 1)
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,8 @@ async def read(tx: Transaction, vault: Vault, count: int) -> Batch | None:
     if again:
         captures, broken = await _opened(tx, vault, again)
         tries = {row["capture_id"]: row["tries"] for row in again}
-        return Batch(captures, broken, len(again), seq, tries=tries)
+        numbers = {row["capture_id"]: row["number"] for row in again if row["number"] > 1}
+        return Batch(captures, broken, len(again), seq, tries=tries, numbers=numbers)
     if not new:
         return None
     captures, broken = await _opened(tx, vault, [row for row in new if not row["done"]])
@@ -129,7 +136,7 @@ def settle(tx: Transaction, batch: Batch, done: Iterable[str], put_off: Sequence
     if batch.end is not None:
         cursors.move(tx, CURSOR, *batch.end)
     finished = list(done)
-    mark_done(tx, finished)
+    mark_done(tx, finished, batch.numbers)
     if batch.tries is not None and finished:
         tx.later("candidate.done_again", capture_ids=finished)
     rows = [_row(one) for one in put_off if batch.tries is None or one.error is not None]
@@ -159,7 +166,7 @@ def in_order(batch: Batch, errors: dict[str, Failure], pack: Pack, now: datetime
         else:
             failed = _failed(capture, error, before, pack, now)
             put_off.append(failed)
-            if failed.parked_at is None and holder != TENANT_HOLDER:
+            if failed.parked_at is None and holder != TENANT_HOLDER and batch.number(capture.capture_id) == 1:
                 behind.add(holder)
     put_off += [PutOff(capture, "seal_broken", 1, now, now) for capture in batch.broken]
     return ready, put_off
@@ -174,6 +181,7 @@ def _failed(capture: Capture, error: Failure, before: int, pack: Pack, now: date
     return PutOff(capture, error.why, tries, now + pause, parked_at)
 
 
-def mark_done(tx: Transaction, capture_ids: Iterable[str]) -> None:
-    """Say that these captures need no further consolidation."""
-    tx.insert_later("candidate.mark_done", [(capture_id,) for capture_id in capture_ids])
+def mark_done(tx: Transaction, capture_ids: Iterable[str], numbers: Mapping[str, int] | None = None) -> None:
+    """Say that these captures were consolidated: for the first time, or for the time that `numbers` says."""
+    known = numbers or {}
+    tx.insert_later("candidate.mark_done", [(one, known.get(one, 1)) for one in capture_ids])

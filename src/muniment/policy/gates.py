@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from muniment.model.candidate import Candidate, GateName, Passed
 from muniment.model.consent import Consent
@@ -17,6 +17,7 @@ from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import CaptureKind
 from muniment.pack import Pack
 from muniment.policy import consent as consents_policy
+from muniment.policy import flags
 from muniment.policy.contradiction import Comparison
 from muniment.policy.instructions import suspicion
 from muniment.policy.redaction import redactor_of
@@ -101,10 +102,23 @@ def classification(candidate: Candidate, known: Circumstances) -> GateResult:
     least = declared.label if declared is not None else None
     if least is not None and pack.rank(least) > pack.rank(candidate.classification):
         candidate = candidate.model_copy(update={"classification": least})
+    candidate, flagged = _flagged(candidate, pack)
     allowed = pack.policy_for(candidate.write_class).classifications_allowed
     if allowed is not None and candidate.classification not in allowed:
         return candidate, refusing("classification_not_allowed", candidate.classification)
-    return candidate, passing("classification", candidate.classification)
+    return candidate, passing("flagged" if flagged else "classification", candidate.classification)
+
+
+def _flagged(candidate: Candidate, pack: Pack) -> tuple[Candidate, bool]:
+    """With the label and the flag that the pack's `flag_for_review` gives it; what it had of another pack is gone."""
+    others = tuple(flag for flag in candidate.flags if flag != "compliance_flag")
+    rules = flags.matching(candidate, pack)
+    if not rules and others == candidate.flags:
+        return candidate, False
+    labels = [candidate.classification, *(rule.label for rule in rules if rule.label is not None)]
+    raised: dict[str, Any] = {"flags": (*others, "compliance_flag") if rules else others}
+    raised["classification"] = max(labels, key=pack.rank)
+    return candidate.model_copy(update=raised), bool(rules)
 
 
 def consent(candidate: Candidate, known: Circumstances) -> GateResult:
@@ -157,7 +171,7 @@ def _texts(candidate: Candidate, known: Circumstances) -> Iterator[str]:
     """Every text a candidate carries."""
     yield candidate.text
     if candidate.value is not None:
-        yield from _strings(candidate.value)
+        yield from flags.strings(candidate.value)
     yield from candidate.evidence_refs
     scope = candidate.scope
     for name, said in scope.qualifiers.items():
@@ -166,21 +180,6 @@ def _texts(candidate: Candidate, known: Circumstances) -> Iterator[str]:
     for name in (candidate.predicate, scope.session_id, scope.workflow_id, scope.intent_id, known.origin):
         if name is not None and (words := _WORD_BREAKS.sub(" ", name)).count(" ") >= 2:
             yield words
-
-
-def _strings(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for key, item in cast("dict[str, Any]", value).items():
-                yield key
-                yield from _strings(item)
-        case list() | tuple():
-            for item in cast("list[Any]", value):
-                yield from _strings(item)
-        case _:
-            return
 
 
 def confidence(candidate: Candidate, known: Circumstances) -> GateResult:

@@ -11,6 +11,8 @@ Verb = Literal[
     "recall",
     "correct",
     "read_queue",
+    "read_captures",
+    "rerun",
     "review",
     "retract",
     "consent",
@@ -35,6 +37,8 @@ ALLOWED: dict[Verb, frozenset[Role]] = {
     "recall": frozenset({"agent"}),
     "correct": frozenset({"correction_writer"}),
     "read_queue": frozenset({"reviewer", "auditor"}),
+    "read_captures": frozenset({"reviewer", "auditor"}),
+    "rerun": frozenset({"reviewer"}),
     "review": frozenset({"reviewer"}),
     "retract": frozenset({"reviewer"}),
     "consent": frozenset({"privacy_officer"}),
@@ -54,7 +58,7 @@ ALLOWED: dict[Verb, frozenset[Role]] = {
 }
 # No role makes an agent or a service a person.
 PERSONS_ONLY: frozenset[Verb] = frozenset(
-    {"correct", "review", "retract", "consent", "erase", "work", "packs", "webhooks", "keys"}
+    {"correct", "rerun", "review", "retract", "consent", "erase", "work", "packs", "webhooks", "keys"}
 )
 
 

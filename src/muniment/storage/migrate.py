@@ -12,8 +12,10 @@ from typing import LiteralString, cast
 
 import psycopg
 from psycopg import AsyncConnection, sql
+from pydantic_core import to_json
 
 from muniment.errors import Conflict, KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
+from muniment.policy.gates import GATES
 from muniment.storage import job_queue
 from muniment.storage.address import Address
 from muniment.storage.away import unavailable
@@ -23,6 +25,9 @@ from muniment.storage.session import TASKS
 # "muniment" as a number: only one migration of a database at a time.
 _LOCK = 0x6D756E69
 _FILE = re.compile(r"^(\d{4})_(\w+)\.sql$")
+# What `migrate` and `status` call the step that sets the gates; what the function says before that.
+GATES_STEP = "gates"
+_NO_GATES = "none"
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class SchemaStatus:
     @property
     def ready(self) -> bool:
         """Whether this program can work on it."""
-        return self.current == self.latest
+        return self.current == self.latest and not self.pending
 
 
 @cache
@@ -87,6 +92,8 @@ async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str,
             if step.version not in applied:
                 await _apply(connection, step)
                 done.append(f"{step.version:04d}_{step.name}")
+        if await _set_gates(connection):
+            done.append(GATES_STEP)
         await job_queue.migrate(connection)
         if address.login_secret is not None and (logins_are_new or reset_logins or not await _logins_fit(address)):
             if not (logins_are_new or reset_logins):
@@ -107,10 +114,12 @@ async def status(address: Address) -> SchemaStatus:
             applied = {}
         row = await (await connection.execute("SELECT current_setting('server_version')")).fetchone()
         clock_bound = await read_bound(connection)
+        gates = await _gates(connection)
+    steps = [f"{m.version:04d}_{m.name}" for m in migrations() if m.version not in applied]
     return SchemaStatus(
         current=max(applied, default=0),
         latest=migrations()[-1].version,
-        pending=tuple(f"{m.version:04d}_{m.name}" for m in migrations() if m.version not in applied),
+        pending=(*steps, GATES_STEP) if gates is not None and gates != gate_names() else tuple(steps),
         server=str(row[0]) if row else "",
         changed=tuple(m.name for m in migrations() if applied.get(m.version, m.digest) != m.digest),
         clock_bound=clock_bound,
@@ -122,12 +131,13 @@ async def require_ready(address: Address) -> None:
     try:
         async with await AsyncConnection.connect(address.for_task("recall"), autocommit=True) as connection:
             applied = await _applied(connection)
+            gates = await _gates(connection)
     except (
         psycopg.errors.UndefinedTable,
         psycopg.errors.InvalidSchemaName,
         psycopg.errors.InsufficientPrivilege,
     ):
-        applied = {}
+        applied, gates = {}, None
     except psycopg.OperationalError as error:
         # A failed login carries no SQLSTATE. If the owner gets in, it is the logins that are missing or not ours.
         await (await _connect(address)).close()
@@ -139,7 +149,8 @@ async def require_ready(address: Address) -> None:
         ) from error
     current = max(applied, default=0)
     _refuse_newer(current)
-    if current < migrations()[-1].version:
+    _refuse_more_gates(gates)
+    if current < migrations()[-1].version or (gates is not None and gates != gate_names()):
         raise SchemaMissing("the database is not migrated to this version; run: muniment db migrate")
 
 
@@ -149,6 +160,48 @@ def _refuse_newer(current: int) -> None:
             f"the database is at schema {current}, this program knows {migrations()[-1].version}: "
             "upgrade muniment, or open another database"
         )
+
+
+def gate_names() -> list[str]:
+    """The gates that this program has every candidate pass, in order."""
+    return [name for name, _ in GATES]
+
+
+async def _gates(connection: AsyncConnection) -> list[str] | None:
+    """The gates that the database asks of every new candidate; None for a schema from before it asked."""
+    row = await (await connection.execute("SELECT to_regprocedure('muniment.required_gates()') IS NULL")).fetchone()
+    if row is None or row[0]:
+        return None
+    row = await (await connection.execute("SELECT muniment.required_gates()")).fetchone()
+    return cast("list[str]", row[0]) if row is not None else None
+
+
+def _refuse_more_gates(gates: list[str] | None) -> None:
+    # A candidate that this program makes would lack the record of a gate, and be refused.
+    if unknown := set(gates or ()) - {*gate_names(), _NO_GATES}:
+        raise SchemaNewer(
+            f"the database asks for a gate that this program does not know, {min(unknown)}: upgrade muniment"
+        )
+
+
+async def _set_gates(connection: AsyncConnection) -> bool:
+    """Have the database ask for this program's gates; whether it asked for others until now.
+
+    The names stand in a function and in no constraint: a gate can be added without a migration. Raises `SchemaNewer`
+    for a gate that this program does not know: taking one away is a migration's to do.
+    """
+    gates = await _gates(connection)
+    if gates is None or gates == gate_names():
+        return False
+    _refuse_more_gates(gates)
+    body = sql.Literal(to_json(gate_names()).decode())
+    await connection.execute(
+        sql.SQL(
+            "CREATE OR REPLACE FUNCTION muniment.required_gates() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE"
+            " RETURN {}::jsonb"
+        ).format(body)
+    )
+    return gates != [_NO_GATES]
 
 
 async def _connect(address: Address) -> AsyncConnection:

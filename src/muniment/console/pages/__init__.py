@@ -4,6 +4,7 @@ from types import ModuleType
 
 from muniment.console.pages import (
     audit,
+    captures,
     consent,
     contradictions,
     erasures,
@@ -21,6 +22,7 @@ PAGES: tuple[ModuleType, ...] = (
     queue,
     proposal,
     contradictions,
+    captures,
     live,
     memory,
     why,

@@ -75,7 +75,7 @@ def recalls(found: Answers) -> RecallMetrics:
 def erasures(found: Answers) -> ErasureMetrics:
     """How many erasures, and how long until the last of it was gone."""
     row = found["metrics.erasures"][0]
-    purged = Spread(count=row["purged"], median=row["median"], longest=row["longest"])
+    purged = Spread(count=row["purged"], median=row["median"], ninetieth=row["ninetieth"], longest=row["longest"])
     return ErasureMetrics(erasures=row["n"], purged=purged)
 
 

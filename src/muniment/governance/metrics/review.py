@@ -64,7 +64,7 @@ def contradictions(found: Answers) -> ContradictionMetrics:
             for row in found["metrics.resolved"]
             if row["outcome"] is not None
         ),
-        open=Spread(count=still["n"], median=still["median"], longest=still["oldest"]),
+        open=_spread(still),
     )
 
 
@@ -127,7 +127,7 @@ def _of_class(name: Any, kept: Row | None, waiting: Row | None) -> ClassQueue:
 def _spread(row: Row | None) -> Spread:
     if row is None:
         return Spread()
-    return Spread(count=row["n"], median=row["median"], ninetieth=row.get("ninetieth"), longest=row.get("oldest"))
+    return Spread(count=row["n"], median=row["median"], ninetieth=row["ninetieth"], longest=row["oldest"])
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -2,7 +2,8 @@
 
 -- name: memory
 SELECT {memory m},
-  r.seq AS dead_seq, r.retracted_at, r.retracted_by, r.reason AS retraction_reason, r.superseded_by, t.tombstoned_at
+  r.seq AS dead_seq, r.retracted_at, r.retracted_by, r.reason AS retraction_reason, r.superseded_by, t.tombstoned_at,
+  {contradicted m} AS contradiction
 FROM memories m
 JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder
 LEFT JOIN memory_bodies b ON b.tenant_id = m.tenant_id AND b.memory_id = m.memory_id

@@ -30,7 +30,7 @@ FROM unnest(:terms::bigint[]) AS asked (term), LATERAL (
 -- name: some
 -- Those memories with how they ended, and whether their text may be shown.
 SELECT {memory m}, f.tomb_seq, r.seq AS dead_seq, r.retracted_at, r.reason, r.superseded_by, t.tombstoned_at,
-  {consent_allows f} AS allowed
+  {consent_allows f} AS allowed, {contradicted m} AS contradiction
 FROM memories m
 JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
 JOIN subjects s ON s.tenant_id = m.tenant_id AND s.holder = m.holder

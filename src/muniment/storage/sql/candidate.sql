@@ -7,26 +7,27 @@ SELECT seq, capture_id FROM cursors WHERE tenant_id = :tenant_id AND name = 'con
 -- The captures behind the cursor, in the order of their commits; those proposed directly are done already.
 SELECT c.*, d.capture_id IS NOT NULL AS done
 FROM captures c
-LEFT JOIN consolidations d ON d.tenant_id = c.tenant_id AND d.capture_id = c.capture_id
+LEFT JOIN consolidations d ON d.tenant_id = c.tenant_id AND d.capture_id = c.capture_id AND d.number = 1
 WHERE c.tenant_id = :tenant_id AND {unread c}
 ORDER BY c.seq, c.capture_id
 LIMIT :count
 
 -- name: due_again
--- Those to be tried again now, in their order; none whose holder has an earlier one that is not due.
-SELECT c.*, r.tries
+-- Those to be tried again now, in their order; none whose holder has an earlier one that is not due. A capture that was
+-- consolidated before holds up no other: its turn was long ago.
+SELECT c.*, r.tries, r.number
 FROM retries r
 JOIN captures c ON c.tenant_id = :tenant_id AND c.capture_id = r.capture_id
 WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL AND {its_time r}
   AND NOT EXISTS (
-    SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND NOT {its_time e}
+    SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND e.number = 1 AND NOT {its_time e}
       AND e.holder = r.holder AND e.holder <> '*' AND (e.seq, e.capture_id) < (r.seq, r.capture_id))
 ORDER BY r.seq, r.capture_id
 LIMIT :count
 
 -- name: held_up
 -- Whose captures wait to be tried again.
-SELECT DISTINCT holder FROM retries WHERE tenant_id = :tenant_id AND parked_at IS NULL AND holder <> '*'
+SELECT DISTINCT holder FROM retries WHERE tenant_id = :tenant_id AND parked_at IS NULL AND number = 1 AND holder <> '*'
 
 -- name: still_again
 -- Of those, the ones that nobody finished or parked meanwhile.
@@ -89,19 +90,19 @@ SELECT DISTINCT ON (source) source, calibration_id, points FROM calibrations
 WHERE tenant_id = :tenant_id AND source = ANY (:sources) ORDER BY source, seq DESC
 
 -- name: mark_done
--- each: capture_id
-INSERT INTO consolidations (tenant_id, capture_id, at) VALUES (:tenant_id, :capture_id, :now)
+-- each: capture_id, number
+INSERT INTO consolidations (tenant_id, capture_id, number, at) VALUES (:tenant_id, :capture_id, :number, :now)
 
 -- name: insert
--- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by, calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, content
+-- each: candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject, user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by, calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, consolidation, fact, content
 INSERT INTO candidates (tenant_id, seq,
   candidate_id, capture_id, live_capture_id, capture_seq, author, source, class, entity, predicate, classification, holder, subject,
   user_id, session_id, workflow_id, intent_id, qualifiers, raw_confidence, confidence, trust, consent_id, extractor, claimed_by,
-  calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, content)
+  calibration, flags, ordinal, corrects, gates, redactions, edits, editor, prior_editors, editors, consolidation, fact, content)
 VALUES (:tenant_id, :seq,
   :candidate_id, :capture_id, :live_capture_id, :capture_seq, :author, :source, :class, :entity, :predicate, :classification, :holder, :subject,
   :user_id, :session_id, :workflow_id, :intent_id, :qualifiers, :raw_confidence, :confidence, :trust, :consent_id, :extractor, :claimed_by,
-  :calibration, :flags, :ordinal, :corrects, :gates, :redactions, :edits, :editor, :prior_editors, :editors, :content)
+  :calibration, :flags, :ordinal, :corrects, :gates, :redactions, :edits, :editor, :prior_editors, :editors, :consolidation, :fact, :content)
 
 -- name: ordinals
 -- The next free place among the candidates of those captures, for an edit or a duplicate that comes back.
@@ -110,12 +111,19 @@ WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids)
 GROUP BY capture_id
 
 -- name: refuse
--- each: capture_id, extractor, ordinal, gate, reason, rejection
-INSERT INTO refusals (tenant_id, seq, at, capture_id, extractor, ordinal, gate, reason, rejection)
-VALUES (:tenant_id, :seq, :at, :capture_id, :extractor, :ordinal, :gate, :reason, :rejection)
+-- each: capture_id, consolidation, extractor, ordinal, gate, reason, rejection
+INSERT INTO refusals (tenant_id, seq, at, capture_id, consolidation, extractor, ordinal, gate, reason, rejection)
+VALUES (:tenant_id, :seq, :at, :capture_id, :consolidation, :extractor, :ordinal, :gate, :reason, :rejection)
 
 -- name: refusals
-SELECT capture_id, gate, reason, at, rejection FROM refusals WHERE tenant_id = :tenant_id AND capture_id = :capture_id ORDER BY ordinal
+-- Those of the last consolidation first.
+SELECT capture_id, gate, reason, at, rejection FROM refusals
+WHERE tenant_id = :tenant_id AND capture_id = :capture_id ORDER BY consolidation DESC, ordinal
+
+-- name: facts_of
+-- What was proposed from those captures before, edits and copies left out; a row of before the digests has none.
+SELECT capture_id, holder, fact, extractor, ordinal FROM candidates
+WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND edits IS NULL
 
 -- name: rejected
 -- Rejections for those users or for all that share a mark, those that share most first; what was lifted, or is too old,

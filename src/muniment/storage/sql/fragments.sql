@@ -177,7 +177,7 @@ EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.
 
 -- name: comes_first
 -- Of a holder's captures that wait to be tried again, the first: the others wait behind it.
-(alias.holder = '*' OR NOT EXISTS (SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL
+(alias.holder = '*' OR NOT EXISTS (SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND e.number = 1
   AND e.holder = alias.holder AND (e.seq, e.capture_id) < (alias.seq, alias.capture_id)))
 
 -- The search for what is near to a text, in three parts.
@@ -282,3 +282,36 @@ CASE WHEN alias.dead_seq IS NULL THEN alias.expires_at ELSE least(alias.expires_
 -- name: told_of
 -- An event of those types whose body names what is asked about, as JSON writes it.
 ((:types::text[] IS NULL OR alias.type = ANY (:types)) AND (:about::bytea IS NULL OR position(:about::bytea IN alias.body) > 0))
+
+-- Captures as people look through them.
+
+-- name: state_of_capture
+-- One word for how a capture stands.
+CASE
+  WHEN alias.content = '' THEN 'erased'
+  WHEN EXISTS (SELECT FROM retries w WHERE w.tenant_id = :tenant_id AND w.capture_id = alias.capture_id AND w.parked_at IS NOT NULL) THEN 'parked'
+  WHEN EXISTS (SELECT FROM retries w WHERE w.tenant_id = :tenant_id AND w.capture_id = alias.capture_id) THEN 'waiting'
+  WHEN NOT EXISTS (SELECT FROM consolidations w WHERE w.tenant_id = :tenant_id AND w.capture_id = alias.capture_id) THEN 'waiting'
+  WHEN EXISTS (SELECT FROM refusals w WHERE w.tenant_id = :tenant_id AND w.capture_id = alias.capture_id AND w.consolidation = (
+    SELECT max(l.number) FROM consolidations l WHERE l.tenant_id = :tenant_id AND l.capture_id = alias.capture_id)) THEN 'refused'
+  ELSE 'processed' END
+
+-- name: reviewed
+-- A capture that a proposal or a refusal came from: what reviewers may read.
+(EXISTS (SELECT FROM candidates v WHERE v.tenant_id = :tenant_id AND v.capture_id = alias.capture_id)
+ OR EXISTS (SELECT FROM refusals v WHERE v.tenant_id = :tenant_id AND v.capture_id = alias.capture_id))
+
+-- name: contradicted
+-- Whether a contradiction of a memory was open at the tenant's number :seq and the moment :at. `alias` is a row of `memories`.
+(EXISTS (SELECT FROM contradictions x WHERE x.tenant_id = :tenant_id AND x.existing = alias.memory_id AND {open_then x})
+ OR EXISTS (SELECT FROM contradictions y WHERE y.tenant_id = :tenant_id AND y.proposal_id = alias.proposal_id AND {open_then y}))
+
+-- name: open_then
+-- A contradiction that had begun by then, had not been resolved, and none of whose sides had been retracted or had expired.
+(alias.seq <= :seq AND {still_open alias}
+ AND EXISTS (SELECT FROM memory_scope o WHERE o.tenant_id = :tenant_id AND o.memory_id = alias.existing
+   AND (o.dead_seq IS NULL OR o.dead_seq > :seq) AND o.expires_at > :at)
+ AND NOT EXISTS (SELECT FROM memories n
+   JOIN memory_scope o ON o.tenant_id = :tenant_id AND o.memory_id = n.memory_id
+   WHERE n.tenant_id = :tenant_id AND n.proposal_id = alias.proposal_id
+     AND ((o.dead_seq IS NOT NULL AND o.dead_seq <= :seq) OR o.expires_at <= :at)))

@@ -74,6 +74,7 @@ WHERE tenant_id = :tenant_id AND recall_id >= :first_recall AND at > :since AND 
 -- name: erasures
 SELECT count(*) AS n, count(purged_at) AS purged,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM purged_at - erased_at)) AS median,
+  percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM purged_at - erased_at)) AS ninetieth,
   max(extract(epoch FROM purged_at - erased_at))::float8 AS longest
 FROM erasures
 WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
@@ -186,7 +187,8 @@ VALUES (:tenant_id, :seq, :memory_id, :now, :scanned, :found) ON CONFLICT DO NOT
 -- How the contradictions ended that ended in the window, and after how many seconds: by outcome, and of all.
 SELECT r.outcome, count(*) AS n,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM r.resolved_at - c.opened_at)) AS median,
-  percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM r.resolved_at - c.opened_at)) AS ninetieth
+  percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM r.resolved_at - c.opened_at)) AS ninetieth,
+  max(extract(epoch FROM r.resolved_at - c.opened_at))::float8 AS oldest
 FROM resolutions r
 JOIN contradictions c ON c.tenant_id = :tenant_id AND c.contradiction_id = r.contradiction_id
 WHERE r.tenant_id = :tenant_id AND r.seq > :first_seq AND r.seq <= :last_seq
@@ -195,6 +197,7 @@ GROUP BY GROUPING SETS ((r.outcome), ()) ORDER BY r.outcome NULLS FIRST
 -- name: unresolved
 -- Those open at the window's end. One ends, too, when a side is retracted or expires.
 SELECT count(*) AS n, percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - c.opened_at)) AS median,
+  percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - c.opened_at)) AS ninetieth,
   max(extract(epoch FROM :until::timestamptz - c.opened_at))::float8 AS oldest
 FROM contradictions c
 JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing
@@ -232,6 +235,7 @@ GROUP BY p.class ORDER BY p.class
 -- by one, for the same reason.
 SELECT p.class, count(*) AS n, count(*) FILTER (WHERE p.due_at < :until) AS past_due,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - p.enqueued_at)) AS median,
+  percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - p.enqueued_at)) AS ninetieth,
   max(extract(epoch FROM :until::timestamptz - p.enqueued_at))::float8 AS oldest
 FROM proposals p
 WHERE p.tenant_id = :tenant_id AND p.seq <= :last_seq AND (

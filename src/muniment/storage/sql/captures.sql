@@ -1,0 +1,112 @@
+-- Captures as people look through them: listed, read, and run again; and what was refused from them.
+
+-- name: list
+-- plan: each time
+-- The latest first, from a place on. What was proposed and refused is counted over all consolidations.
+SELECT * FROM (
+  SELECT c.capture_id, c.seq, c.author, c.source, c.kind, c.classification, c.origin, c.subject, c.user_id, c.session_id,
+    c.run_id, c.intent_id, c.workflow_id, c.observed_at, c.captured_at, c.pack, {state_of_capture c} AS state,
+    (SELECT max(d.number) FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = c.capture_id) AS consolidations,
+    (SELECT count(*) FROM candidates n WHERE n.tenant_id = :tenant_id AND n.capture_id = c.capture_id AND n.edits IS NULL) AS proposed,
+    (SELECT count(*) FROM refusals f WHERE f.tenant_id = :tenant_id AND f.capture_id = c.capture_id) AS refused
+  FROM captures c
+  WHERE c.tenant_id = :tenant_id AND (c.seq, c.capture_id) < (:seq::bigint, :after)
+    AND (:kind::text IS NULL OR c.kind = :kind) AND (:source::text IS NULL OR c.source = :source)
+    AND (:subject::text IS NULL OR c.subject = :subject OR (c.subject IS NULL AND c.user_id = :subject_user))
+    AND (:user_id::text IS NULL OR c.user_id = :user_id) AND (:session_id::text IS NULL OR c.session_id = :session_id)
+    AND (:run_id::text IS NULL OR c.run_id = :run_id)
+    AND (:since::timestamptz IS NULL OR c.captured_at >= :since) AND (:until::timestamptz IS NULL OR c.captured_at < :until)
+    AND (:all OR {reviewed c})) listed
+WHERE :state::text IS NULL OR listed.state = :state
+ORDER BY listed.seq DESC, listed.capture_id DESC
+LIMIT :count
+
+-- name: archived
+-- The same of those that went to an archive; of these only what the index keeps is known.
+SELECT a.capture_id, a.seq, v.kind, a.subject, a.user_id, a.captured_at, a.archive_id AS archive, 'archived' AS state,
+  (SELECT max(d.number) FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = a.capture_id) AS consolidations,
+  (SELECT count(*) FROM candidates n WHERE n.tenant_id = :tenant_id AND n.capture_id = a.capture_id AND n.edits IS NULL) AS proposed,
+  (SELECT count(*) FROM refusals f WHERE f.tenant_id = :tenant_id AND f.capture_id = a.capture_id) AS refused
+FROM archived_captures a
+JOIN archives v ON v.tenant_id = :tenant_id AND v.archive_id = a.archive_id
+WHERE a.tenant_id = :tenant_id AND (a.seq, a.capture_id) < (:seq::bigint, :after)
+  AND (:kind::text IS NULL OR v.kind = :kind)
+  AND (:subject::text IS NULL OR a.subject = :subject OR (a.subject IS NULL AND a.user_id = :subject_user))
+  AND (:user_id::text IS NULL OR a.user_id = :user_id)
+  AND (:since::timestamptz IS NULL OR a.captured_at >= :since) AND (:until::timestamptz IS NULL OR a.captured_at < :until)
+  AND (:all OR {reviewed a})
+ORDER BY a.seq DESC, a.capture_id DESC
+LIMIT :count
+
+-- name: place
+-- Where a capture stands in that order, archived or not.
+SELECT c.seq FROM captures c WHERE c.tenant_id = :tenant_id AND c.capture_id = :after
+UNION ALL
+SELECT a.seq FROM archived_captures a WHERE a.tenant_id = :tenant_id AND a.capture_id = :after
+LIMIT 1
+
+-- name: state
+-- How one stands that is in the database, and whether somebody reviews anything from it.
+SELECT {state_of_capture c} AS state, {reviewed c} AS reviewed FROM captures c
+WHERE c.tenant_id = :tenant_id AND c.capture_id = :capture_id
+
+-- name: archived_state
+SELECT 'archived' AS state, {reviewed a} AS reviewed FROM archived_captures a
+WHERE a.tenant_id = :tenant_id AND a.capture_id = :capture_id
+
+-- name: consolidations
+-- Each consolidation of a capture, with who asked for it from the second on.
+SELECT d.number, d.at, r.by, r.ordered_at, r.reason
+FROM consolidations d
+LEFT JOIN reruns r ON r.tenant_id = :tenant_id AND r.capture_id = d.capture_id AND r.number = d.number
+WHERE d.tenant_id = :tenant_id AND d.capture_id = :capture_id
+ORDER BY d.number
+
+-- name: proposals
+SELECT p.proposal_id FROM candidates c
+JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
+WHERE c.tenant_id = :tenant_id AND c.capture_id = :capture_id
+ORDER BY p.seq, p.proposal_id
+
+-- name: to_rerun
+-- How a capture stands that is to be run again: whether it has content, how often it was consolidated, what waits.
+SELECT c.seq, c.holder, c.content = '' AS erased, r.capture_id IS NOT NULL AS waits, r.parked_at, r.number AS next,
+  (SELECT max(d.number) FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = c.capture_id) AS done
+FROM captures c
+LEFT JOIN retries r ON r.tenant_id = :tenant_id AND r.capture_id = c.capture_id
+WHERE c.tenant_id = :tenant_id AND c.capture_id = :capture_id
+
+-- name: order
+INSERT INTO reruns (tenant_id, capture_id, number, seq, ordered_at, txid, by, reason)
+VALUES (:tenant_id, :capture_id, :number, :seq, :at, :txid, :by, :reason)
+
+-- name: wait_again
+INSERT INTO retries (tenant_id, capture_id, seq, holder, tries, next_at, number)
+VALUES (:tenant_id, :capture_id, :captured_seq, :holder, 0, :now, :number)
+
+-- name: unpark
+-- Tries begin anew; nothing comes back where it is not parked any more.
+UPDATE retries SET tries = 0, next_at = :now, parked_at = NULL
+WHERE tenant_id = :tenant_id AND capture_id = :capture_id AND parked_at IS NOT NULL
+RETURNING number
+
+-- name: refusals
+-- plan: each time
+-- The latest first, from a place on. `latest` where its capture was not consolidated again since.
+SELECT f.capture_id, f.consolidation, f.extractor, f.ordinal, f.gate, f.reason, f.at, f.rejection,
+  NOT EXISTS (SELECT FROM consolidations d
+    WHERE d.tenant_id = :tenant_id AND d.capture_id = f.capture_id AND d.number > f.consolidation) AS latest
+FROM refusals f
+WHERE f.tenant_id = :tenant_id AND (f.seq, f.capture_id, f.ordinal) < (:seq::bigint, :after_capture, :after_ordinal::int)
+  AND (:gate::text IS NULL OR f.gate = :gate) AND (:reason::text IS NULL OR f.reason = :reason)
+  AND (:since::timestamptz IS NULL OR f.at >= :since)
+  AND (:capture_id::text IS NULL OR f.capture_id = :capture_id)
+  AND (NOT :only_latest OR NOT EXISTS (SELECT FROM consolidations d
+    WHERE d.tenant_id = :tenant_id AND d.capture_id = f.capture_id AND d.number > f.consolidation))
+ORDER BY f.seq DESC, f.capture_id DESC, f.ordinal DESC
+LIMIT :count
+
+-- name: refusal_place
+SELECT seq FROM refusals
+WHERE tenant_id = :tenant_id AND capture_id = :capture_id AND consolidation = :consolidation AND ordinal = :ordinal
+LIMIT 1

@@ -1,0 +1,95 @@
+"""Captures and refusals in the console: listed, read with a record of it, run again."""
+
+from typing import Any
+
+import pytest
+
+from muniment.testing import People
+from tests.console.browser import Browser, words
+from tests.console.conftest import SignIn
+from tests.doors.http import HttpDoor
+from tests.pipeline.stories import CONSENT, told
+
+SUBJECT = "customer:cust_1"
+SECRET: dict[str, Any] = {
+    "kind": "statement",
+    "text": "keeps <b>bees</b>",
+    "classification": "PII",
+    "subject": SUBJECT,
+}
+
+
+def refused(door: HttpDoor, people: People, **fields: Any) -> str:
+    capture_id = door.near.capture(people.run(), **SECRET | fields).capture_id
+    door.near.consolidate(people.tenant_id)
+    return capture_id
+
+
+@pytest.mark.rule("CAP-11", "CAN-5")
+def test_refusals_have_a_page_with_gate_and_reason_and_a_way_to_run_the_capture_again(
+    reviewer: Browser, door: HttpDoor, people: People
+) -> None:
+    assert "Nothing was refused" in reviewer.get("captures/refusals")
+    capture_id = refused(door, people)
+    shown = reviewer.get("captures/refusals")
+    assert "consent missing" in words(shown)
+    assert "bees" not in shown
+    assert f"/console/captures/{capture_id}/rerun" in shown
+    assert "No refusal fits" in reviewer.get("captures/refusals", gate="trust")
+    door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    answer = reviewer.post(f"captures/{capture_id}/rerun", reason="consent_changed")
+    assert answer.status_code == 303
+    assert reviewer.post(f"captures/{capture_id}/rerun").status_code == 409
+    door.near.consolidate(people.tenant_id)
+    (item,) = door.near.queue.list(people.reviewer)
+    page = reviewer.get(f"captures/{capture_id}")
+    assert f"/console/queue/{item.proposal_id}" in page
+    assert "asked for by boris : consent changed" in words(page)
+    assert "run again since" in reviewer.get("captures/refusals")
+    assert "No refusal fits" in reviewer.get("captures/refusals", latest="yes")
+    reviewer.get("captures/refusals", 400, after="nonsense")
+    assert reviewer.post("captures/cap_none/rerun").status_code == 404
+    assert reviewer.post(f"captures/{capture_id}/rerun", reason="because").status_code == 422
+
+
+@pytest.mark.rule("CAP-11", "ISO-5")
+def test_a_capture_is_read_on_a_page_of_its_own_and_that_is_recorded(
+    reviewer: Browser, auditor: Browser, signed_in: SignIn, door: HttpDoor, people: People
+) -> None:
+    capture_id = refused(door, people)
+    nothing = refused(door, people, kind="message", text="Hello there", classification="PUBLIC")
+    listed = auditor.get("captures")
+    assert listed.index(nothing) < listed.index(capture_id)
+    assert nothing not in reviewer.get("captures")
+    assert "bees" not in listed
+    assert told(door.near, people, "capture_read") == []
+    page = auditor.get(f"captures/{capture_id}")
+    assert "keeps &lt;b&gt;bees&lt;/b&gt;" in page
+    assert "Run it again" not in page, "an auditor changes nothing"
+    assert "Run it again" in reviewer.get(f"captures/{capture_id}")
+    reviewer.get(f"captures/{nothing}", 404)
+    assert [one["capture_id"] for one in told(door.near, people, "capture_read")] == [capture_id, capture_id]
+    assert "No capture fits" in auditor.get("captures", subject="customer:nobody")
+    assert nothing in auditor.get("captures", kind="message", state="processed")
+    auditor.get("captures", 400, state="nonsense")
+    auditor.get("captures", 400, after="cap_none")
+    for who in (people.officer, people.admin):
+        outsider = signed_in(who)
+        for path in ("captures", "captures/refusals", f"captures/{capture_id}"):
+            outsider.get(path, 403)
+    assert auditor.post(f"captures/{capture_id}/rerun").status_code == 403
+
+
+@pytest.mark.rule("CAP-11")
+def test_long_lists_of_captures_and_refusals_come_page_by_page(
+    auditor: Browser, door: HttpDoor, people: People
+) -> None:
+    items = [SECRET | {"text": f"fact {n}"} for n in range(60)]
+    ids = [one.capture_id for one in door.near.capture_many(people.run(), items)]
+    door.near.consolidate(people.tenant_id)
+    for path in ("captures", "captures/refusals"):
+        first = auditor.get(path)
+        last = first.partition("after=")[2].partition('"')[0]
+        second = auditor.get(path, after=last)
+        assert [sum(one in page for one in ids) for page in (first, second)] == [50, 10]
+        assert 'rel="next"' not in second
