@@ -8,6 +8,8 @@ WITHOUT_A_TENANT = {
 }
 APPEND_ONLY = {
     "captures",
+    "capture_names",
+    "name_searches",
     "idempotency_keys",
     "candidates",
     "refusals",
@@ -60,6 +62,7 @@ FUNCTIONS = {
     "collect_captures": {"jobs"},
     "drop_tenant_keys": {"privacy"},
     "erase_content": {"privacy"},
+    "erase_late": {"writer"},
     "renew_subject": {"writer", "privacy"},
     "rewrap_subjects": {"privacy"},
 }

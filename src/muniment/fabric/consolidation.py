@@ -5,7 +5,7 @@ Safe to run twice, at once, or to be killed: each batch is one transaction with 
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -21,10 +21,10 @@ from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import Capture, holder_of
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
-from muniment.pipeline import review, waiting
+from muniment.pipeline import naming, review, waiting
 from muniment.pipeline.candidate import Draft, Found
 from muniment.pipeline.waiting import Failure
-from muniment.storage.session import Transaction
+from muniment.storage.session import Row, Transaction
 from muniment.tracing import spanned
 
 AT_ONCE = 500
@@ -62,7 +62,7 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
     async with desk.transaction(tenant_id, "writer") as tx:
         taken = await waiting.take(tx, batch)
         ready, put_off = waiting.in_order(taken, errors, packs, desk.now())
-        decided = await _decided(desk, tx, ready, packs, found)
+        decided = await _decided(desk, tx, ready, packs, found, taken.erasures)
         waiting.settle(tx, taken, [one.capture_id for one in ready], put_off)
         proposals: list[str] = []
         refusals: list[Refusal] = []
@@ -70,6 +70,10 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
             entered, refused = await one.enter(tx)
             proposals += entered
             refusals += refused
+        late = sorted({one.capture_id for one in refusals if one.reason == naming.ERASED})
+        if late:
+            tx.later("erasure.blank_late", capture_ids=late)
+            tx.emit("memory.note", "auto", about="erased_late", captures=late)
     return Consolidation(
         captures=len(ready),
         proposals=tuple(proposals),
@@ -80,7 +84,12 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
 
 
 async def _decided(
-    desk: Desk, tx: Transaction, ready: Sequence[Capture], packs: dict[str, Pack], found: dict[str, list[Found]]
+    desk: Desk,
+    tx: Transaction,
+    ready: Sequence[Capture],
+    packs: dict[str, Pack],
+    found: dict[str, list[Found]],
+    erasures: Sequence[Row],
 ) -> list[Decided]:
     # One pack at a time: what is masked, and what counts as hidden for want of consent, is the pack's to say.
     by_pack: dict[str, list[Draft]] = {}
@@ -93,9 +102,12 @@ async def _decided(
         read = candidates.drafts(capture, packs[capture.pack], found.get(capture.capture_id, []), ids, key)
         if read:
             by_pack.setdefault(capture.pack, []).extend(read)
-    return [
-        await (await Admission.of(desk, tx, packs[ref], drafts)).decided(tx) for ref, drafts in sorted(by_pack.items())
-    ]
+    decided: list[Decided] = []
+    for ref, drafts in sorted(by_pack.items()):
+        kept, gone = await naming.erased_since(tx, desk.vault, drafts, erasures)
+        one = await (await Admission.of(desk, tx, packs[ref], kept)).decided(tx)
+        decided.append(replace(one, refused=(*one.refused, *gone)))
+    return decided
 
 
 async def _extracted(

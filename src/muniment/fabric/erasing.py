@@ -10,8 +10,9 @@ async def erase(desk: Desk, asker: Asker, given: ErasureInput) -> Erasure:
     """Erase whom the officer names; the purge is a job's, and sets `purged_at` on the receipt."""
     officer = await desk.authorise(asker, "erase")
     await desk.open_tenant(officer.tenant_id)
+    pack = await desk.pack_for(officer)
     async with desk.deed(officer.tenant_id, "privacy") as tx:
-        receipt, sessions = await erasure.erase(tx, desk.vault, officer, given)
+        receipt, sessions = await erasure.erase(tx, desk.vault, officer, given, pack)
     # A store that is away keeps sealed bytes that nothing opens any more; the purge comes again.
     for session_id, memory_ids in sessions.items():
         await desk.sessions.forget(officer.tenant_id, session_id, memory_ids)

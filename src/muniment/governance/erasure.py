@@ -1,14 +1,15 @@
 """Erasure: what is said of a subject goes, in one transaction; what stays is a receipt (ERA-2)."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from muniment.errors import NotFound
+from muniment.errors import NotFound, PurgeIncomplete
 from muniment.governance import api_keys, consent, contradictions, pages, requests, trail
-from muniment.model.candidate import Candidate
-from muniment.model.capture import holder_of
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.ids import make_id
+from muniment.pack import Pack
+from muniment.policy import naming
 from muniment.storage.sealing import Vault
 from muniment.storage.session import LATEST, Named, Row, Transaction
 
@@ -23,39 +24,28 @@ async def hold_off_erasure(tx: Transaction) -> None:
     await tx.gather(HOLD_OFF)
 
 
-def was_erased(candidate: Candidate, seq: int, erasures: list[Row]) -> bool:
-    """Whether one of those erasures, found under the lock, reached a candidate that was written at that number."""
-    holder = holder_of(candidate.subject, candidate.scope.user_id)
-    return any(
-        row["seq"] > seq
-        and (
-            holder in row["holders"]
-            or (row["subject"] is not None and row["subject"] in (candidate.subject, candidate.entity))
-            or (row["user_id"] is not None and row["user_id"] == candidate.scope.user_id)
-        )
-        for row in erasures
-    )
+def asked_reached(candidate_ids: Sequence[str]) -> Named:
+    """The statement that finds those of the candidates that an erasure after them covers."""
+    return "erasure.reached_candidates", {"candidate_ids": list(candidate_ids)}
 
 
 async def erase(
-    tx: Transaction, vault: Vault, officer: Principal, given: ErasureInput
+    tx: Transaction, vault: Vault, officer: Principal, given: ErasureInput, pack: Pack
 ) -> tuple[Erasure, dict[str, list[str]]]:
-    """Destroy the keys, end what is open, blank all content, leave tombstones.
+    """Destroy the keys, end what is open, blank all content, leave tombstones. Aliases are those of the pack.
 
     Gives the receipt, and by session the memories that the working tier's store may still hold.
     The tenant's clock is taken before anything is blanked: whatever was committed under a lower number is there to be
     blanked, and whatever comes after is not about the past.
     """
-    named = ((given.subject, None), (None, given.user_id))
-    holders = [holder_of(*one) for one in named if any(one)]
-    concerned: dict[str, Any] = {"holders": holders, "subject": given.subject, "user_id": given.user_id}
+    holders = naming.holders(given.subject, given.user_id, pack)
+    own = await vault.comparing(tx)
+    names = [*holders, *(naming.hashed(own.digest, one) for one in holders if naming.is_entity(one))]
     tx.insert_later("promote.make_locks", [(LOCK,)])
     await tx.gather(("erasure.hold", {}), ("erasure.lock_holders", {"holders": holders}))
     if given.user_id is not None:
         await api_keys.hold_of_user(tx, given.user_id)
-    memories, consents = await tx.gather(
-        ("erasure.memories", concerned), ("erasure.consents", {"subject": given.subject})
-    )
+    memories, consents = await tx.gather(("erasure.memories", {"names": names}), ("erasure.consents", {"names": names}))
     ids = [row["memory_id"] for row in memories]
     live_rows, digests = await tx.gather(
         ("tombstone.lock_live", {"memory_ids": ids}), ("tombstone.digests", {"memory_ids": ids})
@@ -67,11 +57,12 @@ async def erase(
         await consent.revoke(tx, vault, officer, row["consent_id"], ())
     tick = await tx.tick()
     # Under the clock: what was proposed until this moment is there, and whoever reviews is held off.
-    proposals = await tx.rows("erasure.proposals", **concerned)
+    proposals = await tx.rows("erasure.proposals", names=names)
     waiting = [row["proposal_id"] for row in proposals]
     at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
     erasure_id = make_id("era", tick.at)
-    tx.later("erasure.record", erasure_id=erasure_id, by=officer.id, memories=len(ids), **at, **concerned)
+    whom = {"subject": given.subject, "user_id": given.user_id, "holders": holders, "names": names}
+    tx.later("erasure.record", erasure_id=erasure_id, by=officer.id, memories=len(ids), **at, **whom)
     tx.insert_later(
         "promote.retract", [(one,) for one in live], by=officer.id, reason="erased", superseded_by=None, **at
     )
@@ -119,4 +110,8 @@ async def one_receipt(tx: Transaction, erasure_id: str) -> Erasure:
 
 
 def _erasure(row: Row) -> Erasure:
-    return Erasure.model_validate({**row, "rows": row["rows"] or {}})
+    said = {name: row[name] for name in Erasure.model_fields if name in row}
+    aliases = [one for one in row["holders"] if naming.is_entity(one) and one != row["subject"]]
+    waits = row["purge_waits"]
+    waits = waits.removeprefix(f"{PurgeIncomplete.code}: ") if waits is not None else None
+    return Erasure.model_validate(said | {"rows": row["rows"] or {}, "aliases": aliases, "purge_waits": waits})

@@ -114,6 +114,12 @@ GROUP BY capture_id
 INSERT INTO refusals (tenant_id, seq, at, capture_id, extractor, ordinal, gate, reason, rejection)
 VALUES (:tenant_id, :seq, :at, :capture_id, :extractor, :ordinal, :gate, :reason, :rejection)
 
+-- name: name
+-- Whom facts of captures name.
+-- each: capture_id, candidate_id, name
+INSERT INTO capture_names (tenant_id, capture_id, candidate_id, name)
+VALUES (:tenant_id, :capture_id, :candidate_id, :name) ON CONFLICT DO NOTHING
+
 -- name: refusals
 SELECT capture_id, gate, reason, at, rejection FROM refusals WHERE tenant_id = :tenant_id AND capture_id = :capture_id ORDER BY ordinal
 
