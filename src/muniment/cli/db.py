@@ -22,6 +22,7 @@ from muniment.storage import embedded
 from muniment.storage.address import Address
 from muniment.storage.master import find_master_keys
 from muniment.storage.migrate import SchemaStatus, migrate, migrations, require_ready, status
+from muniment.storage.purging import obstacles
 
 app = typer.Typer(no_args_is_help=True)
 # What a connection string may hold that nobody should read over a shoulder.
@@ -183,6 +184,7 @@ class _State:
     running: bool
     schema: SchemaStatus | None
     refusal: Exception | None
+    purging: list[str] | None = None
 
     def as_dict(self) -> dict[str, object]:
         found = self.schema
@@ -196,6 +198,7 @@ class _State:
             "latest": migrations()[-1].version,
             "pending": found.pending if found else [f"{step.version:04d}_{step.name}" for step in migrations()],
             "changed": found.changed if found else (),
+            "purge_waits": self.purging,
         }
 
     def draw(self, screen: Screen) -> None:
@@ -208,6 +211,7 @@ class _State:
                 ("schema", f"{found.current} of {migrations()[-1].version}" if found else "none"),
                 ("pending", listed(found.pending) if found else None),
                 ("ready", "no" if self.refusal else "yes"),
+                ("purges", None if self.purging is None else listed(self.purging) or "possible"),
             ],
             indent=0,
         )
@@ -284,7 +288,9 @@ async def _examined(address: Address, place: str, *, embedded: bool, running: bo
     except StorageError as error:
         refusal = error
     runs = schema is not None if running is None else running
-    return _State(place, embedded=embedded, running=runs, schema=schema, refusal=refusal)
+    # The embedded server's settings are its own.
+    waits = await obstacles(address.for_owner()) if schema is not None and not embedded else None
+    return _State(place, embedded=embedded, running=runs, schema=schema, refusal=refusal, purging=waits)
 
 
 def _draw_applied(applied: tuple[str, ...]) -> None:

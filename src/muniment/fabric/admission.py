@@ -16,8 +16,8 @@ from muniment.model.capture import Capture, holder_of
 from muniment.model.fields import WriteClass
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
-from muniment.pipeline import neighbours as nearby
 from muniment.pipeline import naming, rejections, review
+from muniment.pipeline import neighbours as nearby
 from muniment.pipeline.candidate import Draft, Refused, Screened
 from muniment.pipeline.rejections import SLICE
 from muniment.pipeline.senses import Senses
