@@ -124,7 +124,7 @@ memory_links: memory_id
 memory_scope: class consent_root memory_id tier
 memory_terms: memory_id
 memory_vectors: embedder memory_id
-name_searches: erasure_id search_id
+name_searches: erasure_id search_id place row_id
 packs: digest
 pii_scans: found memory_id
 promotion_locks: key

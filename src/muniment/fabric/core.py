@@ -19,6 +19,7 @@ from muniment.fabric import (
     erasing,
     inquiry,
     metrics,
+    name_search,
     papers,
     recollection,
     upkeep,
@@ -65,6 +66,7 @@ from muniment.model.events import Event, EventType
 from muniment.model.fields import build
 from muniment.model.inquiry import Explanation, Replay
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
+from muniment.model.name_search import NameSearch, NameSearchInput
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
@@ -342,7 +344,10 @@ class AsyncFabric:
         return await papers.one(self._desk, asker, checks.name(memory_id, "memory_id"))
 
     async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
-        """Withdraw a memory for good; the row stays. Raises `NotFound`, or `Conflict` the second time."""
+        """Withdraw a memory for good; the row stays. Raises `NotFound`, or `Conflict` the second time.
+
+        For a privacy officer the one reason is `erased`: the memory's text, words and vectors go too.
+        """
         return await withdrawal.retract(self._desk, asker, memory_id, reason)
 
     async def trail(self, asker: Asker, memory_id: str) -> Trail:
@@ -362,6 +367,24 @@ class AsyncFabric:
     async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
         """The receipts of erasures, the latest first; `after` is the id of the last of the page before."""
         return await erasing.receipts(self._desk, asker, *checks.page(limit, after))
+
+    async def search_texts(
+        self,
+        asker: Asker,
+        name: str,
+        *,
+        erasure_id: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> NameSearch:
+        """Look for a name in every opened text: what others say of a person in passing, which no erasure finds by ids.
+
+        A page of hits, with how far the search has come; `after` of a page goes on with it. Each page is recorded, the
+        name as a keyed hash alone; a search that is finished for an `erasure_id` stands on its receipt. A privacy
+        officer takes a memory away with `retract(..., reason="erased")`.
+        """
+        given = {"name": name, "erasure_id": erasure_id, "limit": limit, "after": after}
+        return await name_search.search(self._desk, asker, build(NameSearchInput, given))
 
     async def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
         """Give a tenant's memories the words and vectors that they lack, as after a change of embedder.

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from muniment.errors import NotFound, PurgeIncomplete
+from muniment.errors import Conflict, NotFound, PurgeIncomplete
 from muniment.governance import api_keys, consent, contradictions, pages, requests, trail
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.ids import make_id
+from muniment.model.promoted import Retraction
 from muniment.pack import Pack
 from muniment.policy import naming
 from muniment.storage.sealing import Vault
@@ -87,6 +88,40 @@ async def erase(
         if row["tier"] == "working":
             sessions.setdefault(row["session_id"], []).append(row["memory_id"])
     return receipt, sessions
+
+
+async def take_away(tx: Transaction, officer: Principal, memory_id: str) -> tuple[Retraction, str | None]:
+    """Retract one memory as erased and take its body, words and vectors away; one that was retracted before too.
+
+    Gives the retraction, and the session whose store may hold the memory. Raises `NotFound`, or `Conflict` where its
+    text is gone. Its capture and its candidate keep theirs.
+    """
+    await hold_off_erasure(tx)
+    given = {"memory_ids": [memory_id]}
+    found, live, digests = await tx.gather(
+        ("erasure.memory", {"memory_id": memory_id}), ("tombstone.lock_live", given), ("tombstone.digests", given)
+    )
+    if not found:
+        raise NotFound("no such memory", field="memory_id")
+    if not digests:
+        raise Conflict("its text was taken away before", field="memory_id")
+    used = await trail.used_lately(tx, [memory_id]) if live else {}
+    tick = await tx.tick()
+    at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
+    if live:
+        ended: dict[str, Any] = {"by": officer.id, "reason": "erased", "superseded_by": None}
+        tx.later("promote.retract", memory_id=memory_id, **ended, **at)
+        tx.later("promote.mark_dead", **given, seq=tick.seq)
+        told = {"reason": "erased", "superseded_by": None, **used[memory_id]}
+        tx.emit("memory.retracted", officer.id, memory_id=memory_id, **told)
+        await contradictions.end(tx, officer.id, "retracted", memory_ids=[memory_id])
+    tx.insert_later("tombstone.insert", [(memory_id, digests[0]["digest"])], **at)
+    tx.later("tombstone.entomb", **given, **at)
+    tx.later("tombstone.delete_bodies", **given)
+    tx.emit("memory.note", officer.id, about="memory_erased", memory_id=memory_id)
+    requests.close(tx)
+    (row,) = await tx.rows("erasure.retraction", memory_id=memory_id)
+    return Retraction(**row), found[0]["session_id"] if found[0]["tier"] == "working" else None
 
 
 def _withdrawn(row: Row, by: str, verdict_id: str) -> dict[str, Any]:

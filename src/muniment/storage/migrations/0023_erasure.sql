@@ -159,26 +159,34 @@ END $$;
 REVOKE ALL ON FUNCTION erase_late(text[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION erase_late(text[]) TO muniment_writer;
 
--- Searches of opened texts for a name: who searched, for what (a keyed hash), for which erasure, and what was found.
--- Never the name itself.
+-- Searches of opened texts for a name, page by page: who searched, for what (a keyed hash), for which erasure, how far it came and
+-- what was found. Never the name itself. Each page continues the one before it, so that one that is finished went through all.
 CREATE TABLE name_searches (
   tenant_id  text COLLATE "C" NOT NULL CHECK (tenant_id <> ''),
   search_id  text COLLATE "C" NOT NULL,
+  page       int NOT NULL CHECK (page > 0),
+  prev       int CHECK (prev = page - 1),
   seq        bigint NOT NULL,
   at         timestamptz NOT NULL,
   txid       xid8 NOT NULL,
   by         text COLLATE "C" NOT NULL,
   mark       bytea NOT NULL CHECK (length(mark) = 32),
   erasure_id text COLLATE "C",
-  first      boolean NOT NULL,
+  place      text COLLATE "C" NOT NULL,
+  row_id     text COLLATE "C" NOT NULL,
   searched   int NOT NULL CHECK (searched >= 0),
   hits       int NOT NULL CHECK (hits >= 0),
   finished   boolean NOT NULL,
-  PRIMARY KEY (tenant_id, search_id),
+  -- No page follows one that is finished.
+  goes_on    int GENERATED ALWAYS AS (CASE WHEN NOT finished THEN page END) STORED,
+  PRIMARY KEY (tenant_id, search_id, page),
+  UNIQUE (tenant_id, search_id, goes_on, mark),
+  CHECK ((page = 1) = (prev IS NULL)),
+  FOREIGN KEY (tenant_id, search_id, prev, mark) REFERENCES name_searches (tenant_id, search_id, goes_on, mark),
   FOREIGN KEY (tenant_id, erasure_id) REFERENCES erasures (tenant_id, erasure_id),
   FOREIGN KEY (tenant_id, seq, at, txid) REFERENCES ticks (tenant_id, seq, at, txid)
 );
-CREATE INDEX name_searches_by_erasure ON name_searches (tenant_id, erasure_id, seq) WHERE erasure_id IS NOT NULL;
+CREATE INDEX name_searches_by_erasure ON name_searches (tenant_id, erasure_id) WHERE erasure_id IS NOT NULL AND finished;
 ALTER TABLE name_searches ALTER COLUMN mark SET STATISTICS 0;
 ALTER TABLE name_searches ENABLE ROW LEVEL SECURITY;
 ALTER TABLE name_searches FORCE ROW LEVEL SECURITY;

@@ -42,6 +42,13 @@ CROSS JOIN (SELECT :names::text[] AS names) e
 WHERE m.tenant_id = :tenant_id AND {covered_fact m}
 ORDER BY m.memory_id
 
+-- name: memory
+SELECT session_id, tier FROM memories WHERE tenant_id = :tenant_id AND memory_id = :memory_id
+
+-- name: retraction
+SELECT memory_id, seq, retracted_at, retracted_by, reason, superseded_by FROM retractions
+WHERE tenant_id = :tenant_id AND memory_id = :memory_id
+
 -- name: proposals
 -- Proposals about the subject that have no final verdict yet.
 SELECT p.proposal_id, p.pack, c.holder
