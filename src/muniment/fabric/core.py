@@ -16,10 +16,8 @@ from muniment.fabric import (
     compilation,
     consolidation,
     corrections,
-    erasing,
     inquiry,
     metrics,
-    name_search,
     papers,
     recollection,
     upkeep,
@@ -31,6 +29,7 @@ from muniment.fabric.connect import Opened, connect
 from muniment.fabric.contradictions import AsyncContradictions
 from muniment.fabric.desk import Desk
 from muniment.fabric.doorkeeper import AsyncDoorkeeper
+from muniment.fabric.erasure_verbs import ErasureVerbs
 from muniment.fabric.groups import AsyncConsents, AsyncPacks
 from muniment.fabric.inputs import (
     CaptureFields,
@@ -61,12 +60,10 @@ from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.context import Asker, Principal, RunContext
-from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.events import Event, EventType
 from muniment.model.fields import build
 from muniment.model.inquiry import Explanation, Replay
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
-from muniment.model.name_search import NameSearch, NameSearchInput
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
@@ -81,7 +78,7 @@ BATCH_LIMIT = 10_000
 SLICE = 200
 
 
-class AsyncFabric:
+class AsyncFabric(ErasureVerbs):
     """A memory fabric on one database. Use `async with AsyncFabric.open() as fabric`, or await it and close it."""
 
     def __init__(self, settings: Settings, master_keys: MasterKeys | None) -> None:
@@ -355,36 +352,6 @@ class AsyncFabric:
         checks.name(memory_id, "memory_id")
         await self._desk.authorise(asker, "read_memory")
         return await papers.of_memory(self._desk, asker, memory_id)
-
-    async def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
-        """Forget a subject, an end user, or both where they are one person.
-
-        Keys are destroyed, content is gone, tombstones stay: from the moment this returns no interface and no dump
-        yields the content. A job then cleans what lies beneath and sets `purged_at` on the receipt.
-        """
-        return await erasing.erase(self._desk, asker, build(ErasureInput, {"subject": subject, "user_id": user_id}))
-
-    async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
-        """The receipts of erasures, the latest first; `after` is the id of the last of the page before."""
-        return await erasing.receipts(self._desk, asker, *checks.page(limit, after))
-
-    async def search_texts(
-        self,
-        asker: Asker,
-        name: str,
-        *,
-        erasure_id: str | None = None,
-        limit: int = 50,
-        after: str | None = None,
-    ) -> NameSearch:
-        """Look for a name in every opened text: what others say of a person in passing, which no erasure finds by ids.
-
-        A page of hits, with how far the search has come; `after` of a page goes on with it. Each page is recorded, the
-        name as a keyed hash alone; a search that is finished for an `erasure_id` stands on its receipt. A privacy
-        officer takes a memory away with `retract(..., reason="erased")`.
-        """
-        given = {"name": name, "erasure_id": erasure_id, "limit": limit, "after": after}
-        return await name_search.search(self._desk, asker, build(NameSearchInput, given))
 
     async def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
         """Give a tenant's memories the words and vectors that they lack, as after a change of embedder.

@@ -31,6 +31,14 @@ _SEALED: dict[Place, str] = {
     "recall": "recalls.query",
     "consent": "consents.evidence",
 }
+_STATEMENTS: dict[Place, str] = {
+    "memory": "search.memory",
+    "candidate": "search.candidate",
+    "capture": "search.capture",
+    "note": "search.note",
+    "recall": "search.recall",
+    "consent": "search.consent",
+}
 
 
 @dataclass
@@ -69,7 +77,7 @@ async def search(desk: Desk, asker: Asker, given: NameSearchInput) -> NameSearch
             page.place, page.row_id = before["place"], before["row_id"]
         while not page.full:
             await _go_on(desk, tx, page)
-        counts = await tx.row("name_search.total")
+        counts = await tx.row("search.total")
     search_id = given.after or make_id("nsr", desk.now())
     number = 1 if before is None else before["page"] + 1
     await _record(desk, officer, page, search_id, number, mark, erasure_id)
@@ -96,7 +104,7 @@ async def _before(tx: Transaction, given: NameSearchInput, mark: bytes) -> Row |
     """The page that this one goes on from."""
     if given.after is None:
         return None
-    row = await tx.row("name_search.page", search_id=given.after)
+    row = await tx.row("search.page", search_id=given.after)
     if row is None:
         raise NotFound("no such search to go on with", field="after")
     if row["mark"] != mark or given.erasure_id not in (None, row["erasure_id"]):
@@ -112,7 +120,7 @@ async def _go_on(desk: Desk, tx: Transaction, page: _Page) -> None:
     if page.place == "archived":
         rows = await _archived(desk, tx, page.row_id, count)
     else:
-        rows = await tx.rows(f"name_search.{page.place}", after=page.row_id, count=count)
+        rows = await tx.rows(_STATEMENTS[page.place], after=page.row_id, count=count)
     for number, row in enumerate(rows, 1):
         page.searched += 1
         page.row_id = row["row_id"]
@@ -131,7 +139,7 @@ async def _go_on(desk: Desk, tx: Transaction, page: _Page) -> None:
 
 async def _archived(desk: Desk, tx: Transaction, after: str, count: int) -> list[Row]:
     """Captures in archive files, as the database's own rows are; without content what was erased or dropped."""
-    ids = [row["capture_id"] for row in await tx.rows("name_search.archived", after=after, count=count)]
+    ids = [row["capture_id"] for row in await tx.rows("search.archived", after=after, count=count)]
     if not ids:
         return []
     if not desk.archives.kept:
@@ -173,7 +181,7 @@ async def _record(
     async with desk.transaction(officer.tenant_id, "privacy") as tx:
         tick = await tx.tick()
         await tx.do(
-            "name_search.record",
+            "search.record",
             search_id=search_id,
             page=number,
             prev=number - 1 or None,

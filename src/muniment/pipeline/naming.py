@@ -14,7 +14,10 @@ ERASED = "subject_erased"
 
 
 async def keep(tx: Transaction, vault: Vault, admitted: Iterable[Draft], refused: Iterable[Refused]) -> None:
-    """Write down the names that neither the captures' rows nor the candidates' say."""
+    """Write down the names that neither the captures' rows nor the candidates' say.
+
+    What changes or corrects a fact names whom that fact named.
+    """
     rows: dict[tuple[str, str, str], None] = {}
     facts = [(draft, draft.candidate.candidate_id) for draft in admitted]
     facts += [(draft, "") for draft, _, _ in refused]
@@ -24,6 +27,12 @@ async def keep(tx: Transaction, vault: Vault, admitted: Iterable[Draft], refused
                 rows[draft.candidate.capture_id, candidate_id, name] = None
     if rows:
         tx.insert_later("candidate.name", sorted(rows))
+    for draft, candidate_id in facts:
+        new = {"capture_id": draft.candidate.capture_id, "candidate_id": candidate_id}
+        if draft.candidate.edits is not None:
+            tx.later("candidate.name_as_edited", **new, edits=draft.candidate.edits)
+        if draft.candidate.corrects is not None:
+            tx.later("candidate.name_as_corrected", **new, corrects=draft.candidate.corrects)
 
 
 async def erased_since(

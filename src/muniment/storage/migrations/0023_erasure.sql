@@ -127,29 +127,29 @@ END $$;
 
 -- Captures from before an erasure whose facts were read only after it and name whom it erased: blanked. Blanks nothing that no
 -- erasure covers. A receipt of such an erasure that said purged does so no more, until the purge has run again.
-CREATE FUNCTION erase_late(found text[]) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = muniment, pg_temp AS $$
+CREATE FUNCTION erase_late(wanted text[]) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = muniment, pg_temp AS $$
 DECLARE
   here text := current_setting('muniment.tenant');
   touched bigint;
 BEGIN
   UPDATE erasures e SET purged_at = NULL
   WHERE e.tenant_id = here AND e.purged_at IS NOT NULL AND EXISTS (
-    SELECT FROM captures c WHERE c.tenant_id = here AND c.capture_id = ANY (found) AND c.seq < e.seq AND c.content <> ''
+    SELECT FROM captures c WHERE c.tenant_id = here AND c.capture_id = ANY (wanted) AND c.seq < e.seq AND c.content <> ''
       AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
   OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names))));
   DELETE FROM extractions x USING captures c
-  WHERE x.tenant_id = here AND c.tenant_id = here AND c.capture_id = x.capture_id AND c.capture_id = ANY (found) AND EXISTS (
+  WHERE x.tenant_id = here AND c.tenant_id = here AND c.capture_id = x.capture_id AND c.capture_id = ANY (wanted) AND EXISTS (
     SELECT FROM erasures e WHERE e.tenant_id = here AND e.seq > c.seq AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
   OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names))));
   UPDATE idempotency_keys k SET digest = '' FROM captures c
-  WHERE k.tenant_id = here AND c.tenant_id = here AND c.capture_id = k.capture_id AND c.capture_id = ANY (found) AND EXISTS (
+  WHERE k.tenant_id = here AND c.tenant_id = here AND c.capture_id = k.capture_id AND c.capture_id = ANY (wanted) AND EXISTS (
     SELECT FROM erasures e WHERE e.tenant_id = here AND e.seq > c.seq AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
   OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names))));
   UPDATE captures c SET content = ''
-  WHERE c.tenant_id = here AND c.capture_id = ANY (found) AND c.content <> '' AND EXISTS (
+  WHERE c.tenant_id = here AND c.capture_id = ANY (wanted) AND c.content <> '' AND EXISTS (
     SELECT FROM erasures e WHERE e.tenant_id = here AND e.seq > c.seq AND ((c.holder = ANY (e.names) OR c.subject = ANY (e.names) OR c.entity = ANY (e.names)
   OR '@' || c.user_id = ANY (e.names)) OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = here AND n.capture_id = c.capture_id AND n.name = ANY (e.names))));
