@@ -10,6 +10,7 @@ from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
 from muniment.errors import InvalidInput, NotFound
 from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.fields import build
+from muniment.model.name_search import NameSearch
 
 router = APIRouter()
 
@@ -78,8 +79,20 @@ async def search(request: Request, visitor: Officer) -> Response:
     try:
         found = await visitor.fabric.search_texts(visitor.principal, given["name"].strip(), **wanted)
     except (InvalidInput, NotFound) as error:
-        return page("name_search.html", visitor, status=400, at="erasures", given=given, problem=told(error))
-    return page("name_search.html", visitor, at="erasures", given=given, found=found, problem=None)
+        return _searched(visitor, given, problem=told(error))
+    return _searched(visitor, given, found=found)
+
+
+def _searched(
+    visitor: Visitor,
+    given: dict[str, str],
+    *,
+    found: NameSearch | None = None,
+    gone: str | None = None,
+    problem: str | None = None,
+) -> Response:
+    shown: dict[str, Any] = {"given": given, "found": found, "gone": gone, "problem": problem}
+    return page("name_search.html", visitor, status=400 if problem else 200, at="erasures", **shown)
 
 
 @router.post("/erasures/memory")
@@ -87,7 +100,7 @@ async def take_away(request: Request, visitor: Officer) -> Response:
     """Take the text of one memory away that a search found."""
     form = await form_of(request, visitor)
     gone = await visitor.fabric.retract(visitor.principal, text_of(form, "memory_id") or "", reason="erased")
-    return page("name_search.html", visitor, at="erasures", given={}, gone=gone.memory_id, problem=None)
+    return _searched(visitor, {}, gone=gone.memory_id)
 
 
 @router.post("/erasures")
