@@ -45,7 +45,7 @@ def test_over_http_an_officer_searches_and_takes_a_memory_away(door: HttpDoor, p
 
 @pytest.mark.rule("ERA-5")
 def test_the_command_goes_through_all_pages_and_erases_nothing(desk: Desk) -> None:
-    desk.json("capture", f"Bert knows {NAME} well")
+    desk.json("capture", f"Bert knows {NAME} well", "-c", "INTERNAL")
     whole = desk.json("erase", "--search", NAME)
     assert (whole["finished"], [hit["place"] for hit in whole["hits"]]) == (True, ["capture"])
     assert "1 of 1 texts hold the name" in desk("erase", "--search", NAME).out
