@@ -12,4 +12,6 @@ GRANT pg_checkpoint, pg_monitor TO muniment_owner;
 CREATE DATABASE muniment OWNER muniment_owner;
 \connect muniment
 GRANT EXECUTE ON FUNCTION pg_switch_wal() TO muniment_owner;
+-- And to see files that a killed server left and no table owns.
+GRANT EXECUTE ON FUNCTION pg_ls_dir(text) TO muniment_owner;
 CREATE EXTENSION vector SCHEMA public;

@@ -29,6 +29,7 @@ from muniment.model.erasure import Erasure
 from muniment.model.events import Event, EventType
 from muniment.model.inquiry import Explanation, Replay
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
+from muniment.model.name_search import NameSearch
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
@@ -179,6 +180,12 @@ class Verbs(Blocking):
     def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
         """See `AsyncFabric.erasures`."""
         return self._wait(self._fabric.erasures, asker, limit=limit, after=after)
+
+    def search_texts(
+        self, asker: Asker, name: str, *, erasure_id: str | None = None, limit: int = 50, after: str | None = None
+    ) -> NameSearch:
+        """See `AsyncFabric.search_texts`."""
+        return self._wait(self._fabric.search_texts, asker, name, erasure_id=erasure_id, limit=limit, after=after)
 
     def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
         """See `AsyncFabric.reindex`."""

@@ -152,3 +152,22 @@ def test_whoever_is_not_named_is_not_erased(officer: Browser, door: HttpDoor, pe
     assert officer.post("erasures", subject="no ceid", typed="no ceid").status_code == 400
     officer.get("erasures", 400, subject="no ceid")
     assert door.near.erasures(people.officer) == []
+
+
+@pytest.mark.rule("ERA-5")
+def test_an_officer_searches_for_a_name_and_takes_a_memory_away(
+    officer: Browser, auditor: Browser, door: HttpDoor, people: People
+) -> None:
+    memory_id = promoted(door.near, people, f"a garden with Anna Lindqvist {HOSTILE}", predicate="shares")
+    receipt = door.near.erase(people.officer, subject="customer:anna_17")
+    assert 'action="/console/erasures/search"' not in auditor.get("erasures")
+    assert auditor.post("erasures/search", name="Anna Lindqvist").status_code == 403
+    found = officer.post("erasures/search", name="anna lindqvist", erasure_id=receipt.erasure_id)
+    assert (found.status_code, f'data-hit="{memory_id}"' in found.text) == (200, True)
+    assert "<script>alert" not in found.text
+    assert "The search is finished" in words(found.text)
+    assert "Search for a name done" in words(officer.get("erasures"))
+    assert officer.post("erasures/search", name="x").status_code == 400
+    gone = officer.post("erasures/memory", memory_id=memory_id)
+    assert (gone.status_code, memory_id in gone.text) == (200, True)
+    assert door.near.get(people.auditor, memory_id).tombstoned_at is not None

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 import muniment.errors
+from muniment.storage import postmaster as binaries
 
 SOURCE = Path(muniment.errors.__file__).parent.parent
 AS_ROOT = os.geteuid() == 0
@@ -122,3 +124,66 @@ def open_files(pid: int) -> list[Path]:
     with contextlib.suppress(FileNotFoundError):
         return [entry.readlink() for entry in Path(f"/proc/{pid}/fd").iterdir()]
     return []
+
+
+# ---- a server that is not ours ----
+
+# What deploy/owner.sql gives the owner of the tables.
+OWNER = (
+    "CREATE ROLE muniment_owner LOGIN CREATEROLE NOSUPERUSER NOBYPASSRLS",
+    "GRANT pg_checkpoint, pg_monitor TO muniment_owner",
+    "CREATE DATABASE muniment OWNER muniment_owner",
+)
+IN_DATABASE = (
+    "GRANT EXECUTE ON FUNCTION pg_switch_wal() TO muniment_owner",
+    "GRANT EXECUTE ON FUNCTION pg_ls_dir(text) TO muniment_owner",
+    "CREATE EXTENSION vector SCHEMA public",
+)
+
+
+@contextlib.contextmanager
+def separate(folder: Path, *settings: str) -> Generator[str]:
+    """A server process that somebody else runs in `folder`/data; gives the superuser's address of the database.
+
+    PostgreSQL's own defaults hold but for the settings given, `wal_recycle` among them.
+    """
+    folder.mkdir(mode=0o700)
+    data = folder / "data"
+    user, group = binaries._server_account(data) if AS_ROOT else (os.getuid(), os.getgid())
+    os.chown(folder, user, group)
+    run: dict[str, object] = {"cwd": "/", "env": binaries._environment(), "stdin": subprocess.DEVNULL}
+    made = binaries._command(
+        data, "initdb", "-D", str(data), "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8"
+    )
+    subprocess.run(made, check=True, capture_output=True, **run)  # type: ignore[call-overload]
+    options = [f"--{one}" for one in ("listen_addresses=", f"unix_socket_directories={folder}", *settings)]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            binaries._command(data, "postgres", "-D", str(data), *options),
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            **run,  # type: ignore[call-overload]
+        )
+    try:
+        place = make_conninfo(host=str(folder), user="postgres", dbname="postgres")
+        eventually(lambda: server.poll() is None and _answers(place))
+        with psycopg.connect(place, autocommit=True) as connection:
+            for statement in OWNER:
+                connection.execute(statement.encode())
+        place = make_conninfo(place, dbname="muniment")
+        with psycopg.connect(place, autocommit=True) as connection:
+            for statement in IN_DATABASE:
+                connection.execute(statement.encode())
+        yield place
+    finally:
+        server.send_signal(signal.SIGQUIT)
+        server.wait(30)
+
+
+def _answers(place: str) -> bool:
+    try:
+        psycopg.connect(place).close()
+    except psycopg.OperationalError:
+        return False
+    return True

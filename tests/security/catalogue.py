@@ -8,6 +8,8 @@ WITHOUT_A_TENANT = {
 }
 APPEND_ONLY = {
     "captures",
+    "capture_names",
+    "name_searches",
     "idempotency_keys",
     "candidates",
     "refusals",
@@ -62,11 +64,20 @@ FUNCTIONS = {
     "collect_captures": {"jobs"},
     "drop_tenant_keys": {"privacy"},
     "erase_content": {"privacy"},
+    "erase_late": {"writer"},
     "renew_subject": {"writer", "privacy"},
     "rewrap_subjects": {"privacy"},
 }
 # What every login may call: it computes, from what it is given or from what the server is, and reads no table.
-COMPUTED = {"clock_bound", "is_among", "required_gates", "name_characters", "name_keys", "server_mark", "transaction_mark"}
+COMPUTED = {
+    "clock_bound",
+    "is_among",
+    "required_gates",
+    "name_characters",
+    "name_keys",
+    "server_mark",
+    "transaction_mark",
+}
 # What the jobs see of all tenants, to know where work waits: names, clocks, when a job ran. No content.
 SEEN_BY_JOBS = {"tenants", "tenant_clock", "job_runs"}
 TASKS = ("writer", "recall", "auditor", "privacy", "jobs")

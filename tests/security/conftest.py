@@ -106,7 +106,9 @@ def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]
     fabric.record_golden(people.run(), [GoldenResult(query="workplace", passed=True)])
     fabric.scan_pii(people.tenant_id)
     backfilled(fabric, people)
-    fabric.erase(people.officer, subject="customer:nobody")
+    fabric.search_texts(
+        people.officer, "Nobody", erasure_id=fabric.erase(people.officer, subject="customer:nobody").erasure_id
+    )
     work_in_hand(owner, people.tenant_id)
     return {
         "consent": consent,

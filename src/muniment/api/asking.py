@@ -85,6 +85,20 @@ class May:
         return Asking(fabric, credential, verb or "recall")
 
 
+class MayRetract(May):
+    """A reviewer; or a privacy officer, who may for the reason `erased` alone."""
+
+    def __init__(self) -> None:
+        super().__init__("retract")
+
+    async def __call__(self, request: Request) -> Asking:
+        """The asker, if it may; raises `Unauthenticated`, `RoleMissing`."""
+        credential = cast("Credential | None", request.scope.get("state", {}).get("credential"))
+        roles = {*credential.principal.roles} if credential is not None else set[str]()
+        officer = "privacy_officer" in roles and "reviewer" not in roles
+        return await (May("erase") if officer else May("retract"))(request)
+
+
 def run_of(header: str | None) -> Run | None:
     """A run as a header tells of it; raises `InvalidInput`."""
     if header is None:

@@ -51,6 +51,7 @@ READS = frozenset(
         "/queue/{proposal_id}/check",
         "/queue/{proposal_id}/preview",
         "/queue/{proposal_id}/attend",
+        "/erasures/search",
     }
 )
 

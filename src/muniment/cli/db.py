@@ -23,6 +23,7 @@ from muniment.storage.address import Address
 from muniment.storage.key_names import RefusedName, refused_names
 from muniment.storage.master import find_master_keys
 from muniment.storage.migrate import SchemaStatus, migrate, migrations, require_ready, status
+from muniment.storage.purging import obstacles
 
 app = typer.Typer(no_args_is_help=True)
 # What a connection string may hold that nobody should read over a shoulder.
@@ -187,6 +188,7 @@ class _State:
     schema: SchemaStatus | None
     refusal: Exception | None
     refused_names: tuple[RefusedName, ...] = ()
+    purging: list[str] | None = None
 
     def as_dict(self) -> dict[str, object]:
         found = self.schema
@@ -202,6 +204,7 @@ class _State:
             "changed": found.changed if found else (),
             "refused_names": [asdict(one) for one in self.refused_names],
             "clock_bound_s": found.clock_bound.total_seconds() if found and found.clock_bound else None,
+            "purge_waits": self.purging,
         }
 
     def draw(self, screen: Screen) -> None:
@@ -215,6 +218,7 @@ class _State:
                 ("pending", listed(found.pending) if found else None),
                 ("clock bound", _bound(found) if found else None),
                 ("ready", "no" if self.refusal else "yes"),
+                ("purges", None if self.purging is None else listed(self.purging) or "possible"),
             ],
             indent=0,
         )
@@ -301,7 +305,17 @@ async def _examined(address: Address, place: str, *, embedded: bool, running: bo
         refusal = error
     runs = schema is not None if running is None else running
     refused = tuple(await refused_names(address)) if schema is not None and refusal is None else ()
-    return _State(place, embedded=embedded, running=runs, schema=schema, refusal=refusal, refused_names=refused)
+    # The embedded server's settings are its own.
+    waits = await obstacles(address.for_owner()) if schema is not None and not embedded else None
+    return _State(
+        place,
+        embedded=embedded,
+        running=runs,
+        schema=schema,
+        refusal=refusal,
+        refused_names=refused,
+        purging=waits,
+    )
 
 
 def _draw_applied(applied: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ from muniment.cli.output import Screen, listed, moment, progress
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure
+from muniment.model.name_search import NameHit, NameSearch
 from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
@@ -38,12 +39,28 @@ def erase(
             help="Instead: what that file, from muniment erasures --json, has and a restored database lacks.",
         ),
     ] = None,
+    search: Annotated[
+        str | None,
+        typer.Option("--search", metavar="NAME", help="Instead: look for a name in every text, and erase nothing."),
+    ] = None,
+    erasure: Annotated[
+        str | None,
+        typer.Option("--erasure", metavar="ID", help="With --search: the erasure whose receipt says that it was done."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Forget a person: keys destroyed, content gone, tombstones left. It cannot be undone.
 
-    The worker then cleans what lies beneath and the receipt gets its purged_at.
+    The worker then cleans what lies beneath and the receipt gets its purged_at. What others say of the person in
+    passing is found with --search.
     """
+    if search is not None:
+        if subject is not None or user is not None or again is not None:
+            raise InvalidInput("give a name to search for, or a person to forget, not both", field="search")
+        _search(call, search, erasure)
+        return
+    if erasure is not None:
+        raise InvalidInput("goes with --search", field="erasure")
     if again is not None:
         if subject is not None or user is not None:
             raise InvalidInput("give a person or a file, not both", field="again")
@@ -58,6 +75,35 @@ def erase(
     if not receipt.memories and not any(receipt.rows.values()):
         call.note("there was nothing of that name")
     call.note("muniment worker --until-idle cleans what lies beneath")
+
+
+def _search(call: Call, name: str, erasure_id: str | None) -> None:
+    """Every page of a search, one after the other."""
+    officer = call.principal("privacy_officer")
+    hits: list[NameHit] = []
+    unreadable = 0
+    after: str | None = None
+    with call.open() as fabric, progress("searching", as_json=call.as_json):
+        while True:
+            page = fabric.search_texts(officer, name, erasure_id=erasure_id, limit=200, after=after)
+            hits += page.hits
+            unreadable += page.unreadable
+            if (after := page.after) is None:
+                break
+    whole = page.model_copy(update={"hits": tuple(hits), "unreadable": unreadable})
+    call.show(whole, lambda: _draw_hits(whole))
+    if any(one.memory_id for one in hits):
+        call.note("muniment retract ID --reason erased takes the text of a memory away")
+
+
+def _draw_hits(found: NameSearch) -> None:
+    screen = Screen()
+    for hit in found.hits:
+        screen.line(f"{hit.place}  {hit.id}  {hit.field}")
+        screen.line(hit.excerpt, indent=4)
+    screen.line(f"{len(found.hits)} of {found.searched} texts hold the name")
+    if found.unreadable:
+        screen.line(f"{found.unreadable} texts do not open")
 
 
 def _erase_again(call: Call, file: Path, yes: bool) -> None:
@@ -126,3 +172,9 @@ def _draw(found: Sequence[Erasure]) -> None:
         reached = {"memories": one.memories, **one.rows}
         parts = [f"{what.replace('_', ' ')} {rows}" for what, rows in reached.items() if rows]
         screen.line(f"{listed(parts) if parts else 'nothing found'}; {purged}", indent=4)
+        if one.aliases:
+            screen.line(f"also as {listed(one.aliases)}", indent=4)
+        if one.purge_waits:
+            screen.line(f"the purge waits: {one.purge_waits}", indent=4)
+        searched = f"done {moment(one.name_search)}" if one.name_search else "not done"
+        screen.line(f"search of texts for a name: {searched}", indent=4)

@@ -140,8 +140,12 @@ def retract(
     memory_id: MemoryId,
     reason: Annotated[RetractionReason, typer.Option("--reason", help="Why it is withdrawn.")],
 ) -> None:
-    """Withdraw a memory for good, with a reason; its row stays."""
+    """Withdraw a memory for good, with a reason; its row stays.
+
+    With the reason erased a privacy officer takes its text away, too.
+    """
     with call.open() as fabric:
-        gone = fabric.retract(call.principal("reviewer"), memory_id, reason=reason)
+        role = "privacy_officer" if reason == "erased" else "reviewer"
+        gone = fabric.retract(call.principal(role), memory_id, reason=reason)
     words = f"retracted {gone.memory_id}: {gone.reason}, by {gone.retracted_by}, number {gone.seq}"
     call.show(gone, lambda: Screen().line(words))

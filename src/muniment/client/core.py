@@ -34,6 +34,7 @@ from muniment.model.erasure import Erasure
 from muniment.model.events import Event, EventType
 from muniment.model.inquiry import Explanation, Replay
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
+from muniment.model.name_search import NameSearch
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
@@ -54,6 +55,7 @@ _MEMORY = TypeAdapter(PromotedMemory)
 _RETRACTION = TypeAdapter(Retraction)
 _TRAIL = TypeAdapter(Trail)
 _ERASURE = TypeAdapter(Erasure)
+_NAME_SEARCH = TypeAdapter(NameSearch)
 _REINDEXED = TypeAdapter(upkeep.Reindexed)
 _ADOPTION = TypeAdapter(Adoption)
 _METRICS = TypeAdapter(Metrics)
@@ -256,6 +258,14 @@ class AsyncClient:
         """See `AsyncFabric.erasures`."""
         await self._asking.own(asker)
         return await paged(self._wire, "/v1/erasures", _ERASURES, limit=limit, after=after)
+
+    async def search_texts(
+        self, asker: Asker, name: str, *, erasure_id: str | None = None, limit: int = 50, after: str | None = None
+    ) -> NameSearch:
+        """See `AsyncFabric.search_texts`."""
+        await self._asking.own(asker)
+        body = {"name": name, "erasure_id": erasure_id, "limit": limit, "after": after}
+        return await self._wire.send("/v1/erasures/search", _NAME_SEARCH, body, within=LONG)
 
     async def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
         """See `AsyncFabric.reindex`."""

@@ -16,8 +16,8 @@ from muniment.model.capture import Capture, holder_of
 from muniment.model.fields import WriteClass
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
+from muniment.pipeline import naming, rejections, review
 from muniment.pipeline import neighbours as nearby
-from muniment.pipeline import rejections, review
 from muniment.pipeline.candidate import Draft, Refused, Screened
 from muniment.pipeline.rejections import SLICE
 from muniment.pipeline.senses import Senses
@@ -49,8 +49,11 @@ class Decided:
 
         The refusal of an edit is told and not kept: the proposal it would have taken the place of goes on.
         """
-        await candidates.store(tx, self.desk.vault, [draft for draft, _ in self.admitted])
+        kept = [draft for draft, _ in self.admitted]
+        await candidates.store(tx, self.desk.vault, kept)
         refusals = await candidates.refuse(tx, self.refused, keep=edit_of is None)
+        # What a refused edit says is kept nowhere.
+        await naming.keep(tx, self.desk.vault, kept, self.refused if edit_of is None else ())
         entries = [
             review.Entry(
                 draft.candidate, draft.capture.observed_at, compared, draft.reopens, draft.capture.run_id, draft.audits

@@ -15,7 +15,7 @@ from muniment.fabric.desk import Desk, decided_again
 from muniment.fabric.promotion import four_eyes
 from muniment.fabric.submission import as_captured
 from muniment.fabric.withdrawal import withdraw
-from muniment.governance import backfills, contradictions, erasure, packs
+from muniment.governance import backfills, contradictions, packs
 from muniment.governance import consent as ledger
 from muniment.governance.erasure import hold_off_erasure
 from muniment.model.backfill import Backfill, BackfillItem, Change, ItemOutcome
@@ -248,8 +248,9 @@ class _Migration:
         own = draft.candidate.model_copy(update={"extractor": EXTRACTOR, "claimed_by": ""})
         admission = await Admission.of(desk, tx, pack, [replace(draft, candidate=own)])
         # INVARIANT: all locks come before the tenant's clock, which the capture takes.
-        erased = erasure.was_erased(own, memory.born_seq, await promote.hold(tx, [own], memory.born_seq))
-        if erased or not await promote.lock_live(tx, memory.memory_id):
+        await promote.hold(tx, [own])
+        # What was erased stands no more.
+        if not await promote.lock_live(tx, memory.memory_id):
             return _Became("left", "gone")
         decided = self._weighed(await admission.decided(tx))
         standing = await self._standing(decided)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -42,7 +43,14 @@ class Opened:
     @property
     def superuser(self) -> str:
         """Who may clear the log: the embedded server's superuser, elsewhere the owner if the server lets it."""
-        return self.lease.conninfo if self.lease is not None else self.address.for_owner()
+        if self.lease is None:
+            return self.address.for_owner()
+        return make_conninfo(self.lease.conninfo, dbname=DATABASE)
+
+    @property
+    def data(self) -> Path | None:
+        """The data folder of the embedded server."""
+        return self.lease.home / "data" if self.lease is not None else None
 
     async def close(self) -> None:
         """Close the connections, then give the server back."""

@@ -3,9 +3,9 @@
 Safe to run twice, at once, or to be killed: each batch is one transaction with its place in the log.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -22,7 +22,7 @@ from muniment.model.candidate import Consolidation
 from muniment.model.capture import Capture, holder_of
 from muniment.pack import Pack
 from muniment.pipeline import candidate as candidates
-from muniment.pipeline import review, waiting
+from muniment.pipeline import naming, review, waiting
 from muniment.pipeline.candidate import Draft, Found
 from muniment.pipeline.waiting import Failure
 from muniment.storage.session import Transaction
@@ -64,9 +64,13 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
     async with desk.transaction(tenant_id, "writer", under=pack) as tx:
         taken = await waiting.take(tx, batch)
         ready, put_off = waiting.in_order(taken, errors, pack, desk.now())
-        decided = await _decided(desk, tx, ready, pack, found, taken.numbers)
+        decided = await _decided(desk, tx, ready, pack, found, taken)
         waiting.settle(tx, taken, [one.capture_id for one in ready], put_off)
         proposals, refusals = await decided.enter(tx)
+        late = sorted({one.capture_id for one in refusals if one.reason == naming.ERASED})
+        if late:
+            tx.later("erasure.blank_late", capture_ids=late)
+            tx.emit("memory.note", "auto", about="erased_late", captures=late)
     return Consolidation(
         captures=len(ready),
         proposals=tuple(proposals),
@@ -82,7 +86,7 @@ async def _decided(
     ready: Sequence[Capture],
     pack: Pack,
     found: dict[str, list[Found]],
-    numbers: Mapping[str, int],
+    batch: waiting.Batch,
 ) -> Decided:
     drafts: list[Draft] = []
     some = sum(1 + len(found.get(capture.capture_id, ())) for capture in ready)
@@ -91,12 +95,14 @@ async def _decided(
     keys = await desk.vault.keys(tx, spoken, make=True) if spoken else {}
     for capture in ready:
         key = keys.get(holder_of(capture.subject, capture.user_id))
-        number = numbers.get(capture.capture_id, 1)
+        number = batch.number(capture.capture_id)
         read = candidates.drafts(capture, pack, found.get(capture.capture_id, []), ids, key, number)
         drafts += await candidates.not_proposed_before(tx, desk.vault, read) if number > 1 and read else read
     if not drafts:
         return Decided(desk, pack, (), ())
-    return await (await Admission.of(desk, tx, pack, drafts)).decided(tx)
+    kept, gone = await naming.erased_since(tx, desk.vault, drafts, batch.erasures)
+    decided = await (await Admission.of(desk, tx, pack, kept)).decided(tx)
+    return replace(decided, refused=(*decided.refused, *gone))
 
 
 async def _extracted(

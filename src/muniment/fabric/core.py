@@ -16,7 +16,6 @@ from muniment.fabric import (
     compilation,
     consolidation,
     corrections,
-    erasing,
     inquiry,
     metrics,
     papers,
@@ -31,6 +30,7 @@ from muniment.fabric.connect import Opened, connect
 from muniment.fabric.contradictions import AsyncContradictions
 from muniment.fabric.desk import Desk, decided_again
 from muniment.fabric.doorkeeper import AsyncDoorkeeper
+from muniment.fabric.erasure_verbs import ErasureVerbs
 from muniment.fabric.groups import AsyncConsents
 from muniment.fabric.inputs import (
     CaptureFields,
@@ -62,7 +62,6 @@ from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.context import Asker, Principal, RunContext
-from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.events import Event, EventType
 from muniment.model.fields import build
 from muniment.model.inquiry import Explanation, Replay
@@ -82,7 +81,7 @@ BATCH_LIMIT = 10_000
 SLICE = 200
 
 
-class AsyncFabric:
+class AsyncFabric(ErasureVerbs):
     """A memory fabric on one database. Use `async with AsyncFabric.open() as fabric`, or await it and close it."""
 
     def __init__(self, settings: Settings, master_keys: MasterKeys | None) -> None:
@@ -374,7 +373,10 @@ class AsyncFabric:
         return await papers.one(self._desk, asker, checks.name(memory_id, "memory_id"))
 
     async def retract(self, asker: Asker, memory_id: str, *, reason: RetractionReason) -> Retraction:
-        """Withdraw a memory for good; the row stays. Raises `NotFound`, or `Conflict` the second time."""
+        """Withdraw a memory for good; the row stays. Raises `NotFound`, or `Conflict` the second time.
+
+        For a privacy officer the one reason is `erased`: the memory's text, words and vectors go too.
+        """
         return await withdrawal.retract(self._desk, asker, memory_id, reason)
 
     async def trail(self, asker: Asker, memory_id: str) -> Trail:
@@ -382,18 +384,6 @@ class AsyncFabric:
         checks.name(memory_id, "memory_id")
         await self._desk.authorise(asker, "read_memory")
         return await papers.of_memory(self._desk, asker, memory_id)
-
-    async def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
-        """Forget a subject, an end user, or both where they are one person.
-
-        Keys are destroyed, content is gone, tombstones stay: from the moment this returns no interface and no dump
-        yields the content. A job then cleans what lies beneath and sets `purged_at` on the receipt.
-        """
-        return await erasing.erase(self._desk, asker, build(ErasureInput, {"subject": subject, "user_id": user_id}))
-
-    async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
-        """The receipts of erasures, the latest first; `after` is the id of the last of the page before."""
-        return await erasing.receipts(self._desk, asker, *checks.page(limit, after))
 
     async def reindex(self, tenant_id: str, *, on_progress: upkeep.Progress | None = None) -> upkeep.Reindexed:
         """Give a tenant's memories the words and vectors that they lack, as after a change of embedder.

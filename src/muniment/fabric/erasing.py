@@ -11,6 +11,7 @@ async def erase(desk: Desk, asker: Asker, given: ErasureInput) -> Erasure:
     officer = await desk.authorise(asker, "erase")
     pack = await desk.pack_for(asker)
     await desk.open_tenant(officer.tenant_id)
+    pack = await desk.pack_for(officer)
     async with desk.deed(officer.tenant_id, "privacy") as tx:
         receipt, sessions = await erasure.erase(tx, desk.vault, officer, given, pack)
     # A store that is away keeps sealed bytes that nothing opens any more; the purge comes again.

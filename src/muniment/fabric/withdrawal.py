@@ -1,10 +1,11 @@
 """Withdrawing a memory, and what comes back with it: its duplicates stood for the same fact (REV-8)."""
 
+from muniment.fabric import name_search
 from muniment.fabric.admission import Admission
 from muniment.fabric.desk import Desk, decided_again
 from muniment.governance import archives, trail
 from muniment.governance.erasure import hold_off_erasure
-from muniment.model.context import Asker
+from muniment.model.context import Asker, Principal
 from muniment.model.fields import Artifact, Name, build
 from muniment.model.promoted import Retraction, RetractionReason
 from muniment.pack import Pack
@@ -25,8 +26,13 @@ class _Retraction(Artifact):
 
 @decided_again
 async def retract(desk: Desk, asker: Asker, memory_id: str, reason: RetractionReason) -> Retraction:
-    """Retract a memory for somebody who may; raises `NotFound`, or `Conflict` when it was withdrawn before."""
+    """Retract a memory for somebody who may; raises `NotFound`, or `Conflict` when it was withdrawn before.
+
+    For a privacy officer, with the reason `erased`, its text goes too.
+    """
     given = build(_Retraction, {"memory_id": memory_id, "reason": reason})
+    if given.reason == "erased" and isinstance(asker, Principal) and "privacy_officer" in asker.roles:
+        return await name_search.take_away(desk, asker, given.memory_id)
     principal = await desk.authorise(asker, "retract")
     pack = await desk.pack_for(asker)
     async with desk.deed(principal.tenant_id, "writer", under=pack) as tx:

@@ -1,16 +1,17 @@
 """Erasure: what is said of a subject goes, in one transaction; what stays is a receipt (ERA-2)."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from muniment.errors import NotFound
+from muniment.errors import Conflict, NotFound, PurgeIncomplete
 from muniment.governance import api_keys, consent, contradictions, pages, requests, trail
-from muniment.model.candidate import Candidate
-from muniment.model.capture import holder_of
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.ids import make_id
+from muniment.model.promoted import Retraction
 from muniment.pack import Pack
-from muniment.policy.subjects import user_of, user_subject
+from muniment.policy import naming
+from muniment.policy.subjects import subject_of, user_of
 from muniment.storage.sealing import Vault
 from muniment.storage.session import LATEST, Named, Row, Transaction
 
@@ -25,50 +26,39 @@ async def hold_off_erasure(tx: Transaction) -> None:
     await tx.gather(HOLD_OFF)
 
 
-def was_erased(candidate: Candidate, seq: int, erasures: list[Row]) -> bool:
-    """Whether one of those erasures, found under the lock, reached a candidate that was written at that number."""
-    holder = holder_of(candidate.subject, candidate.scope.user_id)
-    return any(
-        row["seq"] > seq
-        and (
-            holder in row["holders"]
-            or (row["subject"] is not None and row["subject"] in (candidate.subject, candidate.entity))
-            or (row["user_id"] is not None and row["user_id"] == candidate.scope.user_id)
-        )
-        for row in erasures
-    )
+def asked_reached(candidate_ids: Sequence[str]) -> Named:
+    """The statement that finds those of the candidates that an erasure after them covers."""
+    return "erasure.reached_candidates", {"candidate_ids": list(candidate_ids)}
 
 
-def _whole(given: ErasureInput, pack: Pack) -> tuple[ErasureInput, list[str]]:
-    """Whom it concerns, and whose keys go: a user and the subject that the pack takes the user for are one person.
+def _whole_person(named: ErasureInput, pack: Pack) -> ErasureInput:
+    """Whom it concerns: a user and the subject that the pack takes the user for are one person (CAP-12).
 
     What was captured with a user and no subject is sealed under the user's key, what came of it under the subject's.
     """
-    subject = given.subject if given.subject is not None else user_subject(given.user_id, pack)
-    user_id = given.user_id if given.user_id is not None else user_of(subject, pack)
-    holders = [holder_of(subject, None)] if subject is not None else []
-    holders += [holder_of(None, user_id)] if user_id is not None else []
-    return given.model_copy(update={"subject": subject}), holders
+    subject = subject_of(named.subject, named.user_id, pack)
+    user_id = named.user_id if named.user_id is not None else user_of(subject, pack)
+    return named.model_copy(update={"subject": subject, "user_id": user_id})
 
 
 async def erase(
     tx: Transaction, vault: Vault, officer: Principal, named: ErasureInput, pack: Pack
 ) -> tuple[Erasure, dict[str, list[str]]]:
-    """Destroy the keys, end what is open, blank all content, leave tombstones.
+    """Destroy the keys, end what is open, blank all content, leave tombstones. Aliases are those of the pack.
 
     Gives the receipt, and by session the memories that the working tier's store may still hold.
     The tenant's clock is taken before anything is blanked: whatever was committed under a lower number is there to be
     blanked, and whatever comes after is not about the past.
     """
-    given, holders = _whole(named, pack)
-    concerned: dict[str, Any] = {"holders": holders, "subject": given.subject, "user_id": given.user_id}
+    given = _whole_person(named, pack)
+    holders = naming.holders(given.subject, given.user_id, pack)
+    own = await vault.comparing(tx)
+    names = [*holders, *(naming.hashed(own.digest, one) for one in holders if naming.is_entity(one))]
     tx.insert_later("promote.make_locks", [(LOCK,)])
     await tx.gather(("erasure.hold", {}), ("erasure.lock_holders", {"holders": holders}))
     if given.user_id is not None:
         await api_keys.hold_of_user(tx, given.user_id)
-    memories, consents = await tx.gather(
-        ("erasure.memories", concerned), ("erasure.consents", {"subject": given.subject})
-    )
+    memories, consents = await tx.gather(("erasure.memories", {"names": names}), ("erasure.consents", {"names": names}))
     ids = [row["memory_id"] for row in memories]
     live_rows, digests = await tx.gather(
         ("tombstone.lock_live", {"memory_ids": ids}), ("tombstone.digests", {"memory_ids": ids})
@@ -80,11 +70,12 @@ async def erase(
         await consent.revoke(tx, vault, officer, row["consent_id"], ())
     tick = await tx.tick()
     # Under the clock: what was proposed until this moment is there, and whoever reviews is held off.
-    proposals = await tx.rows("erasure.proposals", **concerned)
+    proposals = await tx.rows("erasure.proposals", names=names)
     waiting = [row["proposal_id"] for row in proposals]
     at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
     erasure_id = make_id("era", tick.at)
-    tx.later("erasure.record", erasure_id=erasure_id, by=officer.id, memories=len(ids), **at, **concerned)
+    whom = {"subject": given.subject, "user_id": given.user_id, "holders": holders, "names": names}
+    tx.later("erasure.record", erasure_id=erasure_id, by=officer.id, memories=len(ids), **at, **whom)
     tx.insert_later(
         "promote.retract", [(one,) for one in live], by=officer.id, reason="erased", superseded_by=None, **at
     )
@@ -111,6 +102,40 @@ async def erase(
     return receipt, sessions
 
 
+async def take_away(tx: Transaction, officer: Principal, memory_id: str) -> tuple[Retraction, str | None]:
+    """Retract one memory as erased and take its body, words and vectors away; one that was retracted before too.
+
+    Gives the retraction, and the session whose store may hold the memory. Raises `NotFound`, or `Conflict` where its
+    text is gone. Its capture and its candidate keep theirs.
+    """
+    await hold_off_erasure(tx)
+    given = {"memory_ids": [memory_id]}
+    found, live, digests = await tx.gather(
+        ("erasure.memory", {"memory_id": memory_id}), ("tombstone.lock_live", given), ("tombstone.digests", given)
+    )
+    if not found:
+        raise NotFound("no such memory", field="memory_id")
+    if not digests:
+        raise Conflict("its text was taken away before", field="memory_id")
+    used = await trail.used_lately(tx, [memory_id]) if live else {}
+    tick = await tx.tick()
+    at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
+    if live:
+        ended: dict[str, Any] = {"by": officer.id, "reason": "erased", "superseded_by": None}
+        tx.later("promote.retract", memory_id=memory_id, **ended, **at)
+        tx.later("promote.mark_dead", **given, seq=tick.seq)
+        told = {"reason": "erased", "superseded_by": None, **used[memory_id]}
+        tx.emit("memory.retracted", officer.id, memory_id=memory_id, **told)
+        await contradictions.end(tx, officer.id, "retracted", memory_ids=[memory_id])
+    tx.insert_later("tombstone.insert", [(memory_id, digests[0]["digest"])], **at)
+    tx.later("tombstone.entomb", **given, **at)
+    tx.later("tombstone.delete_bodies", **given)
+    tx.emit("memory.note", officer.id, about="memory_erased", memory_id=memory_id)
+    requests.close(tx)
+    (row,) = await tx.rows("erasure.retraction", memory_id=memory_id)
+    return Retraction(**row), found[0]["session_id"] if found[0]["tier"] == "working" else None
+
+
 def _withdrawn(row: Row, by: str, verdict_id: str) -> dict[str, Any]:
     nothing: dict[str, Any] = dict.fromkeys(("tier", "priority", "assignee", "memory_id", "remark", "cause"))
     said = {"verdict_id": verdict_id, "action": "withdraw", "by": by, "by_kind": "operator"}
@@ -132,4 +157,8 @@ async def one_receipt(tx: Transaction, erasure_id: str) -> Erasure:
 
 
 def _erasure(row: Row) -> Erasure:
-    return Erasure.model_validate({**row, "rows": row["rows"] or {}})
+    said = {name: row[name] for name in Erasure.model_fields if name in row}
+    aliases = [one for one in row["holders"] if naming.is_entity(one) and one != row["subject"]]
+    waits = row["purge_waits"]
+    waits = waits.removeprefix(f"{PurgeIncomplete.code}: ") if waits is not None else None
+    return Erasure.model_validate(said | {"rows": row["rows"] or {}, "aliases": aliases, "purge_waits": waits})

@@ -8,6 +8,7 @@ from muniment.policy.budgets import name_of
 from muniment.storage.session import Transaction
 
 AT_ONCE = 1000
+PURGE = "purge"
 BACKLOG = "contradictions"
 
 
@@ -22,6 +23,7 @@ async def run(opened: Opened, tenant_id: str) -> Done:
             "backlog": await _backlog(tx, pack),
             "expiring": await _expiring(tx, pack),
             "budgets": await _budgets(tx, pack),
+            "purges": await _purges(tx),
         }
     return Done(counts, more=AT_ONCE in counts.values())
 
@@ -77,6 +79,19 @@ async def _budgets(tx: Transaction, pack: Pack) -> int:
             tx.emit("memory.budget_exceeded", "auto", **said)
             told += 1
     return told
+
+
+async def _purges(tx: Transaction) -> int:
+    """Erasures that wait for their purge because the last one could not be finished."""
+    row = await tx.row("jobs.unpurged")
+    if row is None or not row["erasures"] or row["error"] is None:
+        tx.later("jobs.end_alerts", keys=[PURGE])
+        return 0
+    if not await _raise(tx, [PURGE]):
+        return 0
+    since = row["since"].isoformat()
+    tx.emit("memory.note", "auto", about="purge_waits", erasures=row["erasures"], since=since, why=row["error"])
+    return 1
 
 
 async def _raise(tx: Transaction, keys: list[str]) -> set[str]:

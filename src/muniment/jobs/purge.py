@@ -4,7 +4,7 @@ from muniment.errors import PurgeIncomplete
 from muniment.fabric import archives, rotation
 from muniment.fabric.connect import Opened
 from muniment.jobs.job import Done
-from muniment.storage import purging
+from muniment.storage import purging, unowned
 
 
 async def run(opened: Opened, tenant_id: str) -> Done:
@@ -15,16 +15,27 @@ async def run(opened: Opened, tenant_id: str) -> Done:
     if not waiting:
         return Done()
     await _clear_sessions(opened, tenant_id, waiting)
+    await _read_before(opened, tenant_id)
     await archives.blank(desk, tenant_id)
     await rotation.rotate(desk, tenant_id)
+    await purging.require_possible(opened.superuser)
     await purging.outlive_snapshots(opened.superuser)
     await purging.rewrite(opened.address, tenant_id)
+    await unowned.clear(opened.superuser, opened.data)
     await purging.clear_log(opened.superuser)
     async with desk.transaction(tenant_id, "jobs") as tx:
         done = await tx.rows("erasure.purged", erasure_ids=waiting)
         if done:
             tx.emit("memory.note", "auto", about="purged", erasures=[row["erasure_id"] for row in done])
     return Done({"erasures": len(done)})
+
+
+async def _read_before(opened: Opened, tenant_id: str) -> None:
+    """Whom a capture names is known once it was read: those from before the erasure come first."""
+    async with opened.desk.transaction(tenant_id, "auditor") as tx:
+        row = await tx.row("erasure.unread")
+    if row is not None and row["captures"]:
+        raise PurgeIncomplete(f"{row['captures']} captures from before the erasure wait to be consolidated")
 
 
 async def _clear_sessions(opened: Opened, tenant_id: str, erasure_ids: list[str]) -> None:

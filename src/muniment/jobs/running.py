@@ -5,7 +5,7 @@ import time
 
 import anyio
 
-from muniment.errors import MunimentError
+from muniment.errors import MunimentError, PurgeIncomplete
 from muniment.fabric.connect import Opened
 from muniment.jobs.due import Due
 from muniment.jobs.job import Done
@@ -26,6 +26,8 @@ async def run(opened: Opened, what: Due) -> Done | None:
     except Exception as problem:
         # Whatever it is, the next job runs. What an error says may be content: its code or its name is not.
         error = problem.code if isinstance(problem, MunimentError) else type(problem).__name__
+        if isinstance(problem, PurgeIncomplete):
+            error = f"{problem.code}: {problem.message}"  # Of the server and its settings; it stands on the receipt.
         log.warning("job %s of tenant %s failed: %s", what.job, what.tenant_id, error)
     with anyio.CancelScope(shield=True):
         async with desk.transaction(what.tenant_id, "jobs") as tx:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from muniment.model.context import PrincipalId, Role
-from muniment.model.fields import Artifact, Instant, Label, Name, Note, Source, misses
+from muniment.model.fields import Artifact, Instant, Label, Note, OpenName, Source, misses
 
 ApiKeyState = Literal["active", "expired", "revoked"]
 
@@ -35,7 +35,7 @@ class ApiKeyInput(Artifact):
     principal_id: PrincipalId
     kind: Source
     roles: Annotated[frozenset[Role], Field(min_length=1, fail_fast=True)]
-    user_id: Name | None = None
+    user_id: OpenName | None = None
     clearance: Annotated[frozenset[Label], Field(max_length=64, fail_fast=True)] | None = None
     expires_at: Instant | None = None
     expires_in: Term = None

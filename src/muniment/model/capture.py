@@ -18,7 +18,7 @@ from muniment.model.fields import (
     Intent,
     Json,
     Label,
-    Name,
+    OpenName,
     Predicate,
     Probability,
     Qualifiers,
@@ -59,7 +59,7 @@ class TypedFact(Artifact):
     value: Json = None
     text: Text | None = None
     confidence: Probability = 0.60
-    corrects: Name | None = None
+    corrects: OpenName | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -88,19 +88,19 @@ class Happening(Artifact):
     classification: Label
     text: Text | None = None
     payload: Json = None
-    origin: Name | None = None
+    origin: OpenName | None = None
     subject: Ceid | None = None
-    user_id: Name | None = None
-    session_id: Name | None = None
-    run_id: Name | None = None
-    recall_id: Name | None = None
+    user_id: OpenName | None = None
+    session_id: OpenName | None = None
+    run_id: OpenName | None = None
+    recall_id: OpenName | None = None
     intent_id: Intent | None = None
-    workflow_id: Name | None = None
-    decision_key: Name | None = None
+    workflow_id: OpenName | None = None
+    decision_key: OpenName | None = None
     qualifiers: Qualifiers = Field(default_factory=dict)
     evidence_refs: EvidenceRefs = ()
     observed_at: Instant | None = None
-    idempotency_key: Name | None = None
+    idempotency_key: OpenName | None = None
 
 
 class CaptureInput(Happening):

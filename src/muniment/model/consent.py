@@ -5,7 +5,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from muniment.model.fields import Artifact, Ceid, EvidenceRefs, Instant, Label, Name, Predicate, Tier, WriteClass
+from muniment.model.fields import (
+    Artifact,
+    Ceid,
+    EvidenceRefs,
+    Instant,
+    Label,
+    Name,
+    OpenName,
+    Predicate,
+    Tier,
+    WriteClass,
+)
 
 State = Literal["captured", "active", "superseded", "revoked", "expired", "tombstoned"]
 PredicateOrAny = Annotated[Predicate | Literal["*"], Field(union_mode="left_to_right")]
@@ -15,10 +26,10 @@ class ConsentInput(Artifact):
     """A grant as a privacy officer hands it in."""
 
     subject: Ceid
-    purpose: Name
+    purpose: OpenName
     predicates_allowed: Annotated[tuple[PredicateOrAny, ...], Field(min_length=1, max_length=256, fail_fast=True)]
     data_classifications_allowed: Annotated[tuple[Label, ...], Field(min_length=1, max_length=64, fail_fast=True)]
-    basis: Name
+    basis: OpenName
     valid_from: Instant | None = None
     valid_until: Instant | None = None
     evidence_refs: EvidenceRefs = ()

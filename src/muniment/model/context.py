@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field, ValidationError
 
 from muniment.model.bounds import check_lengths
-from muniment.model.fields import Artifact, Intent, Label, Name, Qualifiers, Source, TenantId, invalid
+from muniment.model.fields import Artifact, Intent, Label, Name, OpenName, Qualifiers, Source, TenantId, invalid
 from muniment.model.names import check_name, same_person
 
 Role = Literal["agent", "reviewer", "correction_writer", "privacy_officer", "auditor", "admin"]
@@ -60,19 +60,19 @@ class Principal(_MadeByCallers):
 class Run(_MadeByCallers):
     """An agent's run as the agent tells of it: what it acts on, for whom, and what it asks to see."""
 
-    run_id: Name
-    session_id: Name | None = None
-    user_id: Name | None = None
-    role: Name = "agent"
+    run_id: OpenName
+    session_id: OpenName | None = None
+    user_id: OpenName | None = None
+    role: OpenName = "agent"
     intent_id: Intent | None = None
-    workflow_id: Name | None = None
-    decision_key: Name | None = None
+    workflow_id: OpenName | None = None
+    decision_key: OpenName | None = None
     classification_allowed: Annotated[frozenset[Label], Field(max_length=64, fail_fast=True)] = frozenset(
         {"PUBLIC", "INTERNAL"}
     )
     qualifiers: Qualifiers = Field(default_factory=dict)
     pack: Name | None = None
-    trace_id: Name | None = None
+    trace_id: OpenName | None = None
 
 
 class RunContext(Run):

@@ -27,10 +27,15 @@ class Erasure(Artifact):
     erasure_id: str
     tenant_id: str
     subject: str | None = None
+    aliases: tuple[str, ...] = Field(default=(), description="the subject under the other namespaces that are the same")
     user_id: str | None = None
     by: str
     seq: int
     erased_at: datetime
     purged_at: datetime | None = None
+    purge_waits: str | None = Field(default=None, description="what the last purge waited for, while it is not purged")
+    name_search: datetime | None = Field(
+        default=None, description="when a search of all texts for a name was finished for it; null: none was"
+    )
     memories: int = Field(description="promoted memories that became tombstones")
     rows: dict[str, int] = Field(default_factory=dict, description="how many of what else was blanked or removed")

@@ -7,7 +7,7 @@ from typing import Literal
 
 Prefix = Literal[
     "cap", "mc", "mwp", "rv", "pm", "ctr", "cns", "rcl", "cmp", "evt", "whk", "era", "cal", "arc", "gld", "bkf",
-    "key",
+    "key", "nsr",
 ]  # fmt: skip
 
 CEID_PATTERN = r"^[a-z][a-z0-9_]*:[A-Za-z0-9._-]{1,128}$"
@@ -15,6 +15,14 @@ CEID_PATTERN = r"^[a-z][a-z0-9_]*:[A-Za-z0-9._-]{1,128}$"
 _OURS = re.compile(r"[a-z]+_(0[0-9a-f]{11})[0-9a-f]{16}")
 # On its own, not within a longer word: one UUID in some hundred would be taken for a card otherwise.
 _CARD_RUN = re.compile(r"(?<![0-9A-Za-z])\d(?:[._-]?\d){12,18}(?![0-9A-Za-z])")
+
+
+# Numbers of an issuer's range and length: other long numbers, such as times and counters, pass the check by chance.
+_ISSUED = re.compile(
+    r"4\d{12}(?:\d{3}(?:\d{3})?)?|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|09|[689]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12,15}|6(?:011|4[4-9]\d|5\d\d)\d{12,15}|62\d{14,17}"
+    r"|220[0-5]\d{12,15}|(?:50|5[6-8]|6[037]|8[12])\d{14}|9792\d{12}"
+)
 
 
 def make_ids(prefix: Prefix, count: int, now: datetime) -> list[str]:
@@ -43,8 +51,11 @@ def made_at(made: str) -> datetime | None:
 
 
 def holds_card_number(text: str) -> bool:
-    """Whether a run of 13 to 19 digits in it passes the Luhn check."""
-    return len(text) >= 13 and any(_luhn(re.sub(r"\D", "", run.group())) for run in _CARD_RUN.finditer(text))
+    """Whether a run of 13 to 19 digits in it is of an issuer's range and length and passes the Luhn check."""
+    if len(text) < 13:
+        return False
+    runs = (re.sub(r"\D", "", run.group()) for run in _CARD_RUN.finditer(text))
+    return any(_ISSUED.fullmatch(digits) is not None and _luhn(digits) for digits in runs)
 
 
 def _luhn(digits: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, computed_field
 
 from muniment.model.adoption import Adoption
-from muniment.model.fields import Artifact, CaptureKind, Name, Probability, Tier, WriteClass
+from muniment.model.fields import Artifact, CaptureKind, OpenName, Probability, Tier, WriteClass
 
 PiiKind = Literal["card", "iban", "phone", "email", "ip", "api_key", "national_id", "date_of_birth"]
 
@@ -26,7 +26,7 @@ class Tally(Artifact):
 class GoldenResult(Artifact):
     """How one golden query was answered; the query goes by its name."""
 
-    query: Name
+    query: OpenName
     passed: bool
     precision: Probability | None = None
     recall: Probability | None = None

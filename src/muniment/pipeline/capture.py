@@ -1,6 +1,5 @@
 """Stage 1, capture: everything that happens is written down, sealed, once."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -13,16 +12,14 @@ from pydantic_core import to_json
 from muniment.errors import IdempotencyConflict, InvalidInput, UnknownLabel
 from muniment.model.capture import CaptureInput, holder_of
 from muniment.model.context import Principal
-from muniment.model.ids import holds_card_number, make_ids
+from muniment.model.fields import PERSONAL
+from muniment.model.ids import make_ids
 from muniment.pack import Pack
 from muniment.policy.redaction import holds_personal_data
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Tick, Transaction
 from muniment.tracing import spanned
 
-MAIL = re.compile(r"[^\s@]@[^\s@]+\.[^\s@]")
-_IN_THE_OPEN = ("origin", "session_id", "workflow_id", "intent_id", "decision_key")
-PERSONAL = "holds personal data; say it in the text or the payload"
 CLOCK_TOLERANCE = timedelta(minutes=5)
 # What a stored capture has of what was handed in, beside its content.
 COLUMNS: tuple[str, ...] = (
@@ -63,7 +60,6 @@ class Prepared:
     items: list[CaptureInput] = field(default_factory=list)
     contents: list[bytes] = field(default_factory=list)
     holders: list[str] = field(default_factory=list)
-    looked_at: set[str] = field(default_factory=set)
 
     def named(self, place: int, name: str | None) -> str | None:
         """A field of one item as the caller knows it."""
@@ -92,14 +88,8 @@ class Prepared:
     def _in_the_open(self, item: CaptureInput) -> None:
         """What a capture is found by stands in the open, out of an erasure's reach: no personal data there.
 
-        Of names a mail address or a card number is refused, as of a CEID; of qualifiers whatever a rule finds.
+        Names were looked at with their types (`OpenName`); of qualifiers whatever a rule of the pack finds is refused.
         """
-        names = (item.origin, item.session_id, item.workflow_id, item.intent_id, item.decision_key)
-        for place, said in enumerate(names):
-            if said is not None and said not in self.looked_at:
-                if MAIL.search(said) or holds_card_number(said.replace(" ", "")):
-                    raise InvalidInput(PERSONAL, field=_IN_THE_OPEN[place])
-                self.looked_at.add(said)
         if item.qualifiers and holds_personal_data(self.pack, item.qualifiers.values()):
             raise InvalidInput(PERSONAL, field="qualifiers")
 

@@ -75,21 +75,22 @@ async def lock(tx: Transaction, proposals: Sequence[Proposal]) -> set[str]:
     Two promotions that some run could see side by side never pass at once: what is for all users waits for every
     other, what is for one user waits for that user's and for what is for all. All take them in one order.
     """
-    erasures = await hold(tx, [one.candidate for one in proposals], min(one.seq for one in proposals))
-    return {one.proposal_id for one in proposals if erasure.was_erased(one.candidate, one.seq, erasures)}
+    candidates = [one.candidate for one in proposals]
+    rows = await hold(tx, candidates, erasure.asked_reached([one.candidate_id for one in candidates]))
+    reached = {row["candidate_id"] for row in rows}
+    return {one.proposal_id for one in proposals if one.candidate.candidate_id in reached}
 
 
-async def hold(tx: Transaction, candidates: Sequence[Candidate], seq: int) -> list[Row]:
-    """The locks alone, of candidates that are no proposals yet; gives what was erased after a number."""
+async def hold(tx: Transaction, candidates: Sequence[Candidate], *asked: Named) -> list[Row]:
+    """The locks of those candidates; gives what the last statement asked, after the locks, finds."""
     users = {one.scope.user_id for one in candidates}
     scopes: list[Named] = [("promote.take_lock" if None in users else "promote.share_lock", {"key": _SCOPE})]
     scopes += [("promote.take_lock", {"key": _SCOPE + user}) for user in sorted(user for user in users if user)]
     tx.insert_later("promote.make_locks", [(erasure.LOCK,), *((given["key"],) for _, given in scopes)])
     holders = {holder_of(one.subject, one.scope.user_id) for one in candidates}
     subjects: list[Named] = [("promote.lock_subject", {"holder": holder}) for holder in sorted(holders)]
-    # The last is a statement of its own, after the locks: it sees what was committed while they were waited for.
-    since: Named = ("erasure.after", {"seq": seq})
-    return (await tx.gather(erasure.HOLD_OFF, *subjects, *scopes, since))[-1]
+    # What is asked is a statement of its own, after the locks: it sees what was committed while they were waited for.
+    return (await tx.gather(erasure.HOLD_OFF, *subjects, *scopes, *asked))[-1]
 
 
 async def examine(

@@ -41,6 +41,7 @@ class Batch:
     end: Place | None = None
     tries: dict[str, int] | None = None
     held_up: frozenset[str] = frozenset()
+    erasures: tuple[Row, ...] = ()
     numbers: dict[str, int] = field(default_factory=dict[str, int])
 
     def number(self, capture_id: str) -> int:
@@ -113,13 +114,17 @@ async def take(tx: Transaction, batch: Batch) -> Batch:
     """Hold the tenant's cursor until the commit.
 
     Gives an empty batch if another went on meanwhile, or something was erased: what was read counts no more. Of
-    captures tried again, those that another finished meanwhile are left out.
+    captures tried again, those that another finished meanwhile are left out. `erasures` then has those that came
+    between the first capture of the batch and its reading: what is found now may name whom they erased.
     """
     held = await cursors.take(tx, CURSOR)
     await hold_off_erasure(tx)
     moved = batch.cursor is not None and (held["seq"], held["place"]) != batch.cursor
-    if moved or await tx.row("erasure.since", seq=batch.seq) is not None:
+    first = min((one.seq for one in batch.captures), default=batch.seq)
+    erasures = tuple(await tx.rows("erasure.after", seq=min(first, batch.seq)))
+    if moved or any(row["seq"] > batch.seq for row in erasures):
         return Batch((), (), 0, batch.seq)
+    batch = replace(batch, erasures=erasures)
     if batch.tries is None:
         return batch
     ids = [one.capture_id for one in (*batch.captures, *batch.broken)]

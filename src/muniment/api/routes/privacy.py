@@ -11,6 +11,7 @@ from muniment.api.once import OnceRoute
 from muniment.model.consent import Consent, ConsentInput, ConsentReach
 from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.fields import Ceid, Name
+from muniment.model.name_search import NameSearch, NameSearchInput
 
 router = APIRouter(tags=["privacy"], route_class=OnceRoute)
 
@@ -56,6 +57,12 @@ async def erasures(
     """The receipts of erasures, the latest first."""
     found = await asking.fabric.erasures(asking.principal, limit=limit, after=after)
     return page(found, limit, "erasure_id")
+
+
+@router.post("/erasures/search")
+async def search_texts(asking: Annotated[Asking, Depends(May("erase"))], body: NameSearchInput) -> NameSearch:
+    """Look for a name in every opened text, a page at a time; each page is recorded, the name as a keyed hash alone."""
+    return await asking.fabric.search_texts(asking.principal, **given(body))
 
 
 @router.post("/erasures", status_code=201)

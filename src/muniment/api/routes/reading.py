@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from pydantic import Field
 
-from muniment.api.asking import Asking, May, RunHeader
+from muniment.api.asking import Asking, May, MayRetract, RunHeader
 from muniment.api.bodies import (
     CompileBody,
     ExplainBody,
@@ -104,8 +104,8 @@ async def trail(asking: Annotated[Asking, Depends(May("read_memory"))], memory_i
 
 
 @router.post("/memories/{memory_id}/retract")
-async def retract(asking: Annotated[Asking, Depends(May("retract"))], memory_id: str, body: RetractBody) -> Retraction:
-    """Withdraw a memory for good; the row stays."""
+async def retract(asking: Annotated[Asking, Depends(MayRetract())], memory_id: str, body: RetractBody) -> Retraction:
+    """Withdraw a memory for good; the row stays. For a privacy officer, with the reason `erased`, its text goes too."""
     return await asking.fabric.retract(asking.principal, memory_id, reason=body.reason)
 
 

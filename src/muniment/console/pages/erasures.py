@@ -7,9 +7,10 @@ from fastapi import APIRouter, Depends, Request, Response
 from muniment.console.forms import typed, went
 from muniment.console.rendering import page
 from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
-from muniment.errors import InvalidInput
+from muniment.errors import InvalidInput, NotFound
 from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.fields import build
+from muniment.model.name_search import NameSearch
 
 router = APIRouter()
 
@@ -66,6 +67,40 @@ async def _shown(
         "mistyped": mistyped,
     }
     return page("erasures.html", visitor, status=status, at="erasures", **shown)
+
+
+@router.post("/erasures/search")
+async def search(request: Request, visitor: Officer) -> Response:
+    """A page of the texts that hold a name; it comes in a form, so that no address and no log holds it."""
+    form = await form_of(request, visitor)
+    given = typed(form, "name", "erasure_id", "after")
+    wanted: dict[str, Any] = {"limit": AT_ONCE}
+    wanted |= {"erasure_id": given["erasure_id"].strip() or None, "after": given["after"].strip() or None}
+    try:
+        found = await visitor.fabric.search_texts(visitor.principal, given["name"].strip(), **wanted)
+    except (InvalidInput, NotFound) as error:
+        return _searched(visitor, given, problem=told(error))
+    return _searched(visitor, given, found=found)
+
+
+def _searched(
+    visitor: Visitor,
+    given: dict[str, str],
+    *,
+    found: NameSearch | None = None,
+    gone: str | None = None,
+    problem: str | None = None,
+) -> Response:
+    shown: dict[str, Any] = {"given": given, "found": found, "gone": gone, "problem": problem}
+    return page("name_search.html", visitor, status=400 if problem else 200, at="erasures", **shown)
+
+
+@router.post("/erasures/memory")
+async def take_away(request: Request, visitor: Officer) -> Response:
+    """Take the text of one memory away that a search found."""
+    form = await form_of(request, visitor)
+    gone = await visitor.fabric.retract(visitor.principal, text_of(form, "memory_id") or "", reason="erased")
+    return _searched(visitor, {}, gone=gone.memory_id)
 
 
 @router.post("/erasures")

@@ -88,8 +88,7 @@ ORDER BY a.archive_id LIMIT :count
 -- Archives with captures that an erasure reached which was not purged yet.
 SELECT DISTINCT a.archive_id
 FROM erasures e
-JOIN archived_captures a ON a.tenant_id = :tenant_id AND a.seq < e.seq
-  AND (a.holder = ANY (e.holders) OR a.subject = e.subject OR a.user_id = e.user_id)
+JOIN archived_captures a ON a.tenant_id = :tenant_id AND a.seq < e.seq AND {covered_capture a}
 WHERE e.tenant_id = :tenant_id AND e.purged_at IS NULL
 ORDER BY a.archive_id
 

@@ -115,6 +115,28 @@ GROUP BY capture_id
 INSERT INTO refusals (tenant_id, seq, at, capture_id, consolidation, extractor, ordinal, gate, reason, rejection)
 VALUES (:tenant_id, :seq, :at, :capture_id, :consolidation, :extractor, :ordinal, :gate, :reason, :rejection)
 
+-- name: name
+-- Whom facts of captures name.
+-- each: capture_id, candidate_id, name
+INSERT INTO capture_names (tenant_id, capture_id, candidate_id, name)
+VALUES (:tenant_id, :capture_id, :candidate_id, :name) ON CONFLICT DO NOTHING
+
+-- name: name_as_edited
+-- An edit names whom the fact named that it changes.
+INSERT INTO capture_names AS n (tenant_id, capture_id, candidate_id, name)
+SELECT o.tenant_id, o.capture_id, :candidate_id, o.name FROM capture_names o
+WHERE o.tenant_id = :tenant_id AND o.capture_id = :capture_id AND o.candidate_id = :edits
+ON CONFLICT DO NOTHING
+
+-- name: name_as_corrected
+-- A correction names whom the memory named that it is written on.
+INSERT INTO capture_names AS n (tenant_id, capture_id, candidate_id, name)
+SELECT o.tenant_id, :capture_id, :candidate_id, o.name
+FROM memories m
+JOIN capture_names o ON o.tenant_id = :tenant_id AND o.capture_id = m.capture_id AND o.candidate_id = m.candidate_id
+WHERE m.tenant_id = :tenant_id AND m.memory_id = :corrects
+ON CONFLICT DO NOTHING
+
 -- name: refusals
 -- Those of the last consolidation first.
 SELECT capture_id, gate, reason, at, rejection FROM refusals

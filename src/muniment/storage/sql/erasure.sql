@@ -8,54 +8,75 @@ SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = 'erasure'
 -- An erasure waits for them, and they for it.
 SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = 'erasure' FOR UPDATE
 
--- name: since
--- Whether anything was erased after a number.
-SELECT erasure_id FROM erasures WHERE tenant_id = :tenant_id AND seq > :seq LIMIT 1
-
 -- name: lock_holders
 -- Against promotions, grants and revocations of the subject; in one order for all.
 SELECT holder FROM subjects WHERE tenant_id = :tenant_id AND holder = ANY (:holders) ORDER BY holder FOR UPDATE
 
 -- name: after
 -- What was erased after a number, to be held against what was read before.
-SELECT seq, subject, user_id, holders FROM erasures WHERE tenant_id = :tenant_id AND seq > :seq
+SELECT seq, names FROM erasures WHERE tenant_id = :tenant_id AND seq > :seq
+
+-- name: reached_candidates
+-- Those of the candidates that an erasure after them covers.
+SELECT DISTINCT c.candidate_id
+FROM candidates c
+JOIN erasures e ON e.tenant_id = :tenant_id AND e.seq > c.seq AND {covered_fact c}
+WHERE c.tenant_id = :tenant_id AND c.candidate_id = ANY (:candidate_ids)
+
+-- name: blank_late
+-- Captures whose facts were found to name somebody whom an erasure after them covers.
+SELECT erase_late(:capture_ids) AS captures
+
+-- name: unread
+-- How many captures from before an erasure that waits for its purge nobody has read yet: whom they name is not known.
+SELECT count(*) AS captures FROM captures c
+WHERE c.tenant_id = :tenant_id AND c.content <> '' AND NOT {settled_reading c}
+  AND c.seq < (SELECT max(e.seq) FROM erasures e WHERE e.tenant_id = :tenant_id AND e.purged_at IS NULL)
 
 -- name: memories
 -- Promoted memories that concern the subject and still have content.
 SELECT m.memory_id, m.session_id, m.tier
 FROM memories m
 JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id AND f.tomb_seq IS NULL
-WHERE m.tenant_id = :tenant_id
-  AND (m.holder = ANY (:holders) OR m.subject = :subject OR m.entity = :subject OR (m.user_id = :user_id AND m.user_id <> ''))
+CROSS JOIN (SELECT :names::text[] AS names) e
+WHERE m.tenant_id = :tenant_id AND {covered_fact m}
 ORDER BY m.memory_id
+
+-- name: memory
+SELECT session_id, tier FROM memories WHERE tenant_id = :tenant_id AND memory_id = :memory_id
+
+-- name: retraction
+SELECT memory_id, seq, retracted_at, retracted_by, reason, superseded_by FROM retractions
+WHERE tenant_id = :tenant_id AND memory_id = :memory_id
 
 -- name: proposals
 -- Proposals about the subject that have no final verdict yet.
 SELECT p.proposal_id, p.pack, c.holder
 FROM candidates c
 JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
-WHERE c.tenant_id = :tenant_id
-  AND (c.holder = ANY (:holders) OR c.subject = :subject OR c.entity = :subject OR c.user_id = :user_id)
-  AND {undecided p}
+CROSS JOIN (SELECT :names::text[] AS names) e
+WHERE c.tenant_id = :tenant_id AND {covered_fact c} AND {undecided p}
 ORDER BY p.proposal_id
 
 -- name: consents
 -- Consents of the subject that nothing superseded.
 SELECT c.consent_id FROM consents c
-WHERE c.tenant_id = :tenant_id AND c.subject = :subject AND c.action = 'grant'
+WHERE c.tenant_id = :tenant_id AND c.subject = ANY (:names) AND c.action = 'grant'
   AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id)
 ORDER BY c.consent_id
 
 -- name: record
-INSERT INTO erasures (tenant_id, erasure_id, seq, erased_at, txid, by, subject, user_id, holders, memories)
-VALUES (:tenant_id, :erasure_id, :seq, :at, :txid, :by, :subject, :user_id, :holders, :memories)
+INSERT INTO erasures (tenant_id, erasure_id, seq, erased_at, txid, by, subject, user_id, holders, names, memories)
+VALUES (:tenant_id, :erasure_id, :seq, :at, :txid, :by, :subject, :user_id, :holders, :names, :memories)
 
 -- name: erase_content
 SELECT erase_content(:erasure_id)
 
 -- name: list
 -- The receipts, the latest first, each with what it reached; from a place on, or one.
-SELECT e.tenant_id, e.erasure_id, e.seq, e.erased_at, e.by, e.subject, e.user_id, e.memories, e.purged_at,
+SELECT e.tenant_id, e.erasure_id, e.seq, e.erased_at, e.by, e.subject, e.user_id, e.holders, e.memories, e.purged_at,
+  CASE WHEN e.purged_at IS NULL THEN (SELECT j.error FROM job_runs j WHERE j.tenant_id = :tenant_id AND j.job = 'purge') END AS purge_waits,
+  (SELECT max(s.at) FROM name_searches s WHERE s.tenant_id = :tenant_id AND s.erasure_id = e.erasure_id AND s.finished) AS name_search,
   (SELECT jsonb_object_agg(r.what, r.rows) FROM erased_rows r WHERE r.tenant_id = :tenant_id AND r.erasure_id = e.erasure_id) AS rows
 FROM erasures e
 WHERE e.tenant_id = :tenant_id AND (:erasure_id::text IS NULL OR e.erasure_id = :erasure_id)
@@ -67,7 +88,7 @@ SELECT seq FROM erasures WHERE tenant_id = :tenant_id AND erasure_id = :after
 
 -- name: unpurged
 -- What is still to be cleaned from beneath.
-SELECT erasure_id, seq, subject, user_id, holders FROM erasures WHERE tenant_id = :tenant_id AND purged_at IS NULL ORDER BY seq
+SELECT erasure_id, seq FROM erasures WHERE tenant_id = :tenant_id AND purged_at IS NULL ORDER BY seq
 
 -- name: purged
 UPDATE erasures SET purged_at = greatest(:now::timestamptz, erased_at)

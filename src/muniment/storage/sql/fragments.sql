@@ -159,11 +159,37 @@ CASE WHEN alias.at BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FRO
 -- The file of an archive as it is now.
 (SELECT * FROM archive_files l WHERE l.tenant_id = :tenant_id AND l.archive_id = alias.archive_id ORDER BY l.revision DESC LIMIT 1)
 
+-- Whom an erasure `e` covers (ERA-5). Everything that erases, blanks, rewrites or checks goes by these; what `e.names` holds is
+-- said at the column. The functions erase_content and erase_late hold copies, which a test compares.
+
+-- name: concerned
+-- A row that is sealed under one of the names, or is about one, or belongs to that user.
+(alias.holder = ANY (e.names) OR alias.subject = ANY (e.names) OR alias.entity = ANY (e.names)
+  OR '@' || alias.user_id = ANY (e.names))
+
+-- name: covered_capture
+-- A capture, archived or not: also where a fact of it named one, refused or not.
+({concerned alias} OR EXISTS (SELECT FROM capture_names n
+  WHERE n.tenant_id = :tenant_id AND n.capture_id = alias.capture_id AND n.name = ANY (e.names)))
+
+-- name: covered_fact
+-- A candidate or a memory: also where its value names one. A plain text has no entity of its own: it goes with its capture.
+({concerned alias} OR EXISTS (SELECT FROM capture_names n
+  WHERE n.tenant_id = :tenant_id AND n.capture_id = alias.capture_id AND n.name = ANY (e.names)
+    AND (n.candidate_id = alias.candidate_id OR alias.entity IS NULL)))
+
+-- name: covered_recall
+-- A recall whose query was asked for the user, or about one of the entities.
+(alias.holder = ANY (e.names) OR '@' || alias.user_id = ANY (e.names) OR alias.request -> 'entities' ?| e.names)
+
 -- name: reached
--- Whether an erasure that came after a capture reached it, whoever's key sealed it.
-EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.seq
-  AND (alias.holder = ANY (e.holders) OR alias.subject = e.subject OR alias.user_id = e.user_id OR alias.entity = e.subject
-    OR EXISTS (SELECT FROM candidates d WHERE d.tenant_id = :tenant_id AND d.capture_id = alias.capture_id AND d.entity = e.subject)))
+-- Whether an erasure that came after a capture covers it.
+EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.seq AND {covered_capture alias})
+
+-- name: settled_reading
+-- A capture whose facts were found, or that is parked: until somebody tries it again nothing more is found.
+(EXISTS (SELECT FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = alias.capture_id)
+ OR EXISTS (SELECT FROM retries r WHERE r.tenant_id = :tenant_id AND r.capture_id = alias.capture_id AND r.parked_at IS NOT NULL))
 
 -- name: its_time
 -- No pause is longer than a day: one that would be comes from a clock that was ahead, and is over.

@@ -59,6 +59,12 @@ WHERE p.tenant_id = :tenant_id AND p.due_at < :now
   AND NOT EXISTS (SELECT FROM alerts a WHERE a.tenant_id = :tenant_id AND a.key = 'sla ' || p.proposal_id)
 ORDER BY p.due_at, p.proposal_id LIMIT :count
 
+-- name: unpurged
+-- Erasures that wait for their purge, since when, and what the last run of it said.
+SELECT count(*) AS erasures, min(e.erased_at) AS since,
+  (SELECT j.error FROM job_runs j WHERE j.tenant_id = :tenant_id AND j.job = 'purge') AS error
+FROM erasures e WHERE e.tenant_id = :tenant_id AND e.purged_at IS NULL
+
 -- name: backlog
 -- Open contradictions: how many, and since when the oldest is.
 SELECT count(*) AS contradictions, min(c.opened_at) AS since FROM contradictions c

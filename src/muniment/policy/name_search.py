@@ -1,0 +1,71 @@
+"""Whether a text holds a name, however it is written, and the words around it. Pure."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Any, cast
+
+EXCERPT = 40
+_BETWEEN = " -_.,\t\r\n\u00a0"
+
+
+def folded(text: str) -> str:
+    """Without case, width and accents, and with one space between words."""
+    return _folded(text)[0].strip()
+
+
+def _folded(text: str) -> tuple[str, list[int]]:
+    """The same, with the place in the text that each character of it comes from."""
+    made: list[str] = []
+    places: list[int] = []
+    for place, one in enumerate(text):
+        if one in _BETWEEN or one.isspace():
+            plain = " " if made and made[-1] != " " else ""
+        elif one.isascii():
+            plain = one.lower()
+        else:
+            apart = unicodedata.normalize("NFKD", one.casefold())
+            plain = "".join(c for c in apart if not unicodedata.combining(c) and unicodedata.category(c) != "Cf")
+        made.extend(plain)
+        places.extend([place] * len(plain))
+    return "".join(made), places
+
+
+def excerpt(name: str, text: str) -> str | None:
+    """What stands around a folded name in a text, where it is there as words of its own; None where it is not."""
+    whole, places = _folded(text)
+    if name not in whole:
+        return None
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", whole)
+    if found is None:
+        return None
+    start, end = max(0, places[found.start()] - EXCERPT), places[found.end() - 1] + 1 + EXCERPT
+    return f"{'...' if start else ''}{text[start:end]}{'...' if end < len(text) else ''}"
+
+
+def fields(content: Any, only: str) -> Iterator[tuple[str, str]]:
+    """Every text of opened content with the field it stands in: the top name of an object, else the one given."""
+    if isinstance(content, dict):
+        for name, value in cast("dict[str, Any]", content).items():
+            yield from ((name, text) for text in _strings(value))
+    else:
+        yield from ((only, text) for text in _strings(content))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case bool() | None:
+            return
+        case int() | float():
+            yield str(value)
+        case dict():
+            for key, item in cast("dict[str, Any]", value).items():
+                yield key
+                yield from _strings(item)
+        case list() | tuple():
+            for item in cast("list[Any]", value):
+                yield from _strings(item)
+        case _:
+            return

@@ -1,0 +1,110 @@
+"""A purge is said to be done only where the server's settings make it true: its log removed, and not renamed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from muniment import Fabric
+from muniment.jobs import alert, purge
+from muniment.jobs.due import Due
+from muniment.jobs.running import run as run_job
+from muniment.storage.address import Address
+from muniment.storage.migrate import migrate
+from muniment.storage.purging import obstacles
+from muniment.testing import FakeClock, People
+from muniment.testing.database import MASTER_KEYS
+from tests.faults.servers import separate
+
+SUBJECT = "customer:cus_77"
+SECRET = "the violet giraffe sings at noon"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A server with PostgreSQL's defaults, whose log is small enough to come round."""
+    with separate(tmp_path / "server", "max_wal_size=96MB", "min_wal_size=96MB", "autovacuum=off") as superuser:
+        yield tmp_path / "server" / "data", superuser
+
+
+def sealed(superuser: str) -> set[bytes]:
+    """What is sealed of the subject, and its wrapped key."""
+    with psycopg.connect(superuser) as connection:
+        connection.execute("SET row_security = off")
+        found: set[bytes] = set()
+        for table, column in (("captures", "content"), ("candidates", "content"), ("subjects", "wrapped_key")):
+            statement = f"SELECT {column} FROM muniment.{table} WHERE holder = %s"
+            rows = connection.execute(statement.encode(), [SUBJECT]).fetchall()
+            found |= {bytes(row[0]) for row in rows if row[0]}
+    return found
+
+
+def in_log(data: Path, wanted: set[bytes]) -> set[str]:
+    """The files of the write-ahead log that hold one of those."""
+    files = [path for path in (data / "pg_wal").iterdir() if path.is_file()]
+    return {path.name for path in files for content in [path.read_bytes()] if any(one in content for one in wanted)}
+
+
+def segments(superuser: str) -> tuple[str, list[str]]:
+    """The segment that is written now, and all there are."""
+    with psycopg.connect(superuser) as connection:
+        row = connection.execute("SELECT pg_walfile_name(pg_current_wal_insert_lsn())").fetchone()
+        rows = connection.execute("SELECT name FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'").fetchall()
+    assert row is not None
+    return str(row[0]), [str(one[0]) for one in rows]
+
+
+def recycled(data: Path, superuser: str, wanted: set[bytes]) -> set[str]:
+    """Go on to another segment until the server renames one with those for later use."""
+    for _ in range(4):
+        with psycopg.connect(superuser, autocommit=True) as connection:
+            connection.execute("SELECT pg_switch_wal()")
+            connection.execute("CHECKPOINT")
+        current, there = segments(superuser)
+        if found := in_log(data, wanted) & {name for name in there if name > current}:
+            return found
+    return set()
+
+
+@pytest.mark.rule("SCL-6", "ERA-3")
+def test_no_receipt_says_purged_while_the_server_renames_its_log_and_the_reason_is_told(
+    place: tuple[Path, str],
+) -> None:
+    data, superuser = place
+    owner = make_conninfo(superuser, user="muniment_owner")
+    address = Address.parse(owner, MASTER_KEYS.login_secret())
+    anyio.run(migrate, address)
+    people, clock = People("acme"), FakeClock()
+    with Fabric.open(owner, clock=clock, master_keys=MASTER_KEYS) as fabric:
+        opened: Any = fabric._fabric._opened
+        fabric.capture(people.run(None), kind="statement", text=SECRET, subject=SUBJECT, classification="INTERNAL")
+        fabric.consolidate(people.tenant_id)
+        before = sealed(superuser)
+        assert len(before) == 3
+        assert recycled(data, superuser, before), "a segment of before was renamed for later use"
+
+        fabric.erase(people.officer, subject=SUBJECT)
+        fabric._portal.call(run_job, opened, Due(people.tenant_id, "purge"))
+        (waits,) = fabric.erasures(people.auditor)
+        assert waits.purged_at is None
+        assert waits.purge_waits is not None and "wal_recycle is on" in waits.purge_waits
+        assert "wal_recycle is on" in fabric._portal.call(obstacles, owner)[0]
+        fabric._portal.call(alert.run, opened, people.tenant_id)
+        fabric._portal.call(alert.run, opened, people.tenant_id)
+        told = [one.data for one in fabric.events(people.auditor, limit=200) if one.data.get("about") == "purge_waits"]
+        assert len(told) == 1 and told[0]["erasures"] == 1 and "wal_recycle" in told[0]["why"]
+        assert in_log(data, before), "what is waited for is there"
+
+        with psycopg.connect(superuser, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET wal_recycle = off")
+            connection.execute("SELECT pg_reload_conf()")
+        assert fabric._portal.call(obstacles, owner) == []
+        fabric._portal.call(purge.run, opened, people.tenant_id)
+        (done,) = fabric.erasures(people.auditor)
+        assert done.purged_at is not None
+        assert done.purge_waits is None
+    assert in_log(data, before) == set()
