@@ -78,7 +78,11 @@ class HttpDoor:
         """The same, and its id."""
         who = asker.principal if isinstance(asker, RunContext) else asker
         admin = People(who.tenant_id).person("keeper", "admin")
-        usual = {"clearance": EVERY_LABEL if "agent" in who.roles else None, "expires_in": "never"}
+        usual = {
+            "clearance": EVERY_LABEL if "agent" in who.roles else None,
+            "expires_in": "never",
+            "speaks_for": who.speaks_for,
+        }
         made = self.near.keys.create(
             admin, principal_id=who.id, kind=who.kind, roles=who.roles, **(usual | fields)  # type: ignore[arg-type]
         )  # fmt: skip

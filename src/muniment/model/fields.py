@@ -28,7 +28,7 @@ EVIDENCE_LIMIT = 64
 DEPTH_LIMIT = 32
 NUMBER_BITS = 1024
 
-Source = Literal["agent", "operator", "system"]
+Source = Literal["agent", "operator", "system", "end_user"]
 CaptureKind = Literal["tool_result", "decision", "effect", "message", "approval", "statement"]
 WriteClass = Literal["evidence_link", "preference", "decision_outcome", "correction", "statement"]
 Tier = Literal["working", "episodic", "semantic", "durable"]
@@ -143,6 +143,8 @@ Ceid = Annotated[str, StringConstraints(strict=True, max_length=256, pattern=CEI
 Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64, pattern=_CLEAN)]
 Predicate = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_.]{0,127}$")]
 Intent = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(_intent)]
+# As a pack declares it; the built-in roles are such names too.
+RoleName = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Text = Annotated[str, StringConstraints(strict=True, min_length=1), AfterValidator(clean_text)]
 Query = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=8192), AfterValidator(clean_text)]
 Note = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=4096), AfterValidator(clean_text)]
