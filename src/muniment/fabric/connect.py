@@ -120,4 +120,5 @@ def _desk(settings: Settings, address: Address, keys: MasterKeys) -> Desk:
         session_store(settings.redis_url),
         outbox=settings.webhooks,
         archives=Archives(settings.archives),
+        models=settings.models,
     )

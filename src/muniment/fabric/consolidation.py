@@ -107,7 +107,7 @@ async def _extracted(
     asked: list[tuple[Capture, Extractor]] = []
     for place, capture in enumerate(captures, 1):
         if capture.content is not None and capture.content.fact is None:
-            here = extractors_of(packs[capture.pack])
+            here = extractors_of(packs[capture.pack], desk.models)
             asked += [(capture, extractor) for extractor in here if extractor.reads(capture)]
         if place % _SLICE == 0:
             await checkpoint()

@@ -41,7 +41,7 @@ def only_own_words(capture: Capture) -> bool:
     if content is None:
         return True
     payload: Any = content.payload
-    turns: Any = payload if isinstance(payload, list) else []
+    turns: list[Any] = cast("list[Any]", payload) if isinstance(payload, list) else []
     if isinstance(payload, dict):
         said = cast("dict[str, Any]", payload)
         if names_another_speaker(said):
