@@ -82,9 +82,10 @@ class HttpDoor:
             "clearance": EVERY_LABEL if "agent" in who.roles else None,
             "expires_in": "never",
             "speaks_for": who.speaks_for,
+            "roles": who.roles,
         }
         made = self.near.keys.create(
-            admin, principal_id=who.id, kind=who.kind, roles=who.roles, **(usual | fields)  # type: ignore[arg-type]
+            admin, principal_id=who.id, kind=who.kind, **(usual | fields)  # type: ignore[arg-type]
         )  # fmt: skip
         assert made.token is not None
         return made.token, made.key_id
