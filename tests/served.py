@@ -108,7 +108,12 @@ class Far:
         principal = asker.principal if isinstance(asker, RunContext) else asker
         admin = Principal(tenant_id=principal.tenant_id, id="keeper", kind="operator", roles={"admin"})
         clearance = EVERY_LABEL if "agent" in principal.roles else None
-        given: dict[str, Any] = {"clearance": clearance, "expires_in": "never", **fields}
+        given: dict[str, Any] = {
+            "clearance": clearance,
+            "expires_in": "never",
+            "speaks_for": principal.speaks_for,
+            **fields,
+        }
         made = self.near.keys.create(
             admin, principal_id=principal.id, kind=principal.kind, roles=principal.roles, **given
         )
@@ -118,7 +123,7 @@ class Far:
     def client(self, asker: Asker) -> Client:
         """The client of that asker."""
         principal = asker.principal if isinstance(asker, RunContext) else asker
-        mark = (principal.tenant_id, principal.id, principal.kind, principal.roles)
+        mark = (principal.tenant_id, principal.id, principal.kind, principal.roles, principal.speaks_for)
         if mark not in self._clients:
             self._clients[mark] = Client.open(self.url, self.token(asker))
         return self._clients[mark]

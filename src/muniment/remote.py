@@ -1,11 +1,18 @@
 """Servers that are asked over HTTP: with what headers, whether another try is worth it, and after how long."""
 
 import logging
+import os
 import random
 import re
+import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import httpx2
+
+from muniment.outbound import Refused, Target, find, find_blocking
 
 # An address may hold a token: the client's own log, which names it, stays out of ours.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
@@ -61,14 +68,106 @@ def refusal(response: httpx2.Response, key_variable: str) -> Failure:
     return Failure(f"answered {status}{hints.get(status, '')}", again=again, pause=pause)
 
 
+_REFUSED = {
+    "address_refused": "may not be called: only public addresses over https, unless its settings say allow_private",
+    "host_not_found": "cannot be reached: its host is not found",
+}
+
+
 def unreached(error: Exception) -> Failure:
     """Told by its class: its message may hold what was sent."""
+    if isinstance(error, Refused):
+        return Failure(_REFUSED[str(error)], again=str(error) == "host_not_found")
     return Failure(f"cannot be reached: {type(error).__name__}", again=isinstance(error, TRY_AGAIN))
 
 
 def unusable(error: Exception) -> str:
     """Why no client could be made; the message could show a proxy's password."""
     return f"a proxy or certificates in the environment cannot be used: {type(error).__name__}"
+
+
+def certificates() -> ssl.SSLContext:
+    """The authorities that are trusted: the system's, or those that the environment names."""
+    return _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@lru_cache(maxsize=4)
+def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    # Reading them takes a while.
+    return httpx2.create_ssl_context()
+
+
+def guarded(*, allow_private: bool) -> dict[str, Any]:
+    """Arguments for an asynchronous client that calls no address which the rules refuse (ISO-7).
+
+    Where the operator allows private addresses there is nothing to refuse, and the environment may name a proxy.
+    """
+    return {} if allow_private else {"transport": GuardedTransport(), "trust_env": False}
+
+
+def guarded_blocking(*, allow_private: bool) -> dict[str, Any]:
+    """The same for a blocking client."""
+    return {} if allow_private else {"transport": GuardedBlockingTransport(), "trust_env": False}
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Resolves a host, holds its addresses against the rules, and connects to one of those; raises `Refused`.
+
+    No proxy of the environment is used: it would connect elsewhere than was looked at.
+    """
+
+    def __init__(self) -> None:
+        self._inner = httpx2.AsyncHTTPTransport(verify=certificates(), trust_env=False)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request to the addresses of its host, the next one only where nobody was reached."""
+        *others, last = _placed(request, await find(str(request.url), allow_private=False))
+        for placed in others:
+            try:
+                return await self._inner.handle_async_request(placed)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                continue
+        return await self._inner.handle_async_request(last)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+class GuardedBlockingTransport(httpx2.BaseTransport):
+    """The same for a blocking client."""
+
+    def __init__(self) -> None:
+        self._inner = httpx2.HTTPTransport(verify=certificates(), trust_env=False)
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request to the addresses of its host, the next one only where nobody was reached."""
+        *others, last = _placed(request, find_blocking(str(request.url), allow_private=False))
+        for placed in others:
+            try:
+                return self._inner.handle_request(placed)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                continue
+        return self._inner.handle_request(last)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._inner.close()
+
+
+def _placed(request: httpx2.Request, target: Target) -> Iterator[httpx2.Request]:
+    """The request for each address of its host; its certificate is checked for the host's name all the same."""
+    for place in target.places:
+        yield httpx2.Request(
+            request.method,
+            place,
+            headers=[
+                *((name, value) for name, value in request.headers.raw if name.lower() != b"host"),
+                (b"Host", target.host_header.encode()),
+            ],
+            stream=request.stream,
+            extensions={**request.extensions, "sni_hostname": target.host},
+        )
 
 
 async def bounded(response: httpx2.Response, limit: int) -> bytes | None:

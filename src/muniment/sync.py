@@ -1,9 +1,11 @@
 """Fabric: the blocking face of AsyncFabric, with the same methods; no logic of its own."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from muniment.embedding import Embedder
+from muniment.extract.models import Models
 from muniment.fabric import AsyncFabric
 from muniment.fabric.settings import Clock
 from muniment.pack import Pack
@@ -31,6 +33,7 @@ class Fabric(Verbs):
         redis_url: str | None = None,
         private_webhooks: bool | None = None,
         archives: str | Path | None = None,
+        models: Models | Mapping[str, Any] | str | Path | None = None,
     ) -> Self:
         """See `AsyncFabric.open`."""
         return cls._started(
@@ -46,6 +49,7 @@ class Fabric(Verbs):
                 redis_url=redis_url,
                 private_webhooks=private_webhooks,
                 archives=archives,
+                models=models,
             )
         )
 

@@ -203,6 +203,7 @@ def at_issuer(
                 "MUNIMENT_OIDC_AUTHORIZE_URL": f"{place}/authorize",
                 "MUNIMENT_OIDC_TOKEN_URL": f"{place}/token",
                 "MUNIMENT_PUBLIC_URL": "http://127.0.0.1:1",
+                "MUNIMENT_OIDC_ALLOW_PRIVATE": "1",
             }
         )
         with Served.on(server.url(database), settings) as running:

@@ -78,9 +78,14 @@ class HttpDoor:
         """The same, and its id."""
         who = asker.principal if isinstance(asker, RunContext) else asker
         admin = People(who.tenant_id).person("keeper", "admin")
-        usual = {"clearance": EVERY_LABEL if "agent" in who.roles else None, "expires_in": "never"}
+        usual = {
+            "clearance": EVERY_LABEL if "agent" in who.roles else None,
+            "expires_in": "never",
+            "speaks_for": who.speaks_for,
+            "roles": who.roles,
+        }
         made = self.near.keys.create(
-            admin, principal_id=who.id, kind=who.kind, roles=who.roles, **(usual | fields)  # type: ignore[arg-type]
+            admin, principal_id=who.id, kind=who.kind, **(usual | fields)  # type: ignore[arg-type]
         )  # fmt: skip
         assert made.token is not None
         return made.token, made.key_id

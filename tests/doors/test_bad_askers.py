@@ -23,7 +23,11 @@ __all__ = ["door"]  # a fixture
         ("tenant_id", [*NAMES, None, "x" * 129]),
         ("id", [*NAMES, None]),
         ("kind", [*CHOICES, None]),
-        ("roles", ["reviewer", 5, ["god"], [5], None, {"reviewer": True}]),
+        ("roles", ["reviewer", 5, ["God"], ["a b"], [f"r{n}" for n in range(65)], [5], None, {"reviewer": True}]),
+        (
+            "speaks_for",
+            ["*", 5, ["crm"], {"tool": ["crm"]}, {"tools": "crm"}, {"tools": [5]}, {"channels": ["a*"]}, None],
+        ),
         ("colour", ["red"]),
     ],
 )

@@ -44,7 +44,8 @@ def test_a_person_is_told_how_to_use_the_token_and_that_it_is_not_shown_again(de
 
 def test_what_is_wrong_with_an_order_is_said_by_its_field(desk: Desk) -> None:
     for options, field in (
-        (("--grant", "god"), "roles.0"),
+        (("--grant", "god"), "roles"),
+        (("--grant", "God"), "roles.0"),
         (("--grant", "agent", "--expires", "soon"), "expires_in"),
         (("--grant", "agent", "--clearance", "GEHEIM"), "clearance"),
         (("--grant", "reviewer", "--for-user", "cust_1"), "user_id"),

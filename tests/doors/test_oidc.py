@@ -93,7 +93,7 @@ class Desk:
 
     def __init__(self, keys: str, clock: FakeClock, **said: Any) -> None:
         self._clock = clock
-        self._tokens = Tokens(OidcSettings(**SAID | {"keys": keys} | said), clock)
+        self._tokens = Tokens(OidcSettings(**SAID | {"keys": keys, "allow_private": True} | said), clock)
 
     def claims(self, **more: Any) -> dict[str, Any]:
         now = int(self._clock.now.timestamp())
@@ -399,6 +399,9 @@ def test_settings_come_from_the_environment_or_not_at_all(tmp_path: Path) -> Non
     plain = gather(**needed)
     assert plain is not None
     assert (plain.principal_claim, plain.roles_claim, dict(plain.role_map)) == ("sub", None, {})
+    assert gather(ALLOW_PRIVATE="1") is None
+    allowed = gather(**needed | {"KEYS": "https://10.1.2.3/k"}, ALLOW_PRIVATE="1")
+    assert allowed is not None and allowed.allow_private
     for text in ("leads=reviewer, cn=x=auditor", '{"leads": "reviewer", "cn=x": "auditor"}'):
         mapped = gather(**needed, ROLES_CLAIM="groups", ROLE_MAP=text, PRINCIPAL_CLAIM="email", USER_CLAIM="u")
         assert mapped is not None
@@ -415,7 +418,7 @@ def test_settings_come_from_the_environment_or_not_at_all(tmp_path: Path) -> Non
         ("ROLES_CLAIM", {"ROLE_MAP": "a=reviewer"}),
         *(
             ("ROLE_MAP", {"ROLES_CLAIM": "groups", "ROLE_MAP": text})
-            for text in ("a", "=reviewer", "a=", "a=god", "*=admin", "team-*=admin", "a=reviewer,a=admin", "[1]", "{")
+            for text in ("a", "=reviewer", "a=", "a=God", "*=admin", "team-*=admin", "a=reviewer,a=admin", "[1]", "{")
         ),
         *(
             ("ROLE_MAP", {"ROLES_CLAIM": "g", "ROLE_MAP": text})
@@ -426,6 +429,13 @@ def test_settings_come_from_the_environment_or_not_at_all(tmp_path: Path) -> Non
             for text in (
                 *("http://login.example.com/keys", "ftp://x/y", "https://", "https://u:p@example.com/k"),
                 *("https://example.com/k#x", "https://example.com:0/k", "no/such/file", str(tmp_path)),
+                *(
+                    "http://127.0.0.1/k",
+                    "https://127.0.0.1/k",
+                    "https://localhost/k",
+                    "https://[::1]/k",
+                    "https://10.1.2.3/k",
+                ),
             )
         ),
     ]

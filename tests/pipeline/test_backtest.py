@@ -263,7 +263,7 @@ def test_a_backtest_is_bounded_tells_what_it_left_and_shows_text_to_reviewers_al
     assert len(whole.notes) == 3
     # A model is not asked: nobody listens there, and it would be told as failed.
     fabric.capture(people.run(), kind="message", classification="INTERNAL", text="The parcel came yesterday.")
-    asks = load_pack(HEAD + LAYER + "{extraction: {model: {url: 'http://127.0.0.1:9/v1', model: small}}}")
+    asks = load_pack(HEAD + LAYER + "{extraction: {model: {model: small}}}")
     assert list(fabric.packs.backtest(people.admin, asks).left_out.values()) == [1]
     with pytest.raises(RoleMissing):
         fabric.packs.backtest(people.admin, stricter, texts=True)

@@ -22,7 +22,7 @@ memory_layer:
     messages: false
     tries: 3
     retry_after: 30s
-    model: {url: %s, model: tiny, timeout: %s, daily_calls: 50}
+    model: {model: tiny, timeout: %s, daily_calls: 50}
 """
 SAID: dict[str, Any] = {"kind": "message", "text": "I drink my tea with milk", "classification": "INTERNAL"}
 TEA: dict[str, Any] = {
@@ -40,7 +40,7 @@ TEA: dict[str, Any] = {
 
 @pytest.fixture
 def asking(server: TestServer, database: str, clock: FakeClock, url: str) -> Iterator[Fabric]:
-    pack = load_pack(PACK % (url, "2s"))
+    pack = load_pack(PACK % "2s")
     with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, pack=pack) as opened:
         yield opened
 
@@ -124,7 +124,7 @@ def test_the_same_capture_is_asked_about_once_and_its_answer_is_sealed(
 def test_a_model_that_is_slow_or_gives_orders_changes_nothing_but_parks_or_passes_the_capture(
     server: TestServer, database: str, clock: FakeClock, url: str, people: People
 ) -> None:
-    pack = load_pack((PACK % (url, "1s")).replace("tries: 3", "tries: 1"))
+    pack = load_pack((PACK % "1s").replace("tries: 3", "tries: 1"))
     with Fabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS, pack=pack) as asking:
         says(None)
         slow = capture(asking, people)

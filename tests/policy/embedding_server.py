@@ -102,7 +102,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def at(remote: Remote, **options: Any) -> HttpEmbedder:
-    return HttpEmbedder(remote.url, **{"model": "m", "dimensions": 3} | options)
+    return HttpEmbedder(remote.url, **{"model": "m", "dimensions": 3, "allow_private": True} | options)
 
 
 def refused(remote: Remote, texts: list[str] | None = None, **options: Any) -> str:

@@ -47,14 +47,16 @@ class Server(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setenv("MUNIMENT_MODEL_KEY", KEY)
     monkeypatch.setenv("NO_PROXY", "*")
     Server.answers, Server.asked, Server.headers_seen = [], [], []
     Server.over.clear()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
+    place = f"http://127.0.0.1:{server.server_port}/v1"
+    named = {"url": place, "key": KEY, "allow_private": True}
+    monkeypatch.setenv("MUNIMENT_MODELS", json.dumps({"small": named, "tiny": named}))
+    yield place
     Server.over.set()
     server.shutdown()
     server.server_close()

@@ -60,7 +60,9 @@ def test_a_folder_is_named_after_sentence_transformers(model: Path) -> None:
 
 
 def test_a_server_is_named_by_its_address_with_model_and_dimensions(remote: Remote) -> None:
-    found = find_embedder(f"{remote.url}/#model=BAAI/bge-m3&dimensions=3&version=2&timeout=1.5&deadline=9")
+    found = find_embedder(
+        f"{remote.url}/#model=BAAI/bge-m3&dimensions=3&version=2&timeout=1.5&deadline=9&allow_private=true"
+    )
     assert (type(found), found.name, found.dimensions) == (HttpEmbedder, "BAAI/bge-m3@2", 3)
     assert found.embed(["ab"])[0] == pytest.approx(unit("ab"), abs=1e-6)
     assert remote.asked[0].path == "/v1/embeddings"
@@ -101,9 +103,12 @@ class Odd:
         (f"http://h/v1#model=m&dimensions=3&api_key={KEY}", "MUNIMENT_EMBEDDER_KEY"),
         (f"http://me:{KEY}@h/v1#model=m&dimensions=3", "url: "),
         ("http://h/v1#model=m&dimensions=three", "dimensions: expected a number"),
-        ("http://h/v1#model=m&dimensions=4001", "dimensions: expected a whole number"),
+        ("https://h/v1#model=m&dimensions=4001", "dimensions: expected a whole number"),
         ("http://h/v1#model=m&dimensions=3&timeout=soon", "timeout: expected a number"),
-        ("http://h/v1#model=&dimensions=3", "model: "),
+        ("https://h/v1#model=&dimensions=3", "model: "),
+        ("http://h/v1#model=m&dimensions=3", "url: expected a public address"),
+        ("https://127.0.0.1/v1#model=m&dimensions=3", "url: expected a public address"),
+        ("http://h/v1#model=m&dimensions=3&allow_private=yes", "allow_private: expected true or false"),
         ("python:", "python:package.module:attribute"),
         ("python:acme_embedders", "python:package.module:attribute"),
         ("python:acme_embedders:one.embed", "python:package.module:attribute"),

@@ -79,7 +79,7 @@ def test_a_server_that_is_not_there_is_tried_three_times(no_pauses: None, monkey
         taken.bind(("127.0.0.1", 0))  # and not listened on
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(EmbedderUnavailable, match="cannot be reached: ConnectError"):
-            HttpEmbedder(url, model="m", dimensions=3).embed([SECRET_TEXT])
+            HttpEmbedder(url, model="m", dimensions=3, allow_private=True).embed([SECRET_TEXT])
     assert len(tries) == 3
 
 

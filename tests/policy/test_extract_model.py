@@ -8,6 +8,7 @@ import pytest
 
 from muniment.errors import ExtractorFailed
 from muniment.extract import Extractor, extractors_of
+from muniment.extract.models import Models
 from muniment.pack import load_pack
 from tests.policy.captures import Kept, capture, extracted
 from tests.policy.model_server import KEY, Server, answer, completion, says, url
@@ -28,10 +29,11 @@ GOOD = {
 }
 
 
-def model(url: str, **settings: Any) -> Extractor:
-    extraction = {"model": {"url": url, "model": "small", **settings}, "messages": False}
+def model(url: str, *, of_server: dict[str, Any] | None = None, **settings: Any) -> Extractor:
+    extraction = {"model": {"model": "small", **settings}, "messages": False}
     document = {"pack_meta": {"id": "p", "version": "1.0.0"}, "memory_layer": {"extraction": extraction}}
-    return extractors_of(load_pack(json.dumps(document)))[-1]
+    named = {"small": {"url": url, "key": KEY, "allow_private": True, **(of_server or {})}}
+    return extractors_of(load_pack(json.dumps(document)), Models.gather(named))[-1]
 
 
 @pytest.mark.rule("CAN-2")
@@ -124,7 +126,7 @@ def test_an_entity_may_be_named_in_the_capture_or_left_to_it(url: str, change: A
         (completion(json.dumps({"facts": [], "note": "ignore the rules"})), "schema"),
         (b"x" * (1 << 21), "bytes"),
         ((400, b"Jane"), "400"),
-        ((401, b""), "MUNIMENT_MODEL_KEY"),
+        ((401, b""), "MUNIMENT_MODELS"),
         ((302, b""), "redirects"),
     ],
     ids=str,

@@ -117,7 +117,7 @@ def test_an_auditor_reads_everything_and_changes_nothing() -> None:
 @pytest.mark.rule("REV-4", "ISO-5")
 @pytest.mark.parametrize("role", ROLES)
 def test_a_run_is_an_agent_whatever_role_it_names(role: Role) -> None:
-    run = RunContext(tenant_id="t", run_id="r", agent_id="bot", role=role)
+    run = RunContext(tenant_id="t", run_id="r", agent_id="bot", role=role, roles={role})
     assert (run.principal.id, run.principal.kind, run.principal.roles) == ("bot", "agent", {"agent"})
     allowed = {verb for verb in VERBS if may(run.principal, verb).passed}
     assert allowed == {"capture", "propose", "recall"}

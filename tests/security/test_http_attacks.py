@@ -165,6 +165,7 @@ def test_words_beside_the_body_change_nothing_about_who_asks(
     whoami = door.ask("GET", f"/v1/whoami{query}", key=stolen, headers=headers).json()
     assert whoami["principal"] == {
         "tenant_id": people.tenant_id, "id": "bot", "kind": "agent", "roles": ["agent"],
+        "speaks_for": {"tools": ["*"], "channels": ["*"]},
     }  # fmt: skip
     for path in (
         f"/v1/{others.tenant_id}/queue",
@@ -229,7 +230,7 @@ def test_no_run_sees_beyond_the_clearance_of_its_key(door: HttpDoor, people: Peo
             assert (answer.status_code, told["code"], told["field"]) == (403, "denied", "run.classification_allowed")
     assert len(door.denials(people)) == 10
     answer = door.ask("POST", "/v1/recall", {"run": {**RUN, "role": "god"}}, key=stolen)
-    assert (answer.status_code, answer.json()["field"]) == (422, "role")
+    assert (answer.status_code, answer.json()["field"]) == (403, "run.role")
     for role in ("admin", "auditor", "reviewer"):
         refused = door.ask("POST", "/v1/recall", {"run": {**RUN, "role": role}}, key=stolen)
         assert (refused.status_code, refused.json()["field"]) == (403, "run.role")

@@ -347,7 +347,8 @@ def run_asked(run: RunAsked, tenant_id: str) -> RunContext:
     """The run that a reviewer or an auditor asks about; raises `InvalidInput` where it is nobody's."""
     if run.agent_id is None:
         raise InvalidInput("is required: whose run is it", field="run.agent_id")
-    return RunContext(**given(run), tenant_id=tenant_id)
+    # It is asked what such a run would see: the role it is asked about is taken for one that its agent holds.
+    return RunContext(**given(run), tenant_id=tenant_id, roles={run.role})
 
 
 def page(items: Sequence[T], limit: int, key: str) -> Page[T]:

@@ -21,10 +21,13 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from muniment.errors import InvalidInput, MunimentError
 from muniment.governance.api_keys import unauthenticated
-from muniment.model.context import Principal, Role
+from muniment.model.context import BUILTIN_ROLES, Principal, Role
 from muniment.model.credential import CLEARANCE, Credential
 from muniment.model.fields import Source
-from muniment.remote import CONNECT_WITHIN, bounded, headers
+from muniment.model.speaking import SpeaksFor
+from muniment.outbound import refuses_literally
+from muniment.outbox.rules import switched_on
+from muniment.remote import CONNECT_WITHIN, bounded, guarded, headers
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +64,12 @@ _VARIABLES = {
     "kind_claim": "MUNIMENT_OIDC_KIND_CLAIM",
     "user_claim": "MUNIMENT_OIDC_USER_CLAIM",
     "clearance_claim": "MUNIMENT_OIDC_CLEARANCE_CLAIM",
+    "tools_claim": "MUNIMENT_OIDC_TOOLS_CLAIM",
+    "channels_claim": "MUNIMENT_OIDC_CHANNELS_CLAIM",
+    "packs_claim": "MUNIMENT_OIDC_PACKS_CLAIM",
+    "allow_private": "MUNIMENT_OIDC_ALLOW_PRIVATE",
 }
+_ROLE = r"[a-z][a-z0-9_]{0,63}"
 _NEEDED = ("issuer", "audience", "keys", "tenant_claim")
 
 
@@ -77,11 +85,15 @@ class OidcSettings:
     keys: str
     tenant_claim: str
     roles_claim: str | None = None
-    role_map: Mapping[str, Role] = field(default_factory=dict[str, Role])
+    role_map: Mapping[str, str] = field(default_factory=dict[str, str])
     principal_claim: str = "sub"
     kind_claim: str | None = None
     user_claim: str | None = None
     clearance_claim: str | None = None
+    tools_claim: str | None = None
+    channels_claim: str | None = None
+    packs_claim: str | None = None
+    allow_private: bool = False
     algorithms: Sequence[str] = ALGORITHMS
     leeway: timedelta = timedelta(seconds=60)
 
@@ -97,8 +109,11 @@ class OidcSettings:
                 "is required: a claim of roles and the map of its values go together", field=_VARIABLES[lacks]
             )
         for value, role in self.role_map.items():
-            if role not in get_args(Role):
-                raise InvalidInput(f"expected roles out of {', '.join(get_args(Role))}", field=_VARIABLES["role_map"])
+            if not re.fullmatch(_ROLE, role):
+                raise InvalidInput(
+                    f"expected roles out of {', '.join(get_args(Role))}, or such as a pack declares",
+                    field=_VARIABLES["role_map"],
+                )
             if "*" in value or not value.strip():
                 raise InvalidInput(
                     "expected the values of the claim one by one, no * for all", field=_VARIABLES["role_map"]
@@ -119,6 +134,10 @@ class OidcSettings:
         except (ValueError, httpx2.InvalidURL):
             raise InvalidInput(expected, field=_VARIABLES["keys"]) from None
         safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
+        if sound and not self.allow_private and refuses_literally(self.keys):
+            raise InvalidInput(
+                f"is no public address; {_VARIABLES['allow_private']}=1 allows it", field=_VARIABLES["keys"]
+            )
         if not sound or not safe or not re.fullmatch(r"[!-~]+", self.keys) or "@" in parts.netloc or parts.fragment:
             raise InvalidInput(expected, field=_VARIABLES["keys"])
         return True
@@ -127,13 +146,14 @@ class OidcSettings:
     def gather(cls, env: Mapping[str, str]) -> "OidcSettings | None":
         """From the environment; None where nothing of it is set. Raises `InvalidInput` naming what is missing."""
         given = {name: env.get(variable, "").strip() for name, variable in _VARIABLES.items()}
-        if not any(given.values()):
+        if not any(value for name, value in given.items() if name != "allow_private"):
             return None
         missing = [_VARIABLES[name] for name in _NEEDED if not given[name]]
         if missing:
             raise InvalidInput(f"is required: tokens of an issuer take {' and '.join(missing)}", field=missing[0])
         said: dict[str, Any] = {name: value for name, value in given.items() if value}
         said["role_map"] = _role_map(given["role_map"])
+        said["allow_private"] = allows_private(env)
         return cls(**said)
 
 
@@ -204,13 +224,18 @@ class Tokens:
         if kind not in get_args(Source):
             raise _Refused
         values = told.texts(settings.roles_claim) if settings.roles_claim is not None else ()
-        roles: set[Role] = {settings.role_map[value] for value in values or () if value in settings.role_map}
+        roles = {settings.role_map[value] for value in values or () if value in settings.role_map}
         # A token for no user in particular would act for any of them.
         bound = settings.user_claim if "agent" in roles else None
+        if kind == "end_user":
+            bound = settings.principal_claim
         if kind == "agent" or bound is not None:
             # As with keys: no claim makes an agent anything else, and who is for one user has no role beside.
-            roles.intersection_update({"agent"})
+            roles -= BUILTIN_ROLES - {"agent"}
         clearance = told.texts(settings.clearance_claim) if settings.clearance_claim is not None else None
+        tools = told.texts(settings.tools_claim) if settings.tools_claim is not None else None
+        channels = told.texts(settings.channels_claim) if settings.channels_claim is not None else None
+        packs = told.texts(settings.packs_claim) if settings.packs_claim is not None else None
         try:
             return Credential(
                 principal=Principal(
@@ -218,9 +243,12 @@ class Tokens:
                     id=told.text(settings.principal_claim),
                     kind=cast("Source", kind),
                     roles=roles,
+                    speaks_for=SpeaksFor(tools=frozenset(tools or ()), channels=frozenset(channels or ())),
                 ),
                 user_id=told.text(bound) if bound is not None else None,
                 clearance=frozenset(clearance) if clearance is not None else CLEARANCE,
+                # Where a claim says which packs may be pinned, a token without it may pin none.
+                packs=frozenset(packs or ()) if settings.packs_claim is not None else None,
                 expires_at=ends_at,
             )
         except (MunimentError, ValueError):
@@ -288,6 +316,7 @@ class Tokens:
                     headers=headers(""),
                     timeout=httpx2.Timeout(WITHIN, connect=min(WITHIN, CONNECT_WITHIN)),
                     follow_redirects=False,
+                    **guarded(allow_private=self._settings.allow_private),
                 ) as client,
                 client.stream("GET", self._settings.keys) as response,
             ):
@@ -413,6 +442,12 @@ def _pairs(told: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(told) or "" in found:
         raise ValueError("said twice, or not at all")
     return found
+
+
+def allows_private(env: Mapping[str, str]) -> bool:
+    """Whether the operator lets the issuer be on an address that is not on the internet."""
+    variable = _VARIABLES["allow_private"]
+    return switched_on(env.get(variable, ""), variable, field=variable)
 
 
 def _is_loopback(host: str) -> bool:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muniment.api.oidc import OidcSettings
+from muniment.api.oidc import OidcSettings, allows_private
 from muniment.console.oidc import SignIn
 from muniment.errors import InvalidInput
 
@@ -34,7 +34,7 @@ class ServerSettings:
     def gather(cls, environment: Mapping[str, str] | None = None) -> "ServerSettings":
         """From the environment; raises `InvalidInput` naming the variable."""
         given = os.environ if environment is None else environment
-        oidc, sign_in = OidcSettings.gather(given), SignIn.gather(given)
+        oidc, sign_in = OidcSettings.gather(given), SignIn.gather(given, allow_private=allows_private(given))
         if sign_in is not None and oidc is None:
             raise InvalidInput("is required: whose tokens are taken", field="MUNIMENT_OIDC_ISSUER")
         return cls(

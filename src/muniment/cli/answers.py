@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from muniment.cli.output import Facts, Screen, listed, moment
-from muniment.cli.views import count, key_of, scope_of
+from muniment.cli.views import count, key_of, origin_of, scope_of
 from muniment.model.compiled import CompiledMemory
 from muniment.model.inquiry import Explanation, Replay, Visibility, Why
 from muniment.model.recall import Recall, Record
@@ -81,7 +81,7 @@ def _records(screen: Screen, records: Iterable[Record], verbose: bool) -> None:
                 ("score", _parts(record) if verbose else None),
                 ("source", f"{papers.source} {papers.author}, {papers.kind} {papers.capture_id}"),
                 ("observed", papers.observed_at if verbose else None),
-                ("origin", papers.origin),
+                ("origin", origin_of(papers.origin, papers.vouched)),
                 ("consent", papers.consent_id),
                 ("expires", papers.expires_at),
                 ("proposal", papers.proposal_id if verbose else None),

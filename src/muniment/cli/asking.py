@@ -20,7 +20,8 @@ from muniment.errors import InvalidInput
 from muniment.fabric.inputs import RecallFields
 from muniment.fabric.settings import Settings
 from muniment.model.context import Principal, Role, RunContext
-from muniment.model.fields import Source
+from muniment.model.fields import Source, build
+from muniment.model.speaking import SpeaksFor
 from muniment.pack import builtin_pack
 from muniment.sync import Fabric
 from muniment.sync_verbs import Verbs
@@ -129,13 +130,26 @@ class Call:
 
         A server trusts the key alone: who acts is whom it is of, with the roles it holds.
         """
+        speaks_for = self._speaks_for()
         if self._server is not None:
+            if speaks_for is not None:
+                raise InvalidInput("what it may speak for is the key's to say: leave it out", field="tool")
             return self._holder(self._server)
         kind: Source = self.given["kind"] or "operator"
-        usual = of_agents if of_agents is not None and kind == "agent" else role
-        roles = cast("list[Role]", self._roles() or [usual])
+        usual = of_agents if of_agents is not None and kind in ("agent", "end_user") else role
+        roles = self._roles() or [usual]
         name = self.given["as_"] if self.given["as_"] is not None else _user_name()
-        return Principal(tenant_id=self.tenant, id=name, kind=kind, roles=frozenset(roles))
+        return Principal(
+            tenant_id=self.tenant, id=name, kind=kind, roles=frozenset(roles), speaks_for=speaks_for or SpeaksFor()
+        )
+
+    def _speaks_for(self) -> SpeaksFor | None:
+        """The tools and channels that were named; None where none was."""
+        said: dict[str, list[str]] = {
+            "tools": self.given.get("tool") or [],
+            "channels": self.given.get("channel") or [],
+        }
+        return build(SpeaksFor, said) if any(said.values()) else None
 
     def _roles(self) -> list[str]:
         """The roles that were said, by options or by the environment."""
@@ -178,6 +192,9 @@ class Call:
             "pack": given["pack"],
             "role": given["run_role"],
             "classification_allowed": given["allow"] and frozenset(cast("list[str]", given["allow"])),
+            "speaks_for": self._speaks_for(),
+            # Without a server, the one at the keyboard says which roles the agent holds.
+            "roles": [given["run_role"]] if given["run_role"] is not None else None,
         }
         return RunContext(
             tenant_id=self.tenant,

@@ -11,7 +11,7 @@ import typer
 from muniment.cli import views
 from muniment.cli.asking import REFUSED, Call, verb
 from muniment.cli.inputs import objects_in, opened, size_of
-from muniment.cli.options import CIRCUMSTANCES, WHERE, WHO
+from muniment.cli.options import CIRCUMSTANCES, SPEAKS_FOR, WHERE, WHO
 from muniment.cli.output import Screen, Steps, failure, note, progress
 from muniment.cli.writing import Label, consolidated, tell_parked
 from muniment.errors import InvalidInput, MunimentError
@@ -87,7 +87,7 @@ class _LineAtFault(Exception):
     app,
     "import",
     panel="Write",
-    options=(*_OPTIONS, *WHO, *WHERE),
+    options=(*_OPTIONS, *WHO, *SPEAKS_FOR, *WHERE),
     example="muniment import history.jsonl -c INTERNAL --as loader --kind system --role agent",
 )
 def import_(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import anyio
 import typer
@@ -14,7 +14,7 @@ from muniment.cli.views import count
 from muniment.fabric import rotation, upkeep
 from muniment.fabric.connect import connect
 from muniment.model.api_key import ApiKey
-from muniment.model.context import Role
+from muniment.model.context import BUILTIN_ROLES
 from muniment.model.fields import Source
 from muniment.storage.master import new_master_key, put_master_keys, read_master_keys
 
@@ -77,20 +77,25 @@ async def _rotate(call: Call, new_master: bool, key_file: Path | None) -> list[d
     app,
     "create",
     options=_OPTIONS,
-    example="muniment key create --for refund_bot --grant agent --clearance PUBLIC --clearance PII --expires 30d\n\n"
+    example="muniment key create --for refund_bot --grant agent --clearance PII --tool crm --channel chat\n\n"
     'muniment key create --for jane --grant reviewer --grant auditor --label "her laptop"',
 )
 def create(
     call: Call,
     holder: Annotated[str, typer.Option("--for", metavar="ID", help="Whom it stands for: a person, agent or service.")],
     grant: Annotated[
-        list[str], typer.Option("--grant", metavar="ROLE", help="A role it holds; several times for several.")
+        list[str],
+        typer.Option(
+            "--grant",
+            metavar="ROLE",
+            help="A role it holds, built in or declared by the pack; several times for several.",
+        ),
     ],
     holder_kind: Annotated[
         Source | None,
         typer.Option(
             "--for-kind",
-            help="What it stands for; an agent if agent is its only role, else a person (operator).",
+            help="What it stands for; an agent if agent is its only built-in role, else a person (operator).",
             show_default=False,
         ),
     ] = None,
@@ -104,6 +109,31 @@ def create(
             "--clearance",
             metavar="LABEL",
             help="A classification its runs may see, several times for several; PUBLIC and INTERNAL when not said.",
+        ),
+    ] = None,
+    tool: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tool",
+            metavar="NAME",
+            help="A tool it may speak for, several times for several; * is all, none when not said.",
+        ),
+    ] = None,
+    channel: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--channel",
+            metavar="NAME",
+            help="A channel whose messages count as the end user's words, several times for several; * is all, none "
+            "when not said.",
+        ),
+    ] = None,
+    pin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pin",
+            metavar="REF",
+            help="A pack its runs may pin, several times for several; those the pack in force lists, when not said.",
         ),
     ] = None,
     expires: Annotated[
@@ -121,10 +151,12 @@ def create(
         made = fabric.keys.create(
             call.principal("admin"),
             principal_id=holder,
-            kind=holder_kind or ("agent" if set(grant) == {"agent"} else "operator"),
-            roles=cast("list[Role]", grant),  # which there are is the fabric's to say
+            kind=holder_kind or ("agent" if BUILTIN_ROLES.intersection(grant) == {"agent"} else "operator"),
+            roles=grant,
             user_id=user,
             clearance=clearance or None,
+            speaks_for={"tools": tool or (), "channels": channel or ()},
+            packs=pin or None,
             expires_in=expires,
             label=label,
         )
@@ -166,6 +198,9 @@ def _draw(found: Iterable[ApiKey]) -> None:
                 ("roles", listed(one.roles)),
                 ("user", one.user_id),
                 ("clearance", listed(one.clearance)),
+                ("tools", listed(sorted(one.speaks_for.tools)) or None),
+                ("channels", listed(sorted(one.speaks_for.channels)) or None),
+                ("packs", listed(one.packs) if one.packs is not None else None),
                 ("label", one.label),
                 ("made", f"by {one.created_by} at {moment(one.created_at)}"),
                 ("expires", one.expires_at or "never"),

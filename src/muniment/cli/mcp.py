@@ -7,7 +7,7 @@ import anyio
 import typer
 
 from muniment.cli.asking import Call, verb
-from muniment.cli.options import RUN, WHERE
+from muniment.cli.options import RUN, SPEAKS_FOR, WHERE
 from muniment.cli.server import read_key
 from muniment.errors import InvalidInput
 from muniment.model.context import RunContext
@@ -23,14 +23,14 @@ app = typer.Typer()
     app,
     "mcp",
     panel="Run it",
-    options=(*RUN, *WHERE),
-    example="muniment mcp --agent desk_bot --user cust_8861 --intent support.refund.execute",
+    options=(*RUN, *SPEAKS_FOR, *WHERE),
+    example="muniment mcp --agent desk_bot --user cust_8861 --channel app_chat",
 )
 def mcp(call: Call) -> None:
     """Speak MCP over stdin and stdout: capture, propose, recall, compile and explain, for one run.
 
-    Who asks, for whom, and what it may see is settled here; no tool takes an argument for it. Nothing here approves,
-    corrects or erases. It ends with its stdin. A server has the same at /mcp: muniment serve.
+    Who asks, for whom, what it may see and what it may speak for is settled here; no tool takes an argument for it.
+    Nothing here approves, corrects or erases. It ends with its stdin. A server has the same at /mcp: muniment serve.
     """
     run = call.run()
     if call.is_remote() and not call.is_agent():

@@ -126,6 +126,26 @@ WHO: Options = (
     ),
 )
 
+# What a writer may speak for. On a server the key says so, and these can only narrow what it says.
+SPEAKS_FOR: Options = (
+    _option(
+        "tool",
+        list[str] | None,
+        "--tool",
+        panel=_WHO,
+        metavar="NAME",
+        help="A tool whose results it may hand in (--origin tool:NAME), several times for several; * is all.",
+    ),
+    _option(
+        "channel",
+        list[str] | None,
+        "--channel",
+        panel=_WHO,
+        metavar="NAME",
+        help="A channel whose messages count as the end user's words (--origin channel:NAME), likewise.",
+    ),
+)
+
 
 def _circumstances(panel: str) -> Options:
     return (

@@ -16,6 +16,7 @@ from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Outcome, Proposal
 from muniment.model.recall import Record
 from muniment.model.trail import Trail
+from muniment.policy.speaking import is_only_claimed
 
 _REFUSALS_SHOWN = 20
 _USES_SHOWN = 5
@@ -197,7 +198,7 @@ def _memory_facts(shown: PromotedMemory) -> Facts:
         ("approved", f"by {shown.approver} at {moment(shown.promoted_at)}"),
         ("evidence", listed(shown.evidence_refs)),
         ("source", f"{shown.source} {shown.author}, {shown.kind} {shown.capture_id}"),
-        ("origin", shown.origin),
+        ("origin", origin_of(shown.origin, shown.vouched)),
         ("proposal", shown.proposal_id),
         ("consent", shown.consent_id),
         ("pack", shown.pack),
@@ -362,6 +363,11 @@ def key_of(shown: Candidate | Record | PromotedMemory) -> Facts:
     if shown.entity is None and shown.predicate is None:
         return []
     return [("fact", f"{shown.entity or ''} {shown.predicate or ''}".strip()), ("value", shown.value)]
+
+
+def origin_of(origin: str | None, vouched: str | None) -> str | None:
+    """Where something came from, and whether that is only what its author says."""
+    return f"{origin} (claimed, not vouched for)" if is_only_claimed(origin, vouched) else origin
 
 
 def scope_of(scope: Scope) -> str:

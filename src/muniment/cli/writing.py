@@ -8,7 +8,7 @@ import typer
 from muniment.cli import views
 from muniment.cli.asking import Call, verb
 from muniment.cli.inputs import json_value, payload_of, text_of
-from muniment.cli.options import CIRCUMSTANCES, CORRECTION, WHERE, WHO
+from muniment.cli.options import CIRCUMSTANCES, CORRECTION, SPEAKS_FOR, WHERE, WHO
 from muniment.cli.output import Screen, failure, progress
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.fields import CaptureKind, WriteClass
@@ -45,7 +45,7 @@ Confidence = Annotated[float | None, typer.Option("--confidence", help="From 0 t
     app,
     "capture",
     panel=_PANEL,
-    options=(*CIRCUMSTANCES, *WHO, *WHERE),
+    options=(*CIRCUMSTANCES, *WHO, *SPEAKS_FOR, *WHERE),
     example="muniment capture 'Returns are accepted within 30 days.' -c PUBLIC --evidence doc:returns_policy",
 )
 def capture(
@@ -86,7 +86,7 @@ def _captured(receipt: Receipt) -> None:
     app,
     "propose",
     panel=_PANEL,
-    options=(*CIRCUMSTANCES, *WHO, *WHERE),
+    options=(*CIRCUMSTANCES, *WHO, *SPEAKS_FOR, *WHERE),
     example="muniment propose --class preference --entity customer:cus_77 "
     "--predicate prefers_communication_channel --value email -c INTERNAL --evidence tool:crm.lookup:tc_212",
 )

@@ -6,15 +6,17 @@ from pydantic import BaseModel, TypeAdapter
 
 from muniment.client.transport import Transport
 from muniment.errors import Denied, InvalidInput
-from muniment.model.context import Asker, Principal, Role, RunContext
+from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.fields import Source
+from muniment.model.speaking import SpeaksFor
 
 
 class _Holder(BaseModel):
     tenant_id: str
     id: str
     kind: Source
-    roles: frozenset[Role]
+    roles: frozenset[str]
+    speaks_for: SpeaksFor = SpeaksFor()
 
 
 class _Whoami(BaseModel):
@@ -35,7 +37,13 @@ class Asking:
         """Whose credential it is, asked once."""
         if self._holder is None:
             found = (await self.wire.get("/v1/whoami", _WHOAMI)).principal
-            self._holder = Principal(tenant_id=found.tenant_id, id=found.id, kind=found.kind, roles=found.roles)
+            self._holder = Principal(
+                tenant_id=found.tenant_id,
+                id=found.id,
+                kind=found.kind,
+                roles=found.roles,
+                speaks_for=found.speaks_for,
+            )
         return self._holder
 
     async def own(self, asker: Asker) -> Asker:
@@ -85,5 +93,5 @@ class Group:
 
 
 def told(run: RunContext, *apart: str) -> dict[str, Any]:
-    """What a run says of itself; tenant and agent are the credential's."""
-    return run.model_dump(mode="json", exclude_unset=True, exclude={"tenant_id", "agent_id"} - set(apart))
+    """What a run says of itself; tenant, agent and the agent's roles are the credential's."""
+    return run.model_dump(mode="json", exclude_unset=True, exclude={"tenant_id", "agent_id", "roles"} - set(apart))

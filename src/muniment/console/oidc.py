@@ -3,7 +3,7 @@
 import os
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any, cast
@@ -19,7 +19,8 @@ from muniment.console.rendering import HEADERS, page
 from muniment.console.sessions import Sessions
 from muniment.console.signing_in import Keeper, admitted, safe, sign_in_page
 from muniment.errors import InvalidInput, MunimentError, Unauthenticated
-from muniment.remote import bounded
+from muniment.outbound import Refused, refuses_literally
+from muniment.remote import bounded, guarded
 
 COOKIE = "muniment_signin"
 PLACE = "/console/signin"
@@ -45,8 +46,9 @@ class SignIn:
     authorize_url: str
     token_url: str
     public_url: str
-    client_secret: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
     scope: str = "openid"
+    allow_private: bool = False
 
     @property
     def called(self) -> str:
@@ -59,8 +61,11 @@ class SignIn:
         return f"{self.public_url}{PLACE}/callback"
 
     @classmethod
-    def gather(cls, given: Mapping[str, str]) -> "SignIn | None":
-        """From the environment; None where no client is set. Raises `InvalidInput` for a part of what it takes."""
+    def gather(cls, given: Mapping[str, str], *, allow_private: bool = False) -> "SignIn | None":
+        """From the environment; None where no client is set. Raises `InvalidInput` for a part of what it takes.
+
+        `allow_private` lets the issuer be on an address that is not on the internet.
+        """
         said = {name: given.get(name, "").strip().rstrip("/") for name in _NAMES}
         if not any(said[name] for name in _NAMES[:3]):
             return None
@@ -69,6 +74,10 @@ class SignIn:
                 raise InvalidInput("is required for signing in at the issuer", field=name)
             if name.endswith("_URL") and not _is_safe(value):
                 raise InvalidInput("expected an https address", field=name)
+        if not allow_private and refuses_literally(said["MUNIMENT_OIDC_TOKEN_URL"]):
+            raise InvalidInput(
+                "is no public address; MUNIMENT_OIDC_ALLOW_PRIVATE=1 allows it", field="MUNIMENT_OIDC_TOKEN_URL"
+            )
         client_id, authorize_url, token_url, public_url = said.values()
         return cls(
             client_id,
@@ -77,6 +86,7 @@ class SignIn:
             public_url,
             client_secret=given.get("MUNIMENT_OIDC_CLIENT_SECRET", "").strip() or None,
             scope=given.get("MUNIMENT_OIDC_SCOPE", "").strip() or "openid",
+            allow_private=allow_private,
         )
 
 
@@ -171,12 +181,14 @@ async def _exchanged(sign_in: SignIn, code: str, verifier: str) -> dict[str, Any
     try:
         with fail_after(ANSWER_WITHIN):
             async with (
-                httpx2.AsyncClient(timeout=ANSWER_WITHIN, follow_redirects=False) as client,
+                httpx2.AsyncClient(
+                    timeout=ANSWER_WITHIN, follow_redirects=False, **guarded(allow_private=sign_in.allow_private)
+                ) as client,
                 client.stream("POST", sign_in.token_url, data=form, headers=_AS_JSON) as answer,
             ):
                 body = await bounded(answer, _ANSWER_LIMIT) if answer.is_success else None
         told = from_json(body) if body is not None else None
-    except (httpx2.HTTPError, ValueError, TimeoutError):
+    except (httpx2.HTTPError, Refused, ValueError, TimeoutError):
         told = None
     if not isinstance(told, dict):
         raise Unauthenticated("the issuer does not answer, or not as one")

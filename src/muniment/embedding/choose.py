@@ -16,7 +16,7 @@ _FORMS = (
     "builtin, sentence-transformers:/folder, http://host:port/v1#model=...&dimensions=..., https likewise, "
     "or python:package.module:attribute"
 )
-_OF_A_SERVER = ("model", "dimensions", "version", "timeout", "deadline")
+_OF_A_SERVER = ("model", "dimensions", "version", "timeout", "deadline", "allow_private")
 
 
 def find_embedder(spec: str | Embedder | None) -> Embedder:
@@ -59,7 +59,8 @@ def _server(spec: str) -> Embedder:
     # Names only: somebody may have put the key here.
     if len(given) < len(pairs) or not given.keys() <= set(_OF_A_SERVER) or not {"model", "dimensions"} <= given.keys():
         raise InvalidInput(
-            f"expected after the #, once each: model, dimensions and, if wanted, version, timeout, deadline; "
+            f"expected after the #, once each: model, dimensions and, if wanted, version, timeout, deadline, "
+            f"allow_private; "
             f"a key goes into {KEY_VARIABLE}",
             field=FIELD,
         )
@@ -70,6 +71,7 @@ def _server(spec: str) -> Embedder:
         version=given.get("version"),
         timeout=_number(given.get("timeout", TIMEOUT), "timeout", float),
         deadline=_number(given.get("deadline", DEADLINE), "deadline", float),
+        allow_private=_flag(given.get("allow_private", "false"), "allow_private"),
     )
 
 
@@ -78,6 +80,12 @@ def _number(said: str | float, name: str, kind: type[Number]) -> Number:
         return kind(said)
     except ValueError:
         raise InvalidInput("expected a number", field=name) from None
+
+
+def _flag(said: str, name: str) -> bool:
+    if said not in ("true", "false"):
+        raise InvalidInput("expected true or false", field=name)
+    return said == "true"
 
 
 def _attribute(place: str) -> Embedder:

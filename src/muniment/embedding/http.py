@@ -19,7 +19,18 @@ import numpy as np
 from muniment.embedding.function import TITLE, check_dimensions, check_name, embed_by
 from muniment.embedding.static import Vectors
 from muniment.errors import EmbedderUnavailable, InvalidInput
-from muniment.remote import CONNECT_WITHIN, PAUSES, TRY_AGAIN, Failure, headers, refusal, unreached, unusable
+from muniment.outbound import refuses_literally
+from muniment.remote import (
+    CONNECT_WITHIN,
+    PAUSES,
+    TRY_AGAIN,
+    Failure,
+    guarded_blocking,
+    headers,
+    refusal,
+    unreached,
+    unusable,
+)
 
 KEY_VARIABLE = "MUNIMENT_EMBEDDER_KEY"
 TIMEOUT, DEADLINE = 20.0, 60.0
@@ -52,22 +63,24 @@ class HttpEmbedder:
         api_key: str | None = None,
         timeout: float = TIMEOUT,
         deadline: float = DEADLINE,
+        allow_private: bool = False,
     ) -> None:
         """`url` is what stands before `/embeddings`; the key is taken from MUNIMENT_EMBEDDER_KEY when not given.
 
         The name is `<model>@<version>`, with the dimensions for a version: say another version when the server's
-        model changes under its name. `timeout` is how many seconds one wait may take, `deadline` a whole `embed`.
-        Nothing is asked yet. Raises InvalidInput for what cannot be right, EmbedderUnavailable when the environment
-        names a proxy or certificates that are not there.
+        model changes under its name. `timeout` is how many seconds one wait may take, `deadline` a whole `embed`. The
+        address is a public one over https, unless `allow_private` lets it be any. Nothing is asked yet. Raises
+        InvalidInput for what cannot be right, EmbedderUnavailable when the environment names a proxy or certificates
+        that are not there.
         """
-        self._url = _check_url(url)
+        self._url = _check_url(url, allow_private)
         if not isinstance(model, str) or not re.fullmatch(TITLE, model):
             raise InvalidInput("expected up to 100 letters, digits and ._:/-", field="model")
         self._model = model
         self._dimensions = check_dimensions(dimensions)
         self._name = check_name(f"{model}@{dimensions if version is None else version}", field="version")
         self._deadline = _check_seconds(deadline, "deadline")
-        self._client = _client(_headers(api_key), _check_seconds(timeout, "timeout"))
+        self._client = _client(_headers(api_key), _check_seconds(timeout, "timeout"), allow_private)
         weakref.finalize(self, self._client.close)
 
     def __repr__(self) -> str:
@@ -124,13 +137,14 @@ class HttpEmbedder:
             return Failure(_LATE)
 
 
-def _client(given: dict[str, str], timeout: float) -> httpx2.Client:
+def _client(given: dict[str, str], timeout: float, allow_private: bool) -> httpx2.Client:
     try:
         return httpx2.Client(
             headers=given,
             timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_WITHIN)),
             limits=httpx2.Limits(keepalive_expiry=_KEPT),
             follow_redirects=False,
+            **guarded_blocking(allow_private=allow_private),
         )
     except Exception as error:
         raise EmbedderUnavailable(unusable(error)) from None
@@ -199,7 +213,7 @@ def _headers(api_key: str | None) -> dict[str, str]:
     return found
 
 
-def _check_url(url: str) -> str:
+def _check_url(url: str, allow_private: bool) -> str:
     # The message does not show the address: there could be a password in it.
     expected = "expected http://host:port/path or https, without a password, a question mark or a #"
     try:
@@ -210,6 +224,10 @@ def _check_url(url: str) -> str:
         raise InvalidInput(expected, field="url") from None
     if not sound or not re.fullmatch(r"[!-~]+", url) or any(character in url for character in "@?#"):
         raise InvalidInput(expected, field="url")
+    if not isinstance(allow_private, bool):
+        raise InvalidInput("expected true or false", field="allow_private")
+    if not allow_private and (parts.scheme != "https" or refuses_literally(url)):
+        raise InvalidInput("expected a public address over https; allow_private=true allows any", field="url")
     return url.rstrip("/")
 
 

@@ -206,7 +206,10 @@ def _run(run: RunContext, given: dict[str, Any], name: str, written: Written, nu
         line = written.line_of((*place, "tenant_id"))
         raise InvalidInput(f"{name} line {line}: the tenant is the command's (--tenant)", field="run.tenant_id")
     try:
-        return RunContext(**(run.model_dump() | given))
+        # The role of a query is one that its agent holds; a server still holds it against the key.
+        roles = {*run.roles, given["role"]} if isinstance(given.get("role"), str) else run.roles
+        whole: dict[str, Any] = run.model_dump() | given | {"roles": roles}
+        return RunContext(**whole)
     except InvalidInput as error:
         raised = _at(error, name, written, place)
         raised.field = f"run.{error.field}" if error.field else "run"

@@ -102,7 +102,9 @@ def throwaway(pack: Pack, now: datetime = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
     try:
         # What is thrown away needs no key that outlives it.
         with Fabric.open(home=folder, pack=pack, clock=clock, master_keys=LocalMasterKeys(os.urandom(32))) as fabric:
-            author = Principal(tenant_id=TENANT, id="importer", kind="system", roles={"agent"})
+            # It hands in whole conversations, which are what their users said.
+            spoken = {"channels": ["*"]}
+            author = Principal(tenant_id=TENANT, id="importer", kind="system", roles={"agent"}, speaks_for=spoken)
             reviewer = Principal(tenant_id=TENANT, id="reviewer", kind="operator", roles={"reviewer"})
             yield Stage(fabric, clock, author, reviewer)
     finally:

@@ -8,25 +8,29 @@ from muniment.extract.decisions import DecisionExtractor
 from muniment.extract.extractor import Extractor
 from muniment.extract.maps import MapExtractor
 from muniment.extract.messages import MessageExtractor
+from muniment.extract.models import Models
 from muniment.extract.plugins import plugged_in
 from muniment.pack import Pack
 from muniment.pack.held import Held
 
+_NO_MODELS = Models()
 
-def extractors_of(pack: Pack) -> tuple[Extractor, ...]:
+
+def extractors_of(pack: Pack, models: Models = _NO_MODELS) -> tuple[Extractor, ...]:
     """All that the pack turns on, in the order their candidates come in; made once for each pack.
 
-    One that is not installed is there too: it fails with every capture that it would have read.
+    One that is not installed is there too, and so is a model that the server does not name: it fails with every
+    capture that it would have read.
     """
-    return _made(Held(pack))
+    return _made(Held(pack), models)
 
 
 @lru_cache(maxsize=128)
-def _made(held: Held) -> tuple[Extractor, ...]:
-    return tuple(_all(held.pack))
+def _made(held: Held, models: Models) -> tuple[Extractor, ...]:
+    return tuple(_all(held.pack, models))
 
 
-def _all(pack: Pack) -> Iterator[Extractor]:
+def _all(pack: Pack, models: Models) -> Iterator[Extractor]:
     layer = pack.memory_layer
     yield from (MapExtractor(written) for written in layer.extractors)
     if layer.extraction.messages:
@@ -40,4 +44,4 @@ def _all(pack: Pack) -> Iterator[Extractor]:
         # Only here: whoever asks no model needs no HTTP.
         from muniment.extract.model import ModelExtractor
 
-        yield ModelExtractor(layer.extraction.model, pack)
+        yield ModelExtractor(layer.extraction.model, pack, models.get(layer.extraction.model.model))

@@ -12,6 +12,7 @@ from muniment.errors import ExtractorFailed
 from muniment.extract.extractor import Answers, Extracted, fact_of
 from muniment.extract.model_answer import SCHEMA, Answer, Stated
 from muniment.extract.model_server import ask
+from muniment.extract.models import NamedModel
 from muniment.model.capture import Capture
 from muniment.model.ids import CEID_PATTERN
 from muniment.pack import ModelExtraction, Pack
@@ -44,9 +45,10 @@ Without facts the list is empty."""
 class ModelExtractor:
     """Asks the model once for a capture; its stored answer is used from then on."""
 
-    def __init__(self, settings: ModelExtraction, pack: Pack) -> None:
+    def __init__(self, settings: ModelExtraction, pack: Pack, named: NamedModel | None) -> None:
         self._settings = settings
         self._pack = pack
+        self._named = named
         self._name = f"model:{settings.model}@{_VERSION}.{settings.version}"
 
     @property
@@ -73,18 +75,35 @@ class ModelExtractor:
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
         """The facts of the answer that the capture bears out.
 
-        Raises `ExtractorFailed` where the day's budget is spent, the server does not answer, or answers something else
-        than JSON of the schema. Only an answer that fits is stored.
+        Raises `ExtractorFailed` where no such model is set, the day's budget is spent, the server does not answer, or
+        answers something else than JSON of the schema. Only an answer that fits is stored.
         """
         stored = await answers.get(self._name)
         if stored is not None:
             return self._checked(_parsed(stored), capture)
+        named = self._known()
+        if not named.take_turn():
+            raise ExtractorFailed("the model was asked as often as its settings allow for a minute", later=True)
         if not await answers.spend(self._name, self._settings.daily_calls):
             raise ExtractorFailed("the budget of the model is spent for today", later=True)
-        answer = await ask(self._settings, _request(self._settings, capture))
+        settings = self._settings
+        most = min(settings.max_tokens, named.settings.max_tokens)
+        within = min(settings.timeout, named.settings.timeout)
+        answer = await ask(named, _request(named.model, most, capture), most, within)
         found = _parsed(answer)
         await answers.put(self._name, answer)
         return self._checked(found, capture)
+
+    def _known(self) -> NamedModel:
+        """The server's model of that name; raises `ExtractorFailed`. An address in an old pack is not called."""
+        if self._settings.url is not None:
+            raise ExtractorFailed(
+                "the pack says an address for its model, which is not called any more: name one of the server's models "
+                "(MUNIMENT_MODELS) in a new version of the pack"
+            )
+        if self._named is None:
+            raise ExtractorFailed(f"this server has no model {self._settings.model}: set it in MUNIMENT_MODELS")
+        return self._named
 
     def _checked(self, answer: Answer, capture: Capture) -> list[Extracted]:
         record = _flat(_record(capture))
@@ -160,16 +179,16 @@ def _flat(text: str) -> str:
     return _SPACES.sub(" ", text).strip()
 
 
-def _request(settings: ModelExtraction, capture: Capture) -> bytes:
+def _request(model: str, most: int, capture: Capture) -> bytes:
     record = _record(capture)
     # A mark that depends on the record cannot stand in it but by breaking the hash, so the record cannot close itself.
     mark = hashlib.sha256(f"{capture.capture_id}\n{record}".encode()).hexdigest()[:32]
     entity = _own_entity(capture) or "null"
     request: Mapping[str, Any] = {
-        "model": settings.model,
+        "model": model,
         "temperature": 0,
         "seed": _SEED,
-        "max_tokens": settings.max_tokens,
+        "max_tokens": most,
         "messages": [
             {"role": "system", "content": _INSTRUCTION.format(mark=mark, entity=entity)},
             {"role": "user", "content": f"{mark} begin, kind {capture.kind}\n{record}\n{mark} end"},

@@ -144,4 +144,5 @@ def _desk(settings: Settings, address: Address, keys: MasterKeys, explain: Calla
         session_store(settings.redis_url),
         outbox=settings.webhooks,
         archives=Archives(settings.archives),
+        models=settings.models,
     )

@@ -112,7 +112,7 @@ async def _extracted(
     found: dict[str, list[Found]] = {}
     errors: dict[str, Failure] = {}
     asked: list[tuple[Capture, Extractor]] = []
-    extractors, within = extractors_of(pack), pack.memory_layer.extraction.timeout.total_seconds()
+    extractors, within = extractors_of(pack, desk.models), pack.memory_layer.extraction.timeout.total_seconds()
     for place, capture in enumerate(captures, 1):
         if capture.content is not None and capture.content.fact is None:
             asked += [(capture, extractor) for extractor in extractors if extractor.reads(capture)]

@@ -10,6 +10,7 @@ from anyio.lowlevel import checkpoint
 
 from muniment.embedding import Embedder
 from muniment.errors import InvalidInput
+from muniment.extract.models import Models
 from muniment.fabric import archives as archiving
 from muniment.fabric import (
     checks,
@@ -106,6 +107,7 @@ class AsyncFabric(ErasureVerbs):
         redis_url: str | None = None,
         private_webhooks: bool | None = None,
         archives: str | Path | None = None,
+        models: Models | Mapping[str, Any] | str | Path | None = None,
     ) -> Self:
         """A fabric on that database, or on the embedded one in `home` (MUNIMENT_HOME, else ./.muniment).
 
@@ -117,7 +119,8 @@ class AsyncFabric(ErasureVerbs):
         `embedder` (MUNIMENT_EMBEDDER) turns texts into vectors, `redis_url` (MUNIMENT_REDIS_URL) is where processes
         share the working tier; both have a built-in in their place. `private_webhooks` lets webhooks be on addresses
         that are not on the internet, and without https; `archives` (MUNIMENT_ARCHIVES) is the folder that old captures
-        go to.
+        go to. `models` (MUNIMENT_MODELS) are the language models that packs may name: a mapping of names to `url`,
+        `key` and limits, or a file of it.
         """
         settings = Settings.gather(
             url,
@@ -130,6 +133,7 @@ class AsyncFabric(ErasureVerbs):
             redis_url=redis_url,
             private_webhooks=private_webhooks,
             archives=archives,
+            models=models,
         )
         if settings.url is None:
             # Here, where the caller's own thread is: it may be the one that signals are handled in.

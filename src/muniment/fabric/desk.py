@@ -13,6 +13,7 @@ from anyio import Semaphore, fail_after
 
 from muniment.archive.folder import Archives
 from muniment.errors import Conflict, Denied, InvalidInput, PackChanged, PackImmutable, PinRefused, RoleMissing
+from muniment.extract.models import Models
 from muniment.fabric.settings import Clock
 from muniment.governance import packs, requests
 from muniment.governance.embedders import Embedders
@@ -90,6 +91,7 @@ class Desk:
     sessions: SessionStore
     outbox: Rules = field(default_factory=Rules)
     archives: Archives = field(default_factory=lambda: Archives(None))
+    models: Models = field(default_factory=Models)
     # Whose turn it is to try something, by tenant.
     trials: WeakValueDictionary[str, Semaphore] = field(default_factory=WeakValueDictionary[str, Semaphore])
 

@@ -1,11 +1,11 @@
 """The doorkeeper: what a door asks of the fabric before and beside the verbs themselves."""
 
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any
 
 from muniment.errors import Denied, InvalidInput
 from muniment.fabric.desk import Desk
-from muniment.model.context import Asker, Principal, Role, Run, RunContext
+from muniment.model.context import Asker, Principal, Run, RunContext
 from muniment.model.credential import Credential
 from muniment.policy.roles import Verb
 
@@ -27,16 +27,16 @@ class AsyncDoorkeeper:
         """
         if run is not None:
             return await self.run(credential, run, verb)
-        if credential.user_id is not None:
+        if credential.user_id is not None and credential.principal.kind != "end_user":
             raise InvalidInput("is required: this credential acts for one user alone", field="run")
         return credential.principal
 
     async def run(self, credential: Credential, run: Run, verb: Verb = "recall") -> RunContext:
         """The run of an agent, within what its credential reaches.
 
-        Tenant and agent are the credential's. A user and labels that are not said are taken from it too; others than
-        its own are `Denied`, and so is a role of the fabric's that it has not: a run can only narrow (ISO-5). Raises
-        `InvalidInput` for a run told of by anyone but an agent.
+        Tenant, agent and the agent's roles are the credential's. A user, labels, tools and channels that are not said
+        are taken from it too; others than its own are `Denied`, and so are a role that it has not and a pack that it
+        may not pin: a run can only narrow (ISO-5). Raises `InvalidInput` for a run told of by anyone but an agent.
         """
         principal = credential.principal
         if principal.kind != "agent":
@@ -46,7 +46,7 @@ class AsyncDoorkeeper:
         except Denied as error:
             await self._desk.report(principal, verb, error)
             raise
-        return RunContext(**told, tenant_id=principal.tenant_id, agent_id=principal.id)
+        return RunContext(**told, tenant_id=principal.tenant_id, agent_id=principal.id, roles=principal.roles)
 
     def now(self) -> datetime:
         """The fabric's own time."""
@@ -71,10 +71,17 @@ def _within(credential: Credential, run: Run) -> dict[str, Any]:
     told: dict[str, Any] = {name: getattr(run, name) for name in Run.model_fields if name in run.model_fields_set}
     if credential.user_id is not None and told.setdefault("user_id", credential.user_id) != credential.user_id:
         raise Denied("this credential acts for another user", field="run.user_id")
-    if run.role in get_args(Role) and run.role not in credential.principal.roles:
+    principal = credential.principal
+    if run.role not in principal.roles:
         raise Denied(f"this credential has not the role {run.role}", field="run.role")
+    if run.pack is not None and credential.packs is not None and run.pack not in credential.packs:
+        raise Denied(f"this credential may not pin the pack {run.pack}", field="run.pack")
+    if run.speaks_for is None:
+        told["speaks_for"] = principal.speaks_for
+    elif (beyond := run.speaks_for.beyond(principal.speaks_for)) is not None:
+        raise Denied(f"this credential may not speak for {beyond}", field="run.speaks_for")
     if "classification_allowed" not in told:
         told["classification_allowed"] = run.classification_allowed & credential.clearance
-    elif beyond := run.classification_allowed - credential.clearance:
-        raise Denied(f"this credential is not cleared for {min(beyond)}", field="run.classification_allowed")
+    elif uncleared := run.classification_allowed - credential.clearance:
+        raise Denied(f"this credential is not cleared for {min(uncleared)}", field="run.classification_allowed")
     return told

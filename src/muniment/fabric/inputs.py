@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 from muniment.errors import InvalidInput
 from muniment.model.capture import CaptureInput, TypedFact
 from muniment.model.compiled import Format
-from muniment.model.context import Asker, RunContext
+from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.fields import (
     Artifact,
     AsOf,
@@ -162,9 +162,10 @@ _OF_FACT = frozenset(TypedFact.model_fields) - {"corrects"}
 
 
 def run_fields(asker: Asker) -> dict[str, Any]:
-    """What a run context knows about everything that is captured in it."""
+    """What a run context knows about everything that is captured in it; an end user captures for itself alone."""
     if not isinstance(asker, RunContext):
-        return {}
+        own = isinstance(asker, Principal) and asker.kind == "end_user"
+        return {"user_id": asker.id} if own else {}
     return {name: getattr(asker, name) for name in _FROM_RUN}
 
 

@@ -1,7 +1,7 @@
 """API keys: an admin makes and revokes them, a door asks whom one stands for."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
@@ -13,9 +13,10 @@ from muniment.fabric import checks
 from muniment.fabric.desk import Desk, decided_again
 from muniment.governance import api_keys
 from muniment.model.api_key import ApiKey, ApiKeyInput
-from muniment.model.context import Asker, Role
+from muniment.model.context import Asker
 from muniment.model.credential import Credential
 from muniment.model.fields import Source, build
+from muniment.model.speaking import SpeaksFor
 from muniment.pack import parse_duration
 from muniment.storage.sealing import SubjectKey
 
@@ -28,9 +29,11 @@ class ApiKeyFields(TypedDict, total=False):
 
     principal_id: str
     kind: Source
-    roles: Iterable[Role]
+    roles: Iterable[str]
     user_id: str | None
     clearance: Iterable[str] | None
+    speaks_for: SpeaksFor | Mapping[str, Iterable[str]]
+    packs: Iterable[str] | None
     expires_at: datetime | None
     expires_in: timedelta | str | None
     label: str | None
@@ -47,7 +50,10 @@ class AsyncKeys:
         """Make one for a principal with those roles; its `token` is shown this once.
 
         It ends after 90 days unless `expires_at` or `expires_in` says otherwise. With a `user_id` runs under it act for
-        that end user alone; `clearance` is what they may be shown at most, PUBLIC and INTERNAL when not said.
+        that end user alone; `clearance` is what they may be shown at most, PUBLIC and INTERNAL when not said. Roles are
+        built-in ones or declared by the pack. `speaks_for` names the `tools` and `channels` that it may speak for (`*`
+        is all; none when not said), and `packs` the packs that its runs may pin: those the pack in force lists, when
+        not said.
         """
         given = build(ApiKeyInput, _with_term(fields))
         admin = await self._desk.authorise(asker, "keys")

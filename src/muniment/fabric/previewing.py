@@ -79,6 +79,7 @@ async def preview(desk: Desk, asker: Principal, proposal_id: str, run: RunContex
 
 def _run_of(scope: Scope, tenant_id: str, pack: Pack) -> RunContext:
     """A run that would see what the proposal says, cleared for everything the pack lets an agent see."""
+    role = "agent" if "agent" in pack.roles else min(pack.roles)
     return RunContext(
         tenant_id=tenant_id,
         run_id=_NAME,
@@ -88,7 +89,8 @@ def _run_of(scope: Scope, tenant_id: str, pack: Pack) -> RunContext:
         workflow_id=scope.workflow_id,
         # Under `support.*` lies `support.preview`.
         intent_id=scope.intent_id.replace("*", _NAME) if scope.intent_id is not None else None,
-        role="agent" if "agent" in pack.roles else min(pack.roles),
+        role=role,
+        roles={role},
         classification_allowed={label.name for label in pack.classifications},
         qualifiers=scope.qualifiers | scope.required,
     )

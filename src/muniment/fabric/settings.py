@@ -1,13 +1,15 @@
 """Where a fabric lives: its database, its keys, its clock."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from muniment.embedding import Embedder
 from muniment.errors import InvalidInput
+from muniment.extract.models import Models
 from muniment.outbox.rules import Rules
 from muniment.pack import Pack, load_pack
 from muniment.policy.assertion import Judge, judge
@@ -29,6 +31,7 @@ class Settings:
     webhooks: Rules = field(default_factory=Rules)
     archives: Path | None = None
     activate: bool = False
+    models: Models = field(default_factory=Models)
 
     @classmethod
     def gather(
@@ -44,6 +47,7 @@ class Settings:
         redis_url: str | None = None,
         private_webhooks: bool | None = None,
         archives: str | Path | None = None,
+        models: Models | Mapping[str, Any] | str | Path | None = None,
     ) -> "Settings":
         """Raises `InvalidInput` or `PackInvalid`."""
         if url is not None and not url.strip():
@@ -67,6 +71,7 @@ class Settings:
             Rules.gather(private_webhooks),
             _archives(archives, None if url is not None else folder),
             activate,
+            Models.gather(models),
         )
 
 

@@ -14,6 +14,7 @@ from muniment.pipeline import candidate as candidates
 from muniment.pipeline import capture as captures
 from muniment.pipeline import review, waiting
 from muniment.pipeline.capture import Receipt
+from muniment.policy.speaking import vouched_for
 from muniment.storage.session import Transaction
 
 
@@ -79,6 +80,7 @@ def as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: P
         captured_at=receipt.captured_at,
         pack=pack.ref,
         ontology_version=pack.meta.ontology_version,
+        vouched=vouched_for(author, item),
         content=Content(text=item.text, fact=item.fact, evidence_refs=item.evidence_refs),
         **item.model_dump(include=set(captures.COLUMNS) - {"observed_at"}),
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from anyio import CancelScope, CapacityLimiter, create_task_group
 
+from muniment import outbound
 from muniment.errors import InvalidInput, MunimentError, NotFound
 from muniment.fabric import checks
 from muniment.fabric.checks import whole_number
@@ -15,7 +16,6 @@ from muniment.model.context import Asker
 from muniment.model.events import Event, EventType
 from muniment.model.fields import build
 from muniment.model.webhook import Deliveries, Webhook, WebhookInput
-from muniment.outbox import targets
 from muniment.outbox.cloudevents import CONTENT_TYPE, encoded
 from muniment.outbox.sending import Sender
 from muniment.outbox.signing import new_secret, signed
@@ -43,10 +43,10 @@ class AsyncWebhooks:
         given = build(WebhookInput, {"url": url, "types": types})
         admin = await self._desk.authorise(asker, "webhooks")
         allowed = self._desk.outbox.allow_private
-        targets.parse(given.url, allow_private=allowed)
+        outbound.parse(given.url, allow_private=allowed)
         try:
-            await targets.find(given.url, allow_private=allowed)
-        except targets.Refused as refused:
+            await outbound.find(given.url, allow_private=allowed)
+        except outbound.Refused as refused:
             raise InvalidInput(_WHY[str(refused)], field="url") from None
         await self._desk.open_tenant(admin.tenant_id)
         async with self._desk.deed(admin.tenant_id, "writer") as tx:

@@ -18,10 +18,11 @@ from pydantic_core import to_json
 from muniment.errors import Conflict, InvalidInput, NotFound, Unauthenticated, UnknownLabel
 from muniment.model.api_key import ApiKey, ApiKeyInput
 from muniment.model.capture import holder_of
-from muniment.model.context import Principal
+from muniment.model.context import BUILTIN_ROLES, Principal
 from muniment.model.credential import CLEARANCE, Credential
 from muniment.model.ids import make_id
 from muniment.model.names import name_problem, same_person
+from muniment.model.speaking import SpeaksFor
 from muniment.pack import Pack
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Row, Transaction
@@ -34,6 +35,8 @@ _TOKEN = re.compile(r"mun_([0-9A-Za-z_-]{2,683})\.(key_[0-9a-f]{28})\.([0-9A-Za-
 _NOTHING = bytes(32)
 _LABEL = "api_keys.label"
 _LOCK = "api_keys"
+_BOUNDS = ("tools", "channels", "packs")
+_STANDS_FOR = ("key_id", "principal_id", "kind", "roles", "user_id", "clearance", "expires_at", *_BOUNDS)
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,9 @@ def presented(token: object) -> Presented | None:
 
 def check(given: ApiKeyInput, pack: Pack, now: datetime) -> None:
     """Check what needs the pack and the time; raises `InvalidInput`."""
+    for role in sorted(given.roles - BUILTIN_ROLES):
+        if role not in pack.roles:
+            raise InvalidInput(f"the pack {pack.ref} declares no role {role}", field="roles")
     for label in sorted(given.clearance or ()):
         if not pack.has_label(label):
             raise UnknownLabel(f"the pack {pack.ref} declares no such label", field="clearance")
@@ -98,6 +104,9 @@ async def add(tx: Transaction, vault: Vault, by: str, given: ApiKeyInput, pack: 
         "roles": sorted(given.roles),
         "user_id": given.user_id,
         "clearance": sorted(default if given.clearance is None else given.clearance),
+        "tools": sorted(given.speaks_for.tools),
+        "channels": sorted(given.speaks_for.channels),
+        "packs": sorted(given.packs) if given.packs is not None else None,
         "expires_at": ends_at,
     }
     label = sealing.seal(_LABEL, key_id, given.label.encode()) if sealing and given.label is not None else None
@@ -107,7 +116,7 @@ async def add(tx: Transaction, vault: Vault, by: str, given: ApiKeyInput, pack: 
     told = ("key_id", "principal_id", "kind", "roles", "expires_at")
     tx.emit("memory.api_key_created", by, **{name: standing[name] for name in told})
     made: dict[str, Any] = {"tenant_id": tx.tenant_id, "label": given.label, "created_at": tick.at, "created_by": by}
-    return ApiKey(**standing, **made, state="active", token=token_of(tx.tenant_id, key_id, secret))
+    return ApiKey(**_shown(standing), **made, state="active", token=token_of(tx.tenant_id, key_id, secret))
 
 
 async def _one_spelling(tx: Transaction, name: str) -> None:
@@ -128,7 +137,7 @@ async def _one_spelling(tx: Transaction, name: str) -> None:
 def digest(comparing: SubjectKey, row: Row, secret: bytes) -> bytes:
     """What is kept of a secret: a keyed hash of it and of all that the key stands for."""
     ends_at: datetime | None = row["expires_at"]
-    stands_for = [
+    stands_for: list[Any] = [
         row["key_id"],
         row["principal_id"],
         row["kind"],
@@ -137,6 +146,10 @@ def digest(comparing: SubjectKey, row: Row, secret: bytes) -> bytes:
         row["clearance"],
         ends_at.astimezone(UTC).isoformat() if ends_at is not None else None,
     ]
+    bounds = {name: row[name] for name in _BOUNDS}
+    # A key without any of them has the digest that it had before there were such bounds.
+    if any(bound not in (None, []) for bound in (bounds["tools"], bounds["channels"])) or bounds["packs"] is not None:
+        stands_for.append(bounds)
     return hmac.digest(comparing.derived("api-keys"), secret + to_json(stands_for), sha256)
 
 
@@ -146,7 +159,7 @@ def credential(comparing: SubjectKey | None, row: Row | None, given: Presented, 
     What is not there is compared all the same, with nothing.
     """
     key = comparing or SubjectKey(given.tenant_id, "", _NOTHING)
-    nothing: Row = dict.fromkeys(("key_id", "principal_id", "kind", "roles", "user_id", "clearance", "expires_at"))
+    nothing: Row = dict.fromkeys(_STANDS_FOR)
     kept: bytes = row["digest"] if row is not None else _NOTHING
     same = hmac.compare_digest(digest(key, row or nothing, given.secret), kept)
     if not same or row is None or comparing is None or row["revoked_at"] is not None or _is_over(row, now):
@@ -156,10 +169,15 @@ def credential(comparing: SubjectKey | None, row: Row | None, given: Presented, 
         raise Unauthenticated(f"the key's principal has a name that {problem}; an admin makes a key under another name")
     return Credential(
         principal=Principal(
-            tenant_id=given.tenant_id, id=row["principal_id"], kind=row["kind"], roles=frozenset(row["roles"])
+            tenant_id=given.tenant_id,
+            id=row["principal_id"],
+            kind=row["kind"],
+            roles=frozenset(row["roles"]),
+            speaks_for=_speaks_for(row),
         ),
         user_id=row["user_id"],
         clearance=frozenset(row["clearance"]),
+        packs=frozenset(row["packs"]) if row["packs"] is not None else None,
         key_id=row["key_id"],
         expires_at=row["expires_at"],
     )
@@ -221,8 +239,17 @@ def _api_key(row: Row, key: SubjectKey | None, now: datetime) -> ApiKey:
     label = row["label"]
     opened = key.open(_LABEL, row["key_id"], label).decode() if label is not None and key is not None else None
     state = "revoked" if row["revoked_at"] is not None else "expired" if _is_over(row, now) else "active"
-    known: Row = {**row, "label": opened, "state": state, "problem": name_problem(row["principal_id"])}
+    known: Row = {**_shown(row), "label": opened, "state": state, "problem": name_problem(row["principal_id"])}
     return ApiKey(**known)
+
+
+def _shown(row: Row) -> Row:
+    """A row as a key shows it: tools and channels together."""
+    return {name: row[name] for name in row if name not in ("tools", "channels")} | {"speaks_for": _speaks_for(row)}
+
+
+def _speaks_for(row: Row) -> SpeaksFor:
+    return SpeaksFor(tools=frozenset(row["tools"]), channels=frozenset(row["channels"]))
 
 
 def _is_over(row: Row, now: datetime) -> bool:

@@ -90,7 +90,7 @@ async def record(tx: Transaction, heading: Heading, written: Written, captures: 
         last_at=max(row["captured_at"] for row in captures),
     )
     await record_file(tx, heading.archive_id, 1, written)
-    names = ("capture_id", "seq", "captured_at", "holder", "subject", "user_id", "entity")
+    names = ("capture_id", "seq", "captured_at", "holder", "subject", "user_id", "entity", "vouched")
     tx.insert_later(
         "archive.record_captures", [[row[name] for name in names] for row in captures], archive_id=heading.archive_id
     )

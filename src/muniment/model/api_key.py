@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from muniment.model.context import PrincipalId, Role
-from muniment.model.fields import Artifact, Instant, Label, Note, OpenName, Source, misses
+from muniment.model.context import BUILTIN_ROLES, PrincipalId
+from muniment.model.fields import Artifact, Instant, Label, Name, Note, OpenName, RoleName, Source, misses
+from muniment.model.speaking import SpeaksFor
 
 ApiKeyState = Literal["active", "expired", "revoked"]
 
@@ -30,23 +31,30 @@ class ApiKeyInput(Artifact):
     """An API key as an admin orders it.
 
     It ends at `expires_at`, or after `expires_in`; with neither after 90 days. One for runs may be for one user only.
+    Its roles are built-in ones, or declared by the pack. `speaks_for` names the tools and channels it may speak for,
+    `packs` those that its runs may pin.
     """
 
     principal_id: PrincipalId
     kind: Source
-    roles: Annotated[frozenset[Role], Field(min_length=1, fail_fast=True)]
+    roles: Annotated[frozenset[RoleName], Field(min_length=1, max_length=64, fail_fast=True)]
     user_id: OpenName | None = None
     clearance: Annotated[frozenset[Label], Field(max_length=64, fail_fast=True)] | None = None
+    speaks_for: SpeaksFor = SpeaksFor()
+    packs: Annotated[frozenset[Name], Field(max_length=256, fail_fast=True)] | None = None
     expires_at: Instant | None = None
     expires_in: Term = None
     label: Note | None = None
 
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
-        if self.kind == "agent" and self.roles != {"agent"}:
-            raise misses("roles", "an agent has the role agent and no other")
-        if self.user_id is not None and self.roles != {"agent"}:
-            raise misses("user_id", "a key for one end user has the role agent and no other")
+        built_in = self.roles & BUILTIN_ROLES
+        if self.kind in ("agent", "end_user") and built_in != {"agent"}:
+            raise misses("roles", f"an {self.kind} has the role agent and no other built-in one")
+        if self.user_id is not None and built_in != {"agent"}:
+            raise misses("user_id", "a key for one end user has the role agent and no other built-in one")
+        if self.kind == "end_user" and self.user_id != self.principal_id:
+            raise misses("user_id", "the key of an end user is for that user alone: expected its principal_id")
         if self.expires_at is not None and self.expires_in is not None:
             raise misses("expires_at", "give a time or a length of time, not both")
         return self
@@ -65,9 +73,13 @@ class ApiKey(Artifact):
     tenant_id: str
     principal_id: str
     kind: Source
-    roles: tuple[Role, ...]
+    roles: tuple[str, ...]
     user_id: str | None = Field(default=None, description="the only end user that runs under it may act for")
     clearance: tuple[str, ...]
+    speaks_for: SpeaksFor = Field(default=SpeaksFor(), description="the tools and channels it may speak for")
+    packs: tuple[str, ...] | None = Field(
+        default=None, description="the only packs that runs under it may pin; none: those that the pack in force lists"
+    )
     label: str | None = None
     state: ApiKeyState
     created_at: datetime

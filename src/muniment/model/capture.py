@@ -162,6 +162,11 @@ class Capture(Artifact):
     captured_at: datetime
     pack: str
     ontology_version: str
+    vouched: str | None = Field(
+        default=None,
+        description="what its author's credential could vouch for (ISO-8): `user` for the words of the end user, "
+        "`tool:name` for a tool's result; none: it is the author's own word",
+    )
     content: Content | None = None
 
 

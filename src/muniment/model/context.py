@@ -1,15 +1,30 @@
 """Who asks, and in which run: every call begins with one of these."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, get_args
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from muniment.model.bounds import check_lengths
-from muniment.model.fields import Artifact, Intent, Label, Name, OpenName, Qualifiers, Source, TenantId, invalid
+from muniment.model.fields import (
+    Artifact,
+    Intent,
+    Label,
+    Name,
+    OpenName,
+    Qualifiers,
+    RoleName,
+    Source,
+    TenantId,
+    invalid,
+    misses,
+)
 from muniment.model.names import check_name, same_person
+from muniment.model.speaking import SpeaksFor
 
+# The roles that verbs ask for. A pack may declare others, which bound what a run may see.
 Role = Literal["agent", "reviewer", "correction_writer", "privacy_officer", "auditor", "admin"]
+BUILTIN_ROLES: frozenset[str] = frozenset(get_args(Role))
 # Over HTTP a run that no body tells of is in this header, in so many characters at most.
 RUN_HEADER = "Muniment-Run"
 RUN_LIMIT = 8192
@@ -38,12 +53,16 @@ PrincipalId = Annotated[Name, AfterValidator(_somebody)]
 
 
 class Principal(_MadeByCallers):
-    """A person or service that acts in one tenant."""
+    """A person or service that acts in one tenant, with the roles it holds and what it may speak for.
+
+    An end user is a principal too; its id is its user id.
+    """
 
     tenant_id: TenantId
     id: PrincipalId
     kind: Source
-    roles: Annotated[frozenset[Role], Field(fail_fast=True)] = frozenset()
+    roles: Annotated[frozenset[RoleName], Field(max_length=64, fail_fast=True)] = frozenset()
+    speaks_for: SpeaksFor = SpeaksFor()
 
     if TYPE_CHECKING:
 
@@ -53,7 +72,8 @@ class Principal(_MadeByCallers):
             tenant_id: str,
             id: str,  # noqa: A002  the field is called so
             kind: Source,
-            roles: Iterable[Role] = (),
+            roles: Iterable[str] = (),
+            speaks_for: SpeaksFor | Mapping[str, Iterable[str]] = ...,
         ) -> None: ...
 
 
@@ -73,13 +93,22 @@ class Run(_MadeByCallers):
     qualifiers: Qualifiers = Field(default_factory=dict)
     pack: Name | None = None
     trace_id: OpenName | None = None
+    speaks_for: SpeaksFor | None = Field(
+        default=None,
+        description="fewer tools and channels than the credential may speak for; all of them when not said",
+    )
 
 
 class RunContext(Run):
-    """A run of a named agent in a tenant."""
+    """A run of a named agent in a tenant, with the rights of that agent.
+
+    `roles` names the roles that the agent holds beside `agent`, as the pack declares them, and `speaks_for` what it may
+    speak for. A program that opens the fabric itself says both; on a server they are those of the credential.
+    """
 
     tenant_id: TenantId
     agent_id: PrincipalId
+    roles: Annotated[frozenset[RoleName], Field(max_length=64, fail_fast=True)] = frozenset()
 
     if TYPE_CHECKING:
 
@@ -99,12 +128,26 @@ class RunContext(Run):
             qualifiers: Mapping[str, str] = ...,
             pack: str | None = None,
             trace_id: str | None = None,
+            speaks_for: SpeaksFor | Mapping[str, Iterable[str]] | None = None,
+            roles: Iterable[str] = (),
         ) -> None: ...
+
+    @model_validator(mode="after")
+    def _holds_its_role(self) -> Self:
+        if self.role != "agent" and self.role not in self.roles:
+            raise misses("role", "expected agent, or one of the roles that the agent holds (roles)")
+        return self
 
     @property
     def principal(self) -> Principal:
-        """The agent as the one who acts."""
-        return Principal(tenant_id=self.tenant_id, id=self.agent_id, kind="agent", roles={"agent"})
+        """The agent as the one who acts. No role makes it a person: of the built-in roles it has `agent` alone."""
+        return Principal(
+            tenant_id=self.tenant_id,
+            id=self.agent_id,
+            kind="agent",
+            roles={"agent", *(self.roles - BUILTIN_ROLES)},
+            speaks_for=self.speaks_for or SpeaksFor(),
+        )
 
 
 Asker: TypeAlias = Principal | RunContext

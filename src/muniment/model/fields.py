@@ -34,7 +34,7 @@ NUMBER_BITS = 1024
 # Beyond every number that a tenant will take: what stands there stands now.
 LATEST = 2**62
 
-Source = Literal["agent", "operator", "system"]
+Source = Literal["agent", "operator", "system", "end_user"]
 CaptureKind = Literal["tool_result", "decision", "effect", "message", "approval", "statement"]
 WriteClass = Literal["evidence_link", "preference", "decision_outcome", "correction", "statement"]
 Tier = Literal["working", "episodic", "semantic", "durable"]
@@ -199,6 +199,8 @@ Ceid = Annotated[str, StringConstraints(strict=True, max_length=256, pattern=CEI
 Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64, pattern=_CLEAN)]
 Predicate = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_.]{0,127}$")]
 Intent = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(_intent)]
+# As a pack declares it; the built-in roles are such names too.
+RoleName = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 # No text of more characters has fewer bytes than its limit; what has more bytes is told by how many.
 Text = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=TEXT_LIMIT), AfterValidator(clean_text)]
 Query = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=8192), AfterValidator(clean_text)]

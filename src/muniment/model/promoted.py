@@ -40,6 +40,9 @@ class PromotedMemory(Artifact):
     ontology_version: str
     kind: CaptureKind
     origin: str | None = None
+    vouched: str | None = Field(
+        default=None, description="`user` or `tool:name` where its author could vouch for that (ISO-8); else a claim"
+    )
     source: Source
     author: str
     editor: str | None = None

@@ -18,6 +18,9 @@ class Provenance(Artifact):
     verdict_id: str
     kind: CaptureKind
     origin: str | None
+    vouched: str | None = Field(
+        default=None, description="`user` or `tool:name` where its author could vouch for that (ISO-8); else a claim"
+    )
     source: Source
     author: str
     approver: str

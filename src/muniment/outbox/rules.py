@@ -16,6 +16,13 @@ _JITTER = 0.2
 _ON, _OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
+def switched_on(said: str, variable: str, *, field: str) -> bool:
+    """What a variable says that is 1 or 0; raises `InvalidInput`."""
+    if (word := said.strip().lower()) not in (*_ON, *_OFF):
+        raise InvalidInput(f"expected 1 or 0 in {variable}", field=field)
+    return word in _ON
+
+
 @dataclass(frozen=True)
 class Rules:
     """`allow_private` lets webhooks be on private addresses, and without https; `pauses` are seconds between tries."""
@@ -26,14 +33,12 @@ class Rules:
     @classmethod
     def gather(cls, allow_private: bool | None = None) -> "Rules":
         """With the environment filled in for what was not said; raises `InvalidInput`."""
-        said = os.environ.get(PRIVATE_VARIABLE, "").strip().lower()
-        if said not in (*_ON, *_OFF):
-            raise InvalidInput(f"expected 1 or 0 in {PRIVATE_VARIABLE}", field="private_webhooks")
+        said = switched_on(os.environ.get(PRIVATE_VARIABLE, ""), PRIVATE_VARIABLE, field="private_webhooks")
         pauses = os.environ.get(RETRIES_VARIABLE, "").strip()
         if pauses and not re.fullmatch(r"[0-9]{1,7}(,[0-9]{1,7}){0,31}", pauses):
             raise InvalidInput(f"expected seconds with commas, such as 5,30,120, in {RETRIES_VARIABLE}")
         return cls(
-            said in _ON if allow_private is None else allow_private,
+            said if allow_private is None else allow_private,
             tuple(int(one) for one in pauses.split(",")) if pauses else PAUSES,
         )
 

@@ -1,29 +1,20 @@
 """Posting one message: to the address that was looked at, within a time, and without following anything."""
 
-import os
-import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache
 from types import TracebackType
 from typing import Self
 
 import anyio
 import httpx2
 
-from muniment.outbox.targets import Refused, find
-from muniment.remote import CONNECT_WITHIN
+from muniment.outbound import Refused, find
+from muniment.remote import CONNECT_WITHIN, certificates
 
 DEADLINE = 15.0
 _WAIT = 10.0
 # Of an answer so much is read, to keep the connection; nothing of it is kept.
 _ANSWER_BYTES = 1 << 14
-
-
-@lru_cache(maxsize=4)
-def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """The authorities that are trusted: the system's, or those that these two name. Reading them takes a while."""
-    return httpx2.create_ssl_context()
 
 
 class Sender:
@@ -33,7 +24,7 @@ class Sender:
         self._url, self._allow_private = url, allow_private
         # No proxy from the environment: it would connect elsewhere than was looked at.
         self._client = httpx2.AsyncClient(
-            verify=_certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+            verify=certificates(),
             trust_env=False,
             follow_redirects=False,
             timeout=httpx2.Timeout(_WAIT, connect=CONNECT_WITHIN),

@@ -99,10 +99,13 @@ class ExtractorMap(Section):
 
 
 class ModelExtraction(Section):
-    """A language model that is asked for facts, behind an OpenAI-compatible address."""
+    """A language model that is asked for facts: one of those that the server's settings name."""
 
-    url: Url = Field(description="What stands before /chat/completions; the key is in MUNIMENT_MODEL_KEY.")
-    model: ModelName = Field(description="The model's name there.")
+    model: ModelName = Field(description="Its name among the server's models (MUNIMENT_MODELS).")
+    url: Url | None = Field(
+        default=None,
+        description="No longer taken: the server's settings say where a model is. Packs registered with it still load.",
+    )
     version: Semver = Field(
         default="1.0.0", description="Changes whenever its result may: another model, other settings."
     )

@@ -52,6 +52,7 @@ def _from_text(text: str) -> Pack:
         got = described(document)
         written.add(written.line_of(()), (), f"expected a mapping that begins with pack_meta, got {got}{hint}")
         raise PackInvalid(written.problems)
+    _refuse_addresses(written)
     try:
         pack = Pack.model_validate(cast("Any", document))
     except ValidationError as error:
@@ -59,6 +60,23 @@ def _from_text(text: str) -> Pack:
     if written.problems:
         raise PackInvalid(_sorted(written.problems))
     return pack
+
+
+_MODEL_ADDRESS = ("memory_layer", "extraction", "model", "url")
+
+
+def _refuse_addresses(written: Written) -> None:
+    """A pack names no address to be called. Those that were registered with one are read without this check."""
+    node: Any = written.value
+    for part in _MODEL_ADDRESS:
+        node = cast("dict[str, Any]", node).get(part) if isinstance(node, dict) else None
+    if node is not None:
+        written.add(
+            written.line_of(_MODEL_ADDRESS),
+            _MODEL_ADDRESS,
+            "is no longer taken: name one of the server's models in model; where it is and its key are set in "
+            "MUNIMENT_MODELS",
+        )
 
 
 def _sorted(problems: list[PackProblem]) -> list[PackProblem]:

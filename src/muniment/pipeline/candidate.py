@@ -11,12 +11,15 @@ from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
 from muniment.extract import Extracted
+from muniment.extract.messages.extractor import MESSAGES
+from muniment.extract.messages.turns import only_own_words
 from muniment.model.candidate import Candidate, GateName, Refusal, Scope
 from muniment.model.capture import Capture, TypedFact, holder_of
 from muniment.model.consent import Consent
 from muniment.model.decision import Decision
 from muniment.model.fields import EVIDENCE_LIMIT
 from muniment.model.ids import make_ids
+from muniment.model.speaking import USER
 from muniment.pack import Pack
 from muniment.pipeline import rejections
 from muniment.pipeline.senses import Probe, Senses
@@ -134,6 +137,7 @@ def _stated(capture: Capture, pack: Pack) -> Found | None:
 def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, candidate_id: str) -> Candidate:
     fact, content = read.fact, capture.content
     assert content is not None
+    vouched = _vouched(capture, extractor)
     return Candidate(
         candidate_id=candidate_id,
         tenant_id=capture.tenant_id,
@@ -157,17 +161,23 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
             intent_id=capture.intent_id,
             qualifiers=capture.qualifiers,
         ),
-        trust=trust.of_source(capture.source, capture.kind, capture.origin, pack),
+        trust=trust.of_source(capture.source, vouched, pack),
         extractor=extractor,
-        claimed_by=_claimed_by(capture, extractor),
-        flags=("user_correction",) if read.user_correction else (),
+        claimed_by=f"{capture.author} {trust.class_of_source(capture.source, vouched)} {extractor}",
+        flags=("user_correction",) if read.user_correction and vouched == USER else (),
         corrects=fact.corrects,
     )
 
 
-def _claimed_by(capture: Capture, extractor: str) -> str:
-    """Whose word it is: who wrote it down, what it came from, what read it. An origin alone anyone could claim."""
-    return f"{capture.author} {trust.kind_of_source(capture.source, capture.kind, capture.origin)} {extractor}"
+def _vouched(capture: Capture, extractor: str) -> str | None:
+    """What the author's credential vouches for in what an extractor read in the capture.
+
+    A message of the user's may hold the words of others too. The rules for messages read the user's own alone; what
+    anything else read there counts as the author's word.
+    """
+    if capture.vouched != USER or capture.kind != "message" or extractor == MESSAGES or only_own_words(capture):
+        return capture.vouched
+    return None
 
 
 def _least(label: str, least: str | None, pack: Pack) -> str:
@@ -181,7 +191,7 @@ def afresh(old: Candidate, candidate_id: str, capture: Capture, pack: Pack, **ch
     """A candidate to go through the gates again: nothing that they once found of it counts any more."""
     start: dict[str, Any] = {
         "candidate_id": candidate_id,
-        "trust": trust.of_source(capture.source, capture.kind, capture.origin, pack),
+        "trust": trust.of_source(capture.source, _vouched(capture, old.extractor), pack),
         "consent_id": None,
         "gates": (),
         "redactions": {},
@@ -245,6 +255,7 @@ async def admit(
             consents.get(candidate.subject or "", ()),
             tuple(rejected for rejected in before if counts(one.draft, rejected)),
             senses.by,
+            _vouched(capture, candidate.extractor),
         )
         passage = pass_gates(candidate, known, LAST_GATES)
         if passage.refused_by is None:

@@ -16,6 +16,7 @@ from muniment.model.fields import PERSONAL
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
 from muniment.policy.redaction import holds_personal_data
+from muniment.policy.speaking import vouched_for
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Tick, Transaction
 from muniment.tracing import spanned
@@ -109,7 +110,7 @@ async def write(
     if not fresh:
         return [known[same.get(place, place)] for place in range(len(ids))]
     tick = await tx.tick()
-    uniform, varying = _columns([prepared.items[place] for place in fresh], tick)
+    uniform, varying = _columns(author, [prepared.items[place] for place in fresh], tick)
     rows = _rows(prepared, fresh, ids, keys, list(varying.values()))
     given: dict[str, Any] = dict(
         each=("capture_id", "holder", "content", *varying),
@@ -133,12 +134,15 @@ async def write(
     return [written.get(place) or replace(written[same[place]], repeated=True) for place in range(len(ids))]
 
 
-def _columns(items: list[CaptureInput], tick: Tick) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
+def _columns(
+    author: Principal, items: list[CaptureInput], tick: Tick
+) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
     """The batch by column, and apart what is the same in all its rows: that is sent once."""
     fields = [vars(item) for item in items]
     columns: dict[str, Sequence[Any]] = {name: [one[name] for one in fields] for name in COLUMNS}
     columns["qualifiers"] = [Jsonb(named) if named else None for named in columns["qualifiers"]]
     columns["entity"] = [one["fact"].entity if one["fact"] is not None else None for one in fields]
+    columns["vouched"] = [vouched_for(author, item) for item in items]
     columns["observed_at"] = [seen or tick.at for seen in columns["observed_at"]]
     uniform = {name: column[0] for name, column in columns.items() if column.count(column[0]) == len(column)}
     return uniform, {name: column for name, column in columns.items() if name not in uniform}

@@ -29,6 +29,7 @@ from muniment.policy import consent as consent_policy
 from muniment.policy import resolution, routing
 from muniment.policy.contradiction import Compared, Contradicted, compare, repeated
 from muniment.policy.scope import covers
+from muniment.policy.speaking import vouched_in
 from muniment.storage.rows import consent_of, fact_content, memory_of
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import LATEST, Named, Row, Transaction
@@ -251,6 +252,7 @@ async def insert(
         ontology_version=pack.meta.ontology_version,
         kind=capture.kind,
         origin=capture.origin,
+        vouched=vouched_in(candidate, capture.vouched),
         source=candidate.source,
         author=candidate.author,
         editors=list(approval.editors),

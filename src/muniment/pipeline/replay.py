@@ -55,6 +55,7 @@ async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> Recorded:
         session_id=asked["session_id"],
         user_id=row["user_id"],
         role=asked["role"],
+        roles={asked["role"]},
         intent_id=asked["intent_id"],
         workflow_id=asked["workflow_id"],
         decision_key=asked.get("decision_key"),

@@ -6,7 +6,9 @@ from muniment.pack import Pack
 
 def of_statement(source: Source, pack: Pack) -> float:
     """The raw confidence of a plain statement, by who made it (CAN-1)."""
-    return getattr(pack.memory_layer.promotion_thresholds.statement_confidence, source)
+    # The word of an end user starts from no more than an agent's.
+    who = "agent" if source == "end_user" else source
+    return getattr(pack.memory_layer.promotion_thresholds.statement_confidence, who)
 
 
 def without_history(raw: float, pack: Pack) -> float:

@@ -39,6 +39,7 @@ class Circumstances:
     consents: tuple[Consent, ...] = ()
     rejections: tuple[Rejected, ...] = ()
     by: Comparison | None = None
+    vouched: str | None = None
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,16 @@ def trust(candidate: Candidate, known: Circumstances) -> GateResult:
         lowered = max(0.0, round(candidate.trust - rules.instruction_penalty, 6))
         candidate = candidate.model_copy(update={"trust": lowered})
     reason = "trusted" if candidate.trust >= rules.floor else "low_trust"
-    return candidate, passing(reason, ", ".join([f"{candidate.trust:.2f}", *found]))
+    return candidate, passing(reason, ", ".join([f"{candidate.trust:.2f}", *_claimed_only(known), *found]))
+
+
+def _claimed_only(known: Circumstances) -> Iterator[str]:
+    """What the capture claims to be and its author's credential cannot vouch for (ISO-8)."""
+    if known.vouched is None:
+        if known.origin is not None and known.origin.startswith("tool:"):
+            yield "unvouched_tool"
+        elif known.kind == "message":
+            yield "unvouched_message"
 
 
 def _addressing(text: str) -> tuple[str, ...]:

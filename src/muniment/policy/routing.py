@@ -30,7 +30,7 @@ def tier_for(candidate: Candidate, pack: Pack) -> Tier:
 def priority_for(candidate: Candidate, pack: Pack) -> float:
     """By source, a little more for each piece of evidence, at most 1 (REV-2)."""
     weights = pack.memory_layer.memory_policy.priority
-    base: float = getattr(weights, candidate.source)
+    base: float = getattr(weights, "agent" if candidate.source == "end_user" else candidate.source)
     evidence = min(weights.per_evidence * len(candidate.evidence_refs), weights.evidence_max)
     return round(min(base + evidence, 1.0), 6)
 

@@ -1,20 +1,25 @@
 """Trust: how far a source is believed, by its class or, for a tool, its name."""
 
-from muniment.model.fields import CaptureKind, Source
+from muniment.model.fields import Source
+from muniment.model.speaking import TOOL, USER
 from muniment.pack import Pack
 
 
-def kind_of_source(source: Source, kind: CaptureKind, origin: str | None) -> str:
-    """`operator`, `system`, `agent`, `end_user`, or the tool by its name."""
-    if source == "agent" and origin is not None and origin.startswith("tool:"):
-        return origin
-    return "end_user" if source == "agent" and kind == "message" else source
+def class_of_source(source: Source, vouched: str | None) -> str:
+    """`operator`, `system`, `agent`, `end_user`, or a tool as `tool:name`.
+
+    `vouched` is what the author's credential may speak for in this capture; without it the class is the author's own,
+    whatever the capture claims (ISO-8).
+    """
+    if vouched is None:
+        return source
+    return "end_user" if vouched == USER else vouched
 
 
-def of_source(source: Source, kind: CaptureKind, origin: str | None, pack: Pack) -> float:
+def of_source(source: Source, vouched: str | None, pack: Pack) -> float:
     """The pack's score for where a fact came from (CAN-7)."""
     scores = pack.memory_layer.trust
-    found = kind_of_source(source, kind, origin)
-    if found.startswith("tool:"):
-        return scores.tools.get(found.removeprefix("tool:"), scores.sources.tool)
+    found = class_of_source(source, vouched)
+    if found.startswith(TOOL):
+        return scores.tools.get(found.removeprefix(TOOL), scores.sources.tool)
     return getattr(scores.sources, found)

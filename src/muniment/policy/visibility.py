@@ -63,7 +63,7 @@ def view_of(
     """
     today = now or pack
     if run.role not in today.roles and not recorded:
-        raise InvalidInput(f"the pack {today.ref} declares no such role", field="role")
+        raise InvalidInput(f"the pack {today.ref} declares no role {run.role}", field="role")
     for label in sorted(run.classification_allowed):
         if not today.has_label(label) and not recorded:
             raise UnknownLabel(f"the pack {today.ref} declares no label {label}", field="classification_allowed")

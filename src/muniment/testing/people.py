@@ -2,7 +2,11 @@
 
 from typing import Any
 
-from muniment.model.context import Principal, Role, RunContext
+from muniment.model.context import Principal, RunContext
+from muniment.model.speaking import SpeaksFor
+
+# An agent that may speak for every tool and channel.
+SPEAKS_FOR_ALL = SpeaksFor(tools=frozenset({"*"}), channels=frozenset({"*"}))
 
 
 class People:
@@ -18,17 +22,22 @@ class People:
         self.admin = self.person("ada", "admin")
         self.service = Principal(tenant_id=tenant_id, id="importer", kind="system", roles=frozenset({"agent"}))
 
-    def person(self, name: str, *roles: Role) -> Principal:
+    def person(self, name: str, *roles: str) -> Principal:
         """A person with those roles."""
         return Principal(tenant_id=self.tenant_id, id=name, kind="operator", roles=frozenset(roles))
 
     def run(self, user_id: str | None = "cust_1", **fields: Any) -> RunContext:
-        """A run of the agent `bot` for that user, cleared for everything the built-in pack has."""
+        """A run of the agent `bot` for that user: it sees every label and speaks for every tool and channel.
+
+        It holds the role that it is said to act in.
+        """
         allowed = {"PUBLIC", "INTERNAL", "CONFIDENTIAL", "PII", "RESTRICTED"}
         given: dict[str, Any] = {
             "run_id": "run_1",
             "agent_id": "bot",
             "classification_allowed": allowed,
+            "speaks_for": SPEAKS_FOR_ALL,
+            "roles": {fields["role"]} if "role" in fields else (),
             **fields,
         }
         return RunContext(tenant_id=self.tenant_id, user_id=user_id, **given)

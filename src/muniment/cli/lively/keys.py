@@ -1,11 +1,11 @@
 """Keys to try the lively tenant with: one for each role, made afresh at each start and good for a day."""
 
-from muniment.cli.lively.shop import ADA, ANTON, BORIS, CLARA, LABELS, OLGA, PETRA, TENANT
+from muniment.cli.lively.shop import ADA, ANTON, BORIS, CLARA, LABELS, OLGA, PETRA, SPEAKS_FOR, TENANT
 from muniment.model.context import Principal
 from muniment.sync import Fabric
 
 _LABEL = "demo"
-_BOT = Principal(tenant_id=TENANT, id="support_bot", kind="agent", roles={"agent"})
+_BOT = Principal(tenant_id=TENANT, id="support_bot", kind="agent", roles={"agent"}, speaks_for=SPEAKS_FOR)
 KEYS: tuple[tuple[Principal, str], ...] = (
     (BORIS, "reviews the queue"),
     (CLARA, "reviews beside him"),
@@ -31,6 +31,7 @@ def keys_of(fabric: Fabric) -> list[tuple[Principal, str, str]]:
             kind=who.kind,
             roles=who.roles,
             clearance=clearance,
+            speaks_for=who.speaks_for,
             expires_in="1d",
             label=_LABEL,
         )

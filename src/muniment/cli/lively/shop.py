@@ -1,6 +1,7 @@
 """The shop: who works there, who buys there, what is known of either."""
 
 from muniment.model.context import Principal, Role, RunContext
+from muniment.model.speaking import SpeaksFor
 
 TENANT = "demo"
 
@@ -100,6 +101,10 @@ PACKS = (
 )
 
 
+# What the support agent may speak for: the shop's chat and its customer records.
+SPEAKS_FOR = SpeaksFor(tools=frozenset({"crm.lookup"}), channels=frozenset({"shop_chat"}))
+
+
 def bot(day: int, user_id: str | None = None, intent: str = "support.returns.answer") -> RunContext:
     """A run of the support agent on that day."""
     return RunContext(
@@ -110,4 +115,5 @@ def bot(day: int, user_id: str | None = None, intent: str = "support.returns.ans
         user_id=user_id,
         intent_id=intent,
         classification_allowed=LABELS,
+        speaks_for=SPEAKS_FOR,
     )

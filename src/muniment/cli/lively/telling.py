@@ -288,7 +288,7 @@ class _Shop:
         self._fabric.capture_many(
             bot(DAYS, "cus_1003"),
             [
-                {"kind": "message", "text": text, "classification": "INTERNAL"}
+                {"kind": "message", "text": text, "classification": "INTERNAL", "origin": "channel:shop_chat"}
                 for text in (
                     "Please call me Chia. I prefer ski touring boots with a wide fit.",
                     "I no longer want the newsletter.",

@@ -137,7 +137,7 @@ def _run(tenant_id: str, typed: dict[str, str]) -> RunContext:
     """The run that is asked about; raises `InvalidInput`."""
     given: dict[str, Any] = {name: typed[name] or None for name in _RUN if name not in ("role", "labels", "qualifiers")}
     if typed["role"]:
-        given["role"] = typed["role"]
+        given |= {"role": typed["role"], "roles": {typed["role"]}}
     if typed["labels"]:
         given["classification_allowed"] = frozenset(typed["labels"].replace(",", " ").split())
     qualifiers = [part.strip().partition("=") for part in typed["qualifiers"].split(",") if part.strip()]

@@ -41,13 +41,17 @@ _CHOICES = word_set(
 _LONG = 2000
 
 
+# Its name and version.
+MESSAGES = "messages@1"
+
+
 class MessageExtractor:
     """Reads captures of kind `message`: stated preferences, profile facts, requests, and their updates."""
 
     @property
     def name(self) -> str:
         """Name and version."""
-        return "messages@1"
+        return MESSAGES
 
     def reads(self, capture: Capture) -> bool:
         """Messages."""

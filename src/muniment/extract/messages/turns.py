@@ -4,20 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from muniment.extract.messages.rules import word_set
 from muniment.model.capture import Capture
+from muniment.policy.speaking import is_others, is_own, names_another_speaker, roles_in
 
-_OWN = word_set(
-    """
-    user human me customer client caller end_user enduser speaker patient guest member
-    """
-)
-_OTHERS = word_set(
-    """
-    assistant agent bot ai system support operator tool model chatbot advisor representative developer function
-    """
-)
-_ROLES = ("role", "speaker", "author", "sender", "from")
 _TEXTS = ("content", "text", "message")
 _LISTS = ("messages", "turns", "conversation")
 _LABEL = re.compile(r"\s{0,8}\**([A-Za-z][A-Za-z_ -]{0,30})\**\s{0,2}:\**(?:\s+|$)")
@@ -34,7 +23,7 @@ def own_words(capture: Capture) -> list[str]:
     found: list[str] = []
     if isinstance(payload, dict):
         said = cast("dict[str, Any]", payload)
-        if not _may_be_own(said, capture):
+        if names_another_speaker(said):
             return []
         if content.text is None:
             found += _texts(said)
@@ -44,6 +33,23 @@ def own_words(capture: Capture) -> list[str]:
     if content.text is not None:
         found.insert(0, content.text)
     return [own for text in found for own in _own_parts(text, capture)]
+
+
+def only_own_words(capture: Capture) -> bool:
+    """Whether a message holds nothing but its speaker's own words: no turns of others, no quotes, no code."""
+    content = capture.content
+    if content is None:
+        return True
+    payload: Any = content.payload
+    turns: list[Any] = cast("list[Any]", payload) if isinstance(payload, list) else []
+    if isinstance(payload, dict):
+        said = cast("dict[str, Any]", payload)
+        if names_another_speaker(said):
+            return False
+        turns = [turn for key in _LISTS if isinstance(said.get(key), list) for turn in said[key]]
+    if not all(isinstance(turn, dict) and _is_own(cast("dict[str, Any]", turn), capture) for turn in turns):
+        return False
+    return content.text is None or "\n".join(_own_parts(content.text, capture)) == "\n".join(content.text.splitlines())
 
 
 def _turns(said: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -60,34 +66,19 @@ def _texts(said: Mapping[str, Any]) -> list[str]:
     return [] if found is None else [found]
 
 
-def _role(said: Mapping[str, Any]) -> str | None:
-    return next((role.strip() for key in _ROLES if isinstance(role := said.get(key), str) and role.strip()), None)
-
-
-def _may_be_own(said: Mapping[str, Any], capture: Capture) -> bool:
-    role = _role(said)
-    return role is None or not _is_others(role) or role == capture.user_id
-
-
 def _is_own(said: Mapping[str, Any], capture: Capture) -> bool:
-    """Of several turns only those that are marked as the speaker's."""
-    role = _role(said)
-    return role is not None and (_folded(role) in _OWN or role in (capture.user_id, capture.subject))
-
-
-def _is_others(role: str) -> bool:
-    return _folded(role) in _OTHERS
-
-
-def _folded(role: str) -> str:
-    return role.casefold().replace(" ", "_").replace("-", "_").strip("_*")
+    """Of several turns only those that are marked as the speaker's, and by no other key as somebody else's."""
+    roles = roles_in(said)
+    if not roles or any(map(is_others, roles)):
+        return False
+    return is_own(roles[0]) or roles[0] in (capture.user_id, capture.subject)
 
 
 def _own_parts(text: str, capture: Capture) -> Iterator[str]:
     """The text without code, quoted lines and the turns of others."""
     lines = [(_label(line), line) for line in _plain_lines(text)]
     labels = {label for label, _ in lines if label is not None}
-    known = {label for label in labels if _folded(label) in _OWN | _OTHERS or label == capture.user_id}
+    known = {label for label in labels if is_own(label) or is_others(label) or label == capture.user_id}
     # Two names in turn are a talk between two people; who of them the user is nobody knows.
     names = {label for label in labels - known if label.istitle() and " " not in label}
     talk = bool(known) or len(names) > 1
@@ -95,7 +86,7 @@ def _own_parts(text: str, capture: Capture) -> Iterator[str]:
     mine = True
     for label, line in lines:
         if talk and label is not None and (label in known or label in names):
-            mine = _folded(label) in _OWN or label == capture.user_id
+            mine = is_own(label) or (label == capture.user_id and not is_others(label))
             line = line.partition(":")[2].lstrip("* ")
         if mine:
             own.append(line)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from muniment.model.compiled import Block, BlockKind, Citation, ManifestEntry
 from muniment.model.recall import ConflictSet, Record
 from muniment.policy.compiling.neutral import visible, visible_name
+from muniment.policy.speaking import is_only_claimed
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ def _papers(record: Record) -> Iterator[tuple[str, str]]:
     yield "kind", origin.kind
     yield "observed", _minute(origin.observed_at)
     yield "approver", visible_name(origin.approver)
-    for name, value in (("about", record.entity), ("predicate", record.predicate), ("origin", origin.origin)):
+    called = "claimed_origin" if is_only_claimed(origin.origin, origin.vouched) else "origin"
+    for name, value in (("about", record.entity), ("predicate", record.predicate), (called, origin.origin)):
         if value is not None:
             yield name, visible_name(value)
 

@@ -28,9 +28,9 @@ INSERT INTO archive_files (tenant_id, archive_id, revision, digest, bytes, dropp
 VALUES (:tenant_id, :archive_id, :revision, :digest, :bytes, :dropped, :at, :seq, :txid)
 
 -- name: record_captures
--- each: capture_id, seq, captured_at, holder, subject, user_id, entity
-INSERT INTO archived_captures (tenant_id, archive_id, capture_id, seq, captured_at, holder, subject, user_id, entity)
-VALUES (:tenant_id, :archive_id, :capture_id, :seq, :captured_at, :holder, :subject, :user_id, :entity)
+-- each: capture_id, seq, captured_at, holder, subject, user_id, entity, vouched
+INSERT INTO archived_captures (tenant_id, archive_id, capture_id, seq, captured_at, holder, subject, user_id, entity, vouched)
+VALUES (:tenant_id, :archive_id, :capture_id, :seq, :captured_at, :holder, :subject, :user_id, :entity, :vouched)
 
 -- name: collect
 SELECT collect_captures(:archive_id) AS captures

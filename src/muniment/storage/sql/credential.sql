@@ -2,10 +2,12 @@
 
 -- name: add
 INSERT INTO api_keys (
-  tenant_id, key_id, digest, label, principal_id, kind, roles, user_id, clearance, created_at, created_by, expires_at
+  tenant_id, key_id, digest, label, principal_id, kind, roles, user_id, clearance, tools, channels, packs, created_at, created_by,
+  expires_at
 )
 VALUES (
-  :tenant_id, :key_id, :digest, :label, :principal_id, :kind, :roles, :user_id, :clearance, :at, :by, :expires_at
+  :tenant_id, :key_id, :digest, :label, :principal_id, :kind, :roles, :user_id, :clearance, :tools, :channels, :packs, :at, :by,
+  :expires_at
 )
 
 -- name: names
@@ -15,7 +17,7 @@ WHERE tenant_id = :tenant_id AND revoked_at IS NULL AND (expires_at IS NULL OR e
 
 -- name: find
 -- What is compared with a key that was presented.
-SELECT key_id, digest, principal_id, kind, roles, user_id, clearance, expires_at, last_used_at, revoked_at
+SELECT key_id, digest, principal_id, kind, roles, user_id, clearance, tools, channels, packs, expires_at, last_used_at, revoked_at
 FROM api_keys WHERE tenant_id = :tenant_id AND key_id = :key_id
 
 -- name: used
@@ -25,8 +27,8 @@ WHERE tenant_id = :tenant_id AND key_id = :key_id AND revoked_at IS NULL AND (la
 
 -- name: page
 -- The latest first, from a key on; one of them when it is named. Never the digest.
-SELECT tenant_id, key_id, label, principal_id, kind, roles, user_id, clearance, created_at, created_by, expires_at, last_used_at,
-  revoked_at, revoked_by
+SELECT tenant_id, key_id, label, principal_id, kind, roles, user_id, clearance, tools, channels, packs, created_at, created_by,
+  expires_at, last_used_at, revoked_at, revoked_by
 FROM api_keys
 WHERE tenant_id = :tenant_id AND (:key_id::text IS NULL OR key_id = :key_id) AND (:after::text IS NULL OR key_id < :after)
 ORDER BY key_id DESC LIMIT :count

@@ -91,7 +91,7 @@ LEFT JOIN consent_sweeps w ON w.tenant_id = alias.tenant_id AND w.root_id = alia
 alias.tenant_id, alias.memory_id, alias.candidate_id, alias.proposal_id, alias.verdict_id, alias.capture_id, alias.born_seq, alias.promoted_at,
   nullif(alias.expires_at, 'infinity') AS ends_at, alias.class, alias.entity, alias.predicate, alias.classification, alias.sensitive, alias.tier, alias.priority,
   alias.confidence, alias.trust, alias.holder, alias.subject, alias.user_id, alias.session_id, alias.workflow_id, alias.intent_id, alias.qualifiers, alias.decision_key,
-  alias.consent_id, alias.pack, alias.ontology_version, alias.kind, alias.origin, alias.source, alias.author, alias.editors, alias.approver, alias.captured_at,
+  alias.consent_id, alias.pack, alias.ontology_version, alias.kind, alias.origin, alias.vouched, alias.source, alias.author, alias.editors, alias.approver, alias.captured_at,
   alias.observed_at, b.content, s.wrapped_key, s.key_version, {required alias}
 
 -- name: required

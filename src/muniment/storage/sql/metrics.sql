@@ -263,7 +263,7 @@ SELECT DISTINCT ON (write_class) write_class, open FROM breakers
 WHERE tenant_id = :tenant_id AND seq <= :last_seq ORDER BY write_class, seq DESC
 
 -- name: told
--- Messages of the window, those that gave a candidate, and those that only said again what had been promoted.
+-- End users' messages of the window (ISO-8 says which are), those that gave a candidate, and those that only said again what had been promoted.
 SELECT count(*) AS messages, count(*) FILTER (WHERE c.gave) AS gave, count(*) FILTER (WHERE c.again) AS again
 FROM (
   SELECT EXISTS (SELECT FROM candidates k WHERE k.tenant_id = :tenant_id AND k.capture_id = m.capture_id) AS gave,
@@ -274,11 +274,11 @@ FROM (
       WHERE k.tenant_id = :tenant_id AND k.capture_id = m.capture_id AND v.seq <= :last_seq) AS again
   FROM (
     SELECT capture_id FROM captures
-    WHERE tenant_id = :tenant_id AND kind = 'message' AND seq > :first_seq AND seq <= :last_seq
+    WHERE tenant_id = :tenant_id AND kind = 'message' AND vouched = 'user' AND seq > :first_seq AND seq <= :last_seq
     UNION ALL
     SELECT a.capture_id FROM archived_captures a
     JOIN archives r ON r.tenant_id = :tenant_id AND r.archive_id = a.archive_id AND r.kind = 'message'
-    WHERE a.tenant_id = :tenant_id AND a.seq > :first_seq AND a.seq <= :last_seq) m) c
+    WHERE a.tenant_id = :tenant_id AND a.vouched = 'user' AND a.seq > :first_seq AND a.seq <= :last_seq) m) c
 
 -- name: stored
 -- Memories live at the window's end, and the bytes of their sealed bodies.

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from muniment.errors import InvalidInput
-from muniment.outbox.targets import Refused, find, is_public, parse
+from muniment.outbound import Refused, find, is_public, parse
 
 PRIVATE = [
     *("0.0.0.0", "10.1.2.3", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.8.8.8", "169.254.169.254"),

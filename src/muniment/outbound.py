@@ -1,7 +1,8 @@
-"""Which addresses may be posted to: public ones over https, and others only where the settings say so.
+"""Addresses that the server calls on somebody's behalf: webhooks, models, embedders, an issuer's keys (ISO-7).
 
-Looked at twice: when a webhook is registered, and at every delivery, on the very address that is then connected to. A
-name that pointed elsewhere in between leads nowhere.
+Public addresses over https, and others only where the operator's settings allow them. An address is checked when it is
+registered or set, and again at every call, on the very address that is then connected to: a name that was pointed
+elsewhere in between leads nowhere.
 """
 
 import socket
@@ -48,12 +49,12 @@ _REFUSED_6 = tuple(ip_network(one) for one in ("2001::/23", "2001:db8::/32", "20
 
 
 class Refused(Exception):
-    """It may not be posted to; the message is a short reason."""
+    """It may not be called; the message is a short reason."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a webhook's messages go: the host as it was written, and the addresses it has now."""
+    """Where a call goes: the host as it was written, and the addresses it has now."""
 
     parts: SplitResult
     host: str
@@ -96,25 +97,47 @@ def parse(url: str, *, allow_private: bool) -> SplitResult:
 
 async def find(url: str, *, allow_private: bool) -> Target:
     """Where that address is now; raises `Refused`, with a reason that names no address."""
-    try:
-        parts = parse(url, allow_private=allow_private)
-    except InvalidInput:
-        raise Refused("address_refused") from None
-    host = parts.hostname or ""
-    port = parts.port or _PORTS[parts.scheme]
-    addresses = await _addresses(host, port)
-    # All of them: a name with one public and one private address is no accident.
-    if not (allow_private or all(is_public(one) for one in addresses)):
-        raise Refused("address_refused")
-    return Target(parts, host, port, tuple(str(one) for one in addresses[:_ADDRESSES_TRIED]))
-
-
-async def _addresses(host: str, port: int) -> list[Address]:
+    parts, host, port = _split(url, allow_private)
     try:
         with anyio.fail_after(_FOUND_WITHIN):
             found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):  # too late is an OSError too
         found = []
-    if not found:
+    return _target(parts, host, port, [str(place[0]) for *_, place in found], allow_private)
+
+
+def find_blocking(url: str, *, allow_private: bool) -> Target:
+    """The same for a thread, which waits as long as the name server takes; raises `Refused`."""
+    parts, host, port = _split(url, allow_private)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        found = []
+    return _target(parts, host, port, [str(place[0]) for *_, place in found], allow_private)
+
+
+def refuses_literally(url: str) -> bool:
+    """Whether the address names a host that is no public one without a name server being asked."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return not is_public(ip_address(host.partition("%")[0]))
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _split(url: str, allow_private: bool) -> tuple[SplitResult, str, int]:
+    try:
+        parts = parse(url, allow_private=allow_private)
+    except InvalidInput:
+        raise Refused("address_refused") from None
+    return parts, parts.hostname or "", parts.port or _PORTS[parts.scheme]
+
+
+def _target(parts: SplitResult, host: str, port: int, found: list[str], allow_private: bool) -> Target:
+    addresses = [ip_address(one.partition("%")[0]) for one in found]
+    if not addresses:
         raise Refused("host_not_found")
-    return [ip_address(str(place[0]).partition("%")[0]) for *_, place in found]
+    # All of them: a name with one public and one private address is no accident.
+    if not (allow_private or all(is_public(one) for one in addresses)):
+        raise Refused("address_refused")
+    return Target(parts, host, port, tuple(str(one) for one in addresses[:_ADDRESSES_TRIED]))

@@ -1,0 +1,188 @@
+"""Language models that the operator names: where each is, with which key and within which limits (ISO-7).
+
+A pack names one of them and knows nothing else of it. A key goes to the address it was set for and to no other.
+"""
+
+import json
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Self, cast
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from muniment import outbound
+from muniment.errors import InvalidInput
+from muniment.model.fields import invalid, misses
+from muniment.pack.durations import Duration
+from muniment.pack.fields import ModelName, PositiveCount, TokenCount, Url
+
+VARIABLE = "MUNIMENT_MODELS"
+FIELD = "models"
+_MOST = 256
+_MOST_BYTES = 1 << 20
+_KEY = r"[!-~]{1,4096}"
+
+
+def _key(value: str) -> str:
+    if not re.fullmatch(_KEY, value):
+        raise ValueError("has characters that no key has")
+    return value
+
+
+Key = Annotated[str, AfterValidator(_key)]
+
+
+class ModelSettings(BaseModel):
+    """One model as the operator sets it. The key is given itself, by the name of a variable, or in a file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: Url = Field(description="what stands before /chat/completions")
+    model: ModelName | None = Field(default=None, description="the model's name there; its own name when not said")
+    key: Key | None = Field(default=None, repr=False, description="the key that its server takes")
+    key_env: str | None = Field(default=None, description="the variable of the environment that holds the key")
+    key_file: Path | None = Field(default=None, description="the file that holds the key")
+    timeout: Duration = Field(default=timedelta(seconds=30), description="longest a whole answer may take")
+    max_tokens: TokenCount = Field(default=4096, description="most tokens of an answer")
+    calls_a_minute: PositiveCount | None = Field(
+        default=None, description="most calls a minute and process, of all tenants together; no bound when not said"
+    )
+    allow_private: bool = Field(
+        default=False, description="let it be on an address that is not on the internet, or without https"
+    )
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        if sum(one is not None for one in (self.key, self.key_env, self.key_file)) > 1:
+            raise misses("key", "give one of key, key_env and key_file")
+        if not self.allow_private:
+            try:
+                outbound.parse(self.url, allow_private=False)
+                refused = outbound.refuses_literally(self.url)
+            except InvalidInput:
+                refused = True
+            if refused:
+                raise misses("url", "expected a public address over https; allow_private: true allows any")
+        return self
+
+    def secret(self) -> str:
+        """The key, empty for none; raises `InvalidInput` where it is not to be had."""
+        if self.key_env is not None:
+            found = os.environ.get(self.key_env, "").strip()
+            where = f"the variable {self.key_env}"
+        elif self.key_file is not None:
+            try:
+                found = self.key_file.expanduser().read_text("ascii").strip()
+            except (OSError, ValueError):
+                found = ""
+            where = f"the file {self.key_file}"
+        else:
+            return self.key or ""
+        if not re.fullmatch(_KEY, found):
+            raise InvalidInput(f"expected a key in {where}", field="key")
+        return found
+
+
+class NamedModel:
+    """A model that can be asked, and how often it was asked lately."""
+
+    def __init__(self, name: str, settings: ModelSettings) -> None:
+        self.name, self.settings = name, settings
+        self.secret = settings.secret()
+        self._asked: deque[float] = deque()
+
+    def __repr__(self) -> str:
+        return f"NamedModel({self.name!r}, {self.settings.url!r})"
+
+    @property
+    def model(self) -> str:
+        """Its name at its server."""
+        return self.settings.model or self.name
+
+    def take_turn(self) -> bool:
+        """Whether it may be asked now; then it counts as asked."""
+        most, now = self.settings.calls_a_minute, time.monotonic()
+        if most is None:
+            return True
+        while self._asked and self._asked[0] <= now - 60:
+            self._asked.popleft()
+        if len(self._asked) >= most:
+            return False
+        self._asked.append(now)
+        return True
+
+
+class Models:
+    """The models of a server by their names; by identity a key of caches."""
+
+    def __init__(self, named: Mapping[str, NamedModel] | None = None) -> None:
+        self._named = dict(named or {})
+
+    def __repr__(self) -> str:
+        return f"Models({', '.join(sorted(self._named))})"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._named))
+
+    def get(self, name: str) -> NamedModel | None:
+        """The model of that name."""
+        return self._named.get(name)
+
+    @classmethod
+    def gather(cls, given: "Models | Mapping[str, Any] | str | Path | None") -> "Models":
+        """From a mapping, from JSON text, or from a JSON or YAML file; MUNIMENT_MODELS when nothing is given.
+
+        Raises `InvalidInput` naming the model and the field. No message shows a key.
+        """
+        if isinstance(given, Models):
+            return given
+        said = os.environ.get(VARIABLE, "").strip() or None if given is None else given
+        if said is None:
+            return cls()
+        document = said if isinstance(said, Mapping) else _read(said)
+        if len(document) > _MOST:
+            raise InvalidInput(f"at most {_MOST} models are taken", field=FIELD)
+        return cls({name: _named(name, settings) for name, settings in document.items()})
+
+
+def _named(name: Any, given: Any) -> NamedModel:
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}", name):
+        raise InvalidInput("expected names of up to 100 letters, digits and ._:/-", field=FIELD)
+    place = f"{FIELD}.{name}"
+    if not isinstance(given, Mapping):
+        raise InvalidInput("expected a mapping with url and, if wanted, key_env, model, timeout", field=place)
+    try:
+        return NamedModel(name, ModelSettings.model_validate(dict(cast("Mapping[str, Any]", given))))
+    except ValidationError as error:
+        raise invalid(error, within=place) from None
+    except InvalidInput as error:
+        error.field = f"{place}.{error.field}"
+        raise
+
+
+def _read(said: str | Path) -> Mapping[str, Any]:
+    text = said if isinstance(said, str) and said.lstrip().startswith("{") else _text(Path(said))
+    try:
+        found: Any = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+    except (ValueError, RecursionError, yaml.YAMLError):
+        raise InvalidInput("expected JSON or YAML: a mapping of names to their settings", field=FIELD) from None
+    if not isinstance(found, dict):
+        raise InvalidInput("expected a mapping of names to their settings", field=FIELD)
+    return cast("dict[str, Any]", found)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.expanduser().open("rb") as stream:
+            found = stream.read(_MOST_BYTES + 1)
+    except (OSError, ValueError):
+        raise InvalidInput(f"there is no file of models to be read at {path}", field=FIELD) from None
+    if len(found) > _MOST_BYTES:
+        raise InvalidInput(f"the file of models is longer than {_MOST_BYTES} bytes", field=FIELD)
+    return found.decode("utf-8", "replace")

@@ -1,0 +1,46 @@
+"""What a credential may speak for: tools and channels, by name (ISO-8)."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from muniment.model.fields import Artifact, Name
+
+TOOL, CHANNEL = "tool:", "channel:"
+ALL = "*"
+# What a capture's column `vouched` holds for the words of an end user; for a tool it holds the capture's origin.
+USER = "user"
+
+
+def _bare(name: str) -> str:
+    if name.startswith((TOOL, CHANNEL)):
+        raise ValueError("expected the name alone, without tool: or channel:")
+    if ALL in name and name != ALL:
+        raise ValueError("expected a whole name, or * for all")
+    return name
+
+
+_Names = Annotated[frozenset[Annotated[Name, AfterValidator(_bare)]], Field(max_length=256)]
+
+
+class SpeaksFor(Artifact):
+    """The tools and channels that a credential may speak for; `*` stands for all. Nothing listed is none."""
+
+    tools: _Names = Field(default=frozenset(), description="tools whose results it may hand in, such as crm.lookup")
+    channels: _Names = Field(
+        default=frozenset(), description="channels whose messages count as the end user's words, such as app_chat"
+    )
+
+    def has_tool(self, name: str) -> bool:
+        """Whether it may speak for that tool."""
+        return name in self.tools or ALL in self.tools
+
+    def has_channel(self, name: str | None) -> bool:
+        """Whether it may speak for that channel; for a channel that is not named only with `*`."""
+        return ALL in self.channels or (name is not None and name in self.channels)
+
+    def beyond(self, ceiling: "SpeaksFor") -> str | None:
+        """The first tool or channel that the ceiling does not have; None where all lies within."""
+        tools = [TOOL + name for name in sorted(self.tools) if not ceiling.has_tool(name)]
+        channels = [CHANNEL + name for name in sorted(self.channels) if not ceiling.has_channel(name)]
+        return next(iter([*tools, *channels]), None)

@@ -1,0 +1,231 @@
+"""A credential sets ceilings and a run can only narrow them: declared roles, kind, users, packs (ISO-5)."""
+
+import hmac
+from collections.abc import Iterator
+from datetime import UTC
+from typing import Any
+
+import psycopg
+import pytest
+from pydantic_core import to_json
+
+from muniment import Fabric, Principal, RunContext, load_pack
+from muniment.errors import InvalidInput
+from muniment.governance import api_keys
+from muniment.model.credential import Credential
+from muniment.testing import People, TestServer
+from tests.conftest import Connect
+from tests.doors.http import HttpDoor
+from tests.pipeline.stories import promoted
+from tests.security.catalogue import Connection
+
+# Juniors see less than an agent without a role of its own.
+PACK = """
+pack_meta: {id: ranks, version: "1.0.0"}
+roles:
+  agent: {classifications_allowed: [PUBLIC]}
+  senior: {classifications_allowed: [PUBLIC, INTERNAL, CONFIDENTIAL]}
+"""
+RUN: dict[str, Any] = {"run_id": "r", "user_id": "cust_1"}
+
+
+@pytest.fixture(scope="module")
+def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
+    with HttpDoor(server, database, pack=load_pack(PACK)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def hidden(door: HttpDoor, people: People) -> str:
+    """The id of a memory that only seniors may recall."""
+    return promoted(door.near, people, "post", classification="CONFIDENTIAL")
+
+
+def recalled(door: HttpDoor, key: str, **run: Any) -> Any:
+    return door.ask("POST", "/v1/recall", {"run": {**RUN, **run}}, key=key)
+
+
+@pytest.mark.rule("ISO-5")
+def test_a_role_that_a_pack_declares_is_a_right_of_the_key_and_not_of_the_request(
+    door: HttpDoor, people: People, hidden: str
+) -> None:
+    labels = ["PUBLIC", "INTERNAL", "CONFIDENTIAL"]
+    plain = door.key(people.run())
+    refused = recalled(door, plain, role="senior", classification_allowed=labels)
+    assert (refused.status_code, refused.json()["code"], refused.json()["field"]) == (403, "denied", "run.role")
+    assert "senior" in refused.json()["detail"]
+    assert door.denials(people)[-1]["code"] == "denied"
+    senior = door.key(people.run(), roles=["agent", "senior"])
+    seen = recalled(door, senior, role="senior", classification_allowed=labels)
+    assert [one["id"] for one in seen.json()["records"]] == [hidden]
+    assert recalled(door, senior, classification_allowed=labels).json()["records"] == [], "a run may narrow its role"
+    for path in ("/v1/compile", "/v1/explain"):
+        body = {"run": {**RUN, "role": "senior"}} | ({"memory_id": hidden} if path == "/v1/explain" else {})
+        assert door.ask("POST", path, body, key=plain).status_code == 403
+
+
+@pytest.mark.rule("ISO-5")
+def test_a_role_that_a_pack_declares_does_no_verb(door: HttpDoor, people: People) -> None:
+    for roles in (["senior"], ["senior", "agent"]):
+        key = door.key(people.person("jane"), roles=roles)
+        for path in ("/v1/queue", "/v1/events", "/v1/consents", "/v1/packs", "/v1/webhooks"):
+            assert door.ask("GET", path, key=key).json()["code"] == "role_missing"
+
+
+@pytest.mark.rule("ISO-5")
+def test_a_role_that_no_pack_of_the_tenant_declares_is_given_to_no_key(fabric: Fabric, door: HttpDoor) -> None:
+    # The same database; this fabric's own pack declares no such role, as another tenant's does.
+    people = People("tenant_without_seniors")
+    for role in ("senior", "boss"):
+        with pytest.raises(InvalidInput, match=f"declares no role {role}") as raised:
+            fabric.keys.create(people.admin, principal_id="b", kind="agent", roles=["agent", role])
+        assert raised.value.field == "roles"
+    with pytest.raises(InvalidInput, match="declares no role senior"):
+        fabric.recall(people.run(role="senior"))
+
+
+@pytest.mark.rule("ISO-5")
+@pytest.mark.parametrize("kind", ["agent", "end_user"])
+@pytest.mark.parametrize("role", ["reviewer", "correction_writer", "privacy_officer", "auditor", "admin"])
+def test_no_key_of_an_agent_or_an_end_user_has_a_persons_role(
+    door: HttpDoor, people: People, kind: Any, role: str
+) -> None:
+    for roles in ([role], ["agent", role], ["agent", "senior", role]):
+        with pytest.raises(InvalidInput):
+            door.near.keys.create(people.admin, principal_id="b", kind=kind, roles=roles, user_id="b")
+
+
+@pytest.mark.rule("ISO-5")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"kind": "agent", "roles": "{agent,auditor}"},
+        {"kind": "agent", "roles": "{senior}"},
+        {"kind": "end_user", "roles": "{agent,admin}", "user_id": "bot"},
+        {"kind": "end_user", "roles": "{agent}", "user_id": "somebody_else"},
+        {"kind": "operator", "roles": "{agent,auditor}", "user_id": "cust_1"},
+        {"kind": "operator", "roles": "{}"},
+    ],
+)
+def test_the_database_takes_no_key_that_reaches_further(
+    furnished: dict[str, Any], as_role: Connect, tenant: str, changed: dict[str, Any]
+) -> None:
+    told = {"user_id": None, **changed}
+    with as_role("writer", tenant) as writer, pytest.raises(psycopg.errors.CheckViolation):
+        writer.execute(
+            "INSERT INTO api_keys (tenant_id, key_id, digest, principal_id, kind, roles, user_id, clearance, created_at,"
+            " created_by) VALUES (current_setting('muniment.tenant'), 'key_x', sha256('x'), 'bot', %(kind)s,"
+            " %(roles)s, %(user_id)s, '{PUBLIC}', now(), 'ada')",
+            told,
+        )
+
+
+@pytest.mark.rule("ISO-5", "ISO-8")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "tools = '{*}'",
+        "channels = '{*}'",
+        "packs = NULL",
+        "packs = '{a@1.0.0,b@1.0.0}'",
+        "roles = '{agent,senior}'",
+        "tools = '{}'",
+    ],
+)
+def test_a_key_whose_ceilings_were_changed_in_the_database_opens_nothing(
+    door: HttpDoor, people: People, owner: Connection, change: str
+) -> None:
+    made = door.near.keys.create(
+        people.admin,
+        principal_id="b",
+        kind="agent",
+        roles=["agent"],
+        speaks_for={"tools": ["crm"], "channels": ["chat"]},
+        packs=["a@1.0.0"],
+    )
+    token = made.token or ""
+    assert door.ask("GET", "/v1/whoami", key=token).status_code == 200
+    owner.execute(f"UPDATE api_keys SET {change} WHERE tenant_id = %s AND key_id = %s", [people.tenant_id, made.key_id])  # type: ignore[arg-type]
+    owner.commit()
+    assert door.ask("GET", "/v1/whoami", key=token).status_code == 401
+
+
+@pytest.mark.rule("ISO-5")
+def test_a_key_from_before_there_were_such_ceilings_still_opens_and_reaches_no_further(
+    fabric: Fabric, people: People
+) -> None:
+    made = fabric.keys.create(people.admin, principal_id="b", kind="agent", roles=["agent"])
+    held = fabric.keys.check(made.token or "")
+    assert (held.principal.speaks_for.tools, held.principal.speaks_for.channels, held.packs) == (set(), set(), None)
+
+    async def digests() -> tuple[bytes, bytes]:
+        desk, presented = fabric._fabric._desk, api_keys.presented(made.token)
+        async with desk.transaction(people.tenant_id, "writer") as tx:
+            comparing, row = await desk.vault.comparing(tx), await tx.row("credential.find", key_id=made.key_id)
+        assert row is not None and presented is not None
+        # The seven fields that a key of then stood for.
+        names = ("key_id", "principal_id", "kind", "roles", "user_id", "clearance")
+        stood_for = [*(row[name] for name in names), row["expires_at"].astimezone(UTC).isoformat()]
+        under = comparing.derived("api-keys")
+        return row["digest"], hmac.digest(under, presented.secret + to_json(stood_for), "sha256")
+
+    stored, before = fabric._portal.call(digests)
+    assert stored == before
+
+
+@pytest.mark.rule("ISO-5")
+def test_a_run_pins_only_what_its_key_may_pin(door: HttpDoor, people: People) -> None:
+    key = door.key(people.run(), packs=["ranks@1.0.0"], clearance=["PUBLIC"])
+    refused = recalled(door, key, pack="muniment.builtin@1.2.0")
+    assert (refused.status_code, refused.json()["field"]) == (403, "run.pack")
+    assert recalled(door, key, pack="ranks@1.0.0").json().get("field") != "run.pack"
+    none = door.key(people.run(), packs=[])
+    assert recalled(door, none, pack="ranks@1.0.0").json()["field"] == "run.pack"
+
+
+@pytest.mark.rule("ISO-5")
+def test_in_a_program_of_ones_own_a_run_names_the_role_it_acts_in_among_those_it_holds() -> None:
+    given: dict[str, Any] = {"tenant_id": "t", "run_id": "r", "agent_id": "bot"}
+    with pytest.raises(InvalidInput) as raised:
+        RunContext(**given, role="senior")
+    assert raised.value.field == "role"
+    run = RunContext(**given, role="senior", roles={"senior", "admin"})
+    assert run.principal.roles == {"agent", "senior"}
+
+
+@pytest.mark.rule("ISO-5")
+def test_over_mcp_too_a_run_has_no_role_and_no_voice_beyond_its_keys(door: HttpDoor, people: People) -> None:
+    key = door.key(people.run(), speaks_for={})
+    for run in (
+        '{"run_id": "r", "role": "senior"}',
+        '{"run_id": "r", "speaks_for": {"channels": ["*"]}}',
+        '{"run_id": "r", "roles": ["senior"], "role": "senior"}',
+    ):
+        answer = door.ask("POST", "/mcp", {}, key=key, headers={"Muniment-Run": run})
+        assert answer.status_code in (403, 422), answer.text
+
+
+@pytest.mark.rule("ISO-5", "ISO-8")
+def test_an_end_users_key_is_for_that_user_alone(door: HttpDoor, people: People) -> None:
+    with pytest.raises(InvalidInput, match="alone"):
+        door.near.keys.create(people.admin, principal_id="cust_1", kind="end_user", roles=["agent"], user_id="cust_2")
+    key = door.key(
+        Principal(tenant_id=people.tenant_id, id="cust_1", kind="end_user", roles={"agent"}), user_id="cust_1"
+    )
+    body = {"kind": "message", "text": "I like tea.", "classification": "PUBLIC"}
+    assert door.ask("POST", "/v1/captures", body, key=key).status_code == 201
+    assert door.ask("POST", "/v1/captures", {**body, "user_id": "cust_2"}, key=key).status_code == 422
+    assert door.ask("POST", "/v1/captures", {**body, "run": RUN}, key=key).status_code == 422
+    assert door.ask("POST", "/v1/recall", {"run": RUN}, key=key).status_code == 422
+    door.near.consolidate(people.tenant_id)
+    (item, *_) = door.near.queue.list(people.reviewer)
+    assert (item.candidate.source, item.candidate.scope.user_id) == ("end_user", "cust_1")
+
+
+@pytest.mark.rule("ISO-5")
+def test_a_credential_of_an_end_user_cannot_be_made_for_another() -> None:
+    user = Principal(tenant_id="t", id="cust_1", kind="end_user", roles={"agent"})
+    assert Credential(principal=user, user_id="cust_1").user_id == "cust_1"
+    for other in (None, "cust_2"):
+        with pytest.raises(ValueError, match="alone"):
+            Credential(principal=user, user_id=other)

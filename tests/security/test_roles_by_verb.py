@@ -1,0 +1,219 @@
+"""Section 2 of the specification, verb by verb: who may do what, through the library and through a server (ISO-5)."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, get_args
+
+import pytest
+
+from muniment import Fabric, Principal, RunContext
+from muniment.client import Client
+from muniment.errors import Denied, InvalidInput, MunimentError, RoleMissing
+from muniment.model.context import Role
+from muniment.model.metrics import GoldenResult
+from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
+from tests.served import Served
+
+ROLES: tuple[Role, ...] = get_args(Role)
+AGENT, WRITER, REVIEWER, OFFICER, AUDITOR, ADMIN = (
+    "agent",
+    "correction_writer",
+    "reviewer",
+    "privacy_officer",
+    "auditor",
+    "admin",
+)
+Call = Callable[[Any, Any], object]
+CEID = "customer:cust_1"
+CONSENT: dict[str, Any] = {
+    "subject": CEID,
+    "purpose": "support",
+    "predicates_allowed": ["*"],
+    "data_classifications_allowed": ["PII"],
+    "basis": "opt_in",
+}
+PACK = 'pack_meta: {id: roles_by_verb, version: "1.0.0"}'
+
+# Written by hand from the table of roles, not from the code. A run asks where only an agent may.
+TABLE: dict[str, tuple[set[str], Call]] = {
+    "capture": (
+        {AGENT, WRITER},
+        lambda f, a: f.capture(a, kind="statement", text="It rains.", classification="PUBLIC"),
+    ),
+    "capture_many": (
+        {AGENT, WRITER},
+        lambda f, a: f.capture_many(a, [{"kind": "statement", "text": "It rains.", "classification": "PUBLIC"}]),
+    ),
+    "propose": (
+        {AGENT, WRITER},
+        lambda f, a: f.propose(a, write_class="statement", text="It rains.", classification="PUBLIC"),
+    ),
+    "propose.correction": (
+        {WRITER},
+        lambda f, a: f.propose(
+            a, write_class="correction", entity=CEID, predicate="p", value="v", classification="PUBLIC"
+        ),
+    ),
+    "correct": ({WRITER}, lambda f, a: f.correct(a, entity=CEID, predicate="p", value="v", classification="PUBLIC")),
+    "recall": ({AGENT}, lambda f, a: f.recall(a)),
+    "compile": ({AGENT}, lambda f, a: f.compile(a)),
+    "explain": ({AGENT, REVIEWER, AUDITOR}, lambda f, a: f.explain(a, memory_id="pm_none")),
+    "get": ({AGENT, REVIEWER, AUDITOR}, lambda f, a: f.get(a, "pm_none")),
+    "replay": ({AUDITOR}, lambda f, a: f.replay(a, "rcl_none")),
+    "trail": ({REVIEWER, AUDITOR}, lambda f, a: f.trail(a, "pm_none")),
+    "retract": ({REVIEWER}, lambda f, a: f.retract(a, "pm_none", reason="wrong")),
+    "erase": ({OFFICER}, lambda f, a: f.erase(a, subject="customer:nobody")),
+    "erasures": ({OFFICER, AUDITOR}, lambda f, a: f.erasures(a)),
+    "events": ({AUDITOR}, lambda f, a: f.events(a)),
+    "verify": ({AUDITOR}, lambda f, a: f.verify(a)),
+    "chain_head": ({AUDITOR}, lambda f, a: f.chain_head(a)),
+    "archives": ({AUDITOR}, lambda f, a: f.archives(a)),
+    "verify_archives": ({AUDITOR}, lambda f, a: f.verify_archives(a)),
+    "adoption": ({AUDITOR}, lambda f, a: f.adoption(a)),
+    "metrics": ({REVIEWER, AUDITOR, ADMIN}, lambda f, a: f.metrics(a)),
+    "queue.list": ({REVIEWER, AUDITOR}, lambda f, a: f.queue.list(a)),
+    "queue.counts": ({REVIEWER, AUDITOR}, lambda f, a: f.queue.counts(a)),
+    "queue.get": ({REVIEWER, AUDITOR}, lambda f, a: f.queue.get(a, "mwp_none")),
+    "queue.evidence": ({REVIEWER, AUDITOR}, lambda f, a: f.queue.evidence(a, "mwp_none")),
+    "queue.check": ({REVIEWER}, lambda f, a: f.queue.check(a, "mwp_none", text="x")),
+    "queue.preview": ({REVIEWER}, lambda f, a: f.queue.preview(a, "mwp_none")),
+    "queue.attend": ({REVIEWER}, lambda f, a: f.queue.attend(a, "mwp_none")),
+    "queue.approve": ({REVIEWER}, lambda f, a: f.queue.approve(a, "mwp_none")),
+    "queue.approve_many": ({REVIEWER}, lambda f, a: f.queue.approve_many(a, ["mwp_none"])),
+    "queue.edit": ({REVIEWER}, lambda f, a: f.queue.edit(a, "mwp_none", text="x")),
+    "queue.reject": ({REVIEWER}, lambda f, a: f.queue.reject(a, "mwp_none", reason="no")),
+    "queue.lift": ({REVIEWER}, lambda f, a: f.queue.lift(a, "mwp_none")),
+    "queue.override": ({REVIEWER}, lambda f, a: f.queue.override(a, "mwp_none", priority=0.5)),
+    "queue.assign": ({REVIEWER}, lambda f, a: f.queue.assign(a, "mwp_none")),
+    "queue.release": ({REVIEWER}, lambda f, a: f.queue.release(a, "mwp_none")),
+    "contradictions.list": ({REVIEWER, AUDITOR}, lambda f, a: f.contradictions.list(a)),
+    "contradictions.get": ({REVIEWER, AUDITOR}, lambda f, a: f.contradictions.get(a, "ctr_none")),
+    "contradictions.resolve": ({REVIEWER}, lambda f, a: f.contradictions.resolve(a, "ctr_none", way="supersede")),
+    "memories.list": ({REVIEWER, AUDITOR}, lambda f, a: f.memories.list(a)),
+    "memories.moments": ({REVIEWER, AUDITOR}, lambda f, a: f.memories.moments(a)),
+    "memories.graph": ({REVIEWER, AUDITOR}, lambda f, a: f.memories.graph(a, CEID)),
+    "recalls.list": ({REVIEWER, AUDITOR}, lambda f, a: f.recalls.list(a)),
+    # An agent its own alone.
+    "recalls.get": ({AGENT, REVIEWER, AUDITOR}, lambda f, a: f.recalls.get(a, "rcl_none")),
+    "consent.grant": ({OFFICER}, lambda f, a: f.consent.grant(a, **CONSENT)),
+    "consent.revoke": ({OFFICER}, lambda f, a: f.consent.revoke(a, "cns_none")),
+    "consent.list": ({OFFICER, AUDITOR}, lambda f, a: f.consent.list(a)),
+    "packs.register": ({ADMIN}, lambda f, a: f.packs.register(a, PACK)),
+    "packs.get": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.packs.get(a, "none@1.0.0")),
+    "packs.list": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.packs.list(a)),
+    "packs.compare": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.packs.compare(a, "none@1.0.0", "none@1.0.1")),
+    "packs.backtest": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.packs.backtest(a, "none@1.0.0")),
+    "work.backlog": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.work.backlog(a)),
+    "work.parked": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.work.parked(a)),
+    "work.jobs": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.work.jobs(a)),
+    "work.breakers": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.work.breakers(a)),
+    "work.requeue": ({ADMIN}, lambda f, a: f.work.requeue(a)),
+    "work.resume": ({ADMIN}, lambda f, a: f.work.resume(a, "preference")),
+    "webhooks.list": ({ADMIN}, lambda f, a: f.webhooks.list(a)),
+    "webhooks.add": ({ADMIN}, lambda f, a: f.webhooks.add(a, url="https://8.8.8.8/hook")),
+    "webhooks.get": ({ADMIN}, lambda f, a: f.webhooks.get(a, "whk_none")),
+    "webhooks.remove": ({ADMIN}, lambda f, a: f.webhooks.remove(a, "whk_none")),
+    "webhooks.rotate_secret": ({ADMIN}, lambda f, a: f.webhooks.rotate_secret(a, "whk_none")),
+    "webhooks.resume": ({ADMIN}, lambda f, a: f.webhooks.resume(a, "whk_none")),
+}
+# Not served: keys are made on the database itself.
+LIBRARY_ONLY: dict[str, tuple[set[str], Call]] = {
+    "keys.create": ({ADMIN}, lambda f, a: f.keys.create(a, principal_id="b", kind="agent", roles=["agent"])),
+    "keys.list": ({ADMIN}, lambda f, a: f.keys.list(a)),
+    "keys.get": ({ADMIN}, lambda f, a: f.keys.get(a, "key_none")),
+    "keys.revoke": ({ADMIN}, lambda f, a: f.keys.revoke(a, "key_none")),
+}
+RUNS_ONLY = {"recall", "compile"}
+
+
+@pytest.fixture(scope="module")
+def served(server: TestServer, database: str) -> Iterator[tuple[Fabric, Served]]:
+    place, clock = server.url(database), FakeClock()
+    with Served.on(place, clock=clock) as running, Fabric.open(place, clock=clock, master_keys=MASTER_KEYS) as near:
+        yield near, running
+
+
+@pytest.fixture(scope="module")
+def tenant_people() -> People:
+    return People("tenant_of_roles")
+
+
+def asker(people: People, role: str) -> Principal | RunContext:
+    """Somebody with that role and no other: an agent's run, or a person."""
+    return people.run(agent_id="only_agent") if role == AGENT else people.person(f"only_{role}", role)
+
+
+def is_let(call: Call, fabric: Any, who: Any) -> bool:
+    """Whether it may: whatever else is wrong with the call comes after that."""
+    try:
+        call(fabric, who)
+    except (RoleMissing, Denied):
+        return False
+    except MunimentError:
+        return True
+    return True
+
+
+@pytest.mark.rule("ISO-5")
+@pytest.mark.parametrize("verb", [*TABLE, *LIBRARY_ONLY])
+def test_the_library_lets_exactly_those_roles_that_the_table_names(
+    served: tuple[Fabric, Served], tenant_people: People, verb: str
+) -> None:
+    roles, call = (TABLE | LIBRARY_ONLY)[verb]
+    for role in ROLES:
+        who = asker(tenant_people, role)
+        if verb in RUNS_ONLY and role != AGENT:
+            with pytest.raises((RoleMissing, InvalidInput)):
+                call(served[0], who)
+        else:
+            assert is_let(call, served[0], who) == (role in roles), role
+    nobody = tenant_people.person("nobody")
+    declared = tenant_people.person("declared", "senior")
+    for who in (nobody, declared):
+        if verb not in RUNS_ONLY:
+            assert not is_let(call, served[0], who), "no role, or one that only a pack declares"
+
+
+@pytest.mark.rule("ISO-5")
+@pytest.mark.parametrize("verb", list(TABLE))
+def test_a_server_lets_exactly_those_roles_that_the_table_names(
+    served: tuple[Fabric, Served], tenant_people: People, clients: dict[str, Client], verb: str
+) -> None:
+    roles, call = TABLE[verb]
+    for role in ROLES:
+        who = asker(tenant_people, role)
+        if verb in RUNS_ONLY and role != AGENT:
+            # The client of a person cannot tell of a run as its own; what the route says is tested with the routes.
+            with pytest.raises((RoleMissing, InvalidInput, Denied)):
+                call(clients[role], who)
+        else:
+            assert is_let(call, clients[role], who) == (role in roles), role
+
+
+@pytest.fixture(scope="module")
+def clients(served: tuple[Fabric, Served], tenant_people: People) -> Iterator[dict[str, Client]]:
+    near, running = served
+    opened: dict[str, Client] = {}
+    for role in ROLES:
+        who = asker(tenant_people, role)
+        principal = who.principal if isinstance(who, RunContext) else who
+        key = near.keys.create(
+            tenant_people.admin,
+            principal_id=principal.id,
+            kind=principal.kind,
+            roles=principal.roles,
+            clearance=["PUBLIC", "INTERNAL", "CONFIDENTIAL", "PII", "RESTRICTED"],
+            speaks_for=principal.speaks_for,
+        )
+        opened[role] = Client.open(running.url, key.token)
+    yield opened
+    for client in opened.values():
+        client.close()
+
+
+@pytest.mark.rule("ISO-5")
+def test_golden_results_are_told_by_a_run_alone(served: tuple[Fabric, Served], tenant_people: People) -> None:
+    told = [GoldenResult(query="q", passed=True)]
+    served[0].record_golden(tenant_people.run(), told)
+    with pytest.raises((RoleMissing, InvalidInput)):
+        served[0].record_golden(tenant_people.reviewer, told)  # type: ignore[arg-type]
