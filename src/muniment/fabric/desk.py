@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from anyio import Semaphore, fail_after
 
 from muniment.archive.folder import Archives
-from muniment.errors import Conflict, Denied, InvalidInput, PackImmutable, RoleMissing
+from muniment.errors import Conflict, Denied, InvalidInput, PackImmutable, RoleMissing, SealBroken
 from muniment.fabric.settings import Clock
 from muniment.governance import packs, requests
 from muniment.governance.embedders import Embedders
@@ -25,6 +25,8 @@ from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Storage, Task, Transaction
 from muniment.tiers.working import SessionStore
 
+# What the jobs open a transaction with to look at all tenants.
+EVERY_TENANT = "*"
 # Seconds until a trial has its turn.
 _TRIED_WITHIN = 5.0
 
@@ -71,7 +73,19 @@ class Desk:
 
     def transaction(self, tenant_id: str, task: Task) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of that tenant as that task's login, at this moment."""
-        return self.storage.transaction(tenant_id, task, self.now())
+        if task == "jobs" and tenant_id != EVERY_TENANT and not self.vault.knows_row_key(tenant_id):
+            return self._jobs_transaction(tenant_id)
+        return self.storage.transaction(tenant_id, task, self.now(), row_keys=self.vault)
+
+    @asynccontextmanager
+    async def _jobs_transaction(self, tenant_id: str) -> AsyncGenerator[Transaction]:
+        """The same for the jobs, whose login reads no keys: the audit key is read before, by another."""
+        async with self.storage.transaction(tenant_id, "writer", self.now()) as tx:
+            # One that was changed is for `verify` to tell of; what the jobs would write with it is refused.
+            with suppress(SealBroken):
+                await self.vault.row_key(tx)
+        async with self.storage.transaction(tenant_id, "jobs", self.now(), row_keys=self.vault) as tx:
+            yield tx
 
     @asynccontextmanager
     async def deed(self, tenant_id: str, task: Task) -> AsyncGenerator[Transaction]:

@@ -12,11 +12,11 @@ both with the catalogue of the database, column by column.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
+from muniment.model.ids import Prefix
 from muniment.policy.row_values import Kind
 
-Told = Literal["event", "seal"]
 SEPARATOR = "\x1f"
 
 
@@ -43,10 +43,11 @@ def _columns(written: str) -> tuple[Column, ...]:
 class Form:
     """The form of one table's rows.
 
-    `loses` are columns that an erasure blanks; an event tells of it. `lost_by` is the statement that finds, of rows that
-    are not there, those that left lawfully, by the key column `lost_of`. `where` selects the rows of a form that only
-    some rows of the table have. `outside` has the columns that are not compared, each with the reason. Rows that are told
-    by `seal` come with no event: the sealing job digests them, in the order of their ids, which begin with the time.
+    `loses` are columns that an erasure blanks; an event tells of it. `lost_by` is the statement that finds, of rows
+    that are not there, those that left lawfully, by the key column `lost_of`. `where` selects the rows of a form that
+    only some rows of the table have. `outside` has the columns that are not compared, each with the reason. Rows with
+    an `id_prefix` come with no event: the sealing job digests them, in the order of their ids, which begin with the
+    time.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Form:
     where: str | None = None
     lost_by: str | None = None
     lost_of: str | None = None
-    told_by: Told = "event"
+    id_prefix: Prefix | None = None
 
     @cached_property
     def table(self) -> str:
@@ -111,7 +112,8 @@ FORMS: tuple[Form, ...] = (
         "captures",
         "capture_id",
         "seq:int author source kind classification holder subject user_id session_id run_id recall_id intent_id"
-        " workflow_id decision_key qualifiers:json origin observed_at:time captured_at:time pack ontology_version entity",
+        " workflow_id decision_key qualifiers:json origin observed_at:time captured_at:time pack ontology_version"
+        " entity",
         loses="content:bytes",
         **_ARCHIVED,
     ),
@@ -231,13 +233,14 @@ FORMS: tuple[Form, ...] = (
         "webhooks",
         "webhook_id",
         "url:bytes types:texts created_seq:int created_at:time created_by",
-        outside={
-            name: "how far it has come, and what it is signed with now"
-            for name in (
-                "secret", "old_secret", "old_secret_until", "seq", "n", "tries", "next_try_at", "last_error", "parked_at",
-                "lease", "leased_until",
-            )
-        } | {"removed_at": "has a form of its own, webhooks.removed"},
+        outside=dict.fromkeys(
+            (
+                "secret", "old_secret", "old_secret_until", "seq", "n", "tries", "next_try_at", "last_error",
+                "parked_at", "lease", "leased_until",
+            ),
+            "how far it has come, and what it is signed with now",
+        )
+        | {"removed_at": "has a form of its own, webhooks.removed"},
     ),
     Form("webhooks.removed", "webhook_id", "removed_at:time", where="removed_at IS NOT NULL"),
     Form(
@@ -274,14 +277,14 @@ FORMS: tuple[Form, ...] = (
         "at:time seq:int agent_id run_id user_id pack embedder request:json result_ids:texts omitted:int holder"
         " as_of_seq:int as_of:time degraded:texts candidates:texts",
         loses="query:bytes",
-        told_by="seal",
+        id_prefix="rcl",
     ),
     Form(
         "compiles",
         "compile_id",
         "recall_id at:time seq:int agent_id run_id token_budget:int tokens:int format tokenizer blocks:json"
         " memory_ids:texts left_out:texts told_seq:int digest",
-        told_by="seal",
+        id_prefix="cmp",
     ),
 )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """The rows that an event tells of, packed: for each form the ids and keyed digests, at most 500 ids a list."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby
@@ -13,12 +13,16 @@ DIGEST_BYTES = 16
 _FORMAT = b"\x01"
 # Length of the form's name, its version, whether the rows stand or lost something, how many, length of the ids.
 _GROUP = Struct(">BBBHI")
+_MOST = 2**16 - 1
 _STANDS, _LOST = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
 class ToldRow:
-    """A row as it was written: the hashes of its lasting columns and of those it may lose; without the first it lost them."""
+    """A row as it was written: the hashes of its lasting columns and of those it may lose.
+
+    Without the first it tells that the row lost what it may lose.
+    """
 
     form: str
     version: int
@@ -46,29 +50,43 @@ class RowKey:
     def __init__(self, key: bytes) -> None:
         self._key = key
 
-    def digest(self, form: str, version: int, part: bytes, hashed: bytes) -> bytes:
-        """The keyed digest of a hash of a row's columns, for that form, version and part of it."""
-        return blake2b(
-            b"%s\x00%d\x00%s\x00%s" % (form.encode(), version, part, hashed), key=self._key, digest_size=DIGEST_BYTES
-        ).digest()
+    def digester(self, form: str, version: int, part: bytes) -> Callable[[bytes], bytes]:
+        """Makes the keyed digest of a hash of a row's columns, for that form, version and part of it."""
+        begun = blake2b(b"%s\x00%d\x00%s\x00" % (form.encode(), version, part), key=self._key, digest_size=DIGEST_BYTES)
+
+        def digest(hashed: bytes) -> bytes:
+            one = begun.copy()
+            one.update(hashed)
+            return one.digest()
+
+        return digest
+
+    def sign(self, content: bytes) -> bytes:
+        """A keyed digest of something else than a row."""
+        return self.digester("", 0, b"other")(content)
 
 
 LASTING, LOSING = b"lasting", b"losing"
 
 
-def pack(key: RowKey, rows: Sequence[ToldRow]) -> bytes:
-    """The list of an event."""
-    assert len(rows) <= AT_MOST, "an event tells of at most 500 rows"
+def pack(key: RowKey, rows: Sequence[ToldRow], at_most: int = AT_MOST) -> bytes:
+    """The list of an event, or of a batch of the chain, which may have more rows."""
+    assert len(rows) <= at_most <= _MOST, "too many rows for a list"
     parts = [_FORMAT]
-    for (name, version, stands), group in groupby(rows, lambda row: (row.form, row.version, row.lasting is not None)):
+    # Those that lost something come after those that stand.
+    ordered = sorted(rows, key=lambda row: (row.lasting is None, row.form, row.version))
+    for (stands, name, version), group in groupby(
+        ordered, lambda row: (row.lasting is not None, row.form, row.version)
+    ):
         some = list(group)
         ids = "\x00".join([row.row_id for row in some]).encode()
         written = name.encode()
         parts.append(_GROUP.pack(len(written), version, _STANDS if stands else _LOST, len(some), len(ids)))
         parts += [written, ids]
         if stands:
-            parts += [key.digest(name, version, LASTING, row.lasting) for row in some if row.lasting is not None]
-            parts += [key.digest(name, version, LOSING, row.losing) for row in some if row.losing is not None]
+            lasting, losing = (key.digester(name, version, part) for part in (LASTING, LOSING))
+            parts += [lasting(row.lasting) for row in some if row.lasting is not None]
+            parts += [losing(row.losing) for row in some if row.losing is not None]
     return b"".join(parts)
 
 
@@ -109,10 +127,3 @@ def _digests(packed: bytes, at: int, count: int) -> tuple[list[bytes], int]:
     if end > len(packed):
         raise ValueError("a list of rows that ends too early")
     return [packed[place : place + DIGEST_BYTES] for place in range(at, end, DIGEST_BYTES)], end
-
-
-def in_lists(rows: Iterable[ToldRow]) -> Iterator[list[ToldRow]]:
-    """Rows in lists of at most 500, those of one form together."""
-    ordered = sorted(rows, key=lambda row: (row.form, row.lasting is None))
-    for first in range(0, len(ordered), AT_MOST):
-        yield ordered[first : first + AT_MOST]

@@ -21,24 +21,28 @@ def form_statements() -> dict[str, str]:
 
 def _some(form: Form, version: int) -> str:
     """The hashes of the rows with those keys; of a key of several columns more rows may come than were asked for."""
-    wanted = [f"{key.name} = ANY (:k{place}::{TYPES[key.kind].sql}[])" for place, key in enumerate(form.keys)]
-    return f"SELECT {_hashes(form, version)} FROM {form.table} WHERE {_and('tenant_id = :tenant_id', *wanted, form.where)}"
+    wanted = [f"{key.name} = ANY (:key_{key.name}::{TYPES[key.kind].sql}[])" for key in form.keys]
+    return _select(_hashes(form, version), form, *wanted)
 
 
 def _walk(form: Form) -> str:
     """The rows after a key, in the order of the key."""
     names = ", ".join(key.name for key in form.keys)
-    after = ", ".join(f":k{place}::{TYPES[key.kind].sql}" for place, key in enumerate(form.keys))
-    condition = _and("tenant_id = :tenant_id", f"({names}) > ({after})", form.where)
-    return (
-        f"SELECT {names}, {_hashes(form, form.version)} FROM {form.table} WHERE {condition} ORDER BY {names} LIMIT :count"
-    )
+    after = ", ".join(f":key_{key.name}::{TYPES[key.kind].sql}" for key in form.keys)
+    selected = _select(f"{names}, {_hashes(form, form.version)}", form, f"({names}) > ({after})")
+    return f"{selected} ORDER BY {names} LIMIT :count"
 
 
 def _count(form: Form) -> str:
     """How many rows there are; of those that the sealing job digests, up to an id."""
-    until = f"{form.keys[0].name} < :until" if form.told_by == "seal" else ":until::text IS NULL"
-    return f"SELECT count(*) AS rows FROM {form.table} WHERE {_and('tenant_id = :tenant_id', until, form.where)}"
+    until = f"{form.keys[0].name} < :until" if form.id_prefix is not None else ":until::text IS NULL"
+    return _select("count(*) AS rows", form, until)
+
+
+def _select(columns: str, form: Form, *conditions: str) -> str:
+    wanted = " AND ".join(("tenant_id = :tenant_id", *conditions, *([form.where] if form.where else [])))
+    # Names of our own declarations, and parameters.
+    return f"SELECT {columns} FROM {form.table} WHERE {wanted}"  # noqa: S608
 
 
 def _hashes(form: Form, version: int) -> str:
@@ -51,7 +55,3 @@ def _hashes(form: Form, version: int) -> str:
 
 def _hash(columns: tuple[Column, ...]) -> str:
     return f"sha256(record_send(ROW({', '.join(f'{one.name}::{TYPES[one.kind].sql}' for one in columns)})))"
-
-
-def _and(*conditions: str | None) -> str:
-    return " AND ".join(condition for condition in conditions if condition is not None)

@@ -14,7 +14,9 @@ from muniment.policy.row_forms import BY_NAME, BY_TABLE, SEPARATOR, Column, Form
 from muniment.policy.row_lists import ToldRow
 from muniment.policy.row_values import INFINITY, column_bytes, record_hash
 
-_INSERT = re.compile(r"^INSERT INTO (\w+)\s*\(([^)]*)\)\s*VALUES\s*\((.*?)\)\s*(ON CONFLICT.*|RETURNING.*)?$", re.DOTALL)
+_INSERT = re.compile(
+    r"^INSERT INTO (\w+)\s*\(([^)]*)\)\s*VALUES\s*\((.*?)\)\s*(ON CONFLICT.*|RETURNING.*)?$", re.DOTALL
+)
 _PARAMETER = re.compile(r":([a-z_]+)(?:::[a-z0-9_\[\]]+)?")
 _FOREVER = re.compile(r"coalesce\(:([a-z_]+)::timestamptz, 'infinity'\)")
 _COMMA = re.compile(r",\s*(?![^()]*\))")
@@ -55,7 +57,9 @@ class InsertPlan:
         lasting, losing = (_split(sources, places, shared) for sources in (self.lasting, self.losing))
         keys = self.lasting[: len(self.form.keys)]
         for row in rows:
-            values = [row[places[key.parameter]] if key.parameter in places else shared[str(key.parameter)] for key in keys]
+            values = [
+                row[places[key.parameter]] if key.parameter in places else shared[str(key.parameter)] for key in keys
+            ]
             yield ToldRow(
                 self.form.name,
                 self.form.version,
@@ -91,11 +95,12 @@ def insert_plan(text: str) -> InsertPlan | None:
     found = _INSERT.match(text)
     form = BY_TABLE.get(found[1]) if found is not None else None
     if found is None:
-        if (begun := re.match(r"INSERT INTO (\w+)", text)) is not None and (other := BY_TABLE.get(begun[1])) is not None:
-            if other.told_by == "event":
-                raise ValueError(f"rows of {other.table} are inserted from values that the database computes")
+        begun = re.match(r"INSERT INTO (\w+)", text)
+        other = BY_TABLE.get(begun[1]) if begun is not None else None
+        if other is not None and other.id_prefix is None:
+            raise ValueError(f"rows of {other.table} are inserted from values that the database computes")
         return None
-    if form is None or form.told_by != "event":
+    if form is None or form.id_prefix is not None:
         return None
     names = [name.strip() for name in found[2].split(",")]
     values = dict(zip(names, [value.strip() for value in _COMMA.split(found[3])], strict=True))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, Literal, LiteralString, cast
+from typing import Any, Literal, LiteralString, Protocol, cast
 from weakref import WeakValueDictionary
 
 import psycopg
@@ -24,9 +24,11 @@ from pydantic_core import to_json
 from muniment.errors import Conflict, RequestRepeated, SchemaMissing, StorageUnavailable, TooLarge
 from muniment.model.events import EventType
 from muniment.model.ids import make_ids
+from muniment.policy.row_lists import AT_MOST, RowKey, ToldRow, pack
 from muniment.storage.address import Address
 from muniment.storage.pool import Pool
 from muniment.storage.presence import Presence, Row
+from muniment.storage.row_notes import InsertPlan, insert_plan, told_row
 from muniment.storage.statements import CHUNKS, Statement, many, statement
 from muniment.tracing import span
 
@@ -44,6 +46,18 @@ _ONCE = "requests_once"
 TENANT_SHARE = 2
 
 
+# What an event says that only lists rows.
+ROWS_TOLD = "rows"
+
+
+class RowKeys(Protocol):
+    """Gives the key that rows are digested with; None where rows of the tenant are not digested yet."""
+
+    async def row_key(self, tx: "Transaction") -> RowKey | None:
+        """Read it in this transaction, if it is not known."""
+        ...
+
+
 @dataclass(frozen=True)
 class Tick:
     """The tenant's number and time of one transaction."""
@@ -59,7 +73,11 @@ class Transaction:
     tenant_id: str
     now: datetime
     _connection: AsyncConnection[Row]
-    _events: list[tuple[EventType, str, dict[str, Any]]] = field(default_factory=list)
+    task: Task | None = None
+    _row_keys: RowKeys | None = None
+    # Each with the number of rows that were told of before it.
+    _events: list[tuple[EventType, str, dict[str, Any], int]] = field(default_factory=list)
+    _told: list[ToldRow] = field(default_factory=list)
     _tick: Tick | None = None
     _txid: str | None = None
     _committed: bool = False
@@ -96,13 +114,19 @@ class Transaction:
 
     async def do(self, name: str, **parameters: Any) -> int:
         """Run a named statement and give the number of rows it touched."""
-        cursors = await self._exchange([self._stated(name, parameters)])
-        return cursors[-1].rowcount
+        stated = self._stated(name, parameters)
+        cursors = await self._exchange([stated])
+        touched = cursors[-1].rowcount
+        if touched and (plan := insert_plan(stated[0].sql_text)) is not None:
+            self._told.append(plan.notes(parameters | self._always()))
+        return touched
 
     async def gather(self, *statements: Named) -> list[list[Row]]:
         """Run several statements in one round trip, and give the rows of each."""
         if not statements:
             return []
+        for name, _ in statements:
+            assert insert_plan(statement(name).sql_text) is None, f"{name} inserts rows that an event tells of: use do"
         cursors = await self._exchange([self._stated(name, parameters) for name, parameters in statements])
         return [await cursor.fetchall() for cursor in cursors[-len(statements) :]]
 
@@ -115,7 +139,10 @@ class Transaction:
 
         INVARIANT: in the order given; what it meets (a constraint) is raised there.
         """
-        self._pending.append(self._stated(name, parameters))
+        stated = self._stated(name, parameters)
+        self._pending.append(stated)
+        if (plan := insert_plan(stated[0].sql_text)) is not None:
+            self._told.append(plan.notes(parameters | self._always()))
 
     def add(self, name: str, **row: Any) -> None:
         """Insert a row, as `later`: all that is added goes out where the first of it stood, statement by statement in
@@ -126,12 +153,14 @@ class Transaction:
         if not self._added:
             self._pending.append(None)
         self._added.setdefault(name, []).append(row)
+        if (plan := insert_plan(statement(name).sql_text)) is not None:
+            self._told.append(plan.notes(row | self._always()))
 
     def insert_later(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
     ) -> None:
         """Insert many rows, as `insert_many`, with the next statement somebody waits for."""
-        self._pending.extend(self._inserts(name, rows, each, shared))
+        self._pending.extend(self._inserts(name, self._noting(name, rows, each, shared), each, shared))
 
     async def insert_many(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
@@ -144,8 +173,25 @@ class Transaction:
         with span(f"sql {name}"):
             async with self._connection.pipeline():
                 await self._send_pending()
-                for insert in self._inserts(name, rows, each, shared):
+                for insert in self._inserts(name, self._noting(name, rows, each, shared), each, shared):
                     await self._send(*insert)
+
+    def _noting(
+        self, name: str, rows: Iterable[Sequence[Any]], each: tuple[str, ...] | None, shared: dict[str, Any]
+    ) -> Iterable[Sequence[Any]]:
+        """The same rows; each that an event tells of is written down as it passes."""
+        plan = insert_plan(statement(name).sql_text)
+        return rows if plan is None else self._noted(plan, rows, each or statement(name).each, shared | self._always())
+
+    def _noted(
+        self, plan: InsertPlan, rows: Iterable[Sequence[Any]], each: tuple[str, ...], shared: dict[str, Any]
+    ) -> Iterator[Sequence[Any]]:
+        passing: list[Sequence[Any]] = []
+        notes = plan.of_rows(iter(passing.pop, None), each, shared)
+        for row in rows:
+            passing.append(row)
+            self._told.append(next(notes))
+            yield row
 
     def _inserts(
         self, name: str, rows: Iterable[Sequence[Any]], each: tuple[str, ...] | None, shared: dict[str, Any]
@@ -182,26 +228,68 @@ class Transaction:
 
     def emit(self, type_: EventType, actor: str, /, **data: Any) -> None:
         """Note an event of this transaction; it is written with the tick, before the commit."""
-        self._events.append((type_, actor, data))
+        self._events.append((type_, actor, data, len(self._told)))
 
     def emitted(self, type_: EventType) -> list[dict[str, Any]]:
         """What the events of that type say that were noted so far."""
-        return [data for noted, _, data in self._events if noted == type_]
+        return [data for noted, _, data, _ in self._events if noted == type_]
+
+    def tell_row(self, form: str, /, **columns: Any) -> None:
+        """Have an event of this transaction list a row as it stands now: for what no insert of it shows."""
+        self._told.append(told_row(form, columns))
+
+    def tell_lost(self, form: str, ids: Iterable[str]) -> None:
+        """Have an event of this transaction say that rows of the form lost what they may lose."""
+        self._told.extend([ToldRow(form, 1, row_id, None) for row_id in ids])
+
+    def tell_hashed(self, rows: Iterable[ToldRow]) -> None:
+        """Have an event of this transaction list rows that were hashed elsewhere."""
+        self._told.extend(rows)
 
     async def complete(self) -> None:
         """Write what was emitted and commit; called by the session at the end."""
         if self._committed:
             return
-        if self._events:
+        if self._events or self._told:
             await self._write_events()
         await self.finish()
 
     async def _write_events(self) -> None:
+        if self._events:
+            await self.tick()
+        # INVARIANT: asked under the tenant's clock, so that nobody begins to digest its rows meanwhile.
+        key = await self._row_keys.row_key(self) if self._told and self._row_keys is not None else None
+        lists = self._lists(key) if key is not None else []
+        if not self._events:
+            return
         tick = await self.tick()
         ids = make_ids("evt", len(self._events), tick.at)
-        rows = [(n, ids[n], type_, actor, to_json(data)) for n, (type_, actor, data) in enumerate(self._events)]
+        lists += [None] * (len(self._events) - len(lists))
+        rows = [
+            (n, ids[n], type_, actor, to_json(data), told)
+            for n, ((type_, actor, data, _), told) in enumerate(zip(self._events, lists, strict=True))
+        ]
         self._events.clear()
+        self._told.clear()
         self.insert_later("tenant.events", rows, seq=tick.seq, at=tick.at)
+
+    def _lists(self, key: RowKey) -> list[bytes | None]:
+        """A list of rows for each event: those that were told of since the event before; the last has the rest.
+
+        What does not fit goes to the next event, and what is left to notes of its own.
+        """
+        lists: list[bytes | None] = []
+        begin = 0
+        for place, (*_, end) in enumerate(self._events, 1):
+            until = len(self._told) if place == len(self._events) else end
+            until = min(until, begin + AT_MOST)
+            lists.append(pack(key, self._told[begin:until]) if until > begin else None)
+            begin = max(begin, until)
+        for first in range(begin, len(self._told), AT_MOST):
+            rows = self._told[first : first + AT_MOST]
+            self._events.append(("memory.note", "auto", {"about": ROWS_TOLD, "rows": len(rows)}, len(self._told)))
+            lists.append(pack(key, rows))
+        return lists
 
     def _stated(self, name: str, parameters: dict[str, Any]) -> tuple[Statement, list[Any]]:
         found = statement(name)
@@ -275,10 +363,17 @@ class Storage:
 
     @asynccontextmanager
     async def transaction(
-        self, tenant_id: str, task: Task, now: datetime, *, read_only: bool = False
+        self,
+        tenant_id: str,
+        task: Task,
+        now: datetime,
+        *,
+        read_only: bool = False,
+        row_keys: RowKeys | None = None,
     ) -> AsyncGenerator[Transaction]:
         """A transaction of that tenant as that task's login: committed at the end, rolled back on an error.
 
+        Its events list the rows it inserts, digested with the key that `row_keys` gives.
         One that is `read_only` sees one moment, and the database refuses whatever it would write. Raises
         `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
         """
@@ -292,7 +387,7 @@ class Storage:
             try:
                 connection = await pool.take(_opening(tenant_id, read_only or task == "recall", read_only))
                 try:
-                    transaction = Transaction(tenant_id, now, connection)
+                    transaction = Transaction(tenant_id, now, connection, task, row_keys)
                     yield transaction
                     await transaction.complete()
                 except Exception as error:

@@ -46,7 +46,7 @@ ALTER TABLE chain_batches ADD COLUMN rows bytea;
 ALTER TABLE chain_batches ADD COLUMN rows_until timestamptz;
 ALTER TABLE chain_batches ALTER COLUMN rows SET STATISTICS 0;
 ALTER TABLE chain_batches DROP CONSTRAINT chain_batches_events_check;
-ALTER TABLE chain_batches DROP CONSTRAINT chain_batches_check3;
+ALTER TABLE chain_batches DROP CONSTRAINT chain_batches_check5;
 ALTER TABLE chain_batches ADD CONSTRAINT chain_batches_events_check CHECK (events > 0 OR (events = 0 AND rows IS NOT NULL));
 ALTER TABLE chain_batches ADD CONSTRAINT chain_batches_goes_on CHECK (
   (last_seq, last_n) > (coalesce(after_seq, 0), coalesce(after_n, 0))

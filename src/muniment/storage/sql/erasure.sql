@@ -72,7 +72,7 @@ SELECT erasure_id, seq, subject, user_id, holders FROM erasures WHERE tenant_id 
 -- name: purged
 UPDATE erasures SET purged_at = greatest(:now::timestamptz, erased_at)
 WHERE tenant_id = :tenant_id AND erasure_id = ANY (:erasure_ids) AND purged_at IS NULL
-RETURNING erasure_id
+RETURNING erasure_id, purged_at
 
 -- name: working
 -- Memories of the working tier that those erasures took, by session.
