@@ -37,6 +37,7 @@ APPEND_ONLY = {
     "backfill_items",
     "pii_scans",
     "tenant_keys",
+    "audit_keys",
     "tenants",
     "extractions",
     "calibrations",
@@ -57,10 +58,12 @@ DELETABLE = {
 }
 # What runs as the owner, and who may call it: the one way to what no login may do by itself.
 FUNCTIONS = {
+    "blanked_rows": {"privacy"},
     "collect_captures": {"jobs"},
     "drop_tenant_keys": {"privacy"},
     "erase_content": {"privacy"},
     "renew_subject": {"writer", "privacy"},
+    "rewrap_audit_key": {"privacy"},
     "rewrap_subjects": {"privacy"},
 }
 # What the jobs see of all tenants, to know where work waits: names, clocks, when a job ran. No content.

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from anyio import Semaphore, fail_after
 
 from muniment.archive.folder import Archives
-from muniment.errors import Conflict, Denied, InvalidInput, PackImmutable, RoleMissing, SealBroken
+from muniment.errors import Conflict, Denied, InvalidInput, PackImmutable, RoleMissing
 from muniment.fabric.settings import Clock
 from muniment.governance import packs, requests
 from muniment.governance.embedders import Embedders
@@ -21,12 +21,11 @@ from muniment.pipeline.senses import Senses
 from muniment.policy.assertion import Judge
 from muniment.policy.contradiction import Comparison
 from muniment.policy.roles import Verb, may
+from muniment.policy.row_lists import RowKey
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Storage, Task, Transaction
 from muniment.tiers.working import SessionStore
 
-# What the jobs open a transaction with to look at all tenants.
-EVERY_TENANT = "*"
 # Seconds until a trial has its turn.
 _TRIED_WITHIN = 5.0
 
@@ -73,19 +72,23 @@ class Desk:
 
     def transaction(self, tenant_id: str, task: Task) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of that tenant as that task's login, at this moment."""
-        if task == "jobs" and tenant_id != EVERY_TENANT and not self.vault.knows_row_key(tenant_id):
-            return self._jobs_transaction(tenant_id)
-        return self.storage.transaction(tenant_id, task, self.now(), row_keys=self.vault)
+        return self.storage.transaction(tenant_id, task, self.now(), row_keys=self)
 
-    @asynccontextmanager
-    async def _jobs_transaction(self, tenant_id: str) -> AsyncGenerator[Transaction]:
-        """The same for the jobs, whose login reads no keys: the audit key is read before, by another."""
-        async with self.storage.transaction(tenant_id, "writer", self.now()) as tx:
-            # One that was changed is for `verify` to tell of; what the jobs would write with it is refused.
-            with suppress(SealBroken):
-                await self.vault.row_key(tx)
-        async with self.storage.transaction(tenant_id, "jobs", self.now(), row_keys=self.vault) as tx:
-            yield tx
+    def knows_row_key(self, tenant_id: str) -> bool:
+        """Whether this process has the tenant's audit key."""
+        return self.vault.knows_row_key(tenant_id)
+
+    async def row_key(self, tx: Transaction) -> RowKey | None:
+        """The tenant's audit key; the jobs' login reads no keys, so for it another reads it beside the transaction.
+
+        That is one that waits for nobody: the transaction holds the tenant's clock. Raises `SealBroken`.
+        """
+        if tx.task != "jobs" or self.vault.knows_row_key(tx.tenant_id):
+            return await self.vault.row_key(tx)
+        if await tx.row("tenant.audited") is None:
+            return None
+        async with self.shadow(tx.tenant_id) as reading:
+            return await self.vault.row_key(reading)
 
     @asynccontextmanager
     async def deed(self, tenant_id: str, task: Task) -> AsyncGenerator[Transaction]:

@@ -50,7 +50,7 @@ async def adopt(desk: Desk, tenant_id: str) -> RowKey | None:
                 await desk.vault.create_row_key(tx)
                 async with desk.transaction(tenant_id, "auditor") as reading:
                     told = await row_sweeps.every_row(reading)
-                tx.tell_hashed(told)
+                tx.told.hashed(told)
                 tx.emit("memory.note", "auto", about="rows_adopted", rows=len(told))
         async with desk.transaction(tenant_id, "writer") as tx:
             return await desk.vault.row_key(tx)

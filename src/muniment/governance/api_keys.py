@@ -172,7 +172,7 @@ async def revoke(tx: Transaction, vault: Vault, by: str, key_id: str) -> ApiKey:
     if await tx.row("credential.lock", key_id=key_id) is not None:
         tick = await tx.tick()
         await tx.do("credential.revoke", key_id=key_id, at=tick.at, by=by)
-        tx.tell_row("api_keys.revoked", key_id=key_id, revoked_at=tick.at, revoked_by=by)
+        tx.told.row("api_keys.revoked", key_id=key_id, revoked_at=tick.at, revoked_by=by)
         tx.emit("memory.api_key_revoked", by, key_id=key_id, reason="revoked")
     return await one(tx, vault, key_id)
 
@@ -187,9 +187,9 @@ async def forget_user(tx: Transaction, by: str, user_id: str) -> None:
     tick = await tx.tick()
     live = await tx.rows("credential.live_of_user", user_id=user_id)
     forgotten = await tx.rows("credential.forget_user", user_id=user_id, at=tick.at, by=by)
-    tx.tell_lost("api_keys", [row["key_id"] for row in forgotten])
+    tx.told.lost("api_keys", [row["key_id"] for row in forgotten])
     for row in live:
-        tx.tell_row("api_keys.revoked", key_id=row["key_id"], revoked_at=tick.at, revoked_by=by)
+        tx.told.row("api_keys.revoked", key_id=row["key_id"], revoked_at=tick.at, revoked_by=by)
         tx.emit("memory.api_key_revoked", by, key_id=row["key_id"], reason="erased")
 
 

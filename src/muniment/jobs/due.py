@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from muniment.fabric.connect import Opened
-from muniment.fabric.desk import EVERY_TENANT
 from muniment.jobs.job import Job
 from muniment.jobs.registry import JOBS
 from muniment.pack import Pack
@@ -80,7 +79,7 @@ class Lookout:
         desk = self._opened.desk
         now = desk.now()
         # Any name opens the transaction: the jobs' login sees where all tenants are.
-        async with desk.transaction(EVERY_TENANT, "jobs") as tx:
+        async with desk.transaction("*", "jobs") as tx:
             rows = await tx.rows("jobs.known")
         by_tenant: dict[str, list[Row]] = {}
         for row in rows:

@@ -24,7 +24,7 @@ async def run(opened: Opened, tenant_id: str) -> Done:
         done = await tx.rows("erasure.purged", erasure_ids=waiting)
         if done:
             for row in done:
-                tx.tell_row("erasures.purged", erasure_id=row["erasure_id"], purged_at=row["purged_at"])
+                tx.told.row("erasures.purged", erasure_id=row["erasure_id"], purged_at=row["purged_at"])
             tx.emit("memory.note", "auto", about="purged", erasures=[row["erasure_id"] for row in done])
     return Done({"erasures": len(done)})
 

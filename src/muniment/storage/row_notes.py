@@ -5,7 +5,7 @@ parameter, or as `coalesce(:parameter::timestamptz, 'infinity')`; a test reads a
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -20,8 +20,6 @@ _INSERT = re.compile(
 _PARAMETER = re.compile(r":([a-z_]+)(?:::[a-z0-9_\[\]]+)?")
 _FOREVER = re.compile(r"coalesce\(:([a-z_]+)::timestamptz, 'infinity'\)")
 _COMMA = re.compile(r",\s*(?![^()]*\))")
-
-Note = Callable[[ToldRow], None]
 
 
 @dataclass(frozen=True)
@@ -45,28 +43,23 @@ class InsertPlan:
     losing: tuple[_Source, ...]
     may_conflict: bool
 
-    def notes(self, given: Mapping[str, Any]) -> ToldRow:
-        """The note of one row."""
-        return next(self.of_rows([()], (), given))
+    def note(self, given: Mapping[str, Any]) -> ToldRow:
+        """The note of a row whose parameters are given by name."""
+        return self.noting((), given)(())
 
-    def of_rows(
-        self, rows: Iterable[Sequence[Any]], each: Sequence[str], shared: Mapping[str, Any]
-    ) -> Iterator[ToldRow]:
-        """The notes of rows whose parameters `each` stand in sequences; the shared ones are encoded once."""
+    def noting(self, each: Sequence[str], shared: Mapping[str, Any]) -> Callable[[Sequence[Any]], ToldRow]:
+        """Makes the notes of rows whose parameters `each` stand in sequences; the shared ones are encoded once."""
         places = {name: place for place, name in enumerate(each)}
         lasting, losing = (_split(sources, places, shared) for sources in (self.lasting, self.losing))
-        keys = self.lasting[: len(self.form.keys)]
-        for row in rows:
-            values = [
-                row[places[key.parameter]] if key.parameter in places else shared[str(key.parameter)] for key in keys
-            ]
-            yield ToldRow(
-                self.form.name,
-                self.form.version,
-                SEPARATOR.join([str(value) for value in values]),
-                _hashed(lasting, row),
-                _hashed(losing, row) if losing else None,
-            )
+        keys = [source.parameter or "" for source in self.lasting[: len(self.form.keys)]]
+        name, version = self.form.name, self.form.version
+
+        def note(row: Sequence[Any]) -> ToldRow:
+            key = [str(row[places[one]] if one in places else shared[one]) for one in keys]
+            blankable = _hashed(losing, row) if losing else None
+            return ToldRow(name, version, SEPARATOR.join(key), _hashed(lasting, row), blankable)
+
+        return note
 
 
 _Part = bytes | tuple[_Source, int]

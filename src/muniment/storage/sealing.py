@@ -15,7 +15,7 @@ from hashlib import sha256
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from muniment.errors import Conflict, KeyRotated, KeyUnavailable, SealBroken
+from muniment.errors import KeyRotated, KeyUnavailable, SealBroken
 from muniment.model.capture import TENANT_HOLDER
 from muniment.policy.row_lists import RowKey
 from muniment.storage.master import KEY_BYTES, MasterKeys
@@ -268,15 +268,11 @@ class Vault:
     async def row_key(self, tx: Transaction) -> RowKey | None:
         """The tenant's audit key; None where there is none yet, and rows are not digested.
 
-        Raises `SealBroken` for one that was changed, and `Conflict` for a login that may not read it, where this
-        process has not read it before. A key that is made in this transaction is not kept: it may be rolled back.
+        Raises `SealBroken` for one that was changed. A key that is made in this transaction is not kept: it may be
+        rolled back.
         """
         if (known := self._row_keys.get(tx.tenant_id)) is not None:
             return known
-        if tx.task == "jobs":
-            if await tx.row("tenant.audited") is None:
-                return None
-            raise Conflict("the rows of this tenant are digested since just now; try again")
         row = await tx.row("tenant.audit_key")
         if row is None:
             return None

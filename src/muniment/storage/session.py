@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Literal, LiteralString, Protocol, cast
 from weakref import WeakValueDictionary
 
@@ -24,12 +24,13 @@ from pydantic_core import to_json
 from muniment.errors import Conflict, RequestRepeated, SchemaMissing, StorageUnavailable, TooLarge
 from muniment.model.events import EventType
 from muniment.model.ids import make_ids
-from muniment.policy.row_lists import AT_MOST, RowKey, ToldRow, pack
+from muniment.policy.row_lists import RowKey
 from muniment.storage.address import Address
 from muniment.storage.pool import Pool
 from muniment.storage.presence import Presence, Row
-from muniment.storage.row_notes import InsertPlan, insert_plan, told_row
-from muniment.storage.statements import CHUNKS, Statement, many, statement
+from muniment.storage.row_notes import insert_plan
+from muniment.storage.statements import Statement, chunks, many, statement
+from muniment.storage.told_rows import ToldRows
 from muniment.tracing import span
 
 Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
@@ -51,10 +52,14 @@ ROWS_TOLD = "rows"
 
 
 class RowKeys(Protocol):
-    """Gives the key that rows are digested with; None where rows of the tenant are not digested yet."""
+    """Gives the key that rows are digested with."""
+
+    def knows_row_key(self, tenant_id: str) -> bool:
+        """Whether it has been read before."""
+        ...
 
     async def row_key(self, tx: "Transaction") -> RowKey | None:
-        """Read it in this transaction, if it is not known."""
+        """The key; None where rows of the tenant are not digested yet."""
         ...
 
 
@@ -77,7 +82,8 @@ class Transaction:
     _row_keys: RowKeys | None = None
     # Each with the number of rows that were told of before it.
     _events: list[tuple[EventType, str, dict[str, Any], int]] = field(default_factory=list)
-    _told: list[ToldRow] = field(default_factory=list)
+    # The rows that its events list.
+    told: ToldRows = field(default_factory=ToldRows)
     _tick: Tick | None = None
     _txid: str | None = None
     _committed: bool = False
@@ -114,11 +120,9 @@ class Transaction:
 
     async def do(self, name: str, **parameters: Any) -> int:
         """Run a named statement and give the number of rows it touched."""
-        stated = self._stated(name, parameters)
-        cursors = await self._exchange([stated])
-        touched = cursors[-1].rowcount
-        if touched and (plan := insert_plan(stated[0].sql_text)) is not None:
-            self._told.append(plan.notes(parameters | self._always()))
+        cursors = await self._exchange([self._stated(name, parameters)])
+        if touched := cursors[-1].rowcount:
+            self.told.inserted(name, parameters | self._always())
         return touched
 
     async def gather(self, *statements: Named) -> list[list[Row]]:
@@ -126,7 +130,7 @@ class Transaction:
         if not statements:
             return []
         for name, _ in statements:
-            assert insert_plan(statement(name).sql_text) is None, f"{name} inserts rows that an event tells of: use do"
+            assert insert_plan(statement(name).text) is None, f"{name} inserts rows that an event tells of: use do"
         cursors = await self._exchange([self._stated(name, parameters) for name, parameters in statements])
         return [await cursor.fetchall() for cursor in cursors[-len(statements) :]]
 
@@ -139,10 +143,8 @@ class Transaction:
 
         INVARIANT: in the order given; what it meets (a constraint) is raised there.
         """
-        stated = self._stated(name, parameters)
-        self._pending.append(stated)
-        if (plan := insert_plan(stated[0].sql_text)) is not None:
-            self._told.append(plan.notes(parameters | self._always()))
+        self._pending.append(self._stated(name, parameters))
+        self.told.inserted(name, parameters | self._always())
 
     def add(self, name: str, **row: Any) -> None:
         """Insert a row, as `later`: all that is added goes out where the first of it stood, statement by statement in
@@ -153,14 +155,14 @@ class Transaction:
         if not self._added:
             self._pending.append(None)
         self._added.setdefault(name, []).append(row)
-        if (plan := insert_plan(statement(name).sql_text)) is not None:
-            self._told.append(plan.notes(row | self._always()))
+        self.told.inserted(name, row | self._always())
 
     def insert_later(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
     ) -> None:
         """Insert many rows, as `insert_many`, with the next statement somebody waits for."""
-        self._pending.extend(self._inserts(name, self._noting(name, rows, each, shared), each, shared))
+        noted = self.told.passing(name, rows, each, shared | self._always())
+        self._pending.extend(self._inserts(name, noted, each, shared))
 
     async def insert_many(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
@@ -173,32 +175,16 @@ class Transaction:
         with span(f"sql {name}"):
             async with self._connection.pipeline():
                 await self._send_pending()
-                for insert in self._inserts(name, self._noting(name, rows, each, shared), each, shared):
+                noted = self.told.passing(name, rows, each, shared | self._always())
+                for insert in self._inserts(name, noted, each, shared):
                     await self._send(*insert)
-
-    def _noting(
-        self, name: str, rows: Iterable[Sequence[Any]], each: tuple[str, ...] | None, shared: dict[str, Any]
-    ) -> Iterable[Sequence[Any]]:
-        """The same rows; each that an event tells of is written down as it passes."""
-        plan = insert_plan(statement(name).sql_text)
-        return rows if plan is None else self._noted(plan, rows, each or statement(name).each, shared | self._always())
-
-    def _noted(
-        self, plan: InsertPlan, rows: Iterable[Sequence[Any]], each: tuple[str, ...], shared: dict[str, Any]
-    ) -> Iterator[Sequence[Any]]:
-        passing: list[Sequence[Any]] = []
-        notes = plan.of_rows(iter(passing.pop, None), each, shared)
-        for row in rows:
-            passing.append(row)
-            self._told.append(next(notes))
-            yield row
 
     def _inserts(
         self, name: str, rows: Iterable[Sequence[Any]], each: tuple[str, ...] | None, shared: dict[str, Any]
     ) -> Iterator[tuple[Statement, list[Any]]]:
         each = each or statement(name).each
         shared |= self._always()
-        for chunk in _chunks(rows):
+        for chunk in chunks(rows):
             insert = many(name, each, len(chunk))
             yield insert, [*insert.arguments(shared), *chain.from_iterable(chunk)]
 
@@ -219,38 +205,34 @@ class Transaction:
         INVARIANT: this is the transaction's last lock: whatever else it locks or may wait for comes before.
         """
         if self._tick is None:
-            number, clock = await self.gather(("tenant.transaction_id", {}), ("tenant.tick", {}))
+            asked = self._row_key_asked()
+            number, clock, *keys = await self.gather(("tenant.transaction_id", {}), ("tenant.tick", {}), *asked)
+            self._foreseen.extend(zip(asked, keys, strict=True))
             assert number, "the tenant was not opened"
             self._txid, now = number[0]["txid"], clock[0]
             self._tick = Tick(now["seq"], now["at"])
             self.later("tenant.record_tick", seq=now["seq"], at=now["at"], prev_at=now["prev_at"])
         return self._tick
 
+    def _row_key_asked(self) -> list[Named]:
+        """What asks for the audit key, where this process does not know it: in the round trip of the clock."""
+        if self._row_keys is None or self._row_keys.knows_row_key(self.tenant_id):
+            return []
+        return [("tenant.audited" if self.task == "jobs" else "tenant.audit_key", {})]
+
     def emit(self, type_: EventType, actor: str, /, **data: Any) -> None:
         """Note an event of this transaction; it is written with the tick, before the commit."""
-        self._events.append((type_, actor, data, len(self._told)))
+        self._events.append((type_, actor, data, len(self.told)))
 
     def emitted(self, type_: EventType) -> list[dict[str, Any]]:
         """What the events of that type say that were noted so far."""
         return [data for noted, _, data, _ in self._events if noted == type_]
 
-    def tell_row(self, form: str, /, **columns: Any) -> None:
-        """Have an event of this transaction list a row as it stands now: for what no insert of it shows."""
-        self._told.append(told_row(form, columns))
-
-    def tell_lost(self, form: str, ids: Iterable[str]) -> None:
-        """Have an event of this transaction say that rows of the form lost what they may lose."""
-        self._told.extend([ToldRow(form, 1, row_id, None) for row_id in ids])
-
-    def tell_hashed(self, rows: Iterable[ToldRow]) -> None:
-        """Have an event of this transaction list rows that were hashed elsewhere."""
-        self._told.extend(rows)
-
     async def complete(self) -> None:
         """Write what was emitted and commit; called by the session at the end."""
         if self._committed:
             return
-        if self._events or self._told:
+        if self._events or self.told:
             await self._write_events()
         await self.finish()
 
@@ -258,38 +240,25 @@ class Transaction:
         if self._events:
             await self.tick()
         # INVARIANT: asked under the tenant's clock, so that nobody begins to digest its rows meanwhile.
-        key = await self._row_keys.row_key(self) if self._told and self._row_keys is not None else None
-        lists = self._lists(key) if key is not None else []
+        key = await self._row_keys.row_key(self) if self.told and self._row_keys is not None else None
+        lists: list[bytes | None] = [None] * len(self._events)
+        if key is not None:
+            lists, more = self.told.lists(key, [told for *_, told in self._events])
+            for size, packed in more:
+                self.emit("memory.note", "auto", about=ROWS_TOLD, rows=size)
+                lists.append(packed)
         if not self._events:
             return
         tick = await self.tick()
         ids = make_ids("evt", len(self._events), tick.at)
-        lists += [None] * (len(self._events) - len(lists))
+        written = zip(ids, self._events, lists, strict=True)
         rows = [
-            (n, ids[n], type_, actor, to_json(data), told)
-            for n, ((type_, actor, data, _), told) in enumerate(zip(self._events, lists, strict=True))
+            (n, event_id, type_, actor, to_json(data), listed)
+            for n, (event_id, (type_, actor, data, _), listed) in enumerate(written)
         ]
         self._events.clear()
-        self._told.clear()
+        self.told = ToldRows()
         self.insert_later("tenant.events", rows, seq=tick.seq, at=tick.at)
-
-    def _lists(self, key: RowKey) -> list[bytes | None]:
-        """A list of rows for each event: those that were told of since the event before; the last has the rest.
-
-        What does not fit goes to the next event, and what is left to notes of its own.
-        """
-        lists: list[bytes | None] = []
-        begin = 0
-        for place, (*_, end) in enumerate(self._events, 1):
-            until = len(self._told) if place == len(self._events) else end
-            until = min(until, begin + AT_MOST)
-            lists.append(pack(key, self._told[begin:until]) if until > begin else None)
-            begin = max(begin, until)
-        for first in range(begin, len(self._told), AT_MOST):
-            rows = self._told[first : first + AT_MOST]
-            self._events.append(("memory.note", "auto", {"about": ROWS_TOLD, "rows": len(rows)}, len(self._told)))
-            lists.append(pack(key, rows))
-        return lists
 
     def _stated(self, name: str, parameters: dict[str, Any]) -> tuple[Statement, list[Any]]:
         found = statement(name)
@@ -324,17 +293,6 @@ class Transaction:
 
     def _always(self) -> dict[str, Any]:
         return {"tenant_id": self.tenant_id, "now": self.now, "txid": self._txid}
-
-
-def _chunks(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
-    """The rows in chunks of few sizes, the largest first, so that few shapes of the statement are planned."""
-    waiting = iter(rows)
-    while len(chunk := list(islice(waiting, CHUNKS[0]))) == CHUNKS[0]:
-        yield chunk
-    while chunk:
-        size = next(size for size in CHUNKS if size <= len(chunk))
-        yield chunk[:size]
-        del chunk[:size]
 
 
 class Storage:

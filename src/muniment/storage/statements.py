@@ -11,9 +11,11 @@ One that says `-- rank: 2` goes out after those of lower rank where rows of seve
 """
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any
 
 from muniment.storage.row_forms_sql import form_statements
@@ -44,7 +46,7 @@ class Statement:
     binary: bool = False
     rank: int = 0
     # As its file has it, with its parameters by name.
-    sql_text: str = ""
+    text: str = ""
 
     def arguments(self, given: dict[str, Any]) -> list[Any]:
         """The values in the order of the statement's parameters; raises KeyError for one not given."""
@@ -123,3 +125,14 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _numbered(text: str, numbers: dict[str, str]) -> str:
     return _PARAMETER.sub(lambda found: numbers[found[1]], text)
+
+
+def chunks(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
+    """The rows in chunks of few sizes, the largest first, so that few shapes of the statement are planned."""
+    waiting = iter(rows)
+    while len(chunk := list(islice(waiting, CHUNKS[0]))) == CHUNKS[0]:
+        yield chunk
+    while chunk:
+        size = next(size for size in CHUNKS if size <= len(chunk))
+        yield chunk[:size]
+        del chunk[:size]
