@@ -1,7 +1,7 @@
 """Rows held against the log: what events list of them is computed again from the tables (AUD-4)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -221,7 +221,9 @@ def key_of(form: Form, row: Row) -> dict[str, Any]:
     return {f"key_{key.name}": row[key.name] for key in form.keys}
 
 
-async def every_list(tx: Transaction, seq: int = 0, n: int = -1, *, batches: bool = True) -> Any:
+async def every_list(
+    tx: Transaction, seq: int = 0, n: int = -1, *, batches: bool = True
+) -> AsyncGenerator[tuple[int, bytes]]:
     """All lists of events after a place; those of batches too."""
     while rows := await tx.rows("rows.lists_after", seq=seq, n=n, count=AT_ONCE):
         for row in rows:

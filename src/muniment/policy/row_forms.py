@@ -99,7 +99,6 @@ class Form:
 
 
 _TXID = {"txid": "the transaction that took the number; `verify` compares it for the event"}
-_ARCHIVED = {"lost_by": "rows.archived", "lost_of": "capture_id"}
 
 FORMS: tuple[Form, ...] = (
     Form(
@@ -115,7 +114,8 @@ FORMS: tuple[Form, ...] = (
         " workflow_id decision_key qualifiers:json origin observed_at:time captured_at:time pack ontology_version"
         " entity",
         loses="content:bytes",
-        **_ARCHIVED,
+        lost_by="rows.archived",
+        lost_of="capture_id",
     ),
     Form(
         "candidates",
