@@ -1,6 +1,6 @@
 """A tenant with rows of every form, made by the fabric itself, in a database whose checks a superuser has dropped."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ PEOPLE = People("tenant_rows")
 
 
 @contextmanager
-def row_history(server: TestServer, database: str, archives: Path) -> Iterator[Fabric]:
+def row_history(server: TestServer, database: str, archives: Path) -> Generator[Fabric]:
     """The fabric, with its tenant's history made and sealed."""
     clock = FakeClock()
     with Fabric.open(
@@ -53,6 +53,7 @@ class _Purging(Opened):
 def purge(fabric: Fabric, tenant: str, superuser: str) -> None:
     """As the job, where the server lets it."""
     opened = fabric._fabric._opened
+    assert opened is not None
     _Purging.conninfo = superuser
     allowed = _Purging(opened.desk, opened.address, None)
     assert fabric._portal.call(JOBS["purge"].run, allowed, tenant).told == {"erasures": 1}
@@ -198,6 +199,11 @@ def without_checks(owner: Connection) -> None:
     owner.execute("SET session_replication_role = replica")
     for table, name in owner.execute(
         "SELECT conrelid::regclass::text, quote_ident(conname) FROM pg_constraint c JOIN pg_class t ON t.oid = conrelid"
-        " WHERE t.relnamespace = 'muniment'::regnamespace AND NOT t.relispartition AND contype = 'c'"
+        " WHERE t.relnamespace = 'muniment'::regnamespace AND NOT t.relispartition AND contype IN ('c', 'u')"
     ).fetchall():
-        owner.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+        owner.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name} CASCADE")  # type: ignore[arg-type]
+    for (index,) in owner.execute(
+        "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class t ON t.oid = indrelid"
+        " WHERE t.relnamespace = 'muniment'::regnamespace AND NOT t.relispartition AND indisunique AND NOT indisprimary"
+    ).fetchall():
+        owner.execute(f"DROP INDEX {index}")  # type: ignore[arg-type]

@@ -123,7 +123,7 @@ def _noted(path: Path) -> str | None:
     if not path.exists():
         return None
     with opened(path, "resume") as stream:
-        return stream.read(LONGEST + 1).strip() or None
+        return stream.read(LONGEST + 1).decode("ascii", "replace").strip() or None
 
 
 def _note(path: Path, cursor: str | None) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from anyio.lowlevel import checkpoint
 
 from muniment.errors import NotFound, SealBroken
-from muniment.governance.row_audit import RowCheck, every_list
+from muniment.governance.row_audit import Comparing, RowCheck, every_list
 from muniment.governance.row_sweeps import Sweep, settled_until
 from muniment.governance.verify_cursor import Position, counted, position
 from muniment.model.chain import Break, Head, Verification
@@ -159,22 +159,9 @@ async def verify(
     signer = vault.shared("verify-cursor")
     if cursor is not None:
         resume(position(cursor, signer, walk.tenant_id), walk, rows)
-    begun = walk.events
-    while page := await _page(opening, walk.number, walk.end):
-        lists: list[tuple[int, bytes]] = []
-        for batch, events in page:
-            walk.step(batch, events)
-            lists += [(event[0], event[7]) for event in events if event[7] is not None]
-            lists += [(0, batch.rows[0])] if batch.rows is not None else []
-            await checkpoint()  # Nobody else's call waits for many.
-        if rows is not None:
-            async with opening() as tx:
-                await rows.compare(tx, lists)
-        if on_progress is not None:
-            on_progress(walk.events, total)
-        if count is not None and walk.events - begun >= count and walk.events < total:
-            await walk.settle(opening)
-            return walk.found(rows, cursor=standing(walk, rows).text(signer), covered_from=_first(first))
+    if not await _walked(opening, walk, rows, total, on_progress, count):
+        await walk.settle(opening)
+        return walk.found(rows, cursor=standing(walk, rows).text(signer), covered_from=_first(first))
     await walk.settle(opening)
     async with opening() as tx:
         seq, n = walk.end
@@ -188,6 +175,36 @@ async def verify(
         if given is not None and (other := await _checked(tx, key, given)) is not None:
             walk.breaks.append(other)
     return walk.found(rows, unsealed=unsealed, covered_from=_first(first))
+
+
+async def _walked(
+    opening: Opening,
+    walk: "_Walk",
+    rows: RowCheck | None,
+    total: int,
+    on_progress: Progress | None,
+    count: int | None,
+) -> bool:
+    """Go through the batches, at most about so many events; whether that was all.
+
+    The rows of one page are compared while the next page is read.
+    """
+    begun = walk.events
+    comparing = Comparing(opening, rows)
+    async with comparing:
+        while page := await _page(opening, walk.number, walk.end):
+            lists: list[tuple[int, bytes]] = []
+            for batch, events in page:
+                walk.step(batch, events)
+                lists += [(event[0], event[7]) for event in events if event[7] is not None]
+                lists += [(0, batch.rows[0])] if batch.rows is not None else []
+                await checkpoint()  # Nobody else's call waits for many.
+            await comparing.give(lists)
+            if on_progress is not None:
+                on_progress(walk.events, total)
+            if count is not None and walk.events - begun >= count and walk.events < total:
+                return False
+    return True
 
 
 def _first(rows: list[Row]) -> int | None:

@@ -1,16 +1,18 @@
 """Rows held against the log: what events list of them is computed again from the tables (AUD-4)."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
+from anyio import Event, create_task_group
 from anyio.lowlevel import checkpoint
 
 from muniment.model.chain import Break
-from muniment.policy.row_forms import BY_NAME, FORMS, Form
-from muniment.policy.row_lists import LASTING, LOSING, Listed, RowKey, unpack
+from muniment.policy.merkle import HASH_BYTES
+from muniment.policy.row_forms import BY_NAME, FORMS, SEPARATOR, Form
+from muniment.policy.row_lists import DIGEST_BYTES, LASTING, LOSING, Listed, Listing, RowKey, listing_of
 from muniment.storage.session import Row, Transaction
 
 # Rows that are asked for in one statement.
@@ -20,6 +22,7 @@ SUSPECTS = 1000
 # Rows of one table that are looked for in the log at once.
 _UNLISTED_AT_ONCE = 50_000
 
+Opening = Callable[[], AbstractAsyncContextManager[Transaction]]
 # A list of rows, and the number of the event that has it.
 Lists = Sequence[tuple[int, bytes]]
 
@@ -48,29 +51,37 @@ class RowCheck:
 
     async def compare(self, tx: Transaction, lists: Lists) -> None:
         """Compare the rows of these lists with the tables; what does not fit is kept to be looked at in the end."""
-        standing: dict[tuple[str, int], dict[str, Expected]] = {}
-        lost: dict[str, set[str]] = {}
-        for seq, packed in lists:
-            for group in _groups(packed):
-                if group.lasting is None:
-                    lost.setdefault(group.form, set()).update(group.ids)
-                    continue
-                self.listed[group.form] += self._counted(group)
-                standing.setdefault((group.form, group.version), {}).update(_expected(group, seq))
-        for (name, _), expected in standing.items():
-            form = BY_NAME[name]
-            self.rows += len(expected)
-            for row_id in [one for form_name, one in self.suspects if form_name == name and one in expected]:
-                del self.suspects[name, row_id]
-            for some in _slices(expected):
-                odd = await _odd(tx, self.key, form, some, lost.get(name, set()))
-                gone = await _left_lawfully(tx, form, [one for one, why in odd.items() if why == _REMOVED])
-                self.left[name] += len(gone)
-                for row_id in odd.keys() - gone:
-                    self._suspect(name, row_id, expected[row_id])
+        listing = Listing()
+        for place, (seq, packed) in enumerate(lists, 1):
+            with suppress(ValueError):  # It was changed: the chain names its event.
+                listing.add(packed, seq)
+            if place % AT_ONCE == 0:
                 await checkpoint()
-        for name, ids in lost.items():
+        for (name, version), listed in listing.standing.items():
+            self.listed[name] += self._counted(name, listed)
+            self.rows += len(listed.ids)
+            lost = listing.lost.get(name, set())
+            for first in range(0, len(listed.ids), AT_ONCE):
+                await self._compare_some(tx, BY_NAME[name], version, listed, first, lost)
+                await checkpoint()
+        for name, ids in listing.lost.items():
             await self._excuse(tx, name, ids)
+
+    async def _compare_some(
+        self, tx: Transaction, form: Form, version: int, listed: Listed, first: int, lost: set[str]
+    ) -> None:
+        name, ids = form.name, listed.ids[first : first + AT_ONCE]
+        for row_id in [one for form_name, one in self.suspects if form_name == name]:
+            if row_id in ids:
+                del self.suspects[name, row_id]  # What the later list says of it counts.
+        if await _all_as_listed(tx, self.key, form, version, listed, first):
+            return
+        expected = dict(_expected(form, version, listed, first))
+        odd = await _odd(tx, self.key, form, expected, lost)
+        gone = await _left_lawfully(tx, form, [one for one, why in odd.items() if why == _REMOVED])
+        self.left[name] += len(gone)
+        for row_id in odd.keys() - gone:
+            self._suspect(name, row_id, expected[row_id])
 
     async def _excuse(self, tx: Transaction, name: str, ids: set[str]) -> None:
         """Rows that were suspected before lost only what they may lose."""
@@ -87,9 +98,9 @@ class RowCheck:
         else:
             self.more = True
 
-    def _counted(self, group: Listed) -> int:
-        until = self.until.get(group.form)
-        return len(group.ids) if until is None else sum(one < until for one in group.ids)
+    def _counted(self, name: str, listed: Listed) -> int:
+        until = self.until.get(name)
+        return len(listed.ids) if until is None else sum(one < until for one in listed.ids)
 
     async def breaks(self, tx: Transaction, count: int) -> list[Break]:
         """What is wrong in the end: all lists were compared, and this transaction sees what they tell of."""
@@ -128,28 +139,70 @@ class RowCheck:
         return []
 
 
+class Comparing:
+    """Compares lists beside whoever reads them: one page at a time, the next is taken when it is done."""
+
+    def __init__(self, opening: Opening, rows: RowCheck | None) -> None:
+        self._opening, self._rows = opening, rows
+        self._tasks = create_task_group()
+        self._done = Event()
+        self._done.set()
+
+    async def __aenter__(self) -> None:
+        await self._tasks.__aenter__()
+
+    async def __aexit__(self, type_: Any, error: BaseException | None, trace: Any) -> None:
+        try:
+            await self._tasks.__aexit__(type_, error, trace)
+        except BaseExceptionGroup as group:
+            # What went wrong is told as if it had been done in one go.
+            raise group.exceptions[0] from None
+
+    async def give(self, lists: Lists) -> None:
+        """Have these compared; waits for those before."""
+        await self._done.wait()
+        if self._rows is not None and lists:
+            self._done = Event()
+            self._tasks.start_soon(self._compare, self._rows, lists)
+
+    async def _compare(self, rows: RowCheck, lists: Lists) -> None:
+        async with self._opening() as tx:
+            await rows.compare(tx, lists)
+        self._done.set()
+
+
 _REMOVED = "it was written and is not there"
 _CHANGED = "it is not what was written"
 _BLANKED = "it lost its content, and no erasure took it"
 
 
-def _groups(packed: bytes) -> Iterator[Listed]:
-    try:
-        yield from unpack(packed)
-    except ValueError:
-        return  # It was changed: the chain names its event.
+async def _all_as_listed(tx: Transaction, key: RowKey, form: Form, version: int, listed: Listed, first: int) -> bool:
+    """Whether so many rows of a list are all there and as it says: asked at once, which is what nearly all are."""
+    ids = listed.ids[first : first + AT_ONCE]
+    if len(form.keys) > 1:
+        return False
+    row = await tx.row(f"form.{form.name} together {version}", ids=SEPARATOR.join(ids))
+    if row is None or row["rows"] != len(ids):
+        return False
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    for part, said in ((LASTING, listed.lasting), (LOSING, listed.losing)):
+        if not said:
+            continue
+        digest, hashes = key.digester(form.name, version, part), row[part.decode()]
+        now = [digest(hashes[at : at + HASH_BYTES]) for at in range(0, len(hashes), HASH_BYTES)]
+        if now != [_digest(said, first + place) for place in order]:
+            return False
+    return True
 
 
-def _expected(group: Listed, seq: int) -> Iterator[tuple[str, Expected]]:
-    lasting, losing, version = group.lasting or [], group.losing, group.version
-    for place, row_id in enumerate(group.ids):
-        yield row_id, Expected(version, lasting[place], losing[place] if losing is not None else None, seq)
+def _digest(digests: bytearray, place: int) -> bytes:
+    return bytes(digests[place * DIGEST_BYTES : (place + 1) * DIGEST_BYTES])
 
 
-def _slices(expected: dict[str, Expected]) -> Iterator[dict[str, Expected]]:
-    items = iter(expected.items())
-    while some := dict(islice(items, AT_ONCE)):
-        yield some
+def _expected(form: Form, version: int, listed: Listed, first: int) -> Iterator[tuple[str, Expected]]:
+    for place in range(first, min(first + AT_ONCE, len(listed.ids))):
+        losing = _digest(listed.losing, place) if form.losing else None
+        yield listed.ids[place], Expected(version, _digest(listed.lasting, place), losing, listed.seqs[place])
 
 
 async def _odd(
@@ -199,9 +252,10 @@ async def _unlisted(tx: Transaction, form: Form, until: str | None, count: int) 
         rows = await tx.rows(f"form.{form.name} walk", count=_UNLISTED_AT_ONCE, **after)
         ids = {row["id"] for row in rows if until is None or row["id"] < until}
         async for _, packed in every_list(tx):
-            for group in _groups(packed):
-                if group.form == form.name:
-                    ids.difference_update(group.ids)
+            with suppress(ValueError):
+                for (name, _), listed in listing_of(packed).standing.items():
+                    if name == form.name:
+                        ids.difference_update(listed.ids)
             if not ids:
                 break
         found += sorted(ids)

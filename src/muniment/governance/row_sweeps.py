@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from muniment.governance.row_audit import first_key, key_of
 from muniment.model.ids import first_id, made_at
 from muniment.policy.row_forms import FORMS, Form
-from muniment.policy.row_lists import RowKey, ToldRow, pack, unpack
+from muniment.policy.row_lists import RowKey, ToldRow, listing_of, pack
 from muniment.storage.session import Row, Transaction
 
 # Of a sweep, in one batch of the chain.
@@ -36,8 +36,8 @@ async def sweep(tx: Transaction, key: RowKey) -> Sweep | None:
     known: dict[str, set[str]] = {}
     if since is not None:
         for listed in await tx.rows("rows.lists_since", since=since - 2 * LATE):
-            for group in unpack(listed["rows"]):
-                known.setdefault(group.form, set()).update(group.ids)
+            for (name, _), rows in listing_of(listed["rows"]).standing.items():
+                known.setdefault(name, set()).update(rows.ids)
     told: list[ToldRow] = []
     until = tx.now
     for form in SWEPT:

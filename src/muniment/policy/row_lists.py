@@ -1,10 +1,11 @@
 """The rows that an event tells of, packed: for each form the ids and keyed digests, at most 500 ids a list."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import groupby
 from struct import Struct
+from struct import error as struct_error
 
 from muniment.policy.row_forms import BY_NAME, Form
 
@@ -31,15 +32,62 @@ class ToldRow:
     losing: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Listed:
-    """Rows of one form as an event lists them; without digests they lost what they may lose."""
+    """Rows of one form and version as lists have them: ids, digests one after the other, the numbers of the events."""
 
-    form: str
-    version: int
-    ids: list[str]
-    lasting: list[bytes] | None
-    losing: list[bytes] | None
+    ids: list[str] = field(default_factory=list[str])
+    lasting: bytearray = field(default_factory=bytearray)
+    losing: bytearray = field(default_factory=bytearray)
+    seqs: list[int] = field(default_factory=list[int])
+
+
+class Listing:
+    """What several lists say: which rows stand, by form and version, and which lost what they may lose, by form."""
+
+    def __init__(self) -> None:
+        self.standing: dict[tuple[str, int], Listed] = {}
+        self.lost: dict[str, set[str]] = {}
+        self._known: dict[tuple[bytes, int], tuple[Listed, bool]] = {}
+
+    def add(self, packed: bytes, seq: int) -> None:
+        """Read one list, of the event with that number; raises `ValueError` for what is none."""
+        at, end = 1, len(packed)
+        if packed[:1] != _FORMAT:
+            raise ValueError("a list of rows of an unknown format")
+        while at < end:
+            try:
+                length, version, what, count, size = _GROUP.unpack_from(packed, at)
+            except struct_error:
+                raise ValueError("a list of rows that ends too early") from None
+            at += _GROUP.size
+            name = packed[at : at + length]
+            at += length
+            ids = packed[at : at + size].decode().split("\x00")
+            at += size
+            if len(ids) != count:
+                raise ValueError("a list of rows with another number of ids than it says")
+            if what == _LOST:
+                self.lost.setdefault(_form(name).name, set()).update(ids)
+                continue
+            listed, loses = self._known.get((name, version)) or self._slot(name, version)
+            until = at + count * DIGEST_BYTES
+            lasting = packed[at:until]
+            at, until = until, until + count * DIGEST_BYTES
+            losing = packed[at:until] if loses else b""
+            at = until if loses else at
+            if at > end:
+                raise ValueError("a list of rows that ends too early")
+            listed.ids += ids
+            listed.lasting += lasting
+            listed.losing += losing
+            listed.seqs += [seq] * count
+
+    def _slot(self, name: bytes, version: int) -> tuple[Listed, bool]:
+        form = _form(name)
+        slot = self._known[name, version] = (Listed(), bool(form.losing))
+        self.standing[form.name, version] = slot[0]
+        return slot
 
 
 class RowKey:
@@ -90,40 +138,15 @@ def pack(key: RowKey, rows: Sequence[ToldRow], at_most: int = AT_MOST) -> bytes:
     return b"".join(parts)
 
 
-def unpack(packed: bytes) -> Iterator[Listed]:
-    """The groups of a list; raises `ValueError` for what is none."""
-    if packed[:1] != _FORMAT:
-        raise ValueError("a list of rows of an unknown format")
-    at = 1
-    while at < len(packed):
-        length, version, what, count, size = _GROUP.unpack_from(packed, at)
-        at += _GROUP.size
-        name = packed[at : at + length].decode()
-        at += length
-        ids = packed[at : at + size].decode().split("\x00")
-        at += size
-        form = known_form(name)
-        if len(ids) != count:
-            raise ValueError("a list of rows with another number of ids than it says")
-        if what == _LOST:
-            yield Listed(name, version, ids, None, None)
-            continue
-        lasting, at = _digests(packed, at, count)
-        losing: list[bytes] | None = None
-        if form.losing:
-            losing, at = _digests(packed, at, count)
-        yield Listed(name, version, ids, lasting, losing)
+def listing_of(packed: bytes) -> Listing:
+    """What one list says; raises `ValueError`."""
+    listing = Listing()
+    listing.add(packed, 0)
+    return listing
 
 
-def known_form(name: str) -> Form:
-    """The form of that name; raises `ValueError`."""
-    if name not in BY_NAME:
-        raise ValueError(f"no form is called {name}")
-    return BY_NAME[name]
-
-
-def _digests(packed: bytes, at: int, count: int) -> tuple[list[bytes], int]:
-    end = at + count * DIGEST_BYTES
-    if end > len(packed):
-        raise ValueError("a list of rows that ends too early")
-    return [packed[place : place + DIGEST_BYTES] for place in range(at, end, DIGEST_BYTES)], end
+def _form(name: bytes) -> Form:
+    form = BY_NAME.get(name.decode(errors="replace"))
+    if form is None:
+        raise ValueError("a list of rows of a form that nobody knows")
+    return form

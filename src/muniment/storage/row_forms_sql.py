@@ -1,7 +1,7 @@
 """The statements that are generated from the forms of rows, so that adding a table's form is one declaration.
 
-Names are `form.<form> some <version>`, `form.<form> walk` and `form.<form> count`. They are made of the declarations in
-policy/row_forms.py alone; no value that anybody gave becomes part of one.
+Names are `form.<form> some <version>`, `form.<form> together <version>`, `form.<form> walk` and `form.<form> count`. They
+are made of the declarations in policy/row_forms.py alone; no value that anybody gave becomes part of one.
 """
 
 from muniment.policy.row_forms import FORMS, Column, Form
@@ -14,6 +14,8 @@ def form_statements() -> dict[str, str]:
     for form in FORMS:
         for version in range(1, form.version + 1):
             made[f"{form.name} some {version}"] = _some(form, version)
+            if len(form.keys) == 1:
+                made[f"{form.name} together {version}"] = _together(form, version)
         made[f"{form.name} walk"] = _walk(form)
         made[f"{form.name} count"] = _count(form)
     return made
@@ -23,6 +25,17 @@ def _some(form: Form, version: int) -> str:
     """The hashes of the rows with those keys; of a key of several columns more rows may come than were asked for."""
     wanted = [f"{key.name} = ANY (:key_{key.name}::{TYPES[key.kind].sql}[])" for key in form.keys]
     return _select(_hashes(form, version), form, *wanted)
+
+
+def _together(form: Form, version: int) -> str:
+    """The same of many rows in one: how many there are, and their hashes one after the other, by the order of ids."""
+    (key,) = form.keys
+    assert key.kind == "text", f"{form.name}: a key of one column is a text"
+    order = f'ORDER BY {key.name} COLLATE "C"'
+    columns = [f"count(*) AS rows, string_agg({_hash(form.columns_at(version))}, ''::bytea {order}) AS lasting"]
+    if form.losing:
+        columns.append(f"string_agg({_hash(form.losing)}, ''::bytea {order}) AS losing")
+    return _select(", ".join(columns), form, f"{key.name} = ANY (string_to_array(:ids::text, chr(31)))")
 
 
 def _walk(form: Form) -> str:
