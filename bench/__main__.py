@@ -20,6 +20,7 @@ from bench import (
     picture,
     recall,
     replaying,
+    verifying,
 )
 from bench.measure import Figure
 from muniment.testing import TestServer
@@ -43,6 +44,7 @@ def main() -> int:
         "console",
         "neighbours",
         "chain",
+        "verifying",
         "replaying",
         "beside",
         "growth",
@@ -77,6 +79,8 @@ def main() -> int:
             figures += asyncio.run(large.run(server))
         if "chain" in names:
             figures += asyncio.run(chain.run(server))
+        if "verifying" in names:
+            figures += asyncio.run(verifying.run(server))
         if "replaying" in names:
             figures += asyncio.run(replaying.run(server))
         figures += compared

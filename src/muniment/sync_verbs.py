@@ -270,9 +270,12 @@ class Verbs(Blocking):
         *,
         head: Head | Mapping[str, Any] | None = None,
         on_progress: verification.Progress | None = None,
+        cursor: str | None = None,
+        count: int | None = None,
     ) -> Verification:
         """See `AsyncFabric.verify`."""
-        return self._wait(self._fabric.verify, asker, head=head, on_progress=on_progress)
+        given: dict[str, Any] = {"head": head, "on_progress": on_progress, "cursor": cursor, "count": count}
+        return self._wait(self._fabric.verify, asker, **given)
 
     def archives(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Archive]:
         """See `AsyncFabric.archives`."""

@@ -17,8 +17,9 @@ NOON = 1_767_600_000_000_000
 
 def event(seq: int, n: int = 0, **changes: object) -> Sealable:
     fields: dict[str, Any] = {"id": f"evt_{seq}_{n}", "type": "memory.captured", "at": NOON + seq, "actor": "bot"}
-    fields |= {"body": b"{}", **changes}
-    return (seq, n, fields["id"], fields["type"], fields["at"], fields["actor"], fields["body"])
+    fields |= {"body": b"{}", "rows": None, **changes}
+    said = (fields["id"], fields["type"], fields["at"], fields["actor"], fields["body"], fields["rows"])
+    return (seq, n, *said)
 
 
 def batch_of(events: list[Sealable], number: int = 1, after: "Batch | None" = None) -> Batch:
@@ -50,7 +51,7 @@ def test_the_root_is_that_of_the_plain_definition(count: int) -> None:
 @given(st.data())
 def test_two_events_have_one_hash_only_if_they_are_the_same(data: st.DataObject) -> None:
     texts, few = st.sampled_from(["", "a", "aa", "ab", "b"]), st.integers(-1, 1)
-    events = st.tuples(few, few, texts, texts, few, texts, texts.map(str.encode))
+    events = st.tuples(few, few, texts, texts, few, texts, texts.map(str.encode), st.none() | texts.map(str.encode))
     one, other = data.draw(st.tuples(texts, events)), data.draw(st.tuples(texts, events))
     same = event_hash(one[0].encode(), one[1]) == event_hash(other[0].encode(), other[1])
     assert same == (one == other)
@@ -68,7 +69,7 @@ MOMENTS = {one[0]: one[4] for one in HISTORY}
 
 
 def moved(one: Sealable, to: Sealable, *, with_time: bool) -> Sealable:
-    return (to[0], to[1], one[2], one[3], to[4] if with_time else one[4], one[5], one[6])
+    return (to[0], to[1], one[2], one[3], to[4] if with_time else one[4], one[5], one[6], one[7])
 
 
 @pytest.mark.rule("AUD-2")
@@ -77,6 +78,7 @@ def moved(one: Sealable, to: Sealable, *, with_time: bool) -> Sealable:
     [
         ("as it was", HISTORY, []),
         ("changed body", [*HISTORY[:3], event(4, body=b"{ }"), HISTORY[4]], [("changed", 4, 0)]),
+        ("changed rows", [*HISTORY[:3], event(4, rows=b"rows"), HISTORY[4]], [("changed", 4, 0)]),
         ("changed time", [*HISTORY[:3], event(4, at=NOON), HISTORY[4]], [("changed", 4, 0)]),
         ("changed actor", [event(1, actor="eve"), *HISTORY[1:]], [("changed", 1, 0)]),
         ("removed", [*HISTORY[:2], *HISTORY[3:]], [("removed", 2, 1)]),

@@ -40,6 +40,7 @@ APPEND_ONLY = {
     "backfill_items",
     "pii_scans",
     "tenant_keys",
+    "audit_keys",
     "tenants",
     "extractions",
     "calibrations",
@@ -61,11 +62,13 @@ DELETABLE = {
 }
 # What runs as the owner, and who may call it: the one way to what no login may do by itself.
 FUNCTIONS = {
+    "blanked_rows": {"privacy"},
     "collect_captures": {"jobs"},
     "drop_tenant_keys": {"privacy"},
     "erase_content": {"privacy"},
     "erase_late": {"writer"},
     "renew_subject": {"writer", "privacy"},
+    "rewrap_audit_key": {"privacy"},
     "rewrap_subjects": {"privacy"},
 }
 # What every login may call: it computes, from what it is given or from what the server is, and reads no table.

@@ -257,9 +257,15 @@ class RevokeBody(Artifact):
 
 
 class VerifyBody(Artifact):
-    """A head that was exported earlier, to be found in the chain."""
+    """A head that was exported earlier, to be found in the chain; how far to go, and from where."""
 
     head: Head | None = None
+    cursor: Annotated[str, StringConstraints(strict=True, max_length=1_000_000)] | None = Field(
+        default=None, description="the cursor of an answer, to go on from there"
+    )
+    count: Annotated[int, Field(strict=True, ge=1, le=2**31)] | None = Field(
+        default=None, description="stop after about so many events; the answer has the cursor to go on from"
+    )
 
 
 class ReplayEventsBody(Artifact):

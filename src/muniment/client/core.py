@@ -318,10 +318,13 @@ class AsyncClient:
         *,
         head: Head | Mapping[str, Any] | None = None,
         on_progress: verification.Progress | None = None,
+        cursor: str | None = None,
+        count: int | None = None,
     ) -> Verification:
         """See `AsyncFabric.verify`; how far it is, is not told over HTTP."""
         await self._asking.own(asker)
-        return await self._wire.send("/v1/verify", _VERIFICATION, {"head": head}, within=LONG)
+        body = {"head": head, "cursor": cursor, "count": count}
+        return await self._wire.send("/v1/verify", _VERIFICATION, body, within=LONG)
 
     async def archives(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Archive]:
         """See `AsyncFabric.archives`."""

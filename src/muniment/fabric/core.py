@@ -453,12 +453,15 @@ class AsyncFabric(ErasureVerbs):
         *,
         head: Head | Mapping[str, Any] | None = None,
         on_progress: verification.Progress | None = None,
+        cursor: str | None = None,
+        count: int | None = None,
     ) -> Verification:
-        """Whether the audit chain holds, and every place where it does not.
+        """Whether the audit chain holds and every row is what the log says, and every place where not.
 
-        With a `head` that was exported earlier also whether that is still in the chain.
+        With a `head` that was exported earlier also whether that is still in the chain. With a `count` it stops after
+        about so many events, and the answer has the `cursor` to go on from.
         """
-        return await verification.verify(self._desk, asker, head, on_progress)
+        return await verification.verify(self._desk, asker, head, on_progress, cursor=cursor, count=count)
 
     async def archives(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Archive]:
         """The archives that old captures went to, dropped ones too, the latest first; `after` as in `erasures`."""

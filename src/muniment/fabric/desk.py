@@ -26,6 +26,7 @@ from muniment.policy.assertion import Judge
 from muniment.policy.contradiction import Comparison
 from muniment.policy.pinning import may_pin, narrowed
 from muniment.policy.roles import Verb, may
+from muniment.policy.row_lists import RowKey
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Storage, Task, Transaction
 from muniment.tiers.working import SessionStore
@@ -125,11 +126,30 @@ class Desk:
         """
         ref = under.ref if under is not None else None
         try:
-            async with self.storage.transaction(tenant_id, task, self.now(), read_only=read_only, under=ref) as tx:
+            opened = self.storage.transaction(
+                tenant_id, task, self.now(), read_only=read_only, under=ref, row_keys=self
+            )
+            async with opened as tx:
                 yield tx
         except PackChanged:
             self.packs.forget_in_force(tenant_id)
             raise
+
+    def knows_row_key(self, tenant_id: str) -> bool:
+        """Whether this process has the tenant's audit key."""
+        return self.vault.knows_row_key(tenant_id)
+
+    async def row_key(self, tx: Transaction) -> RowKey | None:
+        """The tenant's audit key; the jobs' login reads no keys, so for it another reads it beside the transaction.
+
+        That is one that waits for nobody: the transaction holds the tenant's clock. Raises `SealBroken`.
+        """
+        if tx.task != "jobs" or self.vault.knows_row_key(tx.tenant_id):
+            return await self.vault.row_key(tx)
+        if await tx.row("tenant.audited") is None:
+            return None
+        async with self.shadow(tx.tenant_id) as reading:
+            return await self.vault.row_key(reading)
 
     @asynccontextmanager
     async def deed(self, tenant_id: str, task: Task, *, under: Pack | None = None) -> AsyncGenerator[Transaction]:

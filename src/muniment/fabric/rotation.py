@@ -6,6 +6,8 @@ not touched. Everybody goes on meanwhile.
 
 from muniment.errors import Conflict, SealBroken
 from muniment.fabric.desk import Desk
+from muniment.storage.sealing import AUDIT_HOLDER
+from muniment.storage.session import Transaction
 
 AT_ONCE = 500
 
@@ -37,12 +39,25 @@ async def _finish(desk: Desk, tenant_id: str, version: int, by: str) -> None:
         after = await _rewrap_some(desk, tenant_id, version, after)
     async with desk.transaction(tenant_id, "privacy") as tx:
         await tx.rows("tenant.rewrap", holders=[], before=[], wrapped=[], version=version)
+        await _rewrap_audit_key(desk, tx, version)
         left = await tx.row("tenant.drop_keys", version=version)
         if left is None or left["needed"]:
             raise Conflict("a subject came in under the old key meanwhile; try again")
         tx.emit("memory.key_rotated", by, version=version)
     async with desk.transaction(tenant_id, "privacy") as tx:
         await desk.vault.reread(tx)
+
+
+async def _rewrap_audit_key(desk: Desk, tx: Transaction, version: int) -> None:
+    row = await tx.row("tenant.audit_key")
+    if row is None or row["key_version"] >= version:
+        return
+    keys = await desk.vault.reread(tx)
+    try:
+        wrapped = keys.rewrapped(AUDIT_HOLDER, row["wrapped"], row["key_version"], version)
+    except SealBroken:
+        wrapped = row["wrapped"]  # No key of the tenant opens it, before as after.
+    await tx.rows("tenant.rewrap_audit_key", before=row["wrapped"], wrapped=wrapped, version=version)
 
 
 async def _rewrap_some(desk: Desk, tenant_id: str, version: int, after: str) -> str | None:

@@ -211,6 +211,7 @@ async def revoke(tx: Transaction, vault: Vault, by: str, key_id: str) -> ApiKey:
     if await tx.row("credential.lock", key_id=key_id) is not None:
         tick = await tx.tick()
         await tx.do("credential.revoke", key_id=key_id, at=tick.at, by=by)
+        tx.told.row("api_keys.revoked", key_id=key_id, revoked_at=tick.at, revoked_by=by)
         tx.emit("memory.api_key_revoked", by, key_id=key_id, reason="revoked")
     return await one(tx, vault, key_id)
 
@@ -224,8 +225,10 @@ async def forget_user(tx: Transaction, by: str, user_id: str) -> None:
     """Revoke the keys of a user who is being erased, and forget whose they were. Under the tenant's clock."""
     tick = await tx.tick()
     live = await tx.rows("credential.live_of_user", user_id=user_id)
-    tx.later("credential.forget_user", user_id=user_id, at=tick.at, by=by)
+    forgotten = await tx.rows("credential.forget_user", user_id=user_id, at=tick.at, by=by)
+    tx.told.lost("api_keys", [row["key_id"] for row in forgotten])
     for row in live:
+        tx.told.row("api_keys.revoked", key_id=row["key_id"], revoked_at=tick.at, revoked_by=by)
         tx.emit("memory.api_key_revoked", by, key_id=row["key_id"], reason="erased")
 
 

@@ -72,6 +72,7 @@ async def finish(tx: Transaction, under: Row) -> None:
     """End the order, and say what became of its memories."""
     (row,) = await tx.rows("backfill.list", backfill_id=under["backfill_id"], count=1, seq=LATEST, after="")
     tx.later("backfill.finish", backfill_id=under["backfill_id"])
+    tx.told.row("backfills.finished", backfill_id=under["backfill_id"], finished_at=tx.now)
     about = {"about": "backfill_finished", "backfill_id": under["backfill_id"], "pack": under["pack"]}
     tx.emit("memory.note", under["ordered_by"], **about, **row["done"])
 

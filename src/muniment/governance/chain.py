@@ -7,17 +7,24 @@ written by the transaction that took it, and by no other.
 """
 
 import hmac
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
 from anyio.lowlevel import checkpoint
 
 from muniment.errors import NotFound, SealBroken
+from muniment.governance.row_audit import Comparing, RowCheck, every_list
+from muniment.governance.row_sweeps import Sweep, settled_until
+from muniment.governance.verify_cursor import Position, counted, position
 from muniment.model.chain import Break, Head, Verification
 from muniment.policy.chain import Astray, Batch, compare, forged, linked, told
 from muniment.policy.merkle import Place, Sealable, batch_hash, leaves_of, root_of
+from muniment.policy.row_lists import RowKey
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Row, Transaction
 
@@ -48,29 +55,40 @@ class ChainKey:
         return hmac.compare_digest(self.seal(hash_), seal)
 
 
-async def seal(tx: Transaction, key: ChainKey, count: int = AT_ONCE) -> int:
-    """Seal the next events, at most so many, as one batch; how many there were, 0 when nothing is left."""
+@dataclass(frozen=True)
+class Sealed:
+    """How many events a batch has, and whether it lists rows that came without one."""
+
+    events: int
+    rows: bool
+
+
+async def seal(tx: Transaction, key: ChainKey, count: int = AT_ONCE, sweep: Sweep | None = None) -> Sealed:
+    """Seal the next events, at most so many, and the rows of a sweep, as one batch; nothing when nothing is left."""
     tenant = tx.tenant_id.encode()
     while True:
         last = await tx.row("chain.last")
         after: Place | None = (last["last_seq"], last["last_n"]) if last is not None else None
         seq, n = after or _START
         events = [_sealable(row) for row in await tx.rows("chain.events_after", seq=seq, n=n, count=count)]
-        if not events:
-            return 0
+        if sweep is not None and (last is None or last["number"] != sweep.after):
+            sweep = None  # Another sealer was first: it may have listed these rows.
+        if not events and (sweep is None or after is None):
+            return Sealed(0, False)
         number = last["number"] + 1 if last is not None else 1
         previous: bytes | None = last["hash"] if last is not None else None
-        end: Place = (events[-1][0], events[-1][1])
+        end: Place = (events[-1][0], events[-1][1]) if events else (seq, n)
         leaves = leaves_of(tenant, events)
         root = root_of(leaves)
-        hash_ = batch_hash(tenant, number, previous, after, end, len(events), root)
+        rows = (sweep.rows, microseconds(sweep.until)) if sweep is not None else None
+        hash_ = batch_hash(tenant, number, previous, after, end, len(events), root, rows)
         batch: dict[str, Any] = {
             "number": number,
             "prev": number - 1 or None,
             "prev_hash": previous,
             "after_seq": after[0] if after else None,
             "after_n": after[1] if after else None,
-            "first_seq": events[0][0],
+            "first_seq": events[0][0] if events else seq,
             "last_seq": end[0],
             "last_n": end[1],
             "events": len(events),
@@ -78,9 +96,11 @@ async def seal(tx: Transaction, key: ChainKey, count: int = AT_ONCE) -> int:
             "root": root,
             "hash": hash_,
             "seal": key.seal(hash_),
+            "rows": sweep.rows if sweep is not None else None,
+            "rows_until": sweep.until if sweep is not None else None,
         }
         if await tx.do("chain.add", **batch):
-            return len(events)
+            return Sealed(len(events), sweep is not None)
         # Another sealer was first: the chain ends elsewhere now.
 
 
@@ -103,83 +123,198 @@ async def chain_key(tx: Transaction, vault: Vault) -> ChainKey | None:
     return ChainKey(own) if own is not None else None
 
 
+async def row_key(tx: Transaction, vault: Vault) -> tuple[RowKey | None, list[Break]]:
+    """The key that rows are compared with, or why there is none though the log lists rows."""
+    try:
+        key = await vault.row_key(tx)
+    except SealBroken:
+        return None, [Break(kind="row_key_broken", table="audit_keys", why="the tenant's audit key does not open")]
+    if key is None and await tx.row("rows.any_list") is not None:
+        return None, [Break(kind="row_key_broken", table="audit_keys", why="the tenant's audit key is not there")]
+    return key, []
+
+
 async def verify(
-    opening: Opening, vault: Vault, given: Head | None = None, on_progress: Progress | None = None
+    opening: Opening,
+    vault: Vault,
+    given: Head | None = None,
+    on_progress: Progress | None = None,
+    *,
+    cursor: str | None = None,
+    count: int | None = None,
 ) -> Verification:
-    """Compare every sealed event with its batch, every batch with the one before, every number with the clock.
+    """Compare every sealed event with its batch, every batch with the one before, every number with the clock, and
+    every row that the log lists with its table.
 
     In short transactions one after the other: what is sealed does not change, and what comes meanwhile comes after.
+    With a `count` it stops after about so many events, and the answer has the cursor to go on from.
     """
     async with opening() as tx:
         key = await chain_key(tx, vault)
-        tenant_id = tx.tenant_id
-        whole = await tx.row("chain.size")
-    total: int = whole["events"] if whole is not None else 0
-    walk = _Walk(tenant_id, key)
-    while page := await _page(opening, walk.number, walk.end):
-        for batch, events in page:
-            walk.step(batch, events)
-            await checkpoint()  # Nobody else's call waits for many.
-        if on_progress is not None:
-            on_progress(walk.events, total)
+        rows_key, broken = await row_key(tx, vault)
+        whole, swept, first = await tx.gather(("chain.size", {}), ("rows.swept_until", {}), ("rows.any_list", {}))
+    total: int = whole[0]["events"]
+    walk = _Walk(tx.tenant_id, key)
+    rows = RowCheck(rows_key, settled_until(swept[0]["at"])) if rows_key is not None else None
+    signer = vault.shared("verify-cursor")
+    if cursor is not None:
+        resume(position(cursor, signer, walk.tenant_id), walk, rows)
+    if not await _walked(opening, walk, rows, total, on_progress, count):
+        await walk.settle(opening)
+        return walk.found(rows, cursor=standing(walk, rows).text(signer), covered_from=_first(first))
+    await walk.settle(opening)
     async with opening() as tx:
         seq, n = walk.end
         row = await tx.row("chain.unsealed", seq=seq, n=n)
         unsealed: int = row["events"] if row is not None else 0
-        lost = sorted({seq for seq, _ in walk.astray.lost})
-        moments: dict[int, int] = {row["seq"]: row["at"] for row in await tx.rows("chain.moments", seqs=lost)}
-        breaks = [*walk.breaks, *told(walk.tenant, walk.astray, moments)]
-        breaks += await _numbers(tx, {(one.seq, one.n) for one in breaks})
-        if given is not None and (broken := await _checked(tx, key, given)) is not None:
-            breaks.append(broken)
-    return Verification(
-        ok=not breaks,
-        events=walk.events + unsealed,
-        batches=walk.batches,
-        unsealed=unsealed,
-        head=walk.head,
-        breaks=tuple(breaks[:BREAKS_TOLD]),
-        more=len(breaks) > BREAKS_TOLD or walk.astray.more,
-    )
+        walk.breaks += await _numbers(tx, {(one.seq, one.n) for one in walk.breaks})
+        walk.breaks += broken
+        if rows is not None:
+            await rows.compare(tx, [one async for one in every_list(tx, seq, n, batches=False)])
+            walk.breaks += await rows.breaks(tx, BREAKS_TOLD + 1)
+        if given is not None and (other := await _checked(tx, key, given)) is not None:
+            walk.breaks.append(other)
+    return walk.found(rows, unsealed=unsealed, covered_from=_first(first))
+
+
+async def _walked(
+    opening: Opening,
+    walk: "_Walk",
+    rows: RowCheck | None,
+    total: int,
+    on_progress: Progress | None,
+    count: int | None,
+) -> bool:
+    """Go through the batches, at most about so many events; whether that was all.
+
+    The rows of one page are compared while the next page is read.
+    """
+    begun = walk.events
+    comparing = Comparing(opening, rows)
+    async with comparing:
+        while page := await _page(opening, walk.number, walk.end):
+            lists: list[tuple[int, bytes]] = []
+            for batch, events in page:
+                walk.step(batch, events)
+                lists += [(event[0], event[7]) for event in events if event[7] is not None]
+                lists += [(0, batch.rows[0])] if batch.rows is not None else []
+                await checkpoint()  # Nobody else's call waits for many.
+            await comparing.give(lists)
+            if on_progress is not None:
+                on_progress(walk.events, total)
+            if count is not None and walk.events - begun >= count and walk.events < total:
+                return False
+    return True
+
+
+def _first(rows: list[Row]) -> int | None:
+    return rows[0]["seq"] if rows else None
 
 
 class _Walk:
     """One batch after the other."""
 
     def __init__(self, tenant_id: str, key: ChainKey | None) -> None:
-        self._tenant_id, self._key = tenant_id, key
+        self.tenant_id, self._key = tenant_id, key
         self.tenant = tenant_id.encode()
         self.breaks: list[Break] = []
         self.astray = Astray()
+        self.more = False
         self.events = self.batches = 0
         self.end = _START
-        self._last: Batch | None = None
+        self.last: Batch | None = None
 
     @property
     def number(self) -> int:
         """The last batch's."""
-        return self._last.number if self._last is not None else 0
+        return self.last.number if self.last is not None else 0
 
     @property
     def head(self) -> Head | None:
         """The last batch, if its seal holds."""
-        last = self._last
+        last = self.last
         if last is None or not self._made(last):
             return None
-        return _head(self._tenant_id, last.number, last.last[0], last.hash, last.seal)
+        return _head(self.tenant_id, last.number, last.last[0], last.hash, last.seal)
+
+    async def settle(self, opening: Opening) -> None:
+        """Tell what became of the events that did not fit; those that come later are looked at on their own."""
+        lost = sorted({seq for seq, _ in self.astray.lost})
+        if lost or self.astray.events:
+            async with opening() as tx:
+                moments = {row["seq"]: row["at"] for row in await tx.rows("chain.moments", seqs=lost)}
+            self.breaks += told(self.tenant, self.astray, moments)
+        self.more |= self.astray.more
+        self.astray = Astray()
+
+    def found(
+        self,
+        rows: RowCheck | None,
+        *,
+        unsealed: int = 0,
+        cursor: str | None = None,
+        covered_from: int | None = None,
+    ) -> Verification:
+        """What was found so far."""
+        return Verification(
+            ok=not self.breaks and cursor is None,
+            events=self.events + unsealed,
+            batches=self.batches,
+            unsealed=unsealed,
+            head=self.head,
+            breaks=tuple(self.breaks[:BREAKS_TOLD]),
+            more=len(self.breaks) > BREAKS_TOLD or self.more or (rows is not None and rows.more),
+            rows=rows.rows if rows is not None else 0,
+            covered_from=covered_from,
+            cursor=cursor,
+        )
 
     def step(self, batch: Batch, events: list[Sealable]) -> None:
         """Take the next batch with the events that stand in its range."""
         if len(self.breaks) <= BREAKS_TOLD:
-            self.breaks += linked(batch, self._last)
+            self.breaks += linked(batch, self.last)
             self.breaks += forged(self.tenant, batch, self._made(batch))
         compare(self.tenant, batch, events, self.astray)
         self.events += len(events)
         self.batches += 1
-        self._last, self.end = batch, max(self.end, batch.last)
+        self.last, self.end = batch, max(self.end, batch.last)
 
     def _made(self, batch: Batch) -> bool:
         return self._key is not None and self._key.made(batch.seal, batch.hash)
+
+
+def standing(walk: _Walk, rows: RowCheck | None) -> Position:
+    """Where a verification stands."""
+    last = walk.last
+    assert last is not None, "a batch was looked at"
+    suspects = rows.suspects if rows is not None else {}
+    return Position(
+        tenant_id=walk.tenant_id,
+        number=last.number,
+        hash=last.hash,
+        end=last.last,
+        events=walk.events,
+        batches=walk.batches,
+        breaks=walk.breaks[: BREAKS_TOLD + 1],
+        more=walk.more,
+        until=rows.until if rows is not None else None,
+        listed=counted(rows.listed) if rows is not None else {},
+        left=counted(rows.left) if rows is not None else {},
+        suspects=[(*row, one.version, one.lasting, one.losing, one.seq) for row, one in suspects.items()],
+        rows=rows.rows if rows is not None else 0,
+        rows_more=rows.more if rows is not None else False,
+    )
+
+
+def resume(at: Position, walk: _Walk, rows: RowCheck | None) -> None:
+    """Go on from where a verification stood."""
+    walk.last = Batch(at.number, None, None, 0, at.end, 0, b"", b"", at.hash, b"")
+    walk.end, walk.events, walk.batches = at.end, at.events, at.batches
+    walk.breaks, walk.more = list(at.breaks), at.more
+    if rows is not None and at.until is not None:
+        rows.until, rows.suspects = at.until, at.expected()
+        rows.listed, rows.left = Counter(at.listed), Counter(at.left)
+        rows.rows, rows.more = at.rows, at.rows_more
 
 
 async def _page(opening: Opening, number: int, end: Place) -> list[tuple[Batch, list[Sealable]]]:
@@ -255,7 +390,14 @@ def _batch(row: Row) -> Batch:
     taken = {
         name: row[name] for name in ("number", "prev_hash", "first_seq", "events", "leaves", "root", "hash", "seal")
     }
-    return Batch(**taken, after=after, last=(row["last_seq"], row["last_n"]))
+    rows = (row["rows"], row["rows_until"]) if row["rows"] is not None else None
+    return Batch(**taken, after=after, last=(row["last_seq"], row["last_n"]), rows=rows)
+
+
+def microseconds(at: datetime) -> int:
+    """Since 1970."""
+    since = at - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def _head(tenant_id: str, number: int, last_seq: int, hash_: bytes, seal_: bytes) -> Head:

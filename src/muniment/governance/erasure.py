@@ -94,6 +94,10 @@ async def erase(
     requests.close(tx)
     await tx.rows("erasure.erase_content", erasure_id=erasure_id)
     receipt = await one_receipt(tx, erasure_id)
+    for what, touched in receipt.rows.items():
+        tx.told.row("erased_rows", erasure_id=erasure_id, what=what, rows=touched)
+    for row in await tx.rows("rows.blanked"):
+        tx.told.lost(row["form"], [row["id"]])
     tx.emit("memory.erased", officer.id, erasure_id=erasure_id, memories=len(ids), rows=receipt.rows)
     sessions: dict[str, list[str]] = {}
     for row in memories:

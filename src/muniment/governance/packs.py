@@ -106,11 +106,12 @@ class Packs:
 
 
 async def open_tenant(tx: Transaction, vault: Vault) -> None:
-    """Give a tenant its clock, its key, and a data key of its own, unless it has them."""
+    """Give a tenant its clock, its key, a data key of its own and its audit key, unless it has them."""
     await tx.do("tenant.add")
     await tx.do("tenant.add_clock")
     await vault.create_tenant_key(tx)
     await vault.comparing(tx)
+    await vault.create_row_key(tx)
 
 
 async def register(tx: Transaction, pack: Pack, by: str) -> RegisteredPack:

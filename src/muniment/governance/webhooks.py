@@ -88,6 +88,7 @@ async def remove(tx: Transaction, by: str, webhook_id: str) -> None:
     _there(await tx.row("webhook.lock", webhook_id=webhook_id))
     tick = await tx.tick()
     await tx.do("webhook.remove", webhook_id=webhook_id, at=tick.at)
+    tx.told.row("webhooks.removed", webhook_id=webhook_id, removed_at=tick.at)
     tx.emit("memory.note", by, about="webhook_removed", webhook_id=webhook_id)
 
 

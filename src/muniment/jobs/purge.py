@@ -26,6 +26,8 @@ async def run(opened: Opened, tenant_id: str) -> Done:
     async with desk.transaction(tenant_id, "jobs") as tx:
         done = await tx.rows("erasure.purged", erasure_ids=waiting)
         if done:
+            for row in done:
+                tx.told.row("erasures.purged", erasure_id=row["erasure_id"], purged_at=row["purged_at"])
             tx.emit("memory.note", "auto", about="purged", erasures=[row["erasure_id"] for row in done])
     return Done({"erasures": len(done)})
 

@@ -1,10 +1,16 @@
-"""JOB-9: events are sealed in hash-chained batches (AUD-2)."""
+"""JOB-9: events are sealed in hash-chained batches (AUD-2), and rows without an event are digested (AUD-4)."""
+
+from datetime import timedelta
 
 from muniment.fabric import verification
 from muniment.fabric.connect import Opened
 from muniment.jobs.job import Done
 
+# A recall does not move the log: it is looked for after so long, whatever else happens.
+LOOK_AGAIN = timedelta(hours=1)
+
 
 async def run(opened: Opened, tenant_id: str) -> Done:
     """All that is not sealed yet."""
-    return Done({"events": await verification.seal(opened.desk, tenant_id)})
+    sealed = await verification.seal(opened.desk, tenant_id)
+    return Done({"events": sealed}, next_at=opened.desk.now() + LOOK_AGAIN)

@@ -16,6 +16,7 @@ from muniment.model.fields import PERSONAL
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
 from muniment.policy.redaction import holds_personal_data
+from muniment.policy.row_lists import AT_MOST
 from muniment.policy.speaking import vouched_for
 from muniment.storage.sealing import SubjectKey, Vault
 from muniment.storage.session import Tick, Transaction
@@ -126,8 +127,11 @@ async def write(
         tx.insert_later("capture.insert", rows, **given)
     else:
         await tx.insert_many("capture.insert", rows, **given)
-    kinds = sorted({prepared.items[place].kind for place in fresh})
-    tx.emit("memory.captured", author.id, first=ids[fresh[0]], last=ids[fresh[-1]], count=len(fresh), kinds=kinds)
+    for first in range(0, len(fresh), AT_MOST):
+        # An event tells of at most so many rows (AUD-4).
+        some = fresh[first : first + AT_MOST]
+        kinds = sorted({prepared.items[place].kind for place in some})
+        tx.emit("memory.captured", author.id, first=ids[some[0]], last=ids[some[-1]], count=len(some), kinds=kinds)
     if len(fresh) == len(ids):
         return [Receipt(capture_id, tick.seq, tick.at) for capture_id in ids]
     written = known | {place: Receipt(ids[place], tick.seq, tick.at) for place in fresh}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from muniment.model.chain import Break
-from muniment.policy.merkle import Place, Sealable, batch_hash, event_hash, leaves_of, root_of, unpacked
+from muniment.policy.merkle import Place, RowBatch, Sealable, batch_hash, event_hash, leaves_of, root_of, unpacked
 
 # Of each kind, that are looked at closely; a chain with more is broken beyond telling.
 LOOKED_AT = 1000
@@ -24,6 +24,7 @@ class Batch:
     root: bytes
     hash: bytes
     seal: bytes
+    rows: RowBatch | None = None
 
 
 @dataclass
@@ -56,7 +57,9 @@ def linked(batch: Batch, previous: Batch | None) -> list[Break]:
 
 def forged(tenant: bytes, batch: Batch, sealed: bool) -> list[Break]:
     """Whether the batch is what it says; `sealed` tells whether its seal was made with the key, over its hash."""
-    said = batch_hash(tenant, batch.number, batch.prev_hash, batch.after, batch.last, batch.events, batch.root)
+    said = batch_hash(
+        tenant, batch.number, batch.prev_hash, batch.after, batch.last, batch.events, batch.root, batch.rows
+    )
     wrong = [
         why
         for holds, why in (
@@ -126,7 +129,7 @@ def _home(
         if place == here:
             continue
         for at in _distinct((event[4], moments.get(place[0], event[4]))):
-            if event_hash(tenant, (*place, event[2], event[3], at, event[5], event[6])) == sealed:
+            if event_hash(tenant, (*place, event[2], event[3], at, event[5], event[6], event[7])) == sealed:
                 return place
     return None
 

@@ -17,12 +17,15 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from muniment.errors import KeyRotated, KeyUnavailable, SealBroken
 from muniment.model.capture import TENANT_HOLDER
+from muniment.policy.row_lists import RowKey
 from muniment.storage.master import KEY_BYTES, MasterKeys
 from muniment.storage.session import Row, Transaction
 
 _FORMAT = b"\x01"
 _NONCE = 12
 _TENANTS_CACHED = 4096
+# What the audit key is wrapped for, where a subject's key has its holder: no CEID and no user is called so.
+AUDIT_HOLDER = "*audit"
 
 
 class SubjectKey:
@@ -108,6 +111,10 @@ class TenantKeys:
             raise SealBroken("the key of this subject does not open") from None
         return SubjectKey(self._tenant_id, holder, key)
 
+    def row_key(self, wrapped: bytes, version: int) -> RowKey:
+        """Open the tenant's audit key; raises `SealBroken`."""
+        return RowKey(self.subject(AUDIT_HOLDER, wrapped, version).derived("row-digests"))
+
     def _binding(self, holder: str) -> bytes:
         return f"muniment/subject-key\x00{self._tenant_id}\x00{holder}".encode()
 
@@ -120,6 +127,7 @@ class Vault:
         self._own = os.urandom(KEY_BYTES)
         self._tenants: OrderedDict[str, TenantKeys] = OrderedDict()
         self._comparing: OrderedDict[str, SubjectKey] = OrderedDict()
+        self._row_keys: OrderedDict[str, RowKey] = OrderedDict()
 
     def shared(self, purpose: str) -> bytes:
         """A secret of no tenant's, the same wherever the master key is; it ends with the earliest one.
@@ -245,6 +253,38 @@ class Vault:
         self._comparing[tenant_id] = key
         if len(self._comparing) > _TENANTS_CACHED:
             self._comparing.popitem(last=False)
+
+    async def create_row_key(self, tx: Transaction) -> None:
+        """Give the tenant its audit key, unless it has one."""
+        tenant = await self.reread(tx)
+        tx.made_keys = True
+        wrapped = tenant.new_subject(AUDIT_HOLDER)
+        await tx.do("tenant.add_audit_key", wrapped=wrapped, key_version=tenant.current)
+
+    def knows_row_key(self, tenant_id: str) -> bool:
+        """Whether this process has the tenant's audit key: nothing is asked."""
+        return tenant_id in self._row_keys
+
+    async def row_key(self, tx: Transaction) -> RowKey | None:
+        """The tenant's audit key; None where there is none yet, and rows are not digested.
+
+        Raises `SealBroken` for one that was changed. A key that is made in this transaction is not kept: it may be
+        rolled back.
+        """
+        if (known := self._row_keys.get(tx.tenant_id)) is not None:
+            return known
+        row = await tx.row("tenant.audit_key")
+        if row is None:
+            return None
+        tenant = await self.tenant(tx, version=row["key_version"])
+        if tenant is None:
+            raise SealBroken("this tenant has no keys")
+        key = tenant.row_key(row["wrapped"], row["key_version"])
+        if not tx.made_keys:
+            self._row_keys[tx.tenant_id] = key
+            if len(self._row_keys) > _TENANTS_CACHED:
+                self._row_keys.popitem(last=False)
+        return key
 
     async def open_key(self, tx: Transaction, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
         """Open a wrapped data key that a statement brought along; the same one again in a transaction is known."""

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import chain, islice
-from typing import Any, Literal, LiteralString, cast
+from itertools import chain
+from typing import Any, Literal, LiteralString, Protocol, cast
 from weakref import WeakValueDictionary
 
 import psycopg
@@ -25,11 +25,14 @@ from muniment.errors import ClockAhead, Conflict, PackChanged, RequestRepeated, 
 from muniment.model.events import EventType
 from muniment.model.fields import LATEST as LATEST
 from muniment.model.ids import make_ids
+from muniment.policy.row_lists import RowKey
 from muniment.storage.address import Address
 from muniment.storage.away import no_answer, unavailable
 from muniment.storage.pool import Pool
 from muniment.storage.presence import Presence, Row
-from muniment.storage.statements import CHUNKS, Statement, many, statement
+from muniment.storage.row_notes import insert_plan
+from muniment.storage.statements import Statement, chunks, many, statement
+from muniment.storage.told_rows import ToldRows
 from muniment.tracing import span
 
 Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
@@ -42,6 +45,22 @@ _KEY_VERSION = "subjects_tenant_id_key_version_fkey"
 _ONCE = "requests_once"
 # Of one tenant, per task and process. Its writes pass one at a time through its clock anyway.
 TENANT_SHARE = 2
+
+
+# What an event says that only lists rows.
+ROWS_TOLD = "rows"
+
+
+class RowKeys(Protocol):
+    """Gives the key that rows are digested with."""
+
+    def knows_row_key(self, tenant_id: str) -> bool:
+        """Whether it has been read before."""
+        ...
+
+    async def row_key(self, tx: "Transaction") -> RowKey | None:
+        """The key; None where rows of the tenant are not digested yet."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -60,7 +79,12 @@ class Transaction:
     now: datetime
     _connection: AsyncConnection[Row]
     writes: bool = True
-    _events: list[tuple[EventType, str, dict[str, Any]]] = field(default_factory=list)
+    task: Task | None = None
+    _row_keys: RowKeys | None = None
+    # Each with the number of rows that were told of before it.
+    _events: list[tuple[EventType, str, dict[str, Any], int]] = field(default_factory=list)
+    # The rows that its events list.
+    told: ToldRows = field(default_factory=ToldRows)
     _tick: Tick | None = None
     _txid: str | None = None
     _committed: bool = False
@@ -107,12 +131,16 @@ class Transaction:
     async def do(self, name: str, **parameters: Any) -> int:
         """Run a named statement and give the number of rows it touched."""
         cursors = await self._exchange([self._stated(name, parameters)])
-        return cursors[-1].rowcount
+        if touched := cursors[-1].rowcount:
+            self.told.inserted(name, parameters | self._always())
+        return touched
 
     async def gather(self, *statements: Named) -> list[list[Row]]:
         """Run several statements in one round trip, and give the rows of each."""
         if not statements:
             return []
+        for name, _ in statements:
+            assert insert_plan(statement(name).text) is None, f"{name} inserts rows that an event tells of: use do"
         cursors = await self._exchange([self._stated(name, parameters) for name, parameters in statements])
         return [await cursor.fetchall() for cursor in cursors[-len(statements) :]]
 
@@ -126,6 +154,7 @@ class Transaction:
         INVARIANT: in the order given; what it meets (a constraint) is raised there.
         """
         self._pending.append(self._stated(name, parameters))
+        self.told.inserted(name, parameters | self._always())
 
     def add(self, name: str, **row: Any) -> None:
         """Insert a row, as `later`: all that is added goes out where the first of it stood, statement by statement in
@@ -136,12 +165,14 @@ class Transaction:
         if not self._added:
             self._pending.append(None)
         self._added.setdefault(name, []).append(row)
+        self.told.inserted(name, row | self._always())
 
     def insert_later(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
     ) -> None:
         """Insert many rows, as `insert_many`, with the next statement somebody waits for."""
-        self._pending.extend(self._inserts(name, rows, each, shared))
+        noted = self.told.passing(name, rows, each, shared | self._always())
+        self._pending.extend(self._inserts(name, noted, each, shared))
 
     async def insert_many(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
@@ -154,7 +185,8 @@ class Transaction:
         with span(f"sql {name}"):
             async with self._connection.pipeline():
                 await self._send_pending()
-                for insert in self._inserts(name, rows, each, shared):
+                noted = self.told.passing(name, rows, each, shared | self._always())
+                for insert in self._inserts(name, noted, each, shared):
                     await self._send(*insert)
 
     def _inserts(
@@ -162,7 +194,7 @@ class Transaction:
     ) -> Iterator[tuple[Statement, list[Any]]]:
         each = each or statement(name).each
         shared |= self._always()
-        for chunk in _chunks(rows):
+        for chunk in chunks(rows):
             insert = many(name, each, len(chunk))
             yield insert, [*insert.arguments(shared), *chain.from_iterable(chunk)]
 
@@ -186,8 +218,10 @@ class Transaction:
         if self._tick is None:
             pack, self._unchecked_pack = self._unchecked_pack, None
             held = [] if pack is None else [("pack.hold_in_force", dict[str, Any]())]
-            number, clock, *found = await self.gather(("tenant.transaction_id", {}), ("tenant.tick", {}), *held)
-            self._in_force(pack, *found)
+            asked = self._row_key_asked()
+            number, clock, *found = await self.gather(("tenant.transaction_id", {}), ("tenant.tick", {}), *held, *asked)
+            self._in_force(pack, *found[: len(held)])
+            self._foreseen.extend(zip(asked, found[len(held) :], strict=True))
             assert number, "the tenant was not opened"
             if not clock:
                 raise await self._clock_ahead()
@@ -227,27 +261,50 @@ class Transaction:
             "an admin brings it back with muniment work reset-clock"
         )
 
+    def _row_key_asked(self) -> list[Named]:
+        """What asks for the audit key, where this process does not know it: in the round trip of the clock."""
+        if self._row_keys is None or self._row_keys.knows_row_key(self.tenant_id):
+            return []
+        return [("tenant.audited" if self.task == "jobs" else "tenant.audit_key", {})]
+
     def emit(self, type_: EventType, actor: str, /, **data: Any) -> None:
         """Note an event of this transaction; it is written with the tick, before the commit."""
-        self._events.append((type_, actor, data))
+        self._events.append((type_, actor, data, len(self.told)))
 
     def emitted(self, type_: EventType) -> list[dict[str, Any]]:
         """What the events of that type say that were noted so far."""
-        return [data for noted, _, data in self._events if noted == type_]
+        return [data for noted, _, data, _ in self._events if noted == type_]
 
     async def complete(self) -> None:
         """Write what was emitted and commit; called by the session at the end."""
         if self._committed:
             return
-        if self._events:
+        if self._events or self.told:
             await self._write_events()
         await self.finish()
 
     async def _write_events(self) -> None:
+        if self._events:
+            await self.tick()
+        # INVARIANT: asked under the tenant's clock, so that nobody begins to digest its rows meanwhile.
+        key = await self._row_keys.row_key(self) if self.told and self._row_keys is not None else None
+        lists: list[bytes | None] = [None] * len(self._events)
+        if key is not None:
+            lists, more = self.told.lists(key, [told for *_, told in self._events])
+            for size, packed in more:
+                self.emit("memory.note", "auto", about=ROWS_TOLD, rows=size)
+                lists.append(packed)
+        if not self._events:
+            return
         tick = await self.tick()
         ids = make_ids("evt", len(self._events), tick.at)
-        rows = [(n, ids[n], type_, actor, to_json(data)) for n, (type_, actor, data) in enumerate(self._events)]
+        written = zip(ids, self._events, lists, strict=True)
+        rows = [
+            (n, event_id, type_, actor, to_json(data), listed)
+            for n, (event_id, (type_, actor, data, _), listed) in enumerate(written)
+        ]
         self._events.clear()
+        self.told = ToldRows()
         self.insert_later("tenant.events", rows, seq=tick.seq, at=tick.at)
 
     def _in_force(self, pack: str | None, *found: list[Row]) -> None:
@@ -301,17 +358,6 @@ def _told(distance: timedelta) -> str:
     return str(timedelta(seconds=round(distance.total_seconds())))
 
 
-def _chunks(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
-    """The rows in chunks of few sizes, the largest first, so that few shapes of the statement are planned."""
-    waiting = iter(rows)
-    while len(chunk := list(islice(waiting, CHUNKS[0]))) == CHUNKS[0]:
-        yield chunk
-    while chunk:
-        size = next(size for size in CHUNKS if size <= len(chunk))
-        yield chunk[:size]
-        del chunk[:size]
-
-
 class Storage:
     """Pools of connections, one per task, opened when first used."""
 
@@ -339,11 +385,19 @@ class Storage:
 
     @asynccontextmanager
     async def transaction(
-        self, tenant_id: str, task: Task, now: datetime, *, read_only: bool = False, under: str | None = None
+        self,
+        tenant_id: str,
+        task: Task,
+        now: datetime,
+        *,
+        read_only: bool = False,
+        under: str | None = None,
+        row_keys: RowKeys | None = None,
     ) -> AsyncGenerator[Transaction]:
         """A transaction of that tenant as that task's login: committed at the end, rolled back on an error.
 
-        `under` is the pack that it decides under: where another is in force, `PackChanged` is raised.
+        `under` is the pack that it decides under: where another is in force, `PackChanged` is raised. Its events list
+        the rows it inserts, digested with the key that `row_keys` gives.
 
         One that is `read_only` sees one moment, and the database refuses whatever it would write. Raises
         `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
@@ -359,7 +413,7 @@ class Storage:
                 connection = await pool.take(_opening(tenant_id, read_only or task == "recall", read_only))
                 try:
                     writes = not read_only and task not in ("recall", "auditor")
-                    transaction = Transaction(tenant_id, now, connection, writes=writes)
+                    transaction = Transaction(tenant_id, now, connection, writes, task, row_keys)
                     if under is not None:
                         transaction.decide_under(under)
                     yield transaction

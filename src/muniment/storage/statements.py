@@ -6,14 +6,19 @@ One that says `-- each: a, b` inserts many rows: its VALUES group is repeated pe
 given per row, all others are given once for the whole statement.
 One that says `-- plan: each time` is planned for the values it is given: one plan for all of them would be a bad one.
 One that says `-- results: binary` has its results sent so: long columns are read faster.
+Statements of the stage `form` are generated from the forms of rows (row_forms_sql.py).
 One that says `-- rank: 2` goes out after those of lower rank where rows of several are added together.
 """
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any
+
+from muniment.storage.row_forms_sql import form_statements
 
 _HEAD = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _EACH = re.compile(r"^-- each: (.+)$", re.MULTILINE)
@@ -40,6 +45,8 @@ class Statement:
     planned_once: bool = True
     binary: bool = False
     rank: int = 0
+    # As its file has it, with its parameters by name.
+    text: str = ""
 
     def arguments(self, given: dict[str, Any]) -> list[Any]:
         """The values in the order of the statement's parameters; raises KeyError for one not given."""
@@ -64,7 +71,7 @@ def statement(name: str) -> Statement:
     found = _stage(stage)[short]
     order = _names(found.text)
     numbered = _numbered(found.text, {n: f"${place}" for place, n in enumerate(order, 1)})
-    return Statement(name, numbered, order, found.each, found.planned_once, found.binary, found.rank)
+    return Statement(name, numbered, order, found.each, found.planned_once, found.binary, found.rank, found.text)
 
 
 @lru_cache(maxsize=1024)
@@ -90,6 +97,9 @@ def many(name: str, each: tuple[str, ...], rows: int) -> Statement:
 
 @cache
 def _stage(stage: str) -> dict[str, _Written]:
+    if stage == "form":
+        # Generated from the forms of rows; planned for the ids that are asked for, and long.
+        return {name: _Written(text, (), True, True, 0) for name, text in form_statements().items()}
     text = (files("muniment.storage") / "sql" / f"{stage}.sql").read_text("utf-8")
     parts = _HEAD.split(text)
     loaded: dict[str, _Written] = {}
@@ -115,3 +125,14 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _numbered(text: str, numbers: dict[str, str]) -> str:
     return _PARAMETER.sub(lambda found: numbers[found[1]], text)
+
+
+def chunks(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
+    """The rows in chunks of few sizes, the largest first, so that few shapes of the statement are planned."""
+    waiting = iter(rows)
+    while len(chunk := list(islice(waiting, CHUNKS[0]))) == CHUNKS[0]:
+        yield chunk
+    while chunk:
+        size = next(size for size in CHUNKS if size <= len(chunk))
+        yield chunk[:size]
+        del chunk[:size]

@@ -10,27 +10,28 @@ SELECT number, hash, seal, last_seq FROM chain_batches WHERE tenant_id = :tenant
 -- name: events_after
 -- In the order of the chain, from a place on.
 -- results: binary
-SELECT seq, n, event_id, type, {microseconds events} AS at, actor, body FROM events
+SELECT seq, n, event_id, type, {microseconds events} AS at, actor, body, rows FROM events
 WHERE tenant_id = :tenant_id AND (seq, n) > (:seq::bigint, :n::int) ORDER BY seq, n LIMIT :count
 
 -- name: events_until
 -- The same, up to a place.
 -- results: binary
-SELECT seq, n, event_id, type, {microseconds events} AS at, actor, body FROM events
+SELECT seq, n, event_id, type, {microseconds events} AS at, actor, body, rows FROM events
 WHERE tenant_id = :tenant_id AND (seq, n) > (:seq::bigint, :n::int) AND (seq, n) <= (:last_seq::bigint, :last_n::int)
 ORDER BY seq, n LIMIT :count
 
 -- name: add
 -- One winner: the other finds the row there.
 INSERT INTO chain_batches
-  (tenant_id, number, prev, prev_hash, after_seq, after_n, first_seq, last_seq, last_n, events, leaves, root, hash, seal, sealed_at)
+  (tenant_id, number, prev, prev_hash, after_seq, after_n, first_seq, last_seq, last_n, events, leaves, root, hash, seal, sealed_at, rows, rows_until)
 VALUES (:tenant_id, :number, :prev, :prev_hash, :after_seq, :after_n, :first_seq, :last_seq, :last_n, :events, :leaves, :root,
-  :hash, :seal, :now)
+  :hash, :seal, :now, :rows, :rows_until)
 ON CONFLICT DO NOTHING
 
 -- name: batches
 -- results: binary
-SELECT number, prev_hash, after_seq, after_n, first_seq, last_seq, last_n, events, leaves, root, hash, seal
+SELECT number, prev_hash, after_seq, after_n, first_seq, last_seq, last_n, events, leaves, root, hash, seal, rows,
+  (extract(epoch FROM rows_until) * 1000000)::bigint AS rows_until
 FROM chain_batches WHERE tenant_id = :tenant_id AND number > :after ORDER BY number LIMIT :count
 
 -- name: size

@@ -53,3 +53,4 @@ SELECT key_id FROM api_keys WHERE tenant_id = :tenant_id AND user_id = :user_id 
 UPDATE api_keys
 SET user_id = NULL, label = NULL, revoked_at = coalesce(revoked_at, :at), revoked_by = coalesce(revoked_by, :by)
 WHERE tenant_id = :tenant_id AND user_id = :user_id
+RETURNING key_id

@@ -93,7 +93,7 @@ SELECT erasure_id, seq FROM erasures WHERE tenant_id = :tenant_id AND purged_at 
 -- name: purged
 UPDATE erasures SET purged_at = greatest(:now::timestamptz, erased_at)
 WHERE tenant_id = :tenant_id AND erasure_id = ANY (:erasure_ids) AND purged_at IS NULL
-RETURNING erasure_id
+RETURNING erasure_id, purged_at
 
 -- name: working
 -- Memories of the working tier that those erasures took, by session.

@@ -43,6 +43,21 @@ SELECT rewrap_subjects(:holders, :before, :wrapped, :version)
 -- Versions that nothing is wrapped under any more; how many before it are still needed.
 SELECT drop_tenant_keys(:version) AS needed
 
+-- name: add_audit_key
+-- One winner; the other finds the row.
+INSERT INTO audit_keys (tenant_id, wrapped, key_version, created_at)
+VALUES (:tenant_id, :wrapped, :key_version, :now) ON CONFLICT DO NOTHING
+
+-- name: audit_key
+SELECT wrapped, key_version FROM audit_keys WHERE tenant_id = :tenant_id
+
+-- name: audited
+-- Whether the tenant has an audit key, for who may not read it.
+SELECT created_at FROM audit_keys WHERE tenant_id = :tenant_id
+
+-- name: rewrap_audit_key
+SELECT rewrap_audit_key(:tenant_id::text COLLATE "C", :before, :wrapped, :version)
+
 -- name: clock
 SELECT seq, at FROM tenant_clock WHERE tenant_id = :tenant_id
 
@@ -88,9 +103,9 @@ INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid)
 VALUES (:tenant_id, :seq, :at, nullif(:seq::bigint - 1, 0), :prev_at, :txid)
 
 -- name: events
--- each: n, event_id, type, actor, body
-INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body, txid)
-VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body, :txid)
+-- each: n, event_id, type, actor, body, rows
+INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body, rows, txid)
+VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body, :rows, :txid)
 
 -- name: every
 -- Every tenant, for upkeep.

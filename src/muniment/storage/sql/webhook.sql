@@ -58,7 +58,7 @@ WHERE tenant_id = :tenant_id AND webhook_id = :webhook_id AND removed_at IS NULL
 RETURNING *
 
 -- name: next_events
-SELECT * FROM events
+SELECT tenant_id, seq, n, event_id, type, at, actor, body FROM events
 WHERE tenant_id = :tenant_id AND (seq, n) > (:seq::bigint, :n::int) ORDER BY seq, n LIMIT :count
 
 -- name: advance

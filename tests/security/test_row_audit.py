@@ -1,0 +1,144 @@
+"""Rows held against the log: whatever somebody with all rights to the database does to a row, `verify` names it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muniment import Fabric
+from muniment.policy.row_forms import EXEMPT, FORMS, Form
+from muniment.testing import TestServer
+from tests.security.catalogue import Connection, tenant_tables
+from tests.security.row_history import PEOPLE, Forger, other_value, row_history, without_checks
+
+
+@pytest.fixture(scope="module")
+def told(server: TestServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Fabric, Connection]]:
+    """A history with rows of every form, and a superuser who has switched everything off that could hold them."""
+    database = server.clone()
+    archives: Path = tmp_path_factory.mktemp("archives")
+    with row_history(server, database, archives) as fabric, server.connect(database) as owner:
+        without_checks(owner)
+        yield fabric, owner
+    server.drop(database)
+
+
+def named(fabric: Fabric) -> set[tuple[str, str | None, str | None]]:
+    return {(one.kind, one.table, one.row_id) for one in fabric.verify(PEOPLE.auditor).breaks}
+
+
+@pytest.mark.rule("AUD-4")
+def test_after_all_that_can_happen_every_row_is_what_the_log_says(told: tuple[Fabric, Connection]) -> None:
+    found = told[0].verify(PEOPLE.auditor)
+    assert found.breaks == ()
+    assert found.ok and found.covered_from == 1 and found.rows > 100
+    for form in FORMS:
+        assert Forger(told[1], PEOPLE.tenant_id, form).row() is not None, f"the history has no row of {form.name}"
+
+
+@pytest.mark.rule("AUD-4")
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_a_row_that_was_changed_in_any_lasting_column_is_named(told: tuple[Fabric, Connection], form: Form) -> None:
+    fabric, owner = told
+    forger = Forger(owner, PEOPLE.tenant_id, form)
+    row = forger.row()
+    assert row is not None
+    for column in form.columns[len(form.keys) :] + form.losing:
+        forger.change(row, f"{column.name} = {other_value(column)}")
+        assert ("row_changed", form.table, forger.named(row)) in named(fabric), column.name
+        forger.restore(row)
+    assert named(fabric) == set()
+
+
+@pytest.mark.rule("AUD-4")
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_a_row_that_was_taken_away_is_named(told: tuple[Fabric, Connection], form: Form) -> None:
+    fabric, owner = told
+    forger = Forger(owner, PEOPLE.tenant_id, form)
+    row = forger.row()
+    assert row is not None
+    if form.where is None:
+        forger.delete(row)
+    else:
+        forger.change(row, ", ".join(f"{column.name} = NULL" for column in form.columns[len(form.keys) :]))
+    assert ("row_removed", form.table, forger.named(row)) in named(fabric)
+    forger.restore(row)
+    assert named(fabric) == set()
+
+
+@pytest.mark.rule("AUD-4")
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_a_row_that_was_added_is_named(told: tuple[Fabric, Connection], form: Form) -> None:
+    fabric, owner = told
+    forger = Forger(owner, PEOPLE.tenant_id, form)
+    row: Any = forger.row(standing=form.where is None)
+    assert row is not None, "the table has no row without it"
+    if form.where is None:
+        last = form.keys[-1]
+        forged = row | {last.name: row[last.name] + 1 if last.kind == "int" else _forged(row[last.name], form)}
+        if form.name == "memories":
+            forged |= {"proposal_id": "mwp_forged"}
+        forger.insert(forged)
+    else:
+        forged = row
+        values = {"time": "now()", "text": "'eve'"}
+        forger.change(row, ", ".join(f"{column.name} = {values[column.kind]}" for column in form.columns[1:]))
+    assert ("row_added", form.table, forger.named(forged)) in named(fabric)
+    if form.where is None:
+        forger.delete(forged)
+    else:
+        forger.restore(row)
+    assert named(fabric) == set()
+
+
+def _forged(row_id: str, form: Form) -> str:
+    """An id that nobody has; of rows that the sealing job lists, one of long ago."""
+    return f"{form.id_prefix}_{'0' * 28}" if form.id_prefix is not None else f"{row_id}x"
+
+
+@pytest.mark.rule("AUD-4")
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ("UPDATE memory_scope SET classification = 'PUBLIC' WHERE {live}", "row_changed"),
+        ("UPDATE memory_scope SET user_id = 'eve' WHERE {live}", "row_changed"),
+        ("UPDATE memory_scope SET dead_seq = NULL WHERE dead_seq IS NOT NULL AND tomb_seq IS NULL", "row_changed"),
+        ("UPDATE memory_scope SET expires_at = 'infinity' WHERE expires_at < 'infinity'", "row_changed"),
+        ("DELETE FROM memory_scope WHERE {live}", "row_removed"),
+    ],
+)
+def test_what_recall_finds_memories_by_says_what_they_say(
+    told: tuple[Fabric, Connection], change: str, kind: str
+) -> None:
+    fabric, owner = told
+    before = owner.execute("SELECT to_jsonb(f) FROM memory_scope f").fetchall()
+    live = (
+        "memory_id = (SELECT min(memory_id) FROM memory_scope WHERE dead_seq IS NULL AND classification = 'INTERNAL')"
+    )
+    assert owner.execute(change.format(live=live)).rowcount > 0  # type: ignore[arg-type]
+    assert {(one, table) for one, table, _ in named(fabric)} == {(kind, "memory_scope")}
+    form = Form("memory_scope", "memory_id", "")
+    owner.execute("DELETE FROM memory_scope")
+    for (row,) in before:
+        Forger(owner, PEOPLE.tenant_id, form).insert(row)  # type: ignore[arg-type]
+    assert named(fabric) == set()
+
+
+@pytest.mark.rule("AUD-4")
+def test_every_table_has_a_form_or_a_reason_why_it_has_none(server: TestServer, database: str) -> None:
+    with server.connect(database) as owner:
+        tables = tenant_tables(owner)
+        columns: dict[str, set[str]] = {}
+        for table, column in owner.execute(
+            "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'muniment'"
+        ).fetchall():
+            columns.setdefault(str(table), set()).add(str(column))
+    formed = {form.table for form in FORMS}
+    assert formed | EXEMPT.keys() == set(tables), "a Form in policy/row_forms.py, or a line in EXEMPT"
+    assert not formed & EXEMPT.keys()
+    assert all(EXEMPT.values())
+    for form in FORMS:
+        if form.where is None:
+            known = {column.name for column in form.columns + form.losing} | form.outside.keys() | {"tenant_id"}
+            assert columns[form.table] == known, f"{form.table}: each column is of the form, or outside with a reason"
