@@ -52,6 +52,7 @@ def _tell(operation: dict[str, Any], route: APIRoute, method: str) -> None:
     verbs: list[Verb] = [verb for verb in (may.verb, may.agents) if verb is not None]
     operation["x-verbs"] = verbs
     operation["x-roles"] = sorted({role for verb in verbs for role in ALLOWED[verb]})
+    operation["x-roles-also"] = sorted(ALLOWED[may.also]) if may.also is not None else []
     operation["x-persons-only"] = bool(verbs) and all(verb in PERSONS_ONLY for verb in verbs)
     parameters = operation.setdefault("parameters", [])
     if method != "GET" and route.path not in READS and all(one["name"] != IDEMPOTENCY_HEADER for one in parameters):
@@ -92,7 +93,9 @@ def _section(path: str, method: str, operation: dict[str, Any]) -> str:
         f"<td>{escape(one.get('description', ''))}</td></tr>"
         for one in operation.get("parameters", ())
     )
-    roles = ", ".join(operation.get("x-roles", ())) or "nobody in particular"
+    roles = " or ".join(operation.get("x-roles", ())) or "nobody in particular"
+    also = " or ".join(operation.get("x-roles-also", ()))
+    roles += f"; it takes {also} too" if also else ""
     body = operation.get("requestBody")
     schema = dumps(body["content"], indent=2) if body else ""
     return (
