@@ -233,7 +233,7 @@ def test_another_tenants_ids_answer_as_ids_that_never_were(door: HttpDoor, story
     ]
     assert len(by_path) > 15
     state = standing(door, story.people)
-    for roles, method, path, body in [*by_path, *(((role,), *more) for role, *more in ALSO)]:
+    for roles, method, path, body in [*by_path, *(((role,), how, where, what) for role, how, where, what in ALSO)]:
         their, none = (
             door.ask(method, path.format(**ids | ours), _filled(body, ids | ours), key=own.token(*roles))
             for ids in (theirs, never)

@@ -167,7 +167,7 @@ class Senders:
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes:
-            told, _ = process.communicate(timeout=300)
+            told = process.communicate(timeout=300)[0]
             assert process.returncode == 0
             self.answers += [(str(name), int(status)) for name, status in json.loads(told)]
 
