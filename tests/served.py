@@ -22,7 +22,15 @@ NO_LIMITS = ServerSettings(rate=0)
 class Served:
     """A server in a thread of its own, on a database; `with` starts and stops it."""
 
-    def __init__(self, make: Callable[[], AsyncFabric], settings: ServerSettings = NO_LIMITS, port: int = 0) -> None:
+    def __init__(
+        self,
+        make: Callable[[], AsyncFabric],
+        settings: ServerSettings = NO_LIMITS,
+        port: int = 0,
+        proxies: str = "127.0.0.1",
+    ) -> None:
+        # Tests are the proxy that names many clients, unless they say otherwise.
+        self._proxies = proxies
         self._make = make
         self._settings = settings
         self._port = port
@@ -33,9 +41,11 @@ class Served:
         self.url = ""
 
     @classmethod
-    def on(cls, database_url: str, settings: ServerSettings = NO_LIMITS, **opened: Any) -> Self:
+    def on(
+        cls, database_url: str, settings: ServerSettings = NO_LIMITS, proxies: str = "127.0.0.1", **opened: Any
+    ) -> Self:
         """On that database, under the tests' master key."""
-        return cls(lambda: AsyncFabric.open(database_url, master_keys=MASTER_KEYS, **opened), settings)
+        return cls(lambda: AsyncFabric.open(database_url, master_keys=MASTER_KEYS, **opened), settings, proxies=proxies)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -64,7 +74,8 @@ class Served:
 
     async def _serve(self) -> None:
         async with self._make() as fabric:
-            self._server = server_on(fabric, Place(port=self._port), self._settings, on_ready=self._on_ready)
+            place = Place(port=self._port, proxies=self._proxies)
+            self._server = server_on(fabric, place, self._settings, on_ready=self._on_ready)
             await self._server.serve()
 
     def _on_ready(self, url: str) -> None:

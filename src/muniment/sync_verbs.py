@@ -199,9 +199,9 @@ class Verbs(Blocking):
         """See `AsyncFabric.metrics`."""
         return self._wait(self._fabric.metrics, asker, since=since, until=until)
 
-    def record_golden(self, run: RunContext, results: Sequence[GoldenResult]) -> None:
+    def record_golden(self, asker: Asker, results: Sequence[GoldenResult]) -> None:
         """See `AsyncFabric.record_golden`."""
-        return self._wait(self._fabric.record_golden, run, results)
+        return self._wait(self._fabric.record_golden, asker, results)
 
     def scan_pii(self, tenant_id: str) -> PiiScan:
         """See `AsyncFabric.scan_pii`."""

@@ -34,6 +34,8 @@ class Door:
         return call(asker, **{key: self._meant(value) for key, value in arguments.items()})
 
     def asker(self, who: str) -> Any:
+        if who == "admin_and_auditor":
+            return self.people.person(who, "admin", "auditor")
         return self.people.run() if who == "run" else getattr(self.people, who)
 
     def events(self) -> int:

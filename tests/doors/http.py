@@ -35,10 +35,17 @@ OPEN = ("/healthz", "/readyz", "/metrics", "/docs", "/openapi.json")
 class HttpDoor:
     """A server on that database with a clock to set, and `near`, a fabric beside it on the same."""
 
-    def __init__(self, server: TestServer, database: str, settings: ServerSettings = NO_LIMITS, **opened: Any) -> None:
+    def __init__(
+        self,
+        server: TestServer,
+        database: str,
+        settings: ServerSettings = NO_LIMITS,
+        proxies: str = "127.0.0.1",
+        **opened: Any,
+    ) -> None:
         self.clock = FakeClock()
         place = server.url(database)
-        self.served = Served.on(place, settings, clock=self.clock, **opened)
+        self.served = Served.on(place, settings, proxies, clock=self.clock, **opened)
         self.near = Fabric.open(place, clock=self.clock, master_keys=MASTER_KEYS, **opened)
 
     def __enter__(self) -> Self:
@@ -140,17 +147,18 @@ class Story:
         self.ids["ref"] = pack.ref
         self.ids["write_class"] = "preference"
 
-    def token(self, role: str) -> str:
-        """A key of somebody with that role alone."""
-        if role not in self.tokens:
-            self.tokens[role] = self._door.key(holder(self.people, role))
-        return self.tokens[role]
+    def token(self, role: str, *also: str) -> str:
+        """A key of somebody with that role alone, or with those."""
+        roles = "_".join((role, *also))
+        if roles not in self.tokens:
+            self.tokens[roles] = self._door.key(holder(self.people, role, *also))
+        return self.tokens[roles]
 
 
-def holder(people: People, role: str) -> Principal:
-    """Somebody with that role and no other: an agent, or a person."""
-    kind = "agent" if role == "agent" else "operator"
-    return Principal(tenant_id=people.tenant_id, id=f"only_{role}", kind=kind, roles=frozenset({role}))  # type: ignore[arg-type]
+def holder(people: People, *roles: str) -> Principal:
+    """Somebody with these roles and no other: an agent, or a person."""
+    kind = "agent" if roles == ("agent",) else "operator"
+    return Principal(tenant_id=people.tenant_id, id=f"only_{'_'.join(roles)}", kind=kind, roles=frozenset(roles))  # type: ignore[arg-type]
 
 
 _BESIDE = ("memory.security", "memory.api_key_created")
@@ -182,7 +190,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/compile"): {"run": RUN, "query": "post", "token_budget": 200},
     ("POST", "/explain"): {"memory_id": "{memory_id}", "run": RUN},
     ("POST", "/memories/{memory_id}/retract"): {"reason": "wrong"},
-    ("POST", "/golden"): {"run": RUN, "results": [{"query": "q", "passed": True}]},
+    ("POST", "/golden"): {"results": [{"query": "q", "passed": True}]},
     ("POST", "/queue/approve"): {"proposal_ids": ["{proposal_id}"]},
     ("POST", "/queue/{proposal_id}/edit"): {"value": "letter"},
     ("POST", "/queue/{proposal_id}/check"): {"value": "letter"},

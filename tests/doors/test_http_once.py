@@ -5,18 +5,13 @@ from typing import Any
 
 import pytest
 
-from muniment.api.once import OWN_KEYS, READS, REPLAYED
+from muniment.api.once import OWN_KEYS, PASSES, READS, REPLAYED
 from muniment.testing import People, TestServer
 from tests.doors.http import SUBJECT, HttpDoor, Story, body_of
 from tests.faults.together import Calls, held
 from tests.pipeline.stories import CONSENT, KEY, promoted, proposed
 
 GRANT: dict[str, Any] = {"subject": SUBJECT, **CONSENT}
-# They do what is left to do, and nothing the second time.
-OFTEN = {
-    *("/golden", "/work/consolidate", "/work/reindex", "/work/seal", "/work/scan", "/work/sweep", "/work/deliver"),
-    "/work/backfill",
-}
 # Nothing in the story is held, or suspended.
 REFUSED_HERE = {"/queue/{proposal_id}/release", "/work/breakers/{write_class}/resume"}
 
@@ -54,13 +49,14 @@ def _ids(door: HttpDoor, story: Story, path: str, value: str) -> dict[str, str]:
 def test_every_write_under_a_key_is_done_once_and_answered_alike(door: HttpDoor, people: People) -> None:
     story = Story(door, people)
     writes = [(m, p.removeprefix("/v1"), o) for m, p, o in door.routes() if m != "GET"]
-    writes = [one for one in writes if one[1] not in READS | OFTEN | REFUSED_HERE]
+    writes = [one for one in writes if one[1] not in READS | REFUSED_HERE]
+    assert {path for _, path, _ in writes} >= PASSES
     assert len(writes) > 20
     for n, (method, path, operation) in enumerate(writes):
         assert any(one["name"] == "Idempotency-Key" for one in operation["parameters"]), path
         ids = _ids(door, story, path, f"x{n}")
         place, body = "/v1" + path.format(**ids), body_of(method, path, ids)
-        key = story.token(operation["x-roles"][0])
+        key = story.token(operation["x-roles"][0], *operation["x-roles-also"])
         first = door.ask(method, place, body, key=key, once=f"key-{n}")
         assert first.status_code in (200, 201, 204) and REPLAYED not in first.headers, (path, first.text)
         log = door.events(people)
@@ -82,12 +78,38 @@ def _but_repeated(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if name != "repeated"}
 
 
-def test_reads_and_passes_take_a_key_and_pay_it_no_heed(door: HttpDoor, people: People) -> None:
+@pytest.mark.rule("ERR-2")
+def test_a_pass_under_a_key_that_was_used_is_not_made_again(door: HttpDoor, people: People) -> None:
+    story, run = Story(door, people), people.run()
+    key, place = story.token("admin"), "/v1/work/consolidate"
+    said = {"kind": "statement", "classification": "INTERNAL"}
+    first = door.ask("POST", place, key=key, once="pass-1")
+    assert first.status_code == 200
+    captured = door.near.capture(run, text="Something that comes after the pass.", **said).capture_id
+    again = door.ask("POST", place, key=key, once="pass-1")
+    assert (again.content, again.headers[REPLAYED]) == (first.content, "true")
+    assert door.near.work.backlog(people.admin).behind == 1, captured
+    other = door.ask("POST", place, key=key, once="pass-2")
+    assert other.json()["captures"] == 1 and REPLAYED not in other.headers
+    assert door.near.work.backlog(people.admin).behind == 0
+
+
+@pytest.mark.rule("ERR-2")
+def test_of_two_passes_under_one_key_at_once_both_get_one_answer(door: HttpDoor, people: People) -> None:
+    story = Story(door, people)
+    key = story.token("admin")
+    calls = Calls([lambda: door.ask("POST", "/v1/work/consolidate", key=key, once="both")] * 2)
+    answers = {one.content for one in calls.wait()}
+    kept = door.ask("POST", "/v1/work/consolidate", key=key, once="both")
+    assert answers == {kept.content} and kept.headers[REPLAYED] == "true"
+
+
+def test_reads_take_no_key_and_pay_it_no_heed(door: HttpDoor, people: People) -> None:
     story = Story(door, people)
     for method, path, operation in door.routes():
         short = path.removeprefix("/v1")
-        if short in READS | OFTEN:
-            assert any(one["name"] == "Idempotency-Key" for one in operation["parameters"]) == (short in OFTEN), path
+        if short in READS:
+            assert all(one["name"] != "Idempotency-Key" for one in operation["parameters"]), path
             place, key = path.format(**story.ids), story.token(operation["x-roles"][-1])
             for _ in range(2):
                 body = body_of(method, path, story.ids)

@@ -96,7 +96,7 @@ def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, door
         for method in getattr(route, "methods", None) or ()
     }
     outside = {path for _, path in served if not path.startswith(("/v1/", CONSOLE))}
-    assert outside == {*OPEN, "/mcp"}
+    assert outside == {*OPEN, "/mcp", "/"}
     documented = {(method, path): operation for method, path, operation in door.routes()}
     assert documented.keys() == {place for place in served if place[1].startswith("/v1/")}
     for place, operation in documented.items():
@@ -145,7 +145,7 @@ def test_only_what_holds_nothing_of_a_tenant_answers_without_a_credential(door: 
         for secret in (story.people.tenant_id, *story.ids.values()):
             assert secret == "preference" or secret not in answer.text, path
     assert door.ask("POST", "/mcp", {}).status_code == door.ask("GET", "/mcp").status_code == 401
-    for path in ("/", "/v1", "/redoc", "/docs/oauth2-redirect", "/openapi.yaml", "/static"):
+    for path in ("/v1", "/redoc", "/docs/oauth2-redirect", "/openapi.yaml", "/static"):
         assert door.ask("GET", path).status_code == 404, path
 
 
@@ -227,15 +227,15 @@ def test_another_tenants_ids_answer_as_ids_that_never_were(door: HttpDoor, story
     own = Story(door, people)
     ours = {"own_memory": own.ids["memory_id"], "own_proposal": own.ids["proposal_id"], "own_ref": own.ids["ref"]}
     by_path = [
-        (operation["x-roles"][-1], method, path, body_of(method, path))
+        ((operation["x-roles"][-1], *operation["x-roles-also"]), method, path, body_of(method, path))
         for method, path, operation in door.routes()
         if "{" in path and "{write_class}" not in path
     ]
     assert len(by_path) > 15
     state = standing(door, story.people)
-    for role, method, path, body in [*by_path, *ALSO]:
+    for roles, method, path, body in [*by_path, *(((role,), how, where, what) for role, how, where, what in ALSO)]:
         their, none = (
-            door.ask(method, path.format(**ids | ours), _filled(body, ids | ours), key=own.token(role))
+            door.ask(method, path.format(**ids | ours), _filled(body, ids | ours), key=own.token(*roles))
             for ids in (theirs, never)
         )
         assert _blind(their, theirs) == _blind(none, never), (method, path)

@@ -163,7 +163,7 @@ CALLS: dict[str, Call] = {
         },
     ),
     "record_golden": Call(
-        "run",
+        "admin",
         {"results": [{"query": "q", "passed": True}]},
         {
             "results": [
@@ -172,7 +172,6 @@ CALLS: dict[str, Call] = {
                 [{"query": "q", "passed": True}] * 2,
             ]
         },
-        first="run",
     ),
     "erase": Call("officer", {"subject": "customer:nobody"}, {"subject": CEIDS, "user_id": NAMES}),
     "erasures": Call("auditor", {}, {"limit": COUNTS, "after": [*NAMES, "era_0"]}),

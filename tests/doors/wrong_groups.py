@@ -313,6 +313,8 @@ GROUPS: dict[str, Call] = {
     "webhooks.rotate_secret": Call("admin", {"webhook_id": "{webhook}"}, WEBHOOK),
     "webhooks.resume": Call("admin", {"webhook_id": "{webhook}"}, WEBHOOK),
     "webhooks.replay": Call(
-        "admin", {"webhook_id": "{webhook}", "after": 0}, {**WEBHOOK, "after": [-1, *COUNTS[2:], 2**61, None]}
+        "admin_and_auditor",
+        {"webhook_id": "{webhook}", "after": 0},
+        {**WEBHOOK, "after": [-1, *COUNTS[2:], 2**61, None]},
     ),
 }

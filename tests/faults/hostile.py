@@ -100,6 +100,8 @@ def hostile_bodies() -> Iterator[Hostile]:
     yield Hostile("a long path", "/v1/" + "a/" * 20_000, "agent", b"{}")
     yield Hostile("a long query", "/v1/events?" + "types=x&" * 7_000, "auditor", b"", method="GET")
     yield Hostile("many cookies", "/console", "", b"", method="GET", head="Cookie: " + "a=b;" * 12_000)
+    yield Hostile("the documentation", "/openapi.json", "", b"", method="GET")
+    yield Hostile("the documentation", "/docs", "", b"", method="GET")
     yield Hostile("many headers", "/healthz", "", b"", method="GET", head="\r\n".join(["A: b"] * 8_000))
 
 
@@ -167,7 +169,7 @@ class Senders:
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes:
-            told, _ = process.communicate(timeout=300)
+            told = process.communicate(timeout=300)[0]
             assert process.returncode == 0
             self.answers += [(str(name), int(status)) for name, status in json.loads(told)]
 

@@ -123,7 +123,7 @@ def test_golden_queries_are_counted_by_their_last_asking_and_regressions_by_all_
 
     def ask(of: People, **results: bool) -> None:
         answers = [GoldenResult(query=name, passed=ok, precision=0.5, recall=float(ok)) for name, ok in results.items()]
-        fabric.record_golden(of.run(), answers)
+        fabric.record_golden(of.admin, answers)
         clock.advance(days=1)
 
     ask(people, a=False, b=True, c=False)
@@ -138,7 +138,18 @@ def test_golden_queries_are_counted_by_their_last_asking_and_regressions_by_all_
     assert measured(fabric, people, since=last, until=clock.now).golden is None, "it begins after `since`"
     for wrong in ([], [GoldenResult(query="a", passed=True)] * 2):
         with pytest.raises(InvalidInput):
-            fabric.record_golden(people.run(), wrong)
+            fabric.record_golden(people.admin, wrong)
+
+
+@pytest.mark.rule("ISO-5")
+def test_only_an_admin_writes_down_how_golden_queries_were_answered(fabric: Fabric, people: People) -> None:
+    answers = [GoldenResult(query="a", passed=True)]
+    for asker in (people.run(), people.run().principal, people.reviewer, people.auditor, people.author, people.officer):
+        with pytest.raises(RoleMissing):
+            fabric.record_golden(asker, answers)
+    assert measured(fabric, people).golden is None
+    fabric.record_golden(people.admin, answers)
+    assert measured(fabric, people).golden is not None
 
 
 @pytest.mark.rule("MET-2")

@@ -229,7 +229,7 @@ def test_one_whose_lease_ended_cannot_move_the_place_any_more(
             task = asyncio.create_task(other.webhooks.deliver(people.tenant_id))
             await asyncio.to_thread(receiver.reached.wait, 5)
             # An admin sets it back while the answer is on its way.
-            await other.webhooks.replay(people.admin, hook.webhook_id, after=0)
+            await other.webhooks.replay(people.person("both", "admin", "auditor"), hook.webhook_id, after=0)
             assert receiver.stall is not None
             receiver.stall.set()
             done = await task

@@ -133,18 +133,34 @@ def test_after_the_last_try_it_is_parked_at_its_event_until_somebody_resumes_it(
 @pytest.mark.rule("EVT-1")
 def test_a_webhook_can_begin_again_at_any_number(fabric: Fabric, people: People, receiver: Receiver) -> None:
     written(fabric, people, 3)
+    both = people.person("admin_and_auditor", "admin", "auditor")
     hook = fabric.webhooks.add(people.admin, url=receiver.url)
     fabric.webhooks.deliver(people.tenant_id)
     assert receiver.got == [], "it begins with what comes after it"
     for after in (0, 2):
         receiver.got.clear()
-        fabric.webhooks.replay(people.admin, hook.webhook_id, after=after)
+        fabric.webhooks.replay(both, hook.webhook_id, after=after)
         fabric.webhooks.deliver(people.tenant_id)
         assert receiver.sequences == log_after(fabric, people, after)
     for wrong in (-1, 10**6, 2**70, True, "1"):
         with pytest.raises(InvalidInput) as caught:
-            fabric.webhooks.replay(people.admin, hook.webhook_id, after=wrong)
+            fabric.webhooks.replay(both, hook.webhook_id, after=wrong)
         assert caught.value.field == "after"
+
+
+@pytest.mark.rule("ISO-5", "AUD-3")
+def test_who_may_not_read_the_log_cannot_have_it_posted_to_a_webhook(
+    fabric: Fabric, people: People, receiver: Receiver
+) -> None:
+    written(fabric, people, 3)
+    hook = fabric.webhooks.add(people.admin, url=receiver.url)
+    for asker in (people.admin, people.auditor):
+        with pytest.raises(RoleMissing):
+            fabric.webhooks.replay(asker, hook.webhook_id, after=0)
+    fabric.webhooks.deliver(people.tenant_id)
+    denied = [one.data["verb"] for one in fabric.events(people.auditor) if one.type == "memory.security"]
+    assert denied == ["audit", "webhooks"]
+    assert set(receiver.sequences) <= set(log_after(fabric, people, hook.seq)), "nothing from before it was there"
 
 
 @pytest.mark.rule("EVT-1")

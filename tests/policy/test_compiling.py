@@ -185,10 +185,10 @@ def everything(**given: Any) -> Compiled:
 @pytest.mark.parametrize(
     ("form", "digest"),
     [
-        ("markdown", "469ee174f182cd6d1b08e39a2b7189dd42269f781ab58e1438a01953e8ad01cd"),
-        ("xml", "b979dfa7476c896901bb67c204a82282904000fd975badf8c9100a7192ff11e8"),
-        ("json", "5e7ac950507722c29b3117a8ff8d825c63b95f1597ffdabb30f734a057d804f2"),
-        ("messages", "271ae1bf77379796cf993695080d529d05e3d19ecca57ff37c495f559e2fecba"),
+        ("markdown", "b9922fbc2abc0168cd110cf887d29a85d72a931dd8ac6f3b64084944a9297345"),
+        ("xml", "6fc46d82b4c340de26fededd3f27f4f72b5cd7c1d5295410af6fc265e452078b"),
+        ("json", "700663165b02d40f2aa9432ae2531c23d622c0f0d157fb485472342a1b6277a1"),
+        ("messages", "f5c5e13f42affe71fd85db2928e795bcdf897afdde9e901c0c1cc5c55d63f9ba"),
     ],
 )
 def test_the_same_memories_have_the_same_hash_on_any_machine(form: Format, digest: str) -> None:

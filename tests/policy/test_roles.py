@@ -30,6 +30,7 @@ TABLE: dict[Verb, set[Role]] = {
     "packs": {"admin"},
     "read_packs": {"admin", "auditor", "reviewer"},
     "metrics": {"admin", "auditor", "reviewer"},
+    "golden": {"admin"},
     "webhooks": {"admin"},
     "keys": {"admin"},
     "erase": {"privacy_officer"},

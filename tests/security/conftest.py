@@ -103,7 +103,7 @@ def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]
     fabric._portal.call(requested, fabric._fabric, people)
     fabric.queue.attend(people.reviewer, waiting.proposal_id)
     fabric.seal(people.tenant_id)
-    fabric.record_golden(people.run(), [GoldenResult(query="workplace", passed=True)])
+    fabric.record_golden(people.admin, [GoldenResult(query="workplace", passed=True)])
     fabric.scan_pii(people.tenant_id)
     backfilled(fabric, people)
     fabric.search_texts(

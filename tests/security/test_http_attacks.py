@@ -56,6 +56,7 @@ def test_a_stolen_agents_key_does_nothing_of_a_persons(door: HttpDoor, people: P
         ("POST", "/v1/webhooks", {"url": "https://8.8.8.8/mine"}, "webhooks"),
         ("POST", "/v1/packs", {"pack": 'pack_meta: {id: mine, version: "1.0.0"}'}, "packs"),
         ("POST", "/v1/work/consolidate", None, "work"),
+        ("POST", "/v1/golden", {"results": [{"query": "q", "passed": True}]}, "golden"),
     ]
     for method, path, body, _ in attempts:
         answer = door.ask(method, path, body, key=stolen, once="k" if method == "POST" else None)
@@ -80,7 +81,6 @@ def test_a_key_that_acts_for_one_user_reads_and_writes_for_no_other(
         for path, body in (
             ("/v1/recall", {}), ("/v1/compile", {}), ("/v1/captures", ITEM), ("/v1/captures", {"captures": [ITEM]}),
             ("/v1/proposals", FACT), ("/v1/explain", {"memory_id": theirs}),
-            ("/v1/golden", {"results": [{"query": "q", "passed": True}]}),
         ):  # fmt: skip
             answer = door.ask("POST", path, {**body, "run": run}, key=stolen)
             told = answer.json()

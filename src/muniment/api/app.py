@@ -66,6 +66,8 @@ def create_app(fabric: AsyncFabric, settings: ServerSettings | None = None, *, m
         title="Muniment",
         version=__version__,
         description=documentation.OVERVIEW,
+        # Ours is made in a thread, and kept as it is sent.
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,

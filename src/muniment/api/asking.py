@@ -65,12 +65,13 @@ class Asking:
 class May:
     """A dependency: the route's own verb. Whoever may not do that is refused before anything else is looked at.
 
-    Without a verb every credential will do.
+    Without a verb every credential will do; with `also` it takes the right to both.
     """
 
-    def __init__(self, verb: Verb | None, *, agents: Verb | None = None) -> None:
+    def __init__(self, verb: Verb | None, *, agents: Verb | None = None, also: Verb | None = None) -> None:
         self.verb: Verb | None = verb
         self.agents: Verb | None = agents
+        self.also: Verb | None = also
 
     async def __call__(self, request: Request) -> Asking:
         """The asker, if it may; raises `Unauthenticated`, `RoleMissing`."""
@@ -82,6 +83,8 @@ class May:
         fabric = cast("AsyncFabric", request.app.state.fabric)
         if verb is not None:
             await fabric.doorkeeper.allow(credential.principal, verb)
+        if self.also is not None:
+            await fabric.doorkeeper.allow(credential.principal, self.also)
         return Asking(fabric, credential, verb or "recall")
 
 

@@ -277,7 +277,6 @@ class ReplayEventsBody(Artifact):
 class GoldenBody(Artifact):
     """How golden queries were answered."""
 
-    run: OwnRun = Field(description=_RUN)
     results: Annotated[tuple[GoldenResult, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
 
 

@@ -1,18 +1,21 @@
 """What the server says of itself: the OpenAPI document, and a page to read it by, without a line from elsewhere."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html import escape
 from json import dumps
 from typing import Any, cast
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from muniment.api.asking import IDEMPOTENCY_HEADER, KEY_SAID, KeyText
 from muniment.api.once import READS, verb_of
+from muniment.loops import in_thread
 from muniment.policy.roles import ALLOWED, PERSONS_ONLY, Verb
 
 OVERVIEW = (
@@ -52,6 +55,7 @@ def _tell(operation: dict[str, Any], route: APIRoute, method: str) -> None:
     verbs: list[Verb] = [verb for verb in (may.verb, may.agents) if verb is not None]
     operation["x-verbs"] = verbs
     operation["x-roles"] = sorted({role for verb in verbs for role in ALLOWED[verb]})
+    operation["x-roles-also"] = sorted(ALLOWED[may.also]) if may.also is not None else []
     operation["x-persons-only"] = bool(verbs) and all(verb in PERSONS_ONLY for verb in verbs)
     parameters = operation.setdefault("parameters", [])
     if method != "GET" and route.path not in READS and all(one["name"] != IDEMPOTENCY_HEADER for one in parameters):
@@ -73,17 +77,46 @@ def _readable(value: Any) -> Any:
     return value
 
 
+@router.get("/openapi.json")
+async def document(request: Request) -> Response:
+    """The document itself."""
+    return Response((await _made(request.app)).document, media_type="application/json")
+
+
 @router.get("/docs")
 async def page(request: Request) -> HTMLResponse:
     """The document as a page."""
-    document = request.app.openapi()
+    body = (await _made(request.app)).page
+    return HTMLResponse(body, headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"})
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The document and its page, as they are sent."""
+
+    document: bytes
+    page: str
+
+
+async def _made(app: FastAPI) -> _Made:
+    """Made at the first request, which takes a second, in a thread; kept for all that follow."""
+    if not hasattr(app.state, "documentation"):
+        app.state.documentation = await in_thread(_make, app)
+    return cast("_Made", app.state.documentation)
+
+
+def _make(app: FastAPI) -> _Made:
+    document = app.openapi()
+    return _Made(to_json(document), _page(document))
+
+
+def _page(document: dict[str, Any]) -> str:
     sections = "".join(
         _section(path, method, operation)
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     )
-    body = _PAGE.format(title=escape(document["info"]["title"]), overview=escape(OVERVIEW), sections=sections)
-    return HTMLResponse(body, headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"})
+    return _PAGE.format(title=escape(document["info"]["title"]), overview=escape(OVERVIEW), sections=sections)
 
 
 def _section(path: str, method: str, operation: dict[str, Any]) -> str:
@@ -92,7 +125,9 @@ def _section(path: str, method: str, operation: dict[str, Any]) -> str:
         f"<td>{escape(one.get('description', ''))}</td></tr>"
         for one in operation.get("parameters", ())
     )
-    roles = ", ".join(operation.get("x-roles", ())) or "nobody in particular"
+    roles = " or ".join(operation.get("x-roles", ())) or "nobody in particular"
+    also = " or ".join(operation.get("x-roles-also", ()))
+    roles += f"; it takes {also} too" if also else ""
     body = operation.get("requestBody")
     schema = dumps(body["content"], indent=2) if body else ""
     return (

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from muniment.api import problems
 from muniment.api.bounds import SMALL
+from muniment.errors import InvalidInput
 from muniment.loops import in_thread
 from muniment.model.bounds import check_lengths
 
@@ -43,8 +44,14 @@ class Body:
             raise problems.invalid([{**one, "loc": ("body", *one["loc"])} for one in errors]) from None
 
     def _check(self, value: Any) -> None:
-        if self._kind is not None:
+        if self._kind is None:
+            return
+        try:
             check_lengths(self._kind, value)
+        except InvalidInput as error:
+            # A key that the caller wrote is not told back.
+            error.field = error.field or "body"
+            raise
 
 
 def _as_it_is(found: dict[str, Any]) -> dict[str, Any]:

@@ -1,16 +1,20 @@
 """Problems: every error as one shape (RFC 9457), under its stable code; never a stack trace, never another's id."""
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from http import HTTPStatus
 from math import ceil
 from typing import Any
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import ErrorDetails, to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import compile_path
 
 from muniment.errors import InvalidInput, MunimentError, RateLimited, TooLarge, Unauthenticated
 from muniment.model.fields import told
@@ -123,8 +127,9 @@ async def on_error(request: Request, error: Exception) -> Response:
         case HTTPException(status_code=404):
             return answer("not_found", "there is nothing at this address", request_id=number)
         case HTTPException(status_code=405):
+            allow = {"Allow": ", ".join(methods_at(request))}
             return answer(
-                "method_not_allowed", "this address does not take that method", request_id=number, headers=error.headers
+                "method_not_allowed", "this address does not take that method", request_id=number, headers=allow
             )
         case HTTPException(__cause__=MunimentError() as cause):
             # The body was cut off on its way in, and this is why.
@@ -135,6 +140,20 @@ async def on_error(request: Request, error: Exception) -> Response:
             return answer("invalid_input", "the body cannot be read as JSON in UTF-8", request_id=number, field="body")
         case _:
             raise error
+
+
+def methods_at(request: Request) -> list[str]:
+    """All methods that an address takes: one path may be that of several routes."""
+    found: set[str] = set()
+    for route in iter_route_contexts(request.app.routes):
+        if _pattern(str(route.path)).match(request.scope["path"]):
+            found |= set(getattr(route, "methods", None) or ())
+    return sorted(found)
+
+
+@cache
+def _pattern(path: str) -> re.Pattern[str]:
+    return compile_path(path)[0]
 
 
 def invalid(errors: Sequence[Any]) -> InvalidInput | TooLarge:

@@ -65,9 +65,10 @@ class JsonScan:
                 raise InvalidInput(f"is nested deeper than {self._depth_limit} levels", field="body")
             if self._depth < 0:
                 raise InvalidInput("is not JSON", field="body")
-        if _LONG_NUMBER.search(self._tail + outside):
+        joined = self._tail + outside
+        if _LONG_NUMBER.search(joined):
             raise InvalidInput(f"holds a number of more than {DIGITS_LIMIT} digits", field="body")
-        self._tail = outside[-DIGITS_LIMIT:]
+        self._tail = joined[-DIGITS_LIMIT:]
 
     def _without_strings(self, chunk: bytes) -> bytes:
         begin = 0

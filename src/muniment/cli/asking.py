@@ -151,6 +151,16 @@ class Call:
         }
         return build(SpeaksFor, said) if any(said.values()) else None
 
+    def local_admin(self) -> Principal:
+        """Who is at the database itself, as its admin."""
+        return Principal(tenant_id=self.tenant, id=_user_name(), kind="operator", roles={"admin"})
+
+    def server_under(self, key: str) -> Server:
+        """The server that is asked, under another key; raises `InvalidInput`."""
+        if self._server is None:
+            raise InvalidInput("is for a server: give --server too", field="key")
+        return self._server.under(key)
+
     def _roles(self) -> list[str]:
         """The roles that were said, by options or by the environment."""
         in_environment = [name.strip() for name in os.environ.get("MUNIMENT_ROLES", "").split(",") if name.strip()]

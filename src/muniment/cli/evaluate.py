@@ -1,10 +1,11 @@
 """Evaluations: figures of the parts that judge text, of memory as a whole, and of one's own golden queries."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import typer
 
@@ -12,6 +13,11 @@ from muniment.cli.asking import Call, verb
 from muniment.cli.options import RUN, WHERE
 from muniment.cli.output import Screen, Steps, listed, progress
 from muniment.evaluation.reading import Record, read_records
+
+if TYPE_CHECKING:
+    from muniment.evaluation.golden import Keep
+    from muniment.model.metrics import GoldenResult
+    from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
 _group = typer.Typer(no_args_is_help=True)
@@ -125,6 +131,17 @@ def golden(
         typer.Option("--history", metavar="FILE", help="Where results are kept; NAME.history.jsonl beside the file."),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="End with 1 if a query failed.")] = False,
+    record_key: Annotated[
+        str | None,
+        typer.Option(
+            "--record-key",
+            metavar="KEY",
+            envvar="MUNIMENT_RECORD_KEY",
+            show_envvar=False,
+            help="An admin's key, or @FILE with it, to keep the figures on a server for its metrics "
+            "(MUNIMENT_RECORD_KEY); without one a server keeps none.",
+        ),
+    ] = None,
 ) -> None:
     """Ask your own golden queries of your own memory, and compare with the times before.
 
@@ -139,13 +156,32 @@ def golden(
     kept = history or history_of(file)
     before = read_history(kept)
     with call.open() as fabric, progress("asking", len(queries), as_json=call.as_json) as steps:
-        result = measure(fabric, queries, lambda number: steps.at(f"{number} of {len(queries)}", number))
+        result = measure(
+            fabric,
+            queries,
+            lambda number: steps.at(f"{number} of {len(queries)}", number),
+            record=_keeping(call, fabric, record_key),
+        )
     now = line_of(result, datetime.now(UTC))
     add_line(kept, now)
     result |= {**since(before, now, [query.id for query, _ in queries]), "history": str(kept)}
     call.show(result, lambda: _draw_golden(Screen(), result))
     if strict and now.failed:
         raise typer.Exit(FAILED)
+
+
+def _keeping(call: Call, fabric: "Verbs", record_key: str | None) -> "Keep | None":
+    """What keeps the figures for the metrics: who is at the database itself may, a server asks for an admin's key."""
+    if not call.is_remote():
+        return lambda results: fabric.record_golden(call.local_admin(), results)
+    if record_key is None:
+        return None
+
+    def keep(results: "Sequence[GoldenResult]") -> None:
+        with closing(call.server_under(record_key)) as server:
+            server.client.record_golden(server.me, results)
+
+    return keep
 
 
 def _judge(call: Call, name: Evaluation, data: Path) -> None:

@@ -20,8 +20,13 @@ _KEY_BYTES = 16 * 1024
 class Server:
     """The server that the options or the environment name, asked under one key."""
 
-    def __init__(self, client: "Client") -> None:
+    def __init__(self, client: "Client", place: str) -> None:
         self.client = client
+        self._place = place
+
+    def under(self, key: str) -> "Server":
+        """The same server under another key, given as `read_key` takes it."""
+        return Server(_client(self._place, read_key(key)), self._place)
 
     @classmethod
     def named(cls, given: Mapping[str, Any]) -> "Server | None":
@@ -46,7 +51,7 @@ class Server:
                 "a server decides under the pack in force there: muniment pack register, then muniment pack activate",
                 field="pack_file",
             )
-        return cls(_client(place, read_key(given.get("key"))))
+        return cls(_client(place, read_key(given.get("key"))), place)
 
     @cached_property
     def me(self) -> Principal:

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import sys
+from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -59,7 +61,11 @@ def serve(
     ] = False,
     demo: Annotated[
         bool,
-        typer.Option("--demo", help="Fill the tenant 'demo' with sixty days of a shop, and print a key for each role."),
+        typer.Option(
+            "--demo",
+            help="Fill the tenant 'demo' with sixty days of a shop, and show a key for each role on the terminal; "
+            "without one they are in a file that only you can read.",
+        ),
     ] = False,
     log: Annotated[
         Literal["json", "text"] | None,
@@ -89,15 +95,17 @@ def serve(
     inside = worker if worker is not None else settings.url is None
     with listen(place) as listening:
         call.note_new(settings)
-        if demo:
-            _furnish(call, settings)
+        keys = _furnish(call, settings) if demo else None
         logs.set_up(log)
         traces.set_up(__version__)
-        anyio.run(_serve, call, fabric, place, told, inside, listening, backend_options=loops.OPTIONS)
+        anyio.run(_serve, call, fabric, place, told, inside, listening, keys, backend_options=loops.OPTIONS)
 
 
-def _furnish(call: Call, settings: Settings) -> None:
-    """Tell the story where it was not told yet, and hand out the keys."""
+def _furnish(call: Call, settings: Settings) -> Path | None:
+    """Tell the story where it was not told yet, and hand out the keys: the file they are in, if nobody looks on.
+
+    What a program collects from stdout or stderr may be kept as a log, and no log may hold a key.
+    """
     from muniment.cli import lively
 
     home = settings.home if settings.url is None else None
@@ -107,14 +115,25 @@ def _furnish(call: Call, settings: Settings) -> None:
         with progress("telling sixty days of a shop", lively.DAYS, as_json=call.as_json) as steps:
             lively.tell(home, settings.url, steps.at)
     with Fabric.open(settings.url, home=home) as fabric:
-        keys = lively.keys_of(fabric)
-    call.note("keys of the tenant 'demo', good for a day; sign in to /console with any of a person's:")
-    for who, what, token in keys:
-        call.note(f"  {who.id:<12} {what:<38} {token}")
+        lines = lively.told_of(lively.keys_of(fabric))
+    if sys.stderr.isatty() and not call.as_json:
+        call.note("keys of the tenant 'demo', good for a day; sign in to /console with any of a person's:")
+        for line in lines:
+            call.note(f"  {line}")
+        return None
+    kept = lively.kept(lines, settings.home)
+    call.note(f"keys of the tenant 'demo', good for a day, are in {kept}, which only you can read")
+    return kept
 
 
 async def _serve(
-    call: Call, fabric: AsyncFabric, place: "Place", settings: "ServerSettings", worker: bool, listening: socket
+    call: Call,
+    fabric: AsyncFabric,
+    place: "Place",
+    settings: "ServerSettings",
+    worker: bool,
+    listening: socket,
+    keys: Path | None,
 ) -> None:
     from muniment.api.serving import serve
 
@@ -122,7 +141,7 @@ async def _serve(
         if call.as_json:
             # Whoever wanted to know may be gone; the server is there all the same.
             with contextlib.suppress(OutputClosed, OutputFailed):
-                Screen().write(json.dumps({"url": url}) + "\n")
+                Screen().write(json.dumps({"url": url} | ({"demo_keys": str(keys)} if keys else {})) + "\n")
         jobs = "with" if worker else "without"
         call.note(f"serving at {url}, {jobs} the worker; Ctrl-C ends it")
         call.note(f"for people: {url}/console; to read: {url}/docs")

@@ -282,10 +282,10 @@ class AsyncClient:
         await self._asking.own(asker)
         return await self._wire.get("/v1/metrics", _METRICS, {"since": since, "until": until})
 
-    async def record_golden(self, run: RunContext, results: Sequence[GoldenResult]) -> None:
+    async def record_golden(self, asker: Asker, results: Sequence[GoldenResult]) -> None:
         """See `AsyncFabric.record_golden`."""
-        body = {"run": await self._asking.run(run), "results": list(results)}
-        await self._wire.send("/v1/golden", _NOTHING, body)
+        await self._asking.own(asker)
+        await self._wire.send("/v1/golden", _NOTHING, {"results": list(results)})
 
     async def scan_pii(self, tenant_id: str) -> PiiScan:
         """See `AsyncFabric.scan_pii`."""

@@ -41,6 +41,7 @@ def add_console(
         app.include_router(part)
     for part in PAGES:
         app.include_router(part.router, prefix=PREFIX, include_in_schema=False)
+    app.add_api_route("/", with_a_slash, methods=["GET", "HEAD"], include_in_schema=False)
     app.add_exception_handler(SignedOut, _signed_out)
 
     async def told_as_a_page(request: Request, error: Exception) -> Response:
@@ -91,6 +92,12 @@ async def home(visitor: Visiting) -> Response:
             back="/console/signin",
         )
     return RedirectResponse(f"{PREFIX}/{parts[0][0]}", 303, headers=HEADERS)
+
+
+@router.api_route("/", methods=["GET", "HEAD"])
+async def with_a_slash() -> Response:
+    """The same address as people also write it."""
+    return RedirectResponse(PREFIX, 307, headers=HEADERS)
 
 
 @router.get("/static/{name}")

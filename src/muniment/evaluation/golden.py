@@ -19,6 +19,7 @@ from muniment.sync_verbs import Verbs
 
 _FORMS = "expected a memory id (pm_...), text_contains, or entity and predicate with or without value"
 
+Keep = Callable[[Sequence[GoldenResult]], None]
 OnQuery = Callable[[int], None]
 
 
@@ -105,13 +106,17 @@ def read_queries(path: Path, run: RunContext) -> list[tuple[Golden, RunContext]]
 
 
 def measure(
-    fabric: Verbs, queries: Sequence[tuple[Golden, RunContext]], on_query: OnQuery = lambda number: None
+    fabric: Verbs,
+    queries: Sequence[tuple[Golden, RunContext]],
+    on_query: OnQuery = lambda number: None,
+    *,
+    record: Keep | None = None,
 ) -> dict[str, Any]:
     """Ask every query and say how well it was answered; told the number of each before it is asked.
 
     `recall` of a query is the share of what it expects among the first k, `precision` the share of those k that it
-    expects; it has passed when all it expects is there and nothing that it does not. The fabric keeps how it went, by
-    the queries' names (`Fabric.record_golden`).
+    expects; it has passed when all it expects is there and nothing that it does not. `record` is given how it went, by
+    the queries' names, to keep it (`Fabric.record_golden`).
     """
     judged: list[dict[str, Any]] = []
     packs: set[str] = set()
@@ -127,8 +132,8 @@ def measure(
         packs.add(answer.pack)
         embedders |= {answer.embedder} if answer.embedder is not None else set()
         judged.append({**_judged(query, answer.all_records), "ms": ms})
-    if queries:
-        fabric.record_golden(queries[0][1], [_result(one) for one in judged])
+    if judged and record is not None:
+        record([_result(one) for one in judged])
     return {
         "n": len(judged),
         "passed": sum(one["passed"] for one in judged),

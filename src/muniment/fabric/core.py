@@ -410,9 +410,9 @@ class AsyncFabric(ErasureVerbs):
         """
         return await metrics.measured(self._desk, asker, since, until)
 
-    async def record_golden(self, run: RunContext, results: Sequence[GoldenResult]) -> None:
-        """Write down how golden queries were answered, each by its name, for `metrics` to count."""
-        await metrics.record_golden(self._desk, run, results)
+    async def record_golden(self, asker: Asker, results: Sequence[GoldenResult]) -> None:
+        """Write down how golden queries were answered, each by its name, for `metrics` to count; for an admin."""
+        await metrics.record_golden(self._desk, asker, results)
 
     async def scan_pii(self, tenant_id: str) -> PiiScan:
         """Look once more, independently of redaction, for personal data in promoted memory that was not looked at yet.

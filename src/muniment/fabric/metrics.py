@@ -9,7 +9,7 @@ from muniment.errors import InvalidInput
 from muniment.fabric.desk import Desk
 from muniment.governance import metrics as governed
 from muniment.governance.metrics import writebacks
-from muniment.model.context import Asker, RunContext
+from muniment.model.context import Asker
 from muniment.model.fields import Artifact, Instant, build
 from muniment.model.ids import make_id
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
@@ -46,17 +46,15 @@ async def measured(desk: Desk, asker: Asker, since: datetime | None, until: date
         return await governed.measure(tx, desk.vault, desk.packs, pack, begin, end)
 
 
-async def record_golden(desk: Desk, run: RunContext, results: Sequence[GoldenResult]) -> None:
-    """Write down how golden queries were answered: whoever may ask them may say so."""
-    if not isinstance(run, RunContext):
-        raise InvalidInput("record_golden takes a RunContext", field="run")
+async def record_golden(desk: Desk, asker: Asker, results: Sequence[GoldenResult]) -> None:
+    """Write down how golden queries were answered; an agent may not: it would judge itself."""
     given = build(_Golden, {"results": results})
     names = [one.query for one in given.results]
     if len(set(names)) < len(names):
         raise InvalidInput("holds a query twice", field="results")
-    principal = await desk.authorise(run, "recall")
+    principal = await desk.authorise(asker, "golden")
     rows = [(one.query, one.passed, one.precision, one.recall) for one in given.results]
-    async with desk.transaction(run.tenant_id, "recall") as tx:
+    async with desk.transaction(principal.tenant_id, "recall") as tx:
         await tx.insert_many("metrics.record_golden", rows, golden_id=make_id("gld", tx.now), by=principal.id)
 
 

@@ -98,10 +98,14 @@ class AsyncWebhooks:
             return await webhooks.resume(tx, key, admin.id, webhook_id)
 
     async def replay(self, asker: Asker, webhook_id: str, *, after: int) -> Webhook:
-        """Post again everything after that number of the log; 0 is its beginning."""
+        """Post again everything after that number of the log; 0 is its beginning.
+
+        It takes the right to read the log too: what was written before the webhook was there goes out with it.
+        """
         checks.name(webhook_id, "webhook_id")
         start = whole_number(after, "after", least=0, most=2**62)
         admin = await self._desk.authorise(asker, "webhooks")
+        await self._desk.authorise(asker, "audit")
         async with self._desk.deed(admin.tenant_id, "writer") as tx:
             key = await self._desk.vault.comparing(tx)
             return await webhooks.replay(tx, key, admin.id, webhook_id, start)

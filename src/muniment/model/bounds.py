@@ -63,15 +63,16 @@ def _check(lengths: _Lengths, value: Any, within: str) -> None:
         if not isinstance(found, _SIZED):
             continue
         held = cast("Collection[Any]", found)
-        is_model = isinstance(held, dict) and one.inside is not None and not one.by_key
+        mapping = cast("dict[Any, Any]", found) if isinstance(found, dict) else None
+        is_model = mapping is not None and one.inside is not None and not one.by_key
         if len(held) > one.most and not is_model:
             raise TooLarge(f"is longer than {one.most}", field=_joined(within, one.name))
         if one.inside is None:
             continue
         if is_model:
-            _check(one.inside, held, _joined(within, one.name))
+            _check(one.inside, mapping, _joined(within, one.name))
         else:
-            items = held.values() if isinstance(held, dict) else held
+            items = mapping.values() if mapping is not None else held
             for place, item in enumerate(items):
                 _check(one.inside, item, _joined(within, f"{one.name}.{place}"))
 

@@ -27,6 +27,7 @@ Verb = Literal[
     "read_packs",
     "backtest",
     "metrics",
+    "golden",
     "webhooks",
     "keys",
 ]
@@ -53,6 +54,7 @@ ALLOWED: dict[Verb, frozenset[Role]] = {
     "read_packs": frozenset({"admin", "auditor", "reviewer"}),
     "backtest": frozenset({"admin", "auditor", "reviewer"}),
     "metrics": frozenset({"admin", "auditor", "reviewer"}),
+    "golden": frozenset({"admin"}),
     "webhooks": frozenset({"admin"}),
     "keys": frozenset({"admin"}),
 }

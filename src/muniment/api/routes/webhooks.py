@@ -53,6 +53,8 @@ async def resume(asking: Admin, webhook_id: str) -> Webhook:
 
 
 @router.post("/{webhook_id}/replay")
-async def replay(asking: Admin, webhook_id: str, body: ReplayEventsBody) -> Webhook:
-    """Post events again, from a number of the log on."""
+async def replay(
+    asking: Annotated[Asking, Depends(May("webhooks", also="audit"))], webhook_id: str, body: ReplayEventsBody
+) -> Webhook:
+    """Post events again, from a number of the log on. It takes the role `auditor` too: that is reading the log."""
     return await asking.fabric.webhooks.replay(asking.principal, webhook_id, after=body.after)

@@ -1,5 +1,9 @@
 """Keys to try the lively tenant with: one for each role, made afresh at each start and good for a day."""
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
 from muniment.cli.lively.shop import ADA, ANTON, BORIS, CLARA, LABELS, OLGA, PETRA, SPEAKS_FOR, TENANT
 from muniment.model.context import Principal
 from muniment.sync import Fabric
@@ -38,3 +42,20 @@ def keys_of(fabric: Fabric) -> list[tuple[Principal, str, str]]:
         assert key.token is not None
         made.append((who, what, key.token))
     return made
+
+
+def told_of(keys: Sequence[tuple[Principal, str, str]]) -> list[str]:
+    """A line for each: who, what they do, and the token."""
+    return [f"{who.id:<12} {what:<38} {token}" for who, what, token in keys]
+
+
+def kept(lines: Sequence[str], home: Path) -> Path:
+    """The file in the home that the lines were written to; nobody else on this machine can read it."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place, fresh = home / "demo-keys", home / f"demo-keys.{os.getpid()}"
+    # Made anew, never opened: whoever holds an older one open, or put a link there, does not get these.
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    fresh.replace(place)
+    return place.absolute()

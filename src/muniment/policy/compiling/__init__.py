@@ -15,7 +15,7 @@ from muniment.policy.compiling.formats import layout
 __all__ = ["Tokens", "compile_memory"]
 
 # Raised with every change of what is written for the same memories: an old hash is then not expected to be met.
-_VERSION = 1
+_VERSION = 2
 
 
 def compile_memory(

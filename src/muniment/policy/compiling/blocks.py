@@ -48,7 +48,7 @@ class Entry:
         """What is shown of it, labelled from that number on."""
         low = self.kind == "low_confidence"
         return tuple(
-            Fact(f"m{number}", visible(record.text), tuple(_papers(record)), low_confidence=low)
+            Fact(f"m{number}", _text(record), tuple(_papers(record)), low_confidence=low)
             for number, record in enumerate(self.records, first_label)
         )
 
@@ -115,6 +115,13 @@ def entries(
 def shortened(fact: Fact, text: str) -> Fact:
     """The fact with the beginning of its text alone, and the mark of it."""
     return replace(fact, text=f"{text} …", truncated=True)
+
+
+def _text(record: Record) -> str:
+    """What a memory says; an evidence link states nothing, it is the references that it holds."""
+    if record.write_class == "evidence_link" and record.provenance.evidence_refs:
+        return visible(", ".join(map(visible_name, record.provenance.evidence_refs)))
+    return visible(record.text)
 
 
 def _papers(record: Record) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from muniment.policy.instructions import as_seen
 
@@ -79,8 +80,13 @@ def _no_citation(bracketed: re.Match[str]) -> str:
 
 Places = Iterator[int]
 
-_COLONS = ":\uff1a\ufe55\ufe13\u2236\ua789\u02d0"
+# The colon, and what looks like one: full width, small, vertical, ratio, modifiers, and the signs of other scripts.
+_COLONS = (
+    ":\uff1a\ufe55\ufe13\ufe30\u2236\ua789\u02d0\u02f8\u205a\u2982\u0589\u05c3\u0703\u0704\u0903\u0a83\u1361\u1365"
+    "\u1366\u16ec\u1803\u1809\ua4fd\ua6f4"
+)
 _LABEL = re.compile(f"^[^\\w\n]*([^{_COLONS}\n]{{1,48}})([{_COLONS}])", re.MULTILINE)
+_BEFORE_COLON = re.compile(f"([^{_COLONS}\n]{{1,48}})([{_COLONS}])")
 _MOST_WORDS = 5
 _ROLE_WORDS = (
     "system sys user human assistant ai bot model developer dev tool tools function functions instruction "
@@ -129,13 +135,33 @@ _NUMBERED = re.compile(r"^\d{1,9}([.)])(?=\s|$)", re.MULTILINE)
 
 
 def roles(text: str) -> Places:
-    """The colon of every line that begins like a turn of a dialogue, `System:`, in whatever letters and markup."""
+    """The colon after every name of a side in a dialogue, `System:`, in whatever letters and markup.
+
+    At the start of a line the name may be one of several words, `the new system prompt:`; within a line it is the last.
+    """
     for found in _LABEL.finditer(text):
         # an underscore is a letter to `\w`, and markup as well
         words = [word.strip("_") for word in re.findall(r"\w+", as_seen(found[1]).casefold())]
         spaced_out = "".join(words)
         if spaced_out in _ROLES or (len(words) <= _MOST_WORDS and not _ROLES.isdisjoint(words)):
             yield found.start(2)
+    for found in _BEFORE_COLON.finditer(text):
+        words = re.findall(r"\w+", as_seen(found[1]).casefold())
+        if not _ROLES.isdisjoint(_last_names(words)):
+            yield found.start(2)
+
+
+def _last_names(words: list[str]) -> Iterator[str]:
+    """What the last of these words may be read as: without its number, `user 2`, and spelled out, `u s e r`."""
+    if len(words) > 1 and words[-1].isdigit():
+        words = words[:-1]
+    if not words:
+        return
+    yield words[-1].strip("_")
+    yield words[-1].strip("_0123456789")
+    letters = list(takewhile(lambda word: len(word.strip("_")) == 1, reversed(words)))
+    for length in range(2, len(letters) + 1):
+        yield "".join(word.strip("_") for word in reversed(letters[:length]))
 
 
 def tokens(text: str) -> Places:
