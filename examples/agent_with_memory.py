@@ -22,7 +22,13 @@ def model(memory: str, said: str) -> tuple[str, list[dict[str, Any]]]:
 
 
 def turn(number: int, said: str) -> None:
-    run = RunContext(tenant_id=ACME, run_id=f"run_{number}", agent_id="desk_bot", user_id="cust_8861")
+    run = RunContext(
+        tenant_id=ACME,
+        run_id=f"run_{number}",
+        agent_id="desk_bot",
+        user_id="cust_8861",
+        speaks_for={"channels": ["app_chat"]},  # so its messages count as what the customer said
+    )
     memory = fabric.compile(run, said, token_budget=400)  # what this run may know, as data that stays data
     reply, facts = model(memory.text, said)
     print(f"customer: {said}\nagent:    {reply}")

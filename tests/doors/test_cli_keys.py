@@ -63,3 +63,38 @@ def test_the_help_says_how_long_a_key_lasts_and_shows_examples() -> None:
     said = run("key", "create", "--help").out
     for words in ("90 days", "--expires", "never", "muniment key create --for refund_bot --grant agent", "--for-kind"):
         assert words in said
+
+
+@pytest.mark.rule("ISO-5", "ISO-8")
+def test_a_key_is_made_with_the_tools_channels_and_packs_it_is_for(desk: Desk) -> None:
+    options = ("--tool", "crm.lookup", "--tool", "web", "--channel", "app_chat", "--pin", "acme@1.0.0")
+    made = desk.json("key", "create", "--for", "bot", "--grant", "agent", *options)
+    assert {name: sorted(found) for name, found in made["speaks_for"].items()} == {
+        "tools": ["crm.lookup", "web"],
+        "channels": ["app_chat"],
+    }
+    assert made["packs"] == ["acme@1.0.0"]
+    shown = desk("key", "list").out
+    assert "crm.lookup" in shown and "app_chat" in shown and "acme@1.0.0" in shown
+
+
+@pytest.mark.rule("ISO-8")
+def test_at_the_keyboard_the_command_says_what_an_agent_may_speak_for(desk: Desk) -> None:
+    typed = (
+        "propose",
+        "--class",
+        "statement",
+        "-c",
+        "PUBLIC",
+        "--origin",
+        "tool:crm",
+        "--kind",
+        "agent",
+        "--as",
+        "bot",
+    )
+    trusts: list[float] = []
+    for text, options in (("It rains.", ()), ("It snows in March.", ("--tool", "crm"))):
+        done = desk.json(*typed, "--text", text, *options)
+        trusts.append(desk.json("queue", "show", done["proposal_id"])["trust"])
+    assert trusts == [0.6, 0.7]

@@ -242,6 +242,43 @@ def test_a_huge_token_is_refused_before_it_is_read(desk: Desk, issuer: Issuer) -
     assert issuer.asked == 0
 
 
+@pytest.mark.rule("ISO-5", "ISO-8")
+def test_claims_say_what_a_token_may_speak_for_which_packs_it_may_pin_and_its_declared_roles(
+    issuer: Issuer, clock: FakeClock
+) -> None:
+    desk = Desk(
+        issuer.url,
+        clock,
+        kind_claim="kind",
+        tools_claim="mun.tools",
+        channels_claim="channels",
+        packs_claim="packs",
+        role_map={"bots": "agent", "old hands": "senior", "root": "admin"},
+    )
+    said: dict[str, Any] = {"kind": "agent", "groups": ["bots", "old hands", "root"]}
+    held = desk.check(desk.token(**said, mun={"tools": ["crm.lookup"]}, channels="app_chat", packs=["acme@1.0.0"]))
+    speaks_for = held.principal.speaks_for
+    assert (speaks_for.tools, speaks_for.channels, held.packs) == ({"crm.lookup"}, {"app_chat"}, {"acme@1.0.0"})
+    assert held.principal.roles == {"agent", "senior"}, "no claim makes an agent a person"
+    none = desk.check(desk.token(**said))
+    assert (none.principal.speaks_for.tools, none.principal.speaks_for.channels, none.packs) == (set(), set(), set())
+    for wrong in ({"channels": [5]}, {"channels": ["channel:x"]}, {"mun": {"tools": ["a*"]}}, {"packs": {"a": 1}}):
+        assert not desk.takes(desk.token(**said | wrong)), wrong
+    unset = Desk(issuer.url, clock, kind_claim="kind")
+    plain = unset.check(
+        unset.token(kind="agent", groups=["bots"], channels=["*"], tools=["*"], speaks_for={"tools": ["*"]})
+    )
+    assert (plain.principal.speaks_for.channels, plain.principal.speaks_for.tools) == (set(), set())
+
+
+@pytest.mark.rule("ISO-8")
+def test_a_token_of_an_end_user_is_for_that_user_alone(issuer: Issuer, clock: FakeClock) -> None:
+    desk = Desk(issuer.url, clock, kind_claim="kind")
+    held = desk.check(desk.token(kind="end_user", groups=["bots"]))
+    assert (held.principal.kind, held.user_id) == ("end_user", "jane")
+    assert not desk.takes(desk.token(kind="end_user", groups=["root"])), "and has the role agent"
+
+
 def test_a_new_key_of_the_issuers_is_asked_for_at_most_every_half_minute(
     desk: Desk, issuer: Issuer, clock: FakeClock
 ) -> None:

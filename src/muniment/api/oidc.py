@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import httpx2
 import jwt
 from anyio import Lock, WouldBlock, fail_after, to_thread
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
+from muniment.api.jwks import KNOWN, Key, usable_keys
 from muniment.errors import InvalidInput, MunimentError
 from muniment.governance.api_keys import unauthenticated
 from muniment.model.context import BUILTIN_ROLES, Principal, Role
@@ -33,19 +33,8 @@ log = logging.getLogger(__name__)
 
 # Signatures by a key that only the issuer has; none that whoever knows the public key could make.
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
-# Of all there are, those that a key of each kind, or on each curve, is made for.
-_KNOWN = {
-    "RSA": {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"},
-    "P-256": {"ES256"},
-    "P-384": {"ES384"},
-    "P-521": {"ES512"},
-    "Ed25519": {"EdDSA"},
-}
-_PUBLIC = ("kty", "crv", "x", "y", "n", "e")
-_LEAST_RSA = 2048
 TOKEN_LIMIT = 16 * 1024
 KEYS_LIMIT = 256 * 1024
-MOST_KEYS = 64
 # How long an answer may take, how soon keys are asked for again, and how old those that are gone elsewhere may get.
 WITHIN = 5.0
 ASK_AGAIN = timedelta(seconds=30)
@@ -101,7 +90,7 @@ class OidcSettings:
         for name in ("issuer", "audience", "keys", "tenant_claim", "principal_claim"):
             if not getattr(self, name).strip():
                 raise InvalidInput("must not be empty", field=_VARIABLES[name])
-        if not self.algorithms or set(self.algorithms) - set().union(*_KNOWN.values()):
+        if not self.algorithms or set(self.algorithms) - set().union(*KNOWN.values()):
             raise InvalidInput("expected algorithms with a public key, such as RS256", field="algorithms")
         if (self.roles_claim is None) != (not self.role_map):
             lacks = "role_map" if self.roles_claim is not None else "roles_claim"
@@ -118,7 +107,7 @@ class OidcSettings:
                 raise InvalidInput(
                     "expected the values of the claim one by one, no * for all", field=_VARIABLES["role_map"]
                 )
-        if not self.is_remote and not _usable(_read_file(Path(self.keys)), self.algorithms):
+        if not self.is_remote and not usable_keys(_read_file(Path(self.keys)), self.algorithms):
             raise InvalidInput("the file has no public key for these algorithms", field=_VARIABLES["keys"])
 
     @property
@@ -157,21 +146,12 @@ class OidcSettings:
         return cls(**said)
 
 
-@dataclass(frozen=True)
-class _Key:
-    """A public key, and what it may verify."""
-
-    kid: str | None
-    algorithms: frozenset[str]
-    public: Any = field(repr=False)
-
-
 class Tokens:
     """Says whom a token stands for. It keeps the issuer's keys, and asks for them again where one is new."""
 
     def __init__(self, settings: OidcSettings, clock: Callable[[], datetime]) -> None:
         self._settings, self._clock = settings, clock
-        self._keys: tuple[_Key, ...] = ()
+        self._keys: tuple[Key, ...] = ()
         self._read_at: datetime | None = None
         self._asked_at: datetime | None = None
         self._asking = Lock()
@@ -266,7 +246,7 @@ class Tokens:
         except (OverflowError, ValueError, OSError):
             raise _Refused from None
 
-    async def _candidates(self, kid: str | None, algorithm: str) -> list[_Key]:
+    async def _candidates(self, kid: str | None, algorithm: str) -> list[Key]:
         """The keys that may have signed it; the issuer is asked anew for one that is not known."""
         now = self._clock()
         if self._read_at is not None and not self._read_at <= now < self._read_at + KEPT:
@@ -288,7 +268,7 @@ class Tokens:
                 await self._ask(now)
         return self._fitting(kid, algorithm)
 
-    def _fitting(self, kid: str | None, algorithm: str) -> list[_Key]:
+    def _fitting(self, kid: str | None, algorithm: str) -> list[Key]:
         return [key for key in self._keys if algorithm in key.algorithms and (kid is None or key.kid == kid)]
 
     async def _ask(self, now: datetime) -> None:
@@ -297,7 +277,7 @@ class Tokens:
             return
         self._asked_at = now
         try:
-            found = _usable(await self._read(), self._settings.algorithms)
+            found = usable_keys(await self._read(), self._settings.algorithms)
             if not found:
                 raise InvalidInput("there is no key for these algorithms")
         except Exception as error:
@@ -368,41 +348,6 @@ class _Claims:
         for part in name.split("."):
             found = cast("dict[str, Any]", found).get(part) if isinstance(found, dict) else None
         return found
-
-
-def _usable(document: bytes, allowed: Sequence[str]) -> tuple[_Key, ...]:
-    """The public keys of a set that signatures of these algorithms may be checked by; empty for what is no set."""
-    try:
-        given: Any = json.loads(document)
-    except (ValueError, RecursionError):
-        return ()
-    listed: Any = cast("dict[str, Any]", given).get("keys") if isinstance(given, dict) else None
-    if not isinstance(listed, list):
-        return ()
-    found = (_key(one, frozenset(allowed)) for one in cast("list[Any]", listed)[:MOST_KEYS])
-    return tuple(key for key in found if key is not None)
-
-
-def _key(given: Any, allowed: frozenset[str]) -> _Key | None:
-    if not isinstance(given, dict):
-        return None
-    told = cast("dict[str, Any]", given)
-    kind, kid = told.get("kty"), told.get("kid")
-    made_for = _KNOWN.get(str(kind if kind == "RSA" else told.get("crv")), set[str]()) & allowed
-    if told.get("alg") is not None:
-        made_for &= {str(told["alg"])}
-    if not made_for or kind not in ("RSA", "EC", "OKP") or told.get("use", "sig") != "sig":
-        return None
-    if kid is not None and not isinstance(kid, str):
-        return None
-    try:
-        # The public part alone, whatever else a file holds.
-        public = jwt.PyJWK({name: told[name] for name in _PUBLIC if name in told}, min(made_for)).key
-    except Exception:
-        return None
-    if isinstance(public, RSAPublicKey) and public.key_size < _LEAST_RSA:
-        return None
-    return _Key(kid, frozenset(made_for), public)
 
 
 def _read_file(path: Path) -> bytes:

@@ -212,9 +212,10 @@ def _run(run: RunContext, given: dict[str, Any], name: str, written: Written, nu
         raise InvalidInput(f"{name} line {line}: the tenant is the command's (--tenant)", field="run.tenant_id")
     try:
         # The role of a query is one that its agent holds; a server still holds it against the key.
-        roles = {*run.roles, given["role"]} if isinstance(given.get("role"), str) else run.roles
-        whole: dict[str, Any] = run.model_dump() | given | {"roles": roles}
-        return RunContext(**whole)
+        said: dict[str, Any] = run.model_dump() | given
+        if isinstance(given.get("role"), str):
+            said["roles"] = {*run.roles, given["role"]}
+        return RunContext(**said)
     except InvalidInput as error:
         raised = _at(error, name, written, place)
         raised.field = f"run.{error.field}" if error.field else "run"

@@ -119,8 +119,7 @@ class AsyncFabric(ErasureVerbs):
         `embedder` (MUNIMENT_EMBEDDER) turns texts into vectors, `redis_url` (MUNIMENT_REDIS_URL) is where processes
         share the working tier; both have a built-in in their place. `private_webhooks` lets webhooks be on addresses
         that are not on the internet, and without https; `archives` (MUNIMENT_ARCHIVES) is the folder that old captures
-        go to. `models` (MUNIMENT_MODELS) are the language models that packs may name: a mapping of names to `url`,
-        `key` and limits, or a file of it.
+        go to, `models` (MUNIMENT_MODELS) the language models that packs may name, or a file of them.
         """
         settings = Settings.gather(
             url,
