@@ -199,6 +199,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/contradictions/{contradiction_id}/resolve"): {"way": "supersede"},
     ("POST", "/consents"): {"subject": SUBJECT, **CONSENT},
     ("POST", "/erasures"): {"subject": "customer:nobody"},
+    ("POST", "/erasures/search"): {"name": "Nobody"},
     ("POST", "/webhooks"): {"url": "https://8.8.8.8/other"},
     ("POST", "/webhooks/{webhook_id}/replay"): {"after": 0},
     ("POST", "/packs"): {"pack": 'pack_meta: {id: acme, version: "1.0.0"}'},

@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -148,15 +149,16 @@ def separate(folder: Path, *settings: str) -> Generator[str]:
     PostgreSQL's own defaults hold but for the settings given, `wal_recycle` among them.
     """
     folder.mkdir(mode=0o700)
-    data = folder / "data"
+    data, sockets = folder / "data", Path(tempfile.mkdtemp(prefix="s"))  # A socket's path must be short.
     user, group = binaries._server_account(data) if AS_ROOT else (os.getuid(), os.getgid())
-    os.chown(folder, user, group)
+    for one in (folder, sockets):
+        os.chown(one, user, group)
     run: dict[str, object] = {"cwd": "/", "env": binaries._environment(), "stdin": subprocess.DEVNULL}
     made = binaries._command(
         data, "initdb", "-D", str(data), "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8"
     )
     subprocess.run(made, check=True, capture_output=True, **run)  # type: ignore[call-overload]
-    options = [f"--{one}" for one in ("listen_addresses=", f"unix_socket_directories={folder}", *settings)]
+    options = [f"--{one}" for one in ("listen_addresses=", f"unix_socket_directories={sockets}", *settings)]
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
             binaries._command(data, "postgres", "-D", str(data), *options),
@@ -166,7 +168,7 @@ def separate(folder: Path, *settings: str) -> Generator[str]:
             **run,  # type: ignore[call-overload]
         )
     try:
-        place = make_conninfo(host=str(folder), user="postgres", dbname="postgres")
+        place = make_conninfo(host=str(sockets), user="postgres", dbname="postgres")
         eventually(lambda: server.poll() is None and _answers(place))
         with psycopg.connect(place, autocommit=True) as connection:
             for statement in OWNER:
