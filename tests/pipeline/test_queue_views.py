@@ -264,7 +264,11 @@ def test_a_tenant_tries_one_thing_at_a_time_and_holds_no_other_up(
             async with desk.trial(people.tenant_id, under=pack):
                 began.set()
 
-        async with create_task_group() as group, desk.trial(people.tenant_id, under=pack), desk.trial(others.tenant_id, under=pack):
+        async with (
+            create_task_group() as group,
+            desk.trial(people.tenant_id, under=pack),
+            desk.trial(others.tenant_id, under=pack),
+        ):
             group.start_soon(second)
             with move_on_after(0.2):
                 await began.wait()
