@@ -130,7 +130,11 @@ def test_a_role_is_not_told_of_what_a_higher_role_recalled(
 
 @pytest.mark.rule("REC-10", "PAC-4")
 def test_a_run_that_pins_a_pack_explains_what_it_sees_in_a_role_of_both_packs(fabric: Fabric, people: People) -> None:
-    register(fabric, people.tenant_id, acme("0.9.0", "roles: {agent: {classifications_allowed: [PUBLIC]}, chief: {}, clerk: {}}"))
+    register(
+        fabric,
+        people.tenant_id,
+        acme("0.9.0", "roles: {agent: {classifications_allowed: [PUBLIC]}, chief: {}, clerk: {}}"),
+    )
     put_in_force(fabric, people.tenant_id, acme("1.0.0", "roles: {agent: {}, chief: {}}", may_pin="[acme@0.9.0]"))
     memory_id = remembered(fabric, people)
     for role in ("clerk", "nobody"):
