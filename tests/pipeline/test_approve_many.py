@@ -9,6 +9,7 @@ from muniment import Fabric, Principal
 from muniment.errors import InvalidInput, RoleMissing, TooLarge
 from muniment.fabric import queue
 from muniment.testing import People, TestServer
+from tests.packs import acme, put_in_force
 from tests.pipeline.batches import PII, SUBJECT, approve_all, shown, told, waiting
 from tests.pipeline.conftest import Opener
 from tests.pipeline.stories import CONSENT, remembered
@@ -216,36 +217,36 @@ def test_one_that_is_named_twice_is_approved_once(fabric: Fabric, people: People
     assert told(outcomes) == ["promoted", "promoted"]
 
 
-@pytest.mark.rule("PAC-4", "REV-7")
-def test_those_of_several_packs_are_each_decided_by_their_own(fabric: Fabric, people: People) -> None:
-    packs: list[str] = []
-    for name, unresolved in (("strict", "block"), ("patient", "hold")):
-        text = f'pack_meta: {{id: {name}, version: "1.0.0"}}\nmemory_layer: {{contradiction: {{unresolved: {unresolved}}}}}'
-        packs.append(fabric.packs.register(people.admin, text).ref)
+@pytest.mark.rule("REV-5", "PAC-9")
+@pytest.mark.parametrize(("unresolved", "status"), [("block", "blocked"), ("hold", "held"), ("mark_both", "promoted")])
+def test_those_made_under_several_packs_are_all_decided_by_the_one_in_force(
+    fabric: Fabric, people: People, unresolved: str, status: str
+) -> None:
+    def under(number: int, way: str) -> None:
+        put_in_force(
+            fabric, people.tenant_id, acme(f"{number}.0.0", f"memory_layer: {{contradiction: {{unresolved: {way}}}}}")
+        )
+
     remembered(fabric, people, "tea", predicate="drinks")
-    ids = waiting(
-        fabric,
-        people,
-        {"predicate": "drinks", "value": "milk", "by": people.run(pack=packs[0])},
-        {"predicate": "drinks", "value": "wine", "by": people.run(pack=packs[1])},
-        {"predicate": "drinks", "value": "beer"},
-        {"predicate": "a", "value": 1, "by": people.run(pack=packs[1])},
-    )
-    assert told(approve_all(fabric, people.reviewer, ids)) == ["blocked", "held", "promoted", "promoted"]
+    ids = waiting(fabric, people, {"predicate": "drinks", "value": "beer"})
+    for number, way in enumerate(("block", "hold"), start=1):
+        under(number, way)
+        ids += waiting(fabric, people, {"predicate": "drinks", "value": way}, {"predicate": way, "value": 1})
+    under(3, unresolved)
+    assert len({fabric.queue.get(people.reviewer, one).pack for one in ids}) == 3
+    outcomes = told(approve_all(fabric, people.reviewer, ids))
+    assert outcomes == [status, status, "promoted", status, "promoted"]
 
 
-@pytest.mark.rule("REV-7", "PAC-4")
+@pytest.mark.rule("REV-7", "PAC-9")
 def test_the_order_holds_across_packs(fabric: Fabric, people: People) -> None:
-    text = 'pack_meta: {id: other, version: "1.0.0"}\nmemory_layer: {recall_policy: {max_recalls: 9}}'
-    other = people.run(pack=fabric.packs.register(people.admin, text).ref)
-    ids = waiting(
-        fabric,
-        people,
-        {"predicate": "a", "value": 1, "text": "Parcels leave at noon."},
-        {"predicate": "drinks", "value": "tea", "text": "Green tea, please.", "by": other},
-        {"predicate": "drinks", "value": "tea", "text": "Green tea, please."},
-    )
-    assert told(fabric.queue.approve_many(people.reviewer, ids)) == ["promoted", "promoted", "duplicate"]
+    tea = {"predicate": "drinks", "value": "tea", "text": "Green tea, please."}
+    first = waiting(fabric, people, {"predicate": "a", "value": 1, "text": "Parcels leave at noon."})
+    third = waiting(fabric, people, tea)
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", "memory_layer: {recall_policy: {max_recalls: 6}}"))
+    second = waiting(fabric, people, tea)
+    outcomes = fabric.queue.approve_many(people.reviewer, [*first, *second, *third])
+    assert told(outcomes) == ["promoted", "promoted", "duplicate"]
 
 
 def test_more_than_go_into_one_transaction_are_approved_in_several(

@@ -7,9 +7,9 @@ import pytest
 
 from muniment import Fabric, RunContext
 from muniment.errors import HistoryCollected, InvalidInput, NotFound
-from muniment.pack import Pack, load_pack
-from muniment.testing import FakeClock, People, TestServer
-from muniment.testing.database import MASTER_KEYS
+from muniment.pack import Pack
+from muniment.testing import FakeClock, People
+from tests.packs import acme, put_in_force, register
 from tests.pipeline.stories import CONSENT, promoted, proposed, remembered
 
 SUBJECT = "customer:cust_1"
@@ -22,12 +22,8 @@ def ids(fabric: Fabric, run: RunContext, as_of: datetime | None = None, query: s
     return [record.id for record in fabric.recall(run, query, as_of=as_of).records]
 
 
-def opened(server: TestServer, database: str, clock: FakeClock, pack: Pack) -> Fabric:
-    return Fabric.open(server.url(database), pack=pack, clock=clock, master_keys=MASTER_KEYS)
-
-
-def version(number: int, text: str) -> Pack:
-    return load_pack(f'pack_meta: {{id: acme, version: "{number}.0.0"}}\n{text}')
+def version(number: int, text: str, **meta: str) -> Pack:
+    return acme(f"{number}.0.0", text, **meta)
 
 
 # --- then and now
@@ -90,9 +86,8 @@ def test_what_expired_since_is_there_as_of_before_and_gone_at_the_moment_it_expi
 def test_freshness_counts_back_from_the_moment_that_is_asked_about(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
-    pack = version(1, "memory_layer: {recall_policy: {freshness: {semantic: 7d}}}")
-    fabric.packs.register(people.admin, pack)
-    run, promoted_at = people.run(pack=pack.ref), clock.now
+    put_in_force(fabric, people.tenant_id, version(1, "memory_layer: {recall_policy: {freshness: {semantic: 7d}}}"))
+    run, promoted_at = people.run(), clock.now
     memory_id = remembered(fabric, people)
     clock.advance(days=30)
     assert ids(fabric, run) == []
@@ -195,15 +190,18 @@ def test_the_future_and_what_lies_beyond_the_horizon_cannot_be_asked_about(
 
 
 @pytest.mark.rule("REC-6")
-def test_the_horizon_is_the_packs(fabric: Fabric, people: People, clock: FakeClock) -> None:
+def test_the_horizon_is_the_packs(fabric: Fabric, people: People, others: People, clock: FakeClock) -> None:
     pack = version(1, "memory_layer: {retention: {replay_horizon: 7d}}")
-    fabric.packs.register(people.admin, pack)
-    memory_id = remembered(fabric, people)
+    put_in_force(fabric, people.tenant_id, pack)
+    register(fabric, others.tenant_id, pack)
+    memory_id, elsewhere = remembered(fabric, people), remembered(fabric, others)
     begin = clock.now
-    clock.advance(days=8)
+    clock.advance(days=7)
     assert ids(fabric, people.run(), begin) == [memory_id]
+    clock.advance(days=1)
+    assert ids(fabric, others.run(), begin) == [elsewhere], "there the pack is registered and not in force"
     with pytest.raises(HistoryCollected):
-        fabric.recall(people.run(pack=pack.ref), as_of=begin)
+        fabric.recall(people.run(), as_of=begin)
 
 
 @pytest.mark.rule("REC-7", "AUD-1")
@@ -283,83 +281,79 @@ def test_a_consent_that_came_later_does_not_open_the_past_to_what_was_not_promot
 
 
 @pytest.mark.rule("REC-7")
-def test_the_callers_clearance_is_that_of_today(
-    server: TestServer, database: str, clock: FakeClock, people: People
-) -> None:
-    with opened(server, database, clock, version(1, "roles: {agent: {}, clerk: {}}")) as fabric:
-        closed = remembered(fabric, people, predicate="a", classification="CONFIDENTIAL")
-        usual = remembered(fabric, people, predicate="b")
-        then = clock.now
-        clock.advance(days=1)
-        run = people.run(role="clerk")
-        assert set(ids(fabric, run, then)) == {closed, usual}
-        assert ids(fabric, people.run(role="clerk", classification_allowed={"INTERNAL"}), then) == [usual]
+def test_the_callers_clearance_is_that_of_today(fabric: Fabric, clock: FakeClock, people: People) -> None:
+    put_in_force(fabric, people.tenant_id, version(1, "roles: {agent: {}, clerk: {}}"))
+    closed = remembered(fabric, people, predicate="a", classification="CONFIDENTIAL")
+    usual = remembered(fabric, people, predicate="b")
+    then = clock.now
+    clock.advance(days=1)
+    run = people.run(role="clerk")
+    assert set(ids(fabric, run, then)) == {closed, usual}
+    assert ids(fabric, people.run(role="clerk", classification_allowed={"INTERNAL"}), then) == [usual]
     narrower = "roles: {agent: {}, clerk: {classifications_allowed: [PUBLIC, INTERNAL]}}"
-    with opened(server, database, clock, version(2, narrower)) as fabric:
-        remembered(fabric, people, predicate="c")
-        answer = fabric.recall(run, as_of=then)
-        assert ([record.id for record in answer.records], answer.pack) == ([usual], "acme@1.0.0")
-        assert set(ids(fabric, people.run(), then)) == {closed, usual}, "the other role kept its labels"
+    put_in_force(fabric, people.tenant_id, version(2, narrower))
+    remembered(fabric, people, predicate="c")
+    answer = fabric.recall(run, as_of=then)
+    assert ([record.id for record in answer.records], answer.pack) == ([usual], "acme@1.0.0")
+    assert set(ids(fabric, people.run(), then)) == {closed, usual}, "the other role kept its labels"
 
 
 @pytest.mark.rule("REC-7", "CON-2")
 def test_what_became_sensitive_since_needs_consent_for_the_past_too(
-    server: TestServer, database: str, clock: FakeClock, people: People
+    fabric: Fabric, clock: FakeClock, people: People
 ) -> None:
-    with opened(server, database, clock, version(1, "")) as fabric:
-        closed = remembered(fabric, people, predicate="a", classification="CONFIDENTIAL")
-        usual = remembered(fabric, people, predicate="b")
-        then = clock.now
+    closed = remembered(fabric, people, predicate="a", classification="CONFIDENTIAL")
+    usual = remembered(fabric, people, predicate="b")
+    then = clock.now
+    run = people.run(classification_allowed={"INTERNAL", "CONFIDENTIAL"})
+    assert set(ids(fabric, run)) == {closed, usual}
     clock.advance(days=1)
     labels = "classifications: [{name: PUBLIC}, {name: INTERNAL}, {name: CONFIDENTIAL, sensitive: true}]"
-    with opened(server, database, clock, version(2, labels)) as fabric:
-        run = people.run(classification_allowed={"INTERNAL", "CONFIDENTIAL"})
-        assert ids(fabric, run) == ids(fabric, run, then) == [usual]
-        assert closed not in fabric.recall(run, "email", as_of=then).model_dump_json()
+    put_in_force(fabric, people.tenant_id, version(2, labels))
+    assert ids(fabric, run) == ids(fabric, run, then) == [usual]
+    assert closed not in fabric.recall(run, "email", as_of=then).model_dump_json()
 
 
 # --- the pack of then
 
 
 @pytest.mark.rule("REC-7", "PAC-4")
-def test_the_pack_of_then_decides_unless_the_run_pins_one(
-    server: TestServer, database: str, clock: FakeClock, people: People
-) -> None:
+def test_the_pack_of_then_decides_and_a_pin_narrows_it(fabric: Fabric, clock: FakeClock, people: People) -> None:
     first = version(1, "memory_layer: {recall_policy: {max_recalls: 2, confidence: 0.2}}")
-    second = version(2, "memory_layer: {recall_policy: {max_recalls: 3}}")
-    with opened(server, database, clock, first) as fabric:
-        for n in range(4):
-            remembered(fabric, people, predicate=f"p{n}", confidence=0.45 if n == 0 else 0.8, priority=1 - n / 10)
+    second = version(2, "memory_layer: {recall_policy: {max_recalls: 3}}", may_pin="[acme@1.0.0]")
+    put_in_force(fabric, people.tenant_id, first)
+    for n in range(4):
+        remembered(fabric, people, predicate=f"p{n}", confidence=0.45 if n == 0 else 0.8, priority=1 - n / 10)
     clock.advance(days=1)
     then = clock.now
     clock.advance(days=1)
-    with opened(server, database, clock, second) as fabric:
-        remembered(fabric, people, predicate="p9", priority=0.0)
+    put_in_force(fabric, people.tenant_id, second)
+    remembered(fabric, people, predicate="p9", priority=0.0)
 
-        def shape(**asked: Any) -> tuple[int, int, int, str]:
-            answer = fabric.recall(people.run(pack=asked.pop("pack", None)), **asked)
-            return len(answer.records), len(answer.low_confidence), answer.omitted, answer.pack
+    def shape(**asked: Any) -> tuple[int, int, int, str]:
+        answer = fabric.recall(people.run(pack=asked.pop("pack", None)), **asked)
+        assert fabric.replay(people.auditor, answer.recall_id).same
+        return len(answer.records), len(answer.low_confidence), answer.omitted, answer.pack
 
-        assert shape() == (3, 1, 1, "acme@2.0.0")
-        assert shape(as_of=then) == (2, 0, 2, "acme@1.0.0")
-        assert shape(as_of=clock.now) == (3, 1, 1, "acme@2.0.0")
-        assert shape(as_of=then, pack="acme@2.0.0") == (3, 1, 0, "acme@2.0.0")
-        assert shape(pack="acme@1.0.0") == (2, 0, 3, "acme@1.0.0")
+    assert shape() == (3, 1, 1, "acme@2.0.0")
+    assert shape(as_of=then) == (2, 0, 2, "acme@1.0.0")
+    assert shape(as_of=clock.now) == (3, 1, 1, "acme@2.0.0")
+    # Both count: the limit of the first, the floor of the second.
+    assert shape(as_of=then, pack="acme@2.0.0") == (2, 1, 1, "acme@2.0.0")
+    assert shape(pack="acme@1.0.0") == (2, 1, 2, "acme@1.0.0")
+    assert shape(pack="acme@2.0.0") == shape()
 
 
 @pytest.mark.rule("REC-7")
-def test_a_label_that_is_new_does_not_close_the_past(
-    server: TestServer, database: str, clock: FakeClock, people: People
-) -> None:
-    with opened(server, database, clock, version(1, "")) as fabric:
-        memory_id = remembered(fabric, people)
-        then = clock.now
+def test_a_label_that_is_new_does_not_close_the_past(fabric: Fabric, clock: FakeClock, people: People) -> None:
+    memory_id = remembered(fabric, people)
+    then = clock.now
     clock.advance(days=1)
     grown = "classifications: [{name: PUBLIC}, {name: INTERNAL}, {name: SECRET}]"
-    with opened(server, database, clock, version(2, grown)) as fabric:
-        run = people.run(classification_allowed={"INTERNAL", "SECRET"})
-        assert ids(fabric, run) == [memory_id]
-        assert ids(fabric, run, then) == [memory_id]
+    put_in_force(fabric, people.tenant_id, version(2, grown))
+    run = people.run(classification_allowed={"INTERNAL", "SECRET"})
+    assert ids(fabric, run) == [memory_id]
+    assert ids(fabric, run, then) == [memory_id]
 
 
 # --- other verbs of that moment

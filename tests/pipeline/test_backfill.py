@@ -12,6 +12,7 @@ from muniment.model.backfill import Backfill
 from muniment.pack import Pack
 from muniment.policy.migration import step
 from muniment.testing import FakeClock, People
+from tests.packs import put_in_force
 from tests.pipeline.stories import CONSENT, promoted, proposed, remembered
 
 SUBJECT = "customer:cust_1"
@@ -35,8 +36,8 @@ def work(fabric: Fabric, people: People, count: int = 200) -> bool:
 
 
 def carried_out(fabric: Fabric, people: People, pack: Pack | None = None, **how: Any) -> Backfill:
-    """Registered, ordered by a reviewer who approved nothing before, and run to the end."""
-    ref = fabric.packs.register(people.admin, pack or ontology()).ref
+    """Put in force, ordered by a reviewer who approved nothing before, and run to the end."""
+    ref = put_in_force(fabric, people.tenant_id, pack or ontology())
     fabric.packs.backfill(how.get("by", people.second_reviewer), ref)
     done = fabric.packs.run_backfill(people.tenant_id)
     assert done is not None and done.finished_at is not None
@@ -173,7 +174,7 @@ def test_stopped_between_two_memories_it_goes_on_and_at_once_none_is_done_twice(
 ) -> None:
     for n in range(6):
         remembered(fabric, people, "email", entity=f"customer:cust_{n}", user_id=f"cust_{n}")
-    ref = fabric.packs.register(people.admin, ontology()).ref
+    ref = put_in_force(fabric, people.tenant_id, ontology())
     fabric.packs.backfill(people.second_reviewer, ref)
     with pytest.raises(Conflict, match="under way"):
         fabric.packs.backfill(people.reviewer, ref)

@@ -11,6 +11,7 @@ from muniment.errors import InvalidInput, RoleMissing
 from muniment.model.candidate import Consolidation
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.packs import put_in_force
 from tests.pipeline.stories import CONSENT, proposed, refused
 
 SUBJECT = "customer:cust_1"
@@ -18,11 +19,11 @@ FACT: dict[str, Any] = {"entity": SUBJECT, "predicate": "likes", "value": "tea"}
 STATEMENT: dict[str, Any] = {"kind": "statement", "text": "it rains", "classification": "INTERNAL"}
 
 
-def registered(fabric: Fabric, people: People, **layer: Any) -> RunContext:
-    """A run under a pack of its own."""
+def under(fabric: Fabric, people: People, **layer: Any) -> RunContext:
+    """A run in a tenant where such a pack is in force."""
     pack = Pack.model_validate({"pack_meta": {"id": "acme", "version": "1.0.0"}, "memory_layer": layer})
-    fabric.packs.register(people.admin, pack)
-    return people.run(pack=pack.ref)
+    put_in_force(fabric, people.tenant_id, pack)
+    return people.run()
 
 
 def events_of(fabric: Fabric, people: People, type_: str) -> list[dict[str, Any]]:
@@ -141,7 +142,7 @@ def test_an_agent_cannot_propose_a_correction(fabric: Fabric, people: People) ->
 
 @pytest.mark.rule("CAN-4", "CAN-5")
 def test_the_first_gate_that_refuses_is_the_one_recorded(fabric: Fabric, people: People, clock: FakeClock) -> None:
-    run = registered(
+    run = under(
         fabric,
         people,
         write_classes_allowed=["preference"],
@@ -263,7 +264,7 @@ def test_a_sensitive_fact_needs_its_own_subjects_live_consent_in_its_own_tenant(
 
 @pytest.mark.rule("CAN-10", "CON-6")
 def test_only_an_evidence_link_goes_without_consent_and_past_an_allow_list(fabric: Fabric, people: People) -> None:
-    run = registered(fabric, people, write_classes_allowed=["preference"])
+    run = under(fabric, people, write_classes_allowed=["preference"])
     link: dict[str, Any] = {
         "write_class": "evidence_link",
         "classification": "PII",

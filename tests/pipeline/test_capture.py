@@ -9,6 +9,7 @@ from muniment import Fabric, Principal
 from muniment.errors import IdempotencyConflict, InvalidInput, RoleMissing, TooLarge, UnknownLabel
 from muniment.testing import FakeClock, People
 from tests.conftest import Connect
+from tests.packs import acme, put_in_force, register
 from tests.pipeline.stories import proposed
 
 KIB = 1024
@@ -90,13 +91,16 @@ def test_every_circumstance_is_recorded_with_author_pack_and_ontology(
 
 
 @pytest.mark.rule("CAP-3", "PAC-4")
-def test_a_run_that_pins_a_pack_captures_under_it(fabric: Fabric, people: People, rows: Any) -> None:
-    fabric.packs.register(people.admin, 'pack_meta: {id: acme, version: "2.0.0", ontology_version: "3.1.0"}\n')
-    fabric.capture(people.run(pack="acme@2.0.0"), **MESSAGE)
+def test_a_capture_is_under_the_pack_in_force_whatever_its_run_pins(fabric: Fabric, people: People, rows: Any) -> None:
+    listed = acme("2.0.0", ontology_version='"3.1.0"', may_pin="[muniment.builtin@1.2.0, acme@1.0.0]")
+    register(fabric, people.tenant_id, acme("1.0.0", ontology_version='"9.0.0"'))
     fabric.capture(people.run(), **MESSAGE)
+    put_in_force(fabric, people.tenant_id, listed)
+    for pack in (None, "acme@2.0.0", "acme@1.0.0", "muniment.builtin@1.2.0"):
+        fabric.capture(people.run(pack=pack), **MESSAGE)
     assert [(row["pack"], row["ontology_version"]) for row in rows("captures")] == [
-        ("acme@2.0.0", "3.1.0"),
         ("muniment.builtin@1.2.0", "1.0.0"),
+        *[("acme@2.0.0", "3.1.0")] * 4,
     ]
 
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from muniment import Fabric, Refusal
-from muniment.errors import AlreadyDecided, IdempotencyConflict, InvalidInput, NotFound
+from muniment.errors import AlreadyDecided, Conflict, IdempotencyConflict, InvalidInput, NotFound
 from muniment.model.events import Event
 from muniment.testing import People, TestServer
+from tests.packs import activate
 from tests.pipeline.stories import CONSENT, promoted, proposed, refused
 
 SUBJECT = "customer:cust_1"
@@ -29,6 +30,12 @@ def steps(fabric: Fabric, people: People) -> list[Step]:
     pack = 'pack_meta: {id: acme, version: "1.0.0"}'
     return [
         ("register", lambda _: fabric.packs.register(people.admin, pack), ["pack_registered"]),
+        ("activate", lambda _: activate(fabric, people.tenant_id, "acme@1.0.0"), ["pack_activated"]),
+        (
+            "retire",
+            lambda _: fabric.packs.retire(people.admin, "muniment.builtin@1.2.0", reason="old"),
+            ["pack_retired"],
+        ),
         ("capture", lambda _: fabric.capture(run, **MESSAGE), ["captured"]),
         ("batch", lambda _: fabric.capture_many(run, [MESSAGE] * 50), ["captured"]),
         (
@@ -124,6 +131,9 @@ def test_what_fails_takes_no_number_and_writes_no_event(fabric: Fabric, people: 
         (lambda: fabric.queue.approve(people.reviewer, item), AlreadyDecided),
         (lambda: fabric.retract(people.reviewer, "pm_0", reason="wrong"), NotFound),
         (lambda: fabric.consent.revoke(people.officer, "cns_0"), NotFound),
+        (lambda: activate(fabric, people.tenant_id, "acme@9.9.9"), NotFound),
+        (lambda: activate(fabric, people.tenant_id, "muniment.builtin@1.2.0"), Conflict),
+        (lambda: fabric.packs.retire(people.admin, "muniment.builtin@1.2.0", reason="old"), Conflict),
         (lambda: fabric.propose(people.run(), **FACT | {"entity": "?"}, classification="INTERNAL"), InvalidInput),  # type: ignore[arg-type]
     ]
     for call, error in failing:
@@ -168,8 +178,9 @@ def test_numbers_are_the_tenants_own(fabric: Fabric, people: People, others: Peo
     for _ in range(3):
         fabric.capture(people.run(), **MESSAGE)
     fabric.capture(others.run(), **MESSAGE)
-    assert [event.seq for event in whole_log(fabric, people)] == [1, 2, 3, 4]
-    assert [event.seq for event in whole_log(fabric, others)] == [1, 2]
+    # The first number is that of the first pack: registered and put in force.
+    assert [event.seq for event in whole_log(fabric, people)] == [1, 1, 2, 3, 4]
+    assert [event.seq for event in whole_log(fabric, others)] == [1, 1, 2]
     assert {event.tenant_id for event in whole_log(fabric, others)} == {others.tenant_id}
 
 

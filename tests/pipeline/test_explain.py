@@ -11,6 +11,7 @@ from muniment.model.inquiry import Explanation, FilterName
 from muniment.model.recall import Recall
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People
+from tests.packs import acme, put_in_force, register
 from tests.pipeline.explaining import PII, SUBJECT, not_found
 from tests.pipeline.stories import CONSENT, promoted, remembered
 
@@ -137,7 +138,8 @@ def test_what_time_hides_is_told_to_the_run_too_with_when_and_by_what(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     pack = load_pack(FRESH)
-    fabric.packs.register(people.admin, pack)
+    register(fabric, people.tenant_id, pack)
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", may_pin=f"[{pack.ref}]"))
     begin = clock.now
     clock.advance(hours=1)
     born = clock.now

@@ -10,6 +10,7 @@ from muniment.errors import InvalidInput, RoleMissing
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.packs import acme, put_in_force, register
 from tests.pipeline.explaining import PII, SUBJECT, not_found
 from tests.pipeline.stories import CONSENT, remembered
 
@@ -128,11 +129,19 @@ def test_a_role_is_not_told_of_what_a_higher_role_recalled(
 
 
 @pytest.mark.rule("REC-10", "PAC-4")
-def test_a_run_that_pins_a_pack_with_roles_of_its_own_explains_what_it_sees(fabric: Fabric, people: People) -> None:
-    pack = load_pack('pack_meta: {id: acme, version: "1.0.0"}\nroles: {chief: {}}')
-    fabric.packs.register(people.admin, pack)
+def test_a_run_that_pins_a_pack_explains_what_it_sees_in_a_role_of_both_packs(fabric: Fabric, people: People) -> None:
+    register(
+        fabric,
+        people.tenant_id,
+        acme("0.9.0", "roles: {agent: {classifications_allowed: [PUBLIC]}, chief: {}, clerk: {}}"),
+    )
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", "roles: {agent: {}, chief: {}}", may_pin="[acme@0.9.0]"))
     memory_id = remembered(fabric, people)
-    chief = people.run(role="chief", pack=pack.ref)
+    for role in ("clerk", "nobody"):
+        with pytest.raises(InvalidInput, match="role"):
+            fabric.recall(people.run(role=role, pack="acme@0.9.0"))
+    assert fabric.recall(people.run(role="agent", pack="acme@0.9.0")).records == (), "the pinned one gives it less"
+    chief = people.run(role="chief", pack="acme@0.9.0")
     answer = fabric.recall(chief)
     assert [record.id for record in answer.records] == [memory_id]
     assert fabric.explain(chief, memory_id=memory_id).visible

@@ -29,7 +29,7 @@ def test_the_same_key_with_the_same_content_returns_the_first_capture(
         first.captured_at,
     )
     assert len(rows("captures")) == 1
-    assert len(rows("events")) == 2, "the pack's registration and the one capture"
+    assert len(rows("events")) == 3, "the pack's registration and activation, and the one capture"
 
 
 @pytest.mark.rule("CAP-4")

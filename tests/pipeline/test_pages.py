@@ -10,6 +10,7 @@ from muniment import Fabric, load_pack
 from muniment.errors import NotFound
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.packs import acme, put_in_force
 from tests.pipeline.stories import CONSENT, run_job
 
 LISTS: dict[str, tuple[str, str]] = {
@@ -116,6 +117,19 @@ def test_what_comes_while_pages_are_read_does_not_move_them(
     first = [getattr(one, by) for one in listing(limit=2)]
     _fill(archiving, people, clock, name)
     assert [getattr(one, by) for one in listing(limit=100, after=first[-1])] == whole[2:]
+
+
+@pytest.mark.rule("PAC-5", "ISO-4")
+def test_the_activations_come_in_pages_by_their_number(fabric: Fabric, people: People, others: People) -> None:
+    refs = [put_in_force(fabric, people.tenant_id, acme(f"1.{n}.0")) for n in range(4)]
+    put_in_force(fabric, others.tenant_id, acme("9.0.0"))
+    read: list[Any] = []
+    while page := fabric.packs.activations(people.auditor, limit=2, after=read[-1].seq if read else None):
+        assert len(page) <= 2
+        read += page
+    assert [one.pack for one in read] == [*refs[::-1], "muniment.builtin@1.2.0"]
+    assert read == fabric.packs.activations(people.auditor)
+    assert fabric.packs.activations(people.auditor, after=0) == []
 
 
 def test_a_webhook_that_was_removed_meanwhile_still_is_a_place(fabric: Fabric, people: People) -> None:

@@ -14,6 +14,7 @@ from muniment.model.recall import Recall
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.packs import acme, put_in_force, register
 from tests.pipeline.scores import PARTS, texts, totals
 
 EMAIL = "Anna prefers to be contacted by email in the morning."
@@ -153,7 +154,8 @@ def test_a_pack_with_other_weights_gives_another_order(library: tuple[Fabric, Pe
         for name in ("vector", "words", "recency")
     }
     for pack in only.values():
-        fabric.packs.register(people.admin, pack)
+        register(fabric, people.tenant_id, pack)
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", may_pin=f"[{', '.join(one.ref for one in only.values())}]"))
 
     def by(name: str, query: str) -> Recall:
         return fabric.recall(people.run(pack=only[name].ref), query)

@@ -255,15 +255,20 @@ def test_a_tenant_tries_one_thing_at_a_time_and_holds_no_other_up(
     fabric: Fabric, people: People, others: People
 ) -> None:
     desk = fabric._fabric._desk
+    pack = desk.packs.default
 
     async def run() -> tuple[bool, bool]:
         began, meanwhile = Event(), True
 
         async def second() -> None:
-            async with desk.trial(people.tenant_id):
+            async with desk.trial(people.tenant_id, under=pack):
                 began.set()
 
-        async with create_task_group() as group, desk.trial(people.tenant_id), desk.trial(others.tenant_id):
+        async with (
+            create_task_group() as group,
+            desk.trial(people.tenant_id, under=pack),
+            desk.trial(others.tenant_id, under=pack),
+        ):
             group.start_soon(second)
             with move_on_after(0.2):
                 await began.wait()
@@ -278,13 +283,14 @@ def test_who_would_wait_long_for_a_trial_is_told(
 ) -> None:
     monkeypatch.setattr(desks, "_TRIED_WITHIN", 0.05)
     desk = fabric._fabric._desk
+    pack = desk.packs.default
 
     async def run() -> None:
-        async with desk.trial(people.tenant_id):
+        async with desk.trial(people.tenant_id, under=pack):
             with pytest.raises(Conflict, match="try again"):
-                async with desk.trial(people.tenant_id):
+                async with desk.trial(people.tenant_id, under=pack):
                     raise AssertionError("two at once")
-        async with desk.trial(people.tenant_id):
+        async with desk.trial(people.tenant_id, under=pack):
             pass  # who gave up has left no turn taken
 
     fabric._portal.call(run)

@@ -7,8 +7,8 @@ import pytest
 
 from muniment import Fabric, RunContext
 from muniment.errors import InvalidInput, NotFound
-from muniment.pack import load_pack
 from muniment.testing import FakeClock, People
+from tests.packs import acme, put_in_force, register
 from tests.pipeline.stories import CONSENT, remembered
 
 SUBJECT = "customer:cust_1"
@@ -115,14 +115,14 @@ def test_another_tenants_run_sees_nothing(fabric: Fabric, people: People, others
 
 @pytest.mark.rule("REC-1")
 def test_a_role_sees_only_the_labels_its_pack_gives_it(fabric: Fabric, people: People) -> None:
-    pack = load_pack(
-        'pack_meta: {id: acme, version: "1.0.0"}\n'
-        "roles: {clerk: {classifications_allowed: [PUBLIC, INTERNAL]}, chief: {}}"
+    put_in_force(
+        fabric,
+        people.tenant_id,
+        acme("1.0.0", "roles: {agent: {}, clerk: {classifications_allowed: [PUBLIC, INTERNAL]}, chief: {}}"),
     )
-    fabric.packs.register(people.admin, pack)
     open_one = remembered(fabric, people, predicate="a", classification="INTERNAL")
     closed_one = remembered(fabric, people, predicate="b", classification="CONFIDENTIAL")
-    clerk, chief = (people.run(role=role, pack=pack.ref) for role in ("clerk", "chief"))
+    clerk, chief = (people.run(role=role) for role in ("clerk", "chief"))
     assert [sees(fabric, clerk, memory_id) for memory_id in (open_one, closed_one)] == [True, False]
     assert [sees(fabric, chief, memory_id) for memory_id in (open_one, closed_one)] == [True, True]
 
@@ -148,10 +148,9 @@ def test_a_memory_is_gone_at_the_very_moment_it_expires_with_no_job_run(
 def test_a_packs_freshness_window_hides_what_is_older_in_its_tier_only(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
-    pack = load_pack(
-        'pack_meta: {id: acme, version: "1.0.0"}\nmemory_layer: {recall_policy: {freshness: {semantic: 7d}}}'
-    )
-    fabric.packs.register(people.admin, pack)
+    pack = acme("0.9.0", "memory_layer: {recall_policy: {freshness: {semantic: 7d}}}")
+    register(fabric, people.tenant_id, pack)
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", may_pin=f"[{pack.ref}]"))
     semantic = remembered(fabric, people)
     durable = remembered(fabric, people, tier="durable", predicate="other")
     strict, usual = people.run(pack=pack.ref), people.run()
@@ -161,6 +160,9 @@ def test_a_packs_freshness_window_hides_what_is_older_in_its_tier_only(
     assert not sees(fabric, strict, semantic)
     assert sees(fabric, strict, durable)
     assert sees(fabric, usual, semantic)
+    put_in_force(fabric, people.tenant_id, pack)
+    assert not sees(fabric, usual, semantic)
+    assert sees(fabric, usual, durable)
 
 
 @pytest.mark.rule("REC-1", "PRO-6")

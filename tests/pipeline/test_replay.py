@@ -17,6 +17,7 @@ from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.faults.together import Calls
+from tests.packs import acme, put_in_force, register
 from tests.pipeline.conftest import Opener
 from tests.pipeline.stories import CONSENT, promoted, proposed, remembered
 
@@ -199,80 +200,84 @@ def clerks(number: int, labels: str) -> str:
 
 
 @pytest.mark.rule("REC-9", "REC-7")
-def test_what_the_role_may_not_see_any_more_is_missing_for_its_clearance(
-    server: TestServer, database: str, clock: FakeClock, people: People
-) -> None:
+def test_what_the_role_may_not_see_any_more_is_missing_for_its_clearance(fabric: Fabric, people: People) -> None:
     run = people.run(role="clerk")
     wide, narrow = (load_pack(clerks(n, labels)) for n, labels in ((1, "INTERNAL, CONFIDENTIAL"), (2, "INTERNAL")))
-    with Fabric.open(server.url(database), pack=wide, clock=clock, master_keys=MASTER_KEYS) as fabric:
-        closed = remembered(fabric, people, predicate="a", classification="CONFIDENTIAL")
-        usual = remembered(fabric, people, predicate="b", priority=0.9)
-        answer = fabric.recall(run)
-        assert fabric.replay(people.auditor, answer.recall_id).same
-    with Fabric.open(server.url(database), pack=narrow, clock=clock, master_keys=MASTER_KEYS) as fabric:
-        remembered(fabric, people, predicate="c")
-        replay = fabric.replay(people.auditor, answer.recall_id)
-        assert replay.now == (usual,)
-        assert [(one.memory_id, one.why) for one in replay.differences] == [(closed, "clearance")]
+    put_in_force(fabric, people.tenant_id, wide)
+    closed = remembered(fabric, people, predicate="a", classification="CONFIDENTIAL")
+    usual = remembered(fabric, people, predicate="b", priority=0.9)
+    answer = fabric.recall(run)
+    assert fabric.replay(people.auditor, answer.recall_id).same
+    register(fabric, people.tenant_id, narrow)
+    assert fabric.replay(people.auditor, answer.recall_id).same, "a draft decides nothing"
+    put_in_force(fabric, people.tenant_id, narrow)
+    remembered(fabric, people, predicate="c")
+    replay = fabric.replay(people.auditor, answer.recall_id)
+    assert replay.now == (usual,)
+    assert [(one.memory_id, one.why) for one in replay.differences] == [(closed, "clearance")]
 
 
 @pytest.mark.rule("REC-9", "REC-7")
 @pytest.mark.parametrize("gone", ["the role", "the label"])
-def test_a_role_or_a_label_that_there_is_no_more_has_no_clearance(
-    server: TestServer, database: str, clock: FakeClock, people: People, gone: str
-) -> None:
+def test_a_role_or_a_label_that_there_is_no_more_has_no_clearance(fabric: Fabric, people: People, gone: str) -> None:
     roles = {"the role": "roles: {agent: {}}", "the label": "roles: {agent: {}, clerk: {}}"}[gone]
     labels = {"the role": "", "the label": "classifications: [{name: PUBLIC}, {name: INTERNAL}]"}[gone]
     new = load_pack(f'pack_meta: {{id: acme, version: "2.0.0"}}\n{roles}\n{labels}')
     old = load_pack(clerks(1, "INTERNAL, CONFIDENTIAL"))
-    with Fabric.open(server.url(database), pack=old, clock=clock, master_keys=MASTER_KEYS) as fabric:
-        closed = remembered(fabric, people, predicate="a", classification="CONFIDENTIAL", priority=0.9)
-        usual = remembered(fabric, people, predicate="b")
-        run = people.run(role="clerk", classification_allowed={"INTERNAL", "CONFIDENTIAL"})
-        answer = fabric.recall(run)
-        assert ids(answer) == (closed, usual)
-    with Fabric.open(server.url(database), pack=new, clock=clock, master_keys=MASTER_KEYS) as fabric:
-        remembered(fabric, people, predicate="c")
-        replay = fabric.replay(people.auditor, answer.recall_id)
-        assert replay.now == (() if gone == "the role" else (usual,))
-        whys = {one.memory_id: one.why for one in replay.differences}
-        assert whys[closed] == "clearance"
-        told = fabric.explain(people.auditor, memory_id=closed, recall_id=answer.recall_id)
-        assert (told.returned, told.hidden_by) == (True, ("classification",))
+    put_in_force(fabric, people.tenant_id, old)
+    closed = remembered(fabric, people, predicate="a", classification="CONFIDENTIAL", priority=0.9)
+    usual = remembered(fabric, people, predicate="b")
+    run = people.run(role="clerk", classification_allowed={"INTERNAL", "CONFIDENTIAL"})
+    answer = fabric.recall(run)
+    assert ids(answer) == (closed, usual)
+    put_in_force(fabric, people.tenant_id, new)
+    remembered(fabric, people, predicate="c")
+    replay = fabric.replay(people.auditor, answer.recall_id)
+    assert replay.now == (() if gone == "the role" else (usual,))
+    whys = {one.memory_id: one.why for one in replay.differences}
+    assert whys[closed] == "clearance"
+    told = fabric.explain(people.auditor, memory_id=closed, recall_id=answer.recall_id)
+    assert (told.returned, told.hidden_by) == (True, ("classification",))
 
 
 @pytest.mark.rule("REC-9", "PAC-4")
-def test_a_recall_under_a_pinned_pack_with_roles_of_its_own_replays_the_same(fabric: Fabric, people: People) -> None:
+def test_a_recall_under_a_pinned_pack_replays_the_same(fabric: Fabric, people: People) -> None:
     pack = load_pack(clerks(1, "INTERNAL"))
-    fabric.packs.register(people.admin, pack)
+    register(fabric, people.tenant_id, pack)
+    roles = "roles: {agent: {}, clerk: {classifications_allowed: [PUBLIC, INTERNAL, CONFIDENTIAL]}}"
+    put_in_force(fabric, people.tenant_id, acme("2.0.0", roles, may_pin=f"[{pack.ref}]"))
     memory_id = remembered(fabric, people)
+    closed = remembered(fabric, people, predicate="a", classification="CONFIDENTIAL")
+    assert closed in ids(fabric.recall(people.run(role="clerk")))
     answer = fabric.recall(people.run(role="clerk", pack=pack.ref))
     assert ids(answer) == (memory_id,)
-    replay = fabric.replay(people.auditor, answer.recall_id)
-    assert (replay.same, replay.now, replay.pack) == (True, (memory_id,), pack.ref)
+    # Nor does it change the answer that the pin was allowed then and is not any more.
+    for put in (lambda: None, lambda: put_in_force(fabric, people.tenant_id, acme("3.0.0", roles))):
+        put()
+        replay = fabric.replay(people.auditor, answer.recall_id)
+        assert (replay.same, replay.now, replay.pack) == (True, (memory_id,), pack.ref)
 
 
 @pytest.mark.rule("REC-9", "PAC-4")
-def test_a_recall_under_a_pack_that_nothing_was_written_under_replays_the_same(
+def test_a_recall_under_a_pack_that_nothing_was_written_under_replays_the_same(fabric: Fabric, people: People) -> None:
+    memory_id = remembered(fabric, people)
+    new = put_in_force(fabric, people.tenant_id, load_pack(clerks(1, "INTERNAL")))
+    answer = fabric.recall(people.run(), "email")
+    assert (ids(answer), answer.pack) == ((memory_id,), new)
+    assert fabric.replay(people.auditor, answer.recall_id).same
+    assert fabric.explain(people.run(), memory_id=memory_id, recall_id=answer.recall_id).returned
+
+
+@pytest.mark.rule("REC-9", "PAC-4")
+def test_another_process_replays_a_recall_under_a_pack_that_it_was_not_started_with(
     fabric: Fabric, server: TestServer, database: str, clock: FakeClock, people: People
 ) -> None:
     memory_id = remembered(fabric, people)
     new = load_pack(clerks(1, "INTERNAL"))
     with Fabric.open(server.url(database), pack=new, clock=clock, master_keys=MASTER_KEYS) as later:
+        put_in_force(later, people.tenant_id, new)
         answer = later.recall(people.run(), "email")
-        assert (ids(answer), answer.pack) == ((memory_id,), new.ref)
-        assert later.replay(people.auditor, answer.recall_id).same
-        assert later.explain(people.run(), memory_id=memory_id, recall_id=answer.recall_id).returned
-
-
-@pytest.mark.rule("REC-9", "PAC-4")
-def test_another_process_replays_a_recall_under_a_pack_that_it_does_not_have(
-    fabric: Fabric, server: TestServer, database: str, clock: FakeClock, people: People
-) -> None:
-    memory_id = remembered(fabric, people)
-    new = load_pack(clerks(1, "INTERNAL"))
-    with Fabric.open(server.url(database), pack=new, clock=clock, master_keys=MASTER_KEYS) as later:
-        answer = later.recall(people.run(), "email")
+        assert answer.pack == new.ref
     replay = fabric.replay(people.auditor, answer.recall_id)
     assert (replay.same, replay.now) == (True, (memory_id,))
     assert fabric.explain(people.auditor, memory_id=memory_id, recall_id=answer.recall_id).returned

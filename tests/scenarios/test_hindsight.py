@@ -1,7 +1,5 @@
 """Stories of the past: what was believed then, under the rules of then and the rights of today."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,8 +7,8 @@ import pytest
 from muniment import Fabric, Refusal, load_pack
 from muniment.errors import HistoryCollected, NotFound
 from muniment.model.context import Asker
-from muniment.testing import FakeClock, People, TestServer
-from muniment.testing.database import MASTER_KEYS
+from muniment.testing import FakeClock, People
+from tests.packs import put_in_force, register
 from tests.scenarios.conftest import Story
 from tests.scenarios.world import ENTITIES, MAIL
 
@@ -77,20 +75,12 @@ memory_layer: {recall_policy: {max_recalls: 8}}
 """)
 
 
-@pytest.fixture
-def under(server: TestServer, database: str, clock: FakeClock) -> Iterator[Callable[..., Fabric]]:
-    """A fabric under a pack."""
-    with ExitStack() as opened:
-        yield lambda pack: opened.enter_context(
-            Fabric.open(server.url(database), pack=pack, clock=clock, master_keys=MASTER_KEYS)
-        )
-
-
 @pytest.mark.rule("REC-7", "REC-10", "PAC-4")
 def test_as_of_a_time_before_a_newer_pack_the_older_one_decides_but_what_the_newer_withholds_stays_withheld(
-    under: Callable[..., Fabric], people: People, clock: FakeClock
+    fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
-    fabric, run = under(OLDER), people.run(None)
+    put_in_force(fabric, people.tenant_id, OLDER)
+    run = people.run(None)
     first = tagged(fabric, people, "INTERNAL", "one", "two", "three")
     (public,) = tagged(fabric, people, "PUBLIC", "zero")
     beginning = clock.now
@@ -101,23 +91,25 @@ def test_as_of_a_time_before_a_newer_pack_the_older_one_decides_but_what_the_new
     assert [record.id for record in fabric.recall(run).records] == [later]
     clock.advance(days=1)
 
-    fabric = under(NEWER)
-    for _ in ("not known in the tenant yet", "registered"):
-        assert {record.id for record in fabric.recall(run).records} == {*first, later}
-        answer = fabric.recall(run, as_of=beginning)
-        assert answer.pack == OLDER.ref and (len(answer.records), answer.omitted) == (2, 1)
-        answer = fabric.recall(run, "four", as_of=middle)
-        assert answer.pack == OLDER.ref and [record.id for record in answer.records] == [later]
-        why = fabric.explain(people.auditor, memory_id=first[0], as_of=middle, run=run)
-        assert (why.pack, why.visibility, why.hidden_by) == (OLDER.ref, "hidden", ("freshness",))
-        why = fabric.explain(people.auditor, memory_id=public, as_of=beginning, run=run)
-        assert why.hidden_by == ("classification",)
-        with pytest.raises(NotFound):
-            fabric.explain(run, memory_id=public, as_of=beginning)
-        fabric.packs.register(people.admin, NEWER)
+    register(fabric, people.tenant_id, NEWER)
+    assert [record.id for record in fabric.recall(run).records] == [later], "a draft decides nothing"
+    assert fabric.explain(people.auditor, memory_id=public, as_of=beginning, run=run).visible
+    put_in_force(fabric, people.tenant_id, NEWER)
+    assert {record.id for record in fabric.recall(run).records} == {*first, later}
+    answer = fabric.recall(run, as_of=beginning)
+    assert answer.pack == OLDER.ref and (len(answer.records), answer.omitted) == (2, 1)
+    answer = fabric.recall(run, "four", as_of=middle)
+    assert answer.pack == OLDER.ref and [record.id for record in answer.records] == [later]
+    why = fabric.explain(people.auditor, memory_id=first[0], as_of=middle, run=run)
+    assert (why.pack, why.visibility, why.hidden_by) == (OLDER.ref, "hidden", ("freshness",))
+    why = fabric.explain(people.auditor, memory_id=public, as_of=beginning, run=run)
+    assert why.hidden_by == ("classification",)
+    with pytest.raises(NotFound):
+        fabric.explain(run, memory_id=public, as_of=beginning)
+    # To pin the newer one gives nothing of what the older withheld.
     pinned = people.run(None, pack=NEWER.ref)
     answer = fabric.recall(pinned, as_of=middle)
-    assert answer.pack == NEWER.ref and {record.id for record in answer.records} == {*first, later}
+    assert answer.pack == NEWER.ref and [record.id for record in answer.records] == [later]
 
 
 def agreeing_sides(story: Story) -> tuple[datetime, datetime]:
@@ -230,14 +222,14 @@ def test_as_of_before_two_sides_were_settled_neither_requires_anything(story: St
 
 @pytest.mark.rule("REC-7")
 def test_a_label_that_is_new_today_keeps_nobody_from_asking_what_was_before_it(
-    under: Callable[..., Fabric], people: People, clock: FakeClock
+    fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     labels = "[{name: INTERNAL}, {name: SECRET}, {name: PII, sensitive: true}]"
     newer = load_pack(f"{{pack_meta: {{id: story.packs, version: 3.0.0}}, classifications: {labels}}}")
-    tagged(under(OLDER), people, "INTERNAL", "one")
+    put_in_force(fabric, people.tenant_id, OLDER)
+    tagged(fabric, people, "INTERNAL", "one")
     then = clock.now
     clock.advance(days=1)
-    fabric = under(newer)
-    fabric.packs.register(people.admin, newer)
+    put_in_force(fabric, people.tenant_id, newer)
     run = people.run(None, classification_allowed={"INTERNAL", "SECRET"})
     assert len(fabric.recall(run).records) == len(fabric.recall(run, as_of=then).records) == 1

@@ -22,7 +22,7 @@ APPEND_ONLY = {
     "events",
     "ticks",
     "chain_batches",
-    "packs",
+    "pack_activations",
     "pack_labels",
     "memories",
     "memory_bodies",

@@ -9,6 +9,7 @@ from muniment import AsyncFabric, Fabric
 from muniment.model.metrics import GoldenResult
 from muniment.testing import FakeClock, People, TestServer
 from tests.connections import Connections
+from tests.packs import acme, put_in_force
 from tests.pipeline.stories import CONSENT, promoted, proposed, refused
 from tests.security.catalogue import Connection
 
@@ -133,8 +134,8 @@ def backfilled(fabric: Fabric, people: People) -> None:
     """A memory that was given another name."""
     promoted(fabric, people, "tea", predicate="drink")
     ontology = "ontology: {predicates: {favourite_drink: {renamed_from: [drink]}}}"
-    head = 'pack_meta: {id: acme, version: "2.0.0", ontology_version: "2.0.0"}'
-    fabric.packs.backfill(people.reviewer, fabric.packs.register(people.admin, f"{head}\n{ontology}").ref)
+    ref = put_in_force(fabric, people.tenant_id, acme("2.0.0", ontology, ontology_version='"2.0.0"'))
+    fabric.packs.backfill(people.reviewer, ref)
     fabric.packs.run_backfill(people.tenant_id)
 
 

@@ -10,6 +10,7 @@ from pydantic_core import to_json
 from muniment import Fabric, Principal, RunContext, Submission, builtin_pack, load_pack
 from muniment.errors import ConsentChanged, InvalidInput, KeyUnavailable, NotFound, NotPromotable
 from muniment.testing import FakeClock, People
+from tests.packs import acme, put_in_force
 from tests.pipeline.stories import CONSENT, promoted, proposed, refused, texts
 
 BOB = "customer:bob"
@@ -82,12 +83,13 @@ def test_what_a_lax_pack_let_in_without_consent_is_hidden_under_a_strict_one(fab
     lax["pack_meta"]["version"] = "9.9.9"
     for label in lax["classifications"]:
         label["sensitive"] = False
-    fabric.packs.register(people.admin, load_pack(to_json(lax)))
-    pinned = people.run(pack="muniment.builtin@9.9.9")
-    item = proposed(fabric, pinned, **PHONE, value="1")
+    ref = put_in_force(fabric, people.tenant_id, load_pack(to_json(lax)))
+    item = proposed(fabric, people.run(), **PHONE, value="1")
     assert fabric.queue.approve(people.reviewer, item.proposal_id).status == "promoted"
-    assert len(texts(fabric, pinned)) == 1
+    assert len(texts(fabric, people.run())) == 1
+    put_in_force(fabric, people.tenant_id, acme("1.0.0", may_pin=f"[{ref}]"))
     assert texts(fabric, people.run()) == []
+    assert texts(fabric, people.run(pack=ref)) == [], "to pin the lax one shows it to nobody"
 
 
 @pytest.mark.rule("CTR-4", "CAN-4", "PRO-5")

@@ -11,6 +11,7 @@ from muniment.model.capture import holder_of
 from muniment.model.proposal import Proposal
 from muniment.testing import People
 from tests.conftest import Connect
+from tests.packs import acme, register
 from tests.pipeline.stories import CONSENT, promoted, proposed
 from tests.security.rows import tick
 
@@ -64,8 +65,17 @@ class Forger:
             if verdict_by is not None:
                 self.writer.execute(
                     "INSERT INTO verdicts (tenant_id, verdict_id, proposal_id, seq, action, by, by_kind, at, pack, holder, txid)"
-                    " VALUES (%s, 'rv_forged', %s, %s, %s, %s, %s, %s, 'p@1.0.0', '*', muniment.transaction_mark())",
-                    [self.tenant, self.memory["proposal_id"], now.seq, action, verdict_by, by_kind, now.at],
+                    " VALUES (%s, 'rv_forged', %s, %s, %s, %s, %s, %s, %s, '*', muniment.transaction_mark())",
+                    [
+                        self.tenant,
+                        self.memory["proposal_id"],
+                        now.seq,
+                        action,
+                        verdict_by,
+                        by_kind,
+                        now.at,
+                        self.memory["pack"],
+                    ],
                 )
             self.writer.execute(_MEMORY, {**self.memory, "seq": now.seq, "at": now.at, **memory})
 
@@ -150,10 +160,19 @@ def test_calling_it_less_than_it_is_does_not_help(durable: Forger, sensitive: Fo
 
 
 @pytest.mark.rule("PRO-2", "ERA-1")
-@pytest.mark.parametrize("column", ["capture_id", "holder", "user_id", "entity", "predicate", "pack"])
+@pytest.mark.parametrize("column", ["capture_id", "holder", "user_id", "entity", "predicate"])
 def test_a_memory_cannot_say_otherwise_than_its_candidate(durable: Forger, column: str) -> None:
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         durable.try_it(verdict_by="boris", approver="boris", **{column: "other"})
+
+
+@pytest.mark.rule("PRO-2", "PAC-9")
+def test_a_memory_cannot_name_another_pack_than_its_verdict(durable: Forger, fabric: Fabric, people: People) -> None:
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        durable.try_it(verdict_by="boris", approver="boris", pack="other")
+    registered = register(fabric, people.tenant_id, acme("1.0.0"))
+    with pytest.raises(psycopg.errors.ForeignKeyViolation, match="memories_under_the_pack_of_its_verdict"):
+        durable.try_it(verdict_by="boris", approver="boris", pack=registered)
 
 
 @pytest.mark.rule("CON-2", "MET-4")

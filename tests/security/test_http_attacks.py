@@ -10,6 +10,7 @@ import pytest
 from muniment.api.settings import ServerSettings
 from muniment.testing import People, TestServer
 from tests.doors.http import SUBJECT, HttpDoor, Story, Wire, logged, standing, without_number
+from tests.packs import acme, put_in_force
 from tests.pipeline.stories import CONSENT, promoted
 
 ITEM: dict[str, Any] = {"kind": "message", "text": "x", "classification": "INTERNAL"}
@@ -261,12 +262,16 @@ def test_a_request_that_was_overheard_is_worth_nothing_to_another(
 @pytest.mark.rule("PAC-4", "ISO-1")
 def test_no_run_pins_another_tenants_pack(door: HttpDoor, people: People, others: People, stolen: str) -> None:
     ref = door.near.packs.register(others.admin, 'pack_meta: {id: lax, version: "1.0.0"}').ref
-    told: list[Any] = []
-    for pack in (ref, "lax@9.9.9"):
-        answer = door.ask("POST", "/v1/recall", {"run": {**RUN, "pack": pack}}, key=stolen)
-        assert answer.status_code == 422
-        told.append(answer.json()["detail"].replace(pack, ""))
-    assert told[0] == told[1]
+    # Neither where the pack in force lists no such version, nor where it does.
+    for listed in ("", f"[{ref}, lax@9.9.9]"):
+        if listed:
+            put_in_force(door.near, people.tenant_id, acme("1.0.0", may_pin=listed))
+        told: list[Any] = []
+        for pack in (ref, "lax@9.9.9"):
+            answer = door.ask("POST", "/v1/recall", {"run": {**RUN, "pack": pack}}, key=stolen)
+            assert (answer.status_code, answer.json()["code"]) == (403, "pin_refused")
+            told.append(answer.json()["detail"].replace(pack, ""))
+        assert told[0] == told[1]
 
 
 @pytest.mark.rule("ERR-1")

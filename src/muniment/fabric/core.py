@@ -53,10 +53,10 @@ from muniment.fabric.queue import AsyncQueue
 from muniment.fabric.recalls import AsyncRecalls
 from muniment.fabric.requests import AsyncRequests
 from muniment.fabric.settings import Clock, Settings
-from muniment.fabric.submission import submit, submitted_under
+from muniment.fabric.submission import submit
 from muniment.fabric.webhooks import AsyncWebhooks
 from muniment.fabric.work import AsyncWork
-from muniment.governance import adoption, trail
+from muniment.governance import adoption
 from muniment.model.adoption import Adoption
 from muniment.model.archive import Archive, ArchiveCheck
 from muniment.model.candidate import Consolidation, Refusal
@@ -282,7 +282,6 @@ class AsyncFabric(ErasureVerbs):
         author = await self._desk.authorise(asker, "correct" if item.fact.write_class == "correction" else "propose")
         return await submit(self._desk, author, await self._desk.pack_for(asker), item)
 
-    @decided_again
     async def correct(
         self,
         asker: Asker,
@@ -299,20 +298,7 @@ class AsyncFabric(ErasureVerbs):
         that was withdrawn before.
         """
         target = build(corrections.Target, {"memory_id": memory_id, "entity": entity, "predicate": predicate})
-        author = await self._desk.authorise(asker, "correct")
-        pack = await self._desk.pack_for(asker)
-        given: dict[str, Any] = {"entity": target.entity, "predicate": target.predicate}
-        if target.memory_id is not None:
-            async with self._desk.transaction(author.tenant_id, "auditor") as tx:
-                memory = await trail.memory(tx, self._desk.vault, target.memory_id)
-                # Said again after it took its target's place, it is answered as the first time.
-                if memory.retracted_at is not None and isinstance(key := fields.get("idempotency_key"), str):
-                    before = await submitted_under(self._desk, tx, author, key, target.memory_id)
-                    if before is not None:
-                        return before
-                given = corrections.on_memory(memory, pack)
-        item = corrections.item(run_fields(asker), given, fields, target.memory_id, pack)
-        return await submit(self._desk, author, pack, item)
+        return await corrections.correct(self._desk, asker, target, fields)
 
     async def consolidate(self, tenant_id: str, *, on_progress: consolidation.Progress | None = None) -> Consolidation:
         """Turn the tenant's waiting captures into proposals or refusals, and promote what policy alone may.

@@ -6,10 +6,16 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from muniment.errors import Conflict, InvalidInput, NotFound
-from muniment.fabric.inputs import proposal_input
+from muniment.fabric.desk import Desk, decided_again
+from muniment.fabric.inputs import proposal_input, run_fields
+from muniment.fabric.submission import submit, submitted_under
+from muniment.governance import trail
+from muniment.model.candidate import Refusal
 from muniment.model.capture import CaptureInput
+from muniment.model.context import Asker
 from muniment.model.fields import Artifact, Ceid, Name, Predicate, misses
 from muniment.model.promoted import PromotedMemory
+from muniment.model.proposal import Submission
 from muniment.pack import Pack
 from muniment.policy import confidence
 
@@ -28,6 +34,24 @@ class Target(Artifact):
         if self.memory_id is None and (self.entity is None or self.predicate is None):
             raise misses("memory_id", "give the memory to correct, or an entity and a predicate")
         return self
+
+
+@decided_again
+async def correct(desk: Desk, asker: Asker, target: Target, fields: Mapping[str, Any]) -> Submission | Refusal:
+    """Submit a correction; raises `NotFound`, and `Conflict` for a memory that was withdrawn before."""
+    author = await desk.authorise(asker, "correct")
+    pack = await desk.pack_for(asker)
+    given: dict[str, Any] = {"entity": target.entity, "predicate": target.predicate}
+    if target.memory_id is not None:
+        async with desk.transaction(author.tenant_id, "auditor") as tx:
+            memory = await trail.memory(tx, desk.vault, target.memory_id)
+            # Said again after it took its target's place, it is answered as the first time.
+            if memory.retracted_at is not None and isinstance(key := fields.get("idempotency_key"), str):
+                before = await submitted_under(desk, tx, author, key, target.memory_id)
+                if before is not None:
+                    return before
+            given = on_memory(memory, pack)
+    return await submit(desk, author, pack, item(run_fields(asker), given, fields, target.memory_id, pack))
 
 
 def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:

@@ -100,7 +100,7 @@ async def _view(
     today = await desk.packs.read_in_force(tx) or desk.packs.default
     packs = await recorded_packs(desk, tx, then) if then is not None else await desk.recall_packs(run)
     if then is None and at.seq != LATEST:
-        packs = await recollection.packs_then(desk.packs, tx, packs, at.seq)
+        packs = await recollection.packs_then(desk.packs, tx, run, packs, at.seq)
     tiers, classes = (then.tiers, then.classes) if then is not None else (None, None)
     view = view_of(
         run,

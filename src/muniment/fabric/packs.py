@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, Strict, StringConstraints
 from pydantic_core import to_json
 
-from muniment.errors import InvalidInput, PackChanged, SecondPersonRequired
+from muniment.errors import Conflict, InvalidInput, PackChanged, PackImmutable, SecondPersonRequired
 from muniment.fabric import backfill as backfilling
 from muniment.fabric import backtest as backtesting
 from muniment.fabric import checks
@@ -298,30 +298,51 @@ async def activate_at_start(desk: Desk) -> list[Activation]:
     """Put the pack that the process was started with in force in every tenant that is under another (PAC-6).
 
     By the program, as an event of its own. Raises `SecondPersonRequired` with the tenants where PAC-5 asks for a
-    person; then nothing is changed in any tenant.
+    person, `PackImmutable` where that version is registered with other content, `Conflict` where it is retired. Then
+    nothing is changed in any tenant.
     """
-    own, refused, wanted = desk.packs.default, list[str](), list[str]()
+    own, refused, wanted = desk.packs.default, list[str](), list[tuple[str, str]]()
     for tenant_id in await tenants(desk):
         now = await desk.current_pack(tenant_id)
         if now.ref == own.ref:
             continue
+        await _check_usable(desk, tenant_id, own)
         if needs_second_person(now, own):
             refused.append(f"{tenant_id} (under {now.ref})")
         else:
-            wanted.append(tenant_id)
+            wanted.append((tenant_id, now.ref))
     if refused:
         shown = ", ".join(refused[:10]) + (f" and {len(refused) - 10} more" if len(refused) > 10 else "")
         raise SecondPersonRequired(
             f"{own.ref} can only be put in force by two people, with packs.register and packs.activate, in {shown}",
             field="activate",
         )
-    made: list[Activation] = []
-    for tenant_id in wanted:
-        async with desk.transaction(tenant_id, "writer") as tx:
-            await packs.register(tx, own, packs.PROGRAM)
-            try:
-                made.append(await packs.activate(tx, desk.packs, own.ref, None, "given at start"))
-            except PackChanged:
-                continue
-        desk.packs.forget_in_force(tenant_id)
-    return made
+    found = [await _activated_at_start(desk, tenant_id, own, expected) for tenant_id, expected in wanted]
+    return [one for one in found if one is not None]
+
+
+async def _check_usable(desk: Desk, tenant_id: str, own: Pack) -> None:
+    async with desk.transaction(tenant_id, "auditor") as tx:
+        row = await tx.row("tenant.pack", pack=own.ref)
+    if row is not None and row["digest"] != own.digest:
+        raise PackImmutable(f"{own.ref} is registered in {tenant_id} with other content", field="pack")
+    if row is not None and not row["usable"]:
+        raise Conflict(f"{own.ref} is retired in {tenant_id}", field="pack")
+
+
+async def _activated_at_start(desk: Desk, tenant_id: str, own: Pack, expected: str) -> Activation | None:
+    """None where somebody else put a pack in force at this moment, such as another process that is started too."""
+    for attempt in (1, 2):
+        try:
+            async with desk.transaction(tenant_id, "writer") as tx:
+                await packs.register(tx, own, packs.PROGRAM)
+                return await packs.activate(tx, desk.packs, own.ref, None, "given at start", expected=expected)
+        except PackChanged:
+            return None
+        except PackImmutable:
+            # Registered by another process at this moment; the second look finds it.
+            if attempt == 2:
+                raise
+        finally:
+            desk.packs.forget_in_force(tenant_id)
+    return None

@@ -61,7 +61,7 @@ async def prepared(
     moment, then = None, packs
     if given.as_of is not None:
         moment = await moment_of(desk, tx, given.as_of)
-        then = await packs_then(desk.packs, tx, packs, moment.seq)
+        then = await packs_then(desk.packs, tx, run, packs, moment.seq)
     decides = then.decides
     at = moment.at if moment is not None else tx.now
     view = view_of(run, decides, at, tiers=given.tiers, classes=given.classes, now=packs.in_force, limits=then.limits)
@@ -111,10 +111,10 @@ async def _check_horizon(desk: Desk, tx: Transaction, at: datetime, field: str) 
         raise HistoryCollected(f"lies beyond the replay horizon of {horizon.days} days", field=field)
 
 
-async def packs_then(known: Packs, tx: Transaction, packs: RecallPacks, seq: int) -> RecallPacks:
+async def packs_then(known: Packs, tx: Transaction, run: RunContext, packs: RecallPacks, seq: int) -> RecallPacks:
     """The packs that decide as of a sequence number: the one in force then, and the one that the run pins (REC-7)."""
     in_force = await known.in_force_at(tx, seq) or packs.in_force
-    return RecallPacks(in_force, packs.pinned if packs.limits else in_force)
+    return RecallPacks(in_force, packs.pinned if run.pack is not None else in_force)
 
 
 def view_now(run: RunContext, packs: RecallPacks, now: datetime, *, recorded: bool = False) -> View:

@@ -56,9 +56,10 @@ def _thresholds(before: Pack, after: Pack) -> Iterator[str]:
         f"{path}.{cap}", was.promotion_thresholds.uncalibrated_cap, now.promotion_thresholds.uncalibrated_cap
     )
     yield from _lower("recall_policy.confidence", was.recall_policy.confidence, now.recall_policy.confidence)
+    path = "audit"
     for name in ("floor", "sample_share"):
-        yield from _lower(f"audit.{name}", getattr(was.audit, name), getattr(now.audit, name))
-    yield from _higher("audit.min_samples", was.audit.min_samples, now.audit.min_samples)
+        yield from _lower(f"{path}.{name}", getattr(was.audit, name), getattr(now.audit, name))
+    yield from _higher(f"{path}.min_samples", was.audit.min_samples, now.audit.min_samples)
     yield from _higher("contradiction.similarity", was.contradiction.similarity, now.contradiction.similarity)
 
 
