@@ -82,7 +82,9 @@ def test_the_status_of_a_ready_database_is_shown(desk: Desk) -> None:
     assert run("db", "migrate", *place).out == f"nothing to apply: the schema is at {latest}\n"
     assert run("db", "migrate", "--json", *place).json == {"applied": [], "latest": latest}
     shown = run("db", "status", *place).out
-    assert f"schema    {latest} of {latest}" in shown
+    assert f"schema       {latest} of {latest}" in shown
+    assert ran.json["clock_bound_s"] is None and "clock bound  none" in shown, "a home for tests has none"
+    assert ran.json["refused_names"] == []
 
 
 def test_the_address_of_the_embedded_database_works_in_psql_and_keeps_the_server_up(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ OFTEN = {
     *("/golden", "/work/consolidate", "/work/reindex", "/work/seal", "/work/scan", "/work/sweep", "/work/deliver"),
     "/work/backfill",
 }
-# Nothing in the story is held, or suspended.
-REFUSED_HERE = {"/queue/{proposal_id}/release", "/work/breakers/{write_class}/resume"}
+# Nothing in the story is held, or suspended, and no clock is ahead.
+REFUSED_HERE = {"/queue/{proposal_id}/release", "/work/breakers/{write_class}/resume", "/work/clock/reset"}
 
 
 @pytest.fixture(scope="module")
