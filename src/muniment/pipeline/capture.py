@@ -185,7 +185,7 @@ async def _claim(
         return {}, {}
     # Sorted, so that two batches with the same keys never wait for each other in a ring.
     claims = [(key, ids[place], digest) for key, (place, digest) in sorted(uses.items())]
-    whose = {"principal": author.id, "principal_kind": author.kind}
+    whose: dict[str, Any] = {"principal": author.id, "principal_kind": author.kind}
     tx.insert_later("capture.claim_keys", claims, **whose)
     known: dict[int, Receipt] = {}
     for row in await tx.rows("capture.claimed_keys", keys=sorted(uses), **whose):
