@@ -206,6 +206,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/packs/compare"): {"one": PACK, "other": "{ref}"},
     ("POST", "/packs/backtest"): {"pack": "{ref}"},
     ("POST", "/packs/backfills"): {"ref": "{ref}"},
+    ("POST", "/work/clock/reset"): {"reason": "the clock was ahead"},
 }  # fmt: skip
 
 

@@ -82,7 +82,9 @@ def test_the_status_of_a_ready_database_is_shown(desk: Desk) -> None:
     assert run("db", "migrate", *place).out == f"nothing to apply: the schema is at {latest}\n"
     assert run("db", "migrate", "--json", *place).json == {"applied": [], "latest": latest}
     shown = run("db", "status", *place).out
-    assert f"schema    {latest} of {latest}" in shown
+    assert f"schema       {latest} of {latest}" in shown
+    assert ran.json["clock_bound_s"] is None and "clock bound  none" in shown, "a home for tests has none"
+    assert ran.json["refused_names"] == []
 
 
 def test_the_address_of_the_embedded_database_works_in_psql_and_keeps_the_server_up(tmp_path: Path) -> None:
@@ -166,3 +168,13 @@ def test_a_broken_pack_in_the_environment_does_not_keep_the_server_from_stopping
 ) -> None:
     monkeypatch.setenv("MUNIMENT_PACK", str(tmp_path / "none.yaml"))
     assert run("db", "stop", "--home", tmp_path / "none").code == 0
+
+
+@pytest.mark.rule("AUD-5")
+def test_a_home_that_is_created_sets_a_bound_to_clocks_and_says_so(tmp_path: Path) -> None:
+    place = ("--home", tmp_path / "home")
+    assert run("capture", "hello", "-c", "PUBLIC", "--as", "alice", *place).code == 0
+    assert run("db", "status", "--json", *place).json["clock_bound_s"] == 300
+    assert "clock bound  0:05:00" in run("db", "status", *place).out
+    ran = run("work", "reset-clock", "--reason", "was it ahead?", "--role", "admin", "--json", *place)
+    assert (ran.code, ran.error["code"], ran.error["message"]) == (1, "conflict", "the tenant's clock is not ahead")

@@ -1,6 +1,7 @@
 """The client: what a fabric would say, over a wire that breaks, from a server that goes away and comes back."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any, ClassVar
@@ -23,7 +24,7 @@ from muniment.errors import (
     ServerUnavailable,
     Unauthenticated,
 )
-from muniment.testing import People, TestServer
+from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.doors.proxy import Proxy
 from tests.pipeline.stories import proposed
@@ -290,3 +291,21 @@ def test_many_are_approved_over_http_as_far_as_they_are_ordinary_or_acknowledged
     assert near.queue.get(people.reviewer, ids[2]).verdicts[-1].reason == "in the contract"
     with pytest.raises(InvalidInput):
         far.client(people.reviewer).queue.approve_many(people.reviewer, ids[1:2], acknowledge={ids[0]: "seen"})
+
+
+@pytest.mark.rule("AUD-5")
+def test_a_clock_is_brought_back_and_the_past_asked_by_number_over_http(
+    far: Far, near: Fabric, people: People, server: TestServer, database: str
+) -> None:
+    admin, agent = far.client(people.admin), far.client(people.run().principal)
+    ahead = FakeClock(datetime.now(UTC) + timedelta(days=30))
+    with Fabric.open(server.url(database), clock=ahead, master_keys=MASTER_KEYS) as early:
+        before = early.capture(people.run(), kind="message", text="early", classification="INTERNAL")
+    done = admin.work.reset_clock(people.admin, reason="a clock was ahead")
+    assert (done.seq, done.was_at, done.reset_by) == (before.seq + 1, before.captured_at, people.admin.id)
+    item = proposed(near, people.run(), entity="customer:c1", predicate="p", value="v")
+    near.queue.approve(people.reviewer, item.proposal_id)
+    assert agent.recall(people.run(), as_of=done.seq).records == ()
+    assert agent.recall(people.run(), as_of=datetime.now(UTC)).records != ()
+    with pytest.raises(Conflict):
+        admin.work.reset_clock(people.admin, reason="again")

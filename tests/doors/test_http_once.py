@@ -12,8 +12,8 @@ from tests.faults.together import Calls, held
 from tests.pipeline.stories import CONSENT, KEY, promoted, proposed
 
 GRANT: dict[str, Any] = {"subject": SUBJECT, **CONSENT}
-# Nothing in the story is held, or suspended.
-REFUSED_HERE = {"/queue/{proposal_id}/release", "/work/breakers/{write_class}/resume"}
+# Nothing in the story is held, or suspended, and no clock is ahead.
+REFUSED_HERE = {"/queue/{proposal_id}/release", "/work/breakers/{write_class}/resume", "/work/clock/reset"}
 
 
 @pytest.fixture(scope="module")

@@ -53,6 +53,7 @@ CEIDS = [
 PREDICATES = [*NOT_TEXT, *DIRTY, "", "Likes", "9lives", "a b", "likes\n", "x" * 129, "*"]
 INTENTS = [*NOT_TEXT, *DIRTY, "", "a..b", ".a", "a.", "a.*.b", "*", "a b", "x" * 257]
 LABELS = [*NOT_TEXT, *DIRTY, "", "GEHEIM", "internal", "PII ", "x" * 65]
+MOMENTS: list[Any] = [NAIVE, "yesterday", "2026-01-05T09:00:00", 0, -5, 2**62, float("nan"), True, {}, FIRST, LAST, NUL]
 TIMES: list[Any] = [NAIVE, "yesterday", "2026-01-05T09:00:00", 5, float("nan"), True, {}, FIRST, LAST, NUL]
 SHARES: list[Any] = [-0.1, 1.1, float("nan"), float("inf"), 10**400, "0.5", "much", True, [0.5], {}]
 COUNTS: list[Any] = [0, -1, 10**30, 1.5, float("nan"), "3", True, [], {}]

@@ -13,6 +13,7 @@ from tests.doors.wrong import (
     JSON,
     LABELS,
     MARK,
+    MOMENTS,
     NAMES,
     NUL,
     PREDICATES,
@@ -50,7 +51,7 @@ NARROWING: dict[str, list[Any]] = {
     "classes": ["preference", 5, [5], ["rumour"], [SURROGATE]],
     "entities": ["customer:x", 5, [5], ["nocolon"], [NUL], [""], [f"customer:{n}" for n in range(257)]],
     "hops": [*COUNTS[1:], 1, 3, None],  # one step from nowhere leads nowhere
-    "as_of": [*TIMES, "{an hour ahead}"],
+    "as_of": [*MOMENTS, "{an hour ahead}"],
 }
 # What a correction takes over from what it is written on cannot be told again.
 OF_CORRECTIONS: dict[str, list[Any]] = {
@@ -130,7 +131,7 @@ CALLS: dict[str, Call] = {
         {
             **MEMORY,
             "recall_id": [*NAMES, "{their_recall}", "rcl_0"],
-            "as_of": [*TIMES, "{an hour ahead}"],
+            "as_of": [*MOMENTS, "{an hour ahead}"],
             "run": [5, "run", [], True],
         },
     ),

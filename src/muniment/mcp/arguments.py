@@ -6,7 +6,6 @@ from pydantic import Field
 
 from muniment.model.fields import (
     Artifact,
-    AsOf,
     CaptureKind,
     Ceid,
     EvidenceRefs,
@@ -122,7 +121,7 @@ class _Narrowed(Artifact):
     tiers: Annotated[tuple[Tier, ...], Field(max_length=64, fail_fast=True)] | None = Field(
         default=None, description="Only of these tiers."
     )
-    as_of: AsOf | None = Field(
+    as_of: Instant | None = Field(
         default=None, description="What was known at that past moment, in ISO 8601 with its zone; now when not said."
     )
 
@@ -147,7 +146,7 @@ class ExplainArguments(Artifact):
     recall_id: Name | None = Field(
         default=None, description="Why it was or was not in that recall of yours (rcl_...). Not together with as_of."
     )
-    as_of: AsOf | None = Field(
+    as_of: Instant | None = Field(
         default=None, description="Whether it could be seen at that past moment, in ISO 8601 with its zone."
     )
 
