@@ -44,6 +44,11 @@ class Opened:
         """Who may clear the log: the embedded server's superuser, elsewhere the owner if the server lets it."""
         return self.lease.conninfo if self.lease is not None else self.address.for_owner()
 
+    @property
+    def restarts(self) -> int:
+        """How often the embedded server died and was started again while this was open."""
+        return self.lease.watch().restarts if self.lease is not None else 0
+
     async def close(self) -> None:
         """Close the connections, then give the server back."""
         try:

@@ -123,7 +123,14 @@ class Worker:
             except Exception as error:
                 log.warning("cannot look for due jobs: %s", type(error).__name__)
                 rest = LOOK_EVERY
-            await anyio.sleep(rest)
+            await self._rest(rest)
+
+    async def _rest(self, seconds: float) -> None:
+        """Rest that long, or until the database server was started again: nobody knows what was under way."""
+        restarts, ends_at = self._opened.restarts, time.monotonic() + seconds
+        # The watch is a thread, and knows no event loop.
+        while (left := ends_at - time.monotonic()) > 0 and self._opened.restarts == restarts:  # noqa: ASYNC110
+            await anyio.sleep(min(left, AGAIN_SECONDS))
 
     async def _put(self, found: list[Due]) -> int:
         put = 0

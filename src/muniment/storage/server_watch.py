@@ -45,6 +45,8 @@ class ServerWatch:
 
     def __init__(self, home: Path) -> None:
         self._home = home
+        # How often the server was found dead and came back.
+        self.restarts = 0
         self._trouble: str | None = None
         self._explained_at = 0.0
         self._explanation = no_answer()
@@ -126,6 +128,7 @@ class ServerWatch:
             try:
                 if self._try_to_start():
                     self._trouble = None
+                    self.restarts += 1
                     log.warning("the database server in %s runs again", self._home)
                     return
             except StorageUnavailable as error:
