@@ -73,7 +73,6 @@ from muniment.pack import Pack
 from muniment.pipeline import capture as captures
 from muniment.pipeline.capture import Receipt
 from muniment.policy.assertion import Judge, judge
-from muniment.storage import embedded
 from muniment.storage.master import MasterKeys
 
 BATCH_LIMIT = 10_000
@@ -125,9 +124,6 @@ class AsyncFabric:
             private_webhooks=private_webhooks,
             archives=archives,
         )
-        if settings.url is None:
-            # Here, where the caller's own thread is: it may be the one that signals are handled in.
-            embedded.release_before_ending()
         return cls(settings, master_keys)
 
     def __await__(self) -> Generator[Any, None, Self]:
