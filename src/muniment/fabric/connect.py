@@ -45,9 +45,9 @@ class Opened:
         return self.lease.conninfo if self.lease is not None else self.address.for_owner()
 
     @property
-    def restarts(self) -> int:
-        """How often the embedded server died and was started again while this was open."""
-        return self.lease.watch().restarts if self.lease is not None else 0
+    def deaths(self) -> int:
+        """How often the embedded server died while this was open."""
+        return self.lease.watch().deaths if self.lease is not None else 0
 
     async def close(self) -> None:
         """Close the connections, then give the server back."""

@@ -45,8 +45,8 @@ class ServerWatch:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        # How often the server was found dead and came back.
-        self.restarts = 0
+        # How often the server was found dead.
+        self.deaths = 0
         self._trouble: str | None = None
         self._explained_at = 0.0
         self._explanation = no_answer()
@@ -122,13 +122,13 @@ class ServerWatch:
 
     def _start_again(self) -> None:
         """Try until the server runs, however long that takes; returns early when told to stop."""
+        self.deaths += 1
         self._note(_DIED)
         pause, failures = _FIRST_PAUSE, 0
         while not self._stopping.is_set():
             try:
                 if self._try_to_start():
                     self._trouble = None
-                    self.restarts += 1
                     log.warning("the database server in %s runs again", self._home)
                     return
             except StorageUnavailable as error:
