@@ -13,11 +13,12 @@ test: $(STAMP)           ## the whole suite; compiled first, where the environme
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-soak: $(STAMP)           ## what is random, for long: many examples, workers killed for five minutes, stories through every door; load over HTTP
+soak: $(STAMP)           ## what is random, for long: many examples, workers and the postmaster killed for five minutes, stories through every door; load over HTTP
 	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py
 	@MUNIMENT_SOAK=1 MUNIMENT_KILL_SECONDS=300 $(BIN)/python -m pytest -q -n 2 \
 		tests/scenarios tests/console/test_browser_looks.py tests/faults/test_workers_killed.py \
 		tests/policy/test_redaction_properties.py tests/policy/test_assertion_properties.py
+	@MUNIMENT_KILL_SECONDS=300 $(BIN)/python -m pytest -q -s tests/faults/test_postmaster_killed.py
 
 check: $(STAMP)          ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

@@ -10,6 +10,7 @@ from muniment.fabric import AsyncFabric
 from muniment.fabric.settings import Clock
 from muniment.pack import Pack
 from muniment.policy.assertion import Judge, judge
+from muniment.storage import embedded
 from muniment.storage.master import MasterKeys
 from muniment.sync_groups import Keys
 from muniment.sync_verbs import Verbs
@@ -36,6 +37,9 @@ class Fabric(Verbs):
         models: Models | Mapping[str, Any] | str | Path | None = None,
     ) -> Self:
         """See `AsyncFabric.open`."""
+        if url is None:
+            # In the caller's thread, which may be the main one: signals are handled there, and not where the loop runs.
+            embedded.release_before_ending()
         return cls._started(
             AsyncFabric.open(
                 url,

@@ -16,7 +16,7 @@ from muniment.testing import People
 
 PEOPLE = People("tenant_library")
 # Seconds between two lines: the machine has other things to do.
-PAUSE = 0.05
+PAUSE = 0.2
 
 
 def wait(home: str) -> None:

@@ -33,7 +33,7 @@ IS_SOAK = "MUNIMENT_KILL_SECONDS" in os.environ
 SECONDS = float(os.environ.get("MUNIMENT_KILL_SECONDS", "20"))
 # Seconds after a kill within which every process serves again; where the suite shares the machine it may take longer.
 BAR = 5.0 if IS_SOAK else 20.0
-PAUSE = 0.05
+PAUSE = 0.2
 HTTP = People("tenant_http")
 
 

@@ -52,6 +52,11 @@ class Opened:
         """The data folder of the embedded server."""
         return self.lease.home / "data" if self.lease is not None else None
 
+    @property
+    def deaths(self) -> int:
+        """How often the embedded server died while this was open."""
+        return self.lease.watch().deaths if self.lease is not None else 0
+
     async def close(self) -> None:
         """Close the connections, then give the server back."""
         try:

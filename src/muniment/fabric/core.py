@@ -75,7 +75,6 @@ from muniment.pack import Pack
 from muniment.pipeline import capture as intake
 from muniment.pipeline.capture import Receipt
 from muniment.policy.assertion import Judge, judge
-from muniment.storage import embedded
 from muniment.storage.master import MasterKeys
 
 BATCH_LIMIT = 10_000
@@ -134,9 +133,6 @@ class AsyncFabric(ErasureVerbs):
             archives=archives,
             models=models,
         )
-        if settings.url is None:
-            # Here, where the caller's own thread is: it may be the one that signals are handled in.
-            embedded.release_before_ending()
         return cls(settings, master_keys)
 
     def __await__(self) -> Generator[Any, None, Self]:

@@ -5,7 +5,7 @@ import time
 
 import anyio
 
-from muniment.errors import MunimentError, PurgeIncomplete
+from muniment.errors import MunimentError, PurgeIncomplete, StorageUnavailable
 from muniment.fabric.connect import Opened
 from muniment.jobs.due import Due
 from muniment.jobs.job import Done
@@ -15,8 +15,12 @@ log = logging.getLogger("muniment.jobs")
 
 
 async def run(opened: Opened, what: Due) -> Done | None:
-    """Run it, again while it says that more waits; None if it failed, which is recorded and tried again later."""
-    desk, started = opened.desk, time.monotonic()
+    """Run it, again while it says that more waits; None if it failed, which is recorded and tried again later.
+
+    Raises `StorageUnavailable` when the database is away, or the embedded server died meanwhile: nothing is recorded,
+    so that the job stays due.
+    """
+    desk, started, deaths = opened.desk, time.monotonic(), opened.deaths
     done: Done | None = None
     error: str | None = None
     async with desk.transaction(what.tenant_id, "jobs") as tx:
@@ -24,6 +28,8 @@ async def run(opened: Opened, what: Due) -> Done | None:
     try:
         done = await JOBS[what.job].run(opened, what.tenant_id)
     except Exception as problem:
+        if isinstance(problem, StorageUnavailable) and opened.deaths != deaths:
+            raise
         # Whatever it is, the next job runs. What an error says may be content: its code or its name is not.
         error = problem.code if isinstance(problem, MunimentError) else type(problem).__name__
         if isinstance(problem, PurgeIncomplete):

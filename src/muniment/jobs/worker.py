@@ -112,7 +112,7 @@ class Worker:
         """Again and again; a database that is away is waited for."""
         lookout = Lookout(self._opened)
         while True:
-            began = time.monotonic()
+            began, deaths = time.monotonic(), self._opened.deaths
             try:
                 await self._put(await lookout.due())
                 await self._remove_dead_workers()
@@ -123,7 +123,16 @@ class Worker:
             except Exception as error:
                 log.warning("cannot look for due jobs: %s", type(error).__name__)
                 rest = LOOK_EVERY
-            await anyio.sleep(rest)
+            await self._rest(rest, deaths)
+
+    async def _rest(self, seconds: float, deaths: int) -> None:
+        """Rest that long, or until the database server has died once more: what was under way is due again."""
+        ends_at = time.monotonic() + seconds
+        # The watch is a thread, and knows no event loop.
+        while (left := ends_at - time.monotonic()) > 0 and self._opened.deaths == deaths:  # noqa: ASYNC110
+            await anyio.sleep(min(left, AGAIN_SECONDS))
+        if self._opened.deaths != deaths:
+            await anyio.sleep(AGAIN_SECONDS)
 
     async def _put(self, found: list[Due]) -> int:
         put = 0

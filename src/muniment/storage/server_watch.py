@@ -45,6 +45,8 @@ class ServerWatch:
 
     def __init__(self, home: Path) -> None:
         self._home = home
+        # How often the server was found dead.
+        self.deaths = 0
         self._trouble: str | None = None
         self._explained_at = 0.0
         self._explanation = no_answer()
@@ -120,6 +122,7 @@ class ServerWatch:
 
     def _start_again(self) -> None:
         """Try until the server runs, however long that takes; returns early when told to stop."""
+        self.deaths += 1
         self._note(_DIED)
         pause, failures = _FIRST_PAUSE, 0
         while not self._stopping.is_set():
