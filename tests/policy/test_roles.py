@@ -21,6 +21,8 @@ TABLE: dict[Verb, set[Role]] = {
     "recall": {"agent"},
     "correct": {"correction_writer"},
     "read_queue": {"reviewer", "auditor"},
+    "read_captures": {"reviewer", "auditor"},
+    "rerun": {"reviewer"},
     "review": {"reviewer"},
     "retract": {"reviewer"},
     "consent": {"privacy_officer"},
@@ -40,6 +42,7 @@ TABLE: dict[Verb, set[Role]] = {
 }
 READING: set[Verb] = {
     "read_queue",
+    "read_captures",
     "read_consent",
     "read_memory",
     "audit",
