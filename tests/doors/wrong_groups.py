@@ -218,14 +218,14 @@ GROUPS: dict[str, Call] = {
             "until": TIMES,
             "state": CHOICES,
             "limit": [*COUNTS, 1001, None],
-            "after": [*NAMES, "cap_0"],
+            "after": [*NAMES, "{their_capture}", "cap_0"],
         },
     ),
-    "captures.get": Call("auditor", {"capture_id": "{capture}"}, {"capture_id": [*IDS, "cap_0"]}),
+    "captures.get": Call("auditor", {"capture_id": "{capture}"}, {"capture_id": [*IDS, "{their_capture}", "cap_0"]}),
     "captures.rerun": Call(
         "reviewer",
         {"capture_id": "{capture}", "reason": "requested"},
-        {"capture_id": [*IDS, "cap_0"], "reason": [*CHOICES, None]},
+        {"capture_id": [*IDS, "{their_capture}", "cap_0"], "reason": [*CHOICES, None]},
         ("capture_id", "reason"),
     ),
     "refusals.list": Call(
