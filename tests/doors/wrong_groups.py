@@ -226,7 +226,6 @@ GROUPS: dict[str, Call] = {
         "reviewer",
         {"capture_id": "{capture}", "reason": "requested"},
         {"capture_id": [*IDS, "{their_capture}", "cap_0"], "reason": [*CHOICES, None]},
-        ("capture_id", "reason"),
     ),
     "refusals.list": Call(
         "reviewer",
