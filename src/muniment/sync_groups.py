@@ -10,7 +10,6 @@ from anyio.from_thread import BlockingPortal
 
 from muniment.fabric import backfill as backfilling
 from muniment.fabric import backtest as backtesting
-from muniment.fabric.captures import AsyncCaptures, AsyncRefusals, CaptureFilters, RefusalFilters
 from muniment.fabric.contradictions import AsyncContradictions, Way
 from muniment.fabric.editing import EditFields
 from muniment.fabric.groups import AsyncConsents
@@ -30,7 +29,6 @@ from muniment.model.backtest import Backtest
 from muniment.model.breaker import Breaker
 from muniment.model.browsing import Graph, MemoryChanges, MemoryShown, Turn
 from muniment.model.candidate import Refusal
-from muniment.model.capture_history import CaptureEntry, CaptureHistory, RefusalEntry, Rerun, RerunReason
 from muniment.model.consent import Consent, ConsentReach, Sweep
 from muniment.model.context import Asker, RunContext
 from muniment.model.contradiction import Contradiction, ContradictionShown, Side
@@ -273,34 +271,6 @@ class Memories(_Group[AsyncMemories]):
     def graph(self, asker: Asker, entity: str, *, hops: int = 1) -> Graph:
         """See `AsyncMemories.graph`."""
         return self._wait(self._group.graph, asker, entity, hops=hops)
-
-
-class Captures(_Group[AsyncCaptures]):
-    """What was captured. An auditor sees all; a reviewer what a proposal or a refusal came from."""
-
-    def list(
-        self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[CaptureFilters]
-    ) -> list[CaptureEntry]:
-        """See `AsyncCaptures.list`."""
-        return self._wait(self._group.list, asker, limit=limit, after=after, **narrowed)
-
-    def get(self, asker: Asker, capture_id: str) -> CaptureHistory:
-        """See `AsyncCaptures.get`."""
-        return self._wait(self._group.get, asker, capture_id)
-
-    def rerun(self, asker: Asker, capture_id: str, reason: RerunReason) -> Rerun:
-        """See `AsyncCaptures.rerun`."""
-        return self._wait(self._group.rerun, asker, capture_id, reason)
-
-
-class Refusals(_Group[AsyncRefusals]):
-    """What gates refused: which gate, why and when; never what was said."""
-
-    def list(
-        self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[RefusalFilters]
-    ) -> list[RefusalEntry]:
-        """See `AsyncRefusals.list`."""
-        return self._wait(self._group.list, asker, limit=limit, after=after, **narrowed)
 
 
 class Recalls(_Group[AsyncRecalls]):

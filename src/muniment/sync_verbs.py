@@ -35,16 +35,15 @@ from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
 from muniment.pipeline.capture import Receipt
+from muniment.sync_captures import Captures, Refusals
 from muniment.sync_groups import (
     Blocking,
-    Captures,
     Consents,
     Contradictions,
     Memories,
     Packs,
     Queue,
     Recalls,
-    Refusals,
     Webhooks,
     Work,
 )

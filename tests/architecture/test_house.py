@@ -176,7 +176,19 @@ def _groups() -> list[tuple[type[Any], type[Any]]]:
 FACES = [(Fabric, AsyncFabric), (Client, AsyncClient), *_groups()]
 
 
-GROUPS = ("Queue", "Consents", "Contradictions", "Memories", "Recalls", "Packs", "Webhooks", "Work", "Keys")
+GROUPS = (
+    "Queue",
+    "Consents",
+    "Contradictions",
+    "Captures",
+    "Refusals",
+    "Memories",
+    "Recalls",
+    "Packs",
+    "Webhooks",
+    "Work",
+    "Keys",
+)
 
 
 def test_every_group_of_the_specification_has_two_faces() -> None:

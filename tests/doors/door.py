@@ -52,6 +52,9 @@ class Door:
         return self.ids[named[1:-1]] if named is value else [self.ids[named[1:-1]]]
 
 
+SAID: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "INTERNAL"}
+
+
 @pytest.fixture(scope="module")
 def door(server: TestServer, database: str) -> Iterator[Door]:
     clock = FakeClock()
@@ -69,6 +72,8 @@ def door(server: TestServer, database: str) -> Iterator[Door]:
             "rejected": rejected(fabric, people),
             "recall": fabric.recall(people.run(), "bread").recall_id,
             "their_recall": fabric.recall(others.run(), "bread").recall_id,
+            "capture": fabric.capture(people.run(), **SAID).capture_id,
+            "their_capture": fabric.capture(others.run(), **SAID).capture_id,
             "webhook": fabric.webhooks.add(people.admin, url="https://8.8.8.8/").webhook_id,
             "their_webhook": fabric.webhooks.add(others.admin, url="https://8.8.8.8/").webhook_id,
             "key": api_key(fabric, people),

@@ -185,6 +185,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
         "write_class": "preference", "entity": SUBJECT, "predicate": "reads", "value": "news",
         "classification": "INTERNAL", "run": RUN,
     },
+    ("POST", "/captures/{capture_id}/rerun"): {"reason": "requested"},
     ("POST", "/corrections"): {"memory_id": "{memory_id}", "value": "phone"},
     ("POST", "/recall"): {"run": RUN, "query": "post"},
     ("POST", "/compile"): {"run": RUN, "query": "post", "token_budget": 200},

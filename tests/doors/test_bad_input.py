@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from muniment import Fabric, Refusal, Submission
 from muniment.errors import InvalidInput
 from muniment.model.ids import holds_card_number
+from muniment.sync_captures import Captures, Refusals
 from muniment.sync_groups import Consents, Contradictions, Keys, Memories, Packs, Queue, Recalls, Webhooks, Work
 from tests.doors.door import Door, complaint, door, shown, told
 from tests.doors.wrong import ASKERS, NAMES, SUBJECT
@@ -39,6 +40,7 @@ ASKED_BY_NOBODY = {
 def test_every_public_call_is_in_the_table() -> None:
     groups = {"queue": Queue, "consent": Consents, "contradictions": Contradictions, "packs": Packs}
     groups |= {"webhooks": Webhooks, "work": Work, "keys": Keys, "memories": Memories, "recalls": Recalls}
+    groups |= {"captures": Captures, "refusals": Refusals}
     found = {name for name, _ in inspect.getmembers(Fabric, callable) if name[0] != "_"}
     found |= {
         f"{group}.{name}"

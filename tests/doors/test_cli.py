@@ -42,11 +42,12 @@ def test_every_command_has_help_with_an_example_and_an_option_for_json(path: tup
 
 
 def test_all_verbs_that_exist_are_there() -> None:
-    top = """demo capture propose correct import consolidate queue approve edit reject lift override assign release
+    top = """demo capture propose correct import consolidate queue captures refusals approve edit reject lift override assign release
         contradictions resolve recall compile explain replay get trail adoption retract consent events pack db key eval
         verify seal webhook metrics worker work erase erasures archives serve mcp completion"""
     groups = {
         "queue": "list show",
+        "captures": "list get rerun",
         "consent": "grant revoke list sweep",
         "pack": "schema validate register show list compare backtest backfill backfills",
         "db": "url migrate status start stop reindex rebuild-durable",

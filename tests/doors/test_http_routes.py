@@ -70,6 +70,9 @@ ALSO = [
     ("admin", "GET", "/v1/packs?after={ref}", None),
     ("admin", "GET", "/v1/webhooks?after={webhook_id}", None),
     ("admin", "GET", "/v1/work/parked?after={capture_id}", None),
+    ("auditor", "GET", "/v1/captures?after={capture_id}", None),
+    ("reviewer", "GET", "/v1/refusals?capture_id={capture_id}", None),
+    ("reviewer", "GET", "/v1/refusals?after={capture_id}.1.0", None),
 ]  # fmt: skip
 
 

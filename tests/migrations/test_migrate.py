@@ -8,6 +8,10 @@ import pytest
 
 from muniment import Fabric
 from muniment.errors import KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
+from muniment.model.candidate import Candidate
+from muniment.model.decision import passing
+from muniment.policy import gates
+from muniment.storage import migrate as migrating
 from muniment.storage.address import Address
 from muniment.storage.master import LocalMasterKeys
 from muniment.storage.migrate import migrate, migrations, require_ready, status
@@ -145,3 +149,40 @@ def test_where_passwords_are_asked_each_login_has_its_own_from_the_master_key(
             Fabric.open(server.url(database), master_keys=LocalMasterKeys(b"another master key of 32 bytes!!"))
         with pytest.raises(psycopg.OperationalError):
             psycopg.connect(server.task_url(database, "writer"), password="guess")
+
+
+@pytest.mark.rule("CAN-4")
+def test_a_gate_is_added_without_a_migration_and_an_older_program_is_told(
+    server: TestServer, empty: str, monkeypatch: pytest.MonkeyPatch, people: People
+) -> None:
+    address = Address.parse(server.url(empty), MASTER_KEYS.login_secret())
+    asyncio.run(migrate(address))
+    before = gates.GATES
+
+    def horoscope(candidate: Candidate, known: gates.Circumstances) -> gates.GateResult:
+        return candidate, passing("fine")
+
+    # A later version of the program, with a gate more and no step more.
+    monkeypatch.setattr(migrating, "GATES", (*before, ("horoscope", horoscope)))
+    with pytest.raises(SchemaMissing, match="not migrated"):
+        asyncio.run(require_ready(address))
+    assert (asyncio.run(status(address)).pending, asyncio.run(status(address)).ready) == (("gates",), False)
+    assert asyncio.run(migrate(address)) == ("gates",)
+    assert asyncio.run(migrate(address)) == ()
+    asyncio.run(require_ready(address))
+    # The program of before would write candidates without the record of that gate.
+    monkeypatch.setattr(migrating, "GATES", before)
+    with pytest.raises(SchemaNewer, match="horoscope"):
+        asyncio.run(require_ready(address))
+    with pytest.raises(SchemaNewer, match="horoscope"):
+        asyncio.run(migrate(address))
+
+
+@pytest.mark.rule("CAN-4", "ERA-2")
+def test_a_candidate_that_passed_fewer_gates_long_ago_can_still_be_erased(
+    server: TestServer, database: str, fabric: Fabric, people: People
+) -> None:
+    promoted(fabric, people, subject="customer:cust_1")
+    with server.connect(database) as owner:
+        owner.execute("UPDATE candidates SET gates = '[]' WHERE tenant_id = %s", [people.tenant_id])
+    assert fabric.erase(people.officer, subject="customer:cust_1").rows["candidates"] == 1

@@ -100,9 +100,9 @@ def test_a_stricter_pack_differs_in_exactly_the_rules_it_changes(
     assert differing(fabric, people, order % ", classification: null") == {
         ("redaction", "nothing", "order 1"): [one.order]
     }
-    anonymous = "consent.anonymous_subject"
+    missing = "consent.consent_missing"
     assert differing(fabric, people, order % "") == {
-        (anonymous, "person", REFUSED + anonymous): [one.order],
+        (missing, "person", REFUSED + missing): [one.order],
         ("redaction", "nothing", "order 1"): [one.order],
     }
     found = differing(fabric, people, LAYER + f"{{{shorter}}}", recalls=0)

@@ -318,7 +318,9 @@ def test_contradictions_and_corrections_are_timed_and_counted(fabric: Fabric, pe
     assert (found.resolved.count, found.resolved.median) == (3, 2 * hour)
     assert found.resolved.ninetieth == pytest.approx((2 + 0.8 * 8) * hour)
     assert [(one.name, one.count) for one in found.outcomes] == [("rejected", 3)]
+    assert found.resolved.longest == 10 * hour
     assert (found.open.count, found.open.median, found.open.longest) == (2, 4 * hour, 6 * hour)
+    assert found.open.ninetieth == pytest.approx((2 + 0.9 * 4) * hour)
     then = measured(fabric, people, since=begun, until=begun + timedelta(hours=2)).contradictions
     assert (then.resolved.count, then.open.count, then.open.longest) == (1, 1, hour), "as it stood at the window's end"
 
@@ -456,3 +458,27 @@ def test_what_end_users_say_again_is_counted_by_message(under: Opener, people: P
         assert (found.share, found.share_of_all) == (pytest.approx(1 / 3), 0.25)
         lately = measured(fabric, people, since=clock.now - timedelta(hours=1)).telling
         assert (lately.messages, lately.repeated) == (2, 1)
+
+
+@pytest.mark.rule("MET-7")
+@pytest.mark.parametrize("count", [1, 2, 18])
+def test_every_part_of_a_spread_is_told_as_soon_as_there_is_one_to_measure(
+    fabric: Fabric, people: People, clock: FakeClock, server: TestServer, database: str, count: int
+) -> None:
+    for n in range(count):
+        proposed(fabric, people.run(), entity="customer:cust_1", predicate=f"p_{n}", value=n)
+        clock.advance(hours=1)
+    whole = measured(fabric, people).queue
+    hour = 3600
+    for waiting in (whole.waiting, whole.by_class[0].waiting):
+        assert (waiting.count, waiting.longest) == (count, count * hour)
+        assert waiting.median == pytest.approx((count + 1) / 2 * hour)
+        assert waiting.ninetieth == pytest.approx((1 + 0.9 * (count - 1)) * hour)
+    assert measured(fabric, people).erasures.purged.ninetieth is None, "nothing was purged"
+    fabric.erase(people.officer, subject="customer:nobody")
+    with server.connect(database) as owner:
+        owner.execute(
+            "UPDATE erasures SET purged_at = erased_at + interval '2 hours' WHERE tenant_id = %s", [people.tenant_id]
+        )
+    purged = measured(fabric, people).erasures.purged
+    assert (purged.count, purged.median, purged.ninetieth, purged.longest) == (1, *[2 * hour] * 3)

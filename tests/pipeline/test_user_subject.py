@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from muniment import Fabric
+from muniment import Fabric, Proposal
 from muniment.errors import NotFound
 from muniment.pack import Pack, builtin_pack
 from muniment.policy.subjects import subject_of, user_of, user_subject
@@ -109,3 +109,21 @@ def test_erasing_a_user_by_id_or_as_a_subject_reaches_captures_and_what_came_of_
     assert fabric.get(people.auditor, kept).value == "email"
     with pytest.raises(NotFound):
         fabric.captures.get(people.auditor, "cap_none")
+
+
+@pytest.mark.rule("CAP-12", "CTR-2", "REV-7")
+def test_what_a_user_says_without_a_subject_is_still_compared_with_what_is_about_somebody_in_their_scope(
+    fabric: Fabric, people: People
+) -> None:
+    said: dict[str, Any] = {"kind": "statement", "classification": "INTERNAL"}
+
+    def stated(text: str, **fields: Any) -> Proposal:
+        fabric.capture(people.run("u_1"), text=text, **said, **fields)
+        return fabric.queue.get(people.reviewer, fabric.consolidate(people.tenant_id).proposals[0])
+
+    first = stated("Returns are accepted within 30 days.", subject="customer:c_1")
+    memory_id = fabric.queue.approve(people.reviewer, first.proposal_id).memory_id
+    other = stated("Returns are accepted within 14 days.")
+    assert other.contradiction_check.contradicted == (memory_id,)
+    assert stated("Returns are accepted within 30 days").duplicate_check == memory_id
+    assert stated("Returns are accepted within 14 days.", subject="customer:c_2").contradiction_check.contradicted == ()

@@ -21,6 +21,8 @@ TABLE: dict[Verb, set[Role]] = {
     "recall": {"agent"},
     "correct": {"correction_writer"},
     "read_queue": {"reviewer", "auditor"},
+    "read_captures": {"reviewer", "auditor"},
+    "rerun": {"reviewer"},
     "review": {"reviewer"},
     "retract": {"reviewer"},
     "consent": {"privacy_officer"},
@@ -41,6 +43,7 @@ TABLE: dict[Verb, set[Role]] = {
 }
 READING: set[Verb] = {
     "read_queue",
+    "read_captures",
     "read_consent",
     "read_memory",
     "audit",
@@ -87,7 +90,7 @@ def test_several_roles_may_what_each_may_and_nothing_more(roles: set[Role], verb
 
 @pytest.mark.rule("REV-4", "ISO-5")
 @pytest.mark.parametrize("kind", ["agent", "system"])
-@pytest.mark.parametrize("verb", ["correct", "review", "retract", "consent", "packs", "webhooks", "keys"])
+@pytest.mark.parametrize("verb", ["correct", "rerun", "review", "retract", "consent", "packs", "webhooks", "keys"])
 def test_no_role_makes_an_agent_or_a_service_a_person(verb: Verb, kind: Source) -> None:
     decision = may(person(*ROLES, kind=kind), verb)
     assert not decision.passed
@@ -98,6 +101,7 @@ def test_no_role_makes_an_agent_or_a_service_a_person(verb: Verb, kind: Source) 
 def test_every_verb_that_decides_over_others_words_is_for_persons() -> None:
     assert {
         "correct",
+        "rerun",
         "review",
         "retract",
         "consent",

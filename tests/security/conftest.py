@@ -89,7 +89,9 @@ def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]
     sensitive = promoted(
         fabric, people, "+49 30 1234567", predicate="phone_number", subject=subject, classification="PII"
     )
-    refused(fabric, people.run(), entity="customer:x", predicate="p", value="v", classification="PII")
+    no = refused(fabric, people.run(), entity="customer:x", predicate="p", value="v", classification="PII")
+    fabric.captures.rerun(people.reviewer, no.capture_id, "requested")
+    fabric.consolidate(people.tenant_id)
     waiting = proposed(fabric, people.run(), entity="customer:cust_1", predicate="likes", value="tea")
     gone = promoted(fabric, people, "blue", predicate="favourite_colour")
     fabric.retract(people.reviewer, gone, reason="wrong")

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from muniment.testing import TestServer
+from tests.conftest import Connect
 from tests.migrations.databases import empty_database, migrate_to
 from tests.security.catalogue import Connection
 from tests.security.rows import Tick, insert, one, tick
@@ -224,3 +225,30 @@ def test_nothing_that_the_gate_writes_leaves_out_a_part(
             with pytest.raises(psycopg.errors.NotNullViolation) as caught, owner.transaction():
                 insert(owner, table, {**row, column: None})
             assert caught.value.diag.column_name == column
+
+
+@pytest.mark.rule("CAN-4", "CAN-9")
+def test_a_candidate_without_the_record_of_every_gate_in_order_is_refused_by_the_database(
+    furnished: Furnished, as_role: Connect, owner: Connection
+) -> None:
+    writer = as_role("writer")
+    waiting = one(owner, "proposals", proposal_id=furnished["waiting"])
+    candidate = one(owner, "candidates", candidate_id=waiting["candidate_id"])
+    whole = candidate["gates"]
+    extra = [*whole, {"gate": "horoscope", "reason": "fine"}]
+    for gates in ([], whole[:-1], whole[1:], [*reversed(whole)], extra, [*whole, whole[0]], {}):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege), writer.transaction():
+            insert(writer, "candidates", {**candidate, "candidate_id": "mc_forged", "ordinal": 90, "gates": gates})
+    with writer.transaction(force_rollback=True):
+        insert(writer, "candidates", {**candidate, "candidate_id": "mc_forged", "ordinal": 90})
+    for login in ("writer", "privacy", "jobs", "auditor", "recall"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            as_role(login).execute("CREATE OR REPLACE FUNCTION required_gates() RETURNS jsonb LANGUAGE sql RETURN '[]'")
+
+
+def test_no_constraint_names_a_gate(owner: Connection) -> None:
+    rows = owner.execute(
+        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'muniment'::regnamespace"
+        " AND contype = 'c' AND conrelid::regclass::text LIKE '%candidates%'"
+    ).fetchall()
+    assert [name for name, said in rows if "allow_list" in str(said)] == []

@@ -1,5 +1,6 @@
 """Captures for those who audit and review: listed, read, run again; and what gates refused from them."""
 
+from abc import ABC, abstractmethod
 from datetime import datetime
 from typing import Annotated, Any, TypedDict, Unpack
 
@@ -146,6 +147,24 @@ class AsyncRefusals:
         wanted["only_latest"] = wanted.pop("latest")
         async with self._desk.transaction(asker.tenant_id, "auditor") as tx:
             return await reruns.refusals(tx, wanted, count=count, after=last)
+
+
+class CaptureGroups(ABC):
+    """The two groups of an open fabric."""
+
+    @property
+    @abstractmethod
+    def _desk(self) -> Desk: ...
+
+    @property
+    def captures(self) -> AsyncCaptures:
+        """What was captured, for those who audit and review."""
+        return AsyncCaptures(self._desk)
+
+    @property
+    def refusals(self) -> AsyncRefusals:
+        """What gates refused."""
+        return AsyncRefusals(self._desk)
 
 
 def _sees_all(principal: Principal) -> bool:

@@ -25,7 +25,7 @@ from muniment.fabric import (
     verification,
     withdrawal,
 )
-from muniment.fabric.captures import AsyncCaptures, AsyncRefusals
+from muniment.fabric.captures import CaptureGroups
 from muniment.fabric.checks import whole_number
 from muniment.fabric.connect import Opened, connect
 from muniment.fabric.contradictions import AsyncContradictions
@@ -81,7 +81,7 @@ BATCH_LIMIT = 10_000
 SLICE = 200
 
 
-class AsyncFabric(ErasureVerbs):
+class AsyncFabric(CaptureGroups, ErasureVerbs):
     """A memory fabric on one database. Use `async with AsyncFabric.open() as fabric`, or await it and close it."""
 
     def __init__(self, settings: Settings, master_keys: MasterKeys | None) -> None:
@@ -197,16 +197,6 @@ class AsyncFabric(ErasureVerbs):
     def memories(self) -> AsyncMemories:
         """The tenant's memories, for those who review and audit."""
         return AsyncMemories(self._desk)
-
-    @property
-    def captures(self) -> AsyncCaptures:
-        """What was captured, for those who audit and review."""
-        return AsyncCaptures(self._desk)
-
-    @property
-    def refusals(self) -> AsyncRefusals:
-        """What gates refused."""
-        return AsyncRefusals(self._desk)
 
     @property
     def recalls(self) -> AsyncRecalls:

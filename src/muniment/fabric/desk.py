@@ -107,7 +107,8 @@ class Desk:
         return Senses(used, self._comparison(used.name, pack))
 
     def _comparison(self, embedder: str, pack: Pack) -> Comparison:
-        return Comparison(pack.memory_layer.contradiction.thresholds_for(embedder), self.judge)
+        thresholds = pack.memory_layer.contradiction.thresholds_for(embedder)
+        return Comparison(thresholds, self.judge, pack.identity.user_namespace)
 
     def now(self) -> datetime:
         """The time, in UTC; a clock without a zone is a mistake that would move every expiry."""

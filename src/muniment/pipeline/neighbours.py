@@ -17,6 +17,7 @@ from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.pipeline.senses import Probe, Senses, from_sql, to_sql
 from muniment.policy.contradiction import Neighbour
+from muniment.policy.subjects import compared_as
 from muniment.policy.visibility import sensitive_labels
 from muniment.storage.rows import memory_of
 from muniment.storage.sealing import Vault
@@ -52,7 +53,8 @@ def near_to(
         "embedder": senses.embedder.name,
         "users": _users([probe.candidate]),
         "on_key": probe.candidate.on_key,
-        "about": probe.candidate.entity or probe.candidate.subject,
+        "about": compared_as(probe.candidate, senses.by.user_namespace),
+        "own": f"{senses.by.user_namespace}:",
         "sensitive": sensitive_labels(pack),
         "reach": 1 - senses.by.thresholds.similarity + ROUNDING,
         "count": count,

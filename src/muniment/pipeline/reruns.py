@@ -34,8 +34,8 @@ async def captures(
 
     Raises `NotFound` for an `after` that this tenant has not.
     """
-    place = await pages.place(tx, "captures.place", after, latest_first=True)
-    statement = "captures.archived" if in_archives else "captures.list"
+    place = await pages.place(tx, "history.place", after, latest_first=True)
+    statement = "history.archived" if in_archives else "history.list"
     rows = await tx.rows(statement, **wanted, **place, count=count, all=every)
     return [CaptureEntry.model_validate({**row, "consolidations": row["consolidations"] or 0}) for row in rows]
 
@@ -45,17 +45,17 @@ async def history(tx: Transaction, vault: Vault, archives: Archives, capture_id:
 
     Without `every` it must be one that a proposal or a refusal came from, and its archive is not opened.
     """
-    found = await tx.row("captures.state", capture_id=capture_id)
+    found = await tx.row("history.state", capture_id=capture_id)
     in_archives = found is None
     if in_archives:
-        found = await tx.row("captures.archived_state", capture_id=capture_id)
+        found = await tx.row("history.archived_state", capture_id=capture_id)
     if found is None or not (every or found["reviewed"]):
         raise NotFound(_NO_CAPTURE, field="capture_id")
     capture = None
     if every or not in_archives:
         capture = await trail.capture(tx, vault, capture_id, archives if every else None)
     consolidations, proposals = await tx.gather(
-        ("captures.consolidations", {"capture_id": capture_id}), ("captures.proposals", {"capture_id": capture_id})
+        ("history.consolidations", {"capture_id": capture_id}), ("history.proposals", {"capture_id": capture_id})
     )
     return CaptureHistory(
         capture_id=capture_id,
@@ -72,7 +72,7 @@ async def refusals(tx: Transaction, wanted: dict[str, Any], *, count: int, after
     """A page of refusals, the latest first; raises `NotFound` for an `after` that this tenant has not."""
     asked: dict[str, Any] = {"gate": None, "reason": None, "since": None, "capture_id": None, "only_latest": False}
     place = await _refusal_place(tx, after)
-    rows = await tx.rows("captures.refusals", **asked | wanted, **place, count=count)
+    rows = await tx.rows("history.refusals", **asked | wanted, **place, count=count)
     return [RefusalEntry(**row, refusal_id=_refusal_id(row)) for row in rows]
 
 
@@ -86,7 +86,7 @@ async def _refusal_place(tx: Transaction, after: str | None) -> dict[str, Any]:
     if (parts := _REFUSAL_ID.fullmatch(after)) is None or max(int(parts[2]), int(parts[3])) >= 2**31:
         raise InvalidInput("expected the refusal_id of the last of the page before", field="after")
     named = {"capture_id": parts[1], "consolidation": int(parts[2]), "ordinal": int(parts[3])}
-    row = await tx.row("captures.refusal_place", **named)
+    row = await tx.row("history.refusal_place", **named)
     if row is None:
         raise NotFound("no such row to go on from", field="after")
     return {"seq": row["seq"], "after_capture": named["capture_id"], "after_ordinal": named["ordinal"]}
@@ -100,9 +100,9 @@ async def order(tx: Transaction, principal: Principal, capture_id: str, reason: 
     """
     await archived.hold_off(tx)
     await hold_off_erasure(tx)
-    row = await tx.row("captures.to_rerun", capture_id=capture_id)
+    row = await tx.row("history.to_rerun", capture_id=capture_id)
     if row is None:
-        if await tx.row("captures.archived_state", capture_id=capture_id) is None:
+        if await tx.row("history.archived_state", capture_id=capture_id) is None:
             raise NotFound(_NO_CAPTURE, field="capture_id")
         raise Conflict("is in an archive: what is archived cannot be run again", field="capture_id")
     if row["erased"]:
@@ -118,7 +118,7 @@ async def order(tx: Transaction, principal: Principal, capture_id: str, reason: 
 
 
 async def _unparked(tx: Transaction, capture_id: str) -> int:
-    row = await tx.row("captures.unpark", capture_id=capture_id)
+    row = await tx.row("history.unpark", capture_id=capture_id)
     if row is None:
         raise _waits()
     return row["number"]
@@ -130,7 +130,7 @@ async def _ordered(tx: Transaction, principal: Principal, capture_id: str, reaso
     number, tick = row["done"] + 1, await tx.tick()
     try:
         await tx.do(
-            "captures.order",
+            "history.order",
             capture_id=capture_id,
             number=number,
             seq=tick.seq,
@@ -139,7 +139,7 @@ async def _ordered(tx: Transaction, principal: Principal, capture_id: str, reaso
             reason=reason,
         )
         await tx.do(
-            "captures.wait_again", capture_id=capture_id, captured_seq=row["seq"], holder=row["holder"], number=number
+            "history.wait_again", capture_id=capture_id, captured_seq=row["seq"], holder=row["holder"], number=number
         )
     except psycopg.errors.UniqueViolation as error:
         raise _waits() from error

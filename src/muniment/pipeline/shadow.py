@@ -12,6 +12,7 @@ from muniment.pack import Pack
 from muniment.pipeline.neighbours import AT_ONCE, FETCHED, ROUNDING, near_to, opened_of
 from muniment.pipeline.senses import Probe, Senses, Vector, from_sql
 from muniment.policy.contradiction import Neighbour
+from muniment.policy.subjects import compared_as
 from muniment.policy.visibility import sensitive_labels
 from muniment.storage.rows import capture_of
 from muniment.storage.sealing import Vault
@@ -83,6 +84,7 @@ async def neighbours(
         "embedder": senses.embedder.name,
         "users": None if None in users else ["", *sorted(user for user in users if user is not None)],
         "count": FETCHED + 1,
+        "own": f"{senses.by.user_namespace}:",
     }
     keys = sorted(
         {(one.candidate.entity or "", one.candidate.predicate or "") for one, _ in probes if one.candidate.on_key}
@@ -120,7 +122,7 @@ def _near(probe: Probe, past: Past, seen: Sequence[Row], vectors: Vector | None,
     if probe.vector is None or vectors is None:
         return {}
     candidate = probe.candidate
-    user, about = candidate.scope.user_id, candidate.entity or candidate.subject
+    user, about = candidate.scope.user_id, compared_as(candidate, senses.by.user_namespace)
     similar = vectors @ probe.vector
     found: dict[str, float] = {}
     for place in np.flatnonzero(similar >= senses.by.thresholds.similarity - ROUNDING).tolist():

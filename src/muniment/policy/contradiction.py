@@ -19,6 +19,7 @@ from muniment.policy.assertion.relation import relate
 from muniment.policy.instructions import as_seen
 from muniment.policy.routing import lasts_as_long
 from muniment.policy.scope import overlap
+from muniment.policy.subjects import compared_as
 
 OTHER_VALUE, RULE_FAILED = "other_value", "rule_failed"
 _DIFFERENT = Judgement("different", ())
@@ -51,10 +52,11 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """By which measure texts are compared: thresholds of an embedder, and a judge."""
+    """By which measure texts are compared: thresholds of an embedder, a judge, and the pack's namespace of users."""
 
     thresholds: Thresholds
     judge: Judge
+    user_namespace: str = "user"
 
 
 def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], pack: Pack, by: Comparison) -> Compared:
@@ -94,7 +96,7 @@ def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Compar
     memory = neighbour.memory
     if candidate.on_key and memory.entity is not None and memory.predicate is not None:
         return _by_key(candidate, memory, pack)
-    if _about_others(candidate, memory.entity or memory.subject):
+    if _about_others(candidate, memory, by):
         return _DIFFERENT
     try:
         return relate(candidate.text, memory.text, neighbour.similarity, by.thresholds, by.judge)
@@ -112,8 +114,8 @@ def _by_key(candidate: Candidate, memory: PromotedMemory, pack: Pack) -> Judgeme
     return Judgement("contradicts", (OTHER_VALUE,)) if pack.is_single_valued(memory.predicate) else _DIFFERENT
 
 
-def _about_others(candidate: Candidate, whom: str | None) -> bool:
-    who = candidate.entity or candidate.subject
+def _about_others(candidate: Candidate, memory: PromotedMemory, by: Comparison) -> bool:
+    who, whom = (compared_as(fact, by.user_namespace) for fact in (candidate, memory))
     return who is not None and whom is not None and who != whom
 
 

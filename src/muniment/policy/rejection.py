@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from muniment.model.candidate import Candidate
 from muniment.policy.assertion.relation import relate
 from muniment.policy.contradiction import Comparison, normal
+from muniment.policy.subjects import compared_as
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,15 @@ def repeats(candidate: Candidate, rejected: Candidate, similarity: float, by: Co
     if rejected.scope.user_id not in (None, candidate.scope.user_id):
         return False
     if fingerprint(candidate) == fingerprint(rejected):
-        return candidate.on_key or _same_subject(candidate, rejected)
+        return candidate.on_key or _same_subject(candidate, rejected, by)
     if candidate.on_key and rejected.on_key:
         if (candidate.entity, candidate.predicate) != (rejected.entity, rejected.predicate):
             return False
-    elif not _same_subject(candidate, rejected) or "evidence_link" in (candidate.write_class, rejected.write_class):
+    elif not _same_subject(candidate, rejected, by) or "evidence_link" in (candidate.write_class, rejected.write_class):
         return False
     return relate(candidate.text, rejected.text, similarity, by.thresholds, by.judge).verdict == "same"
 
 
-def _same_subject(one: Candidate, other: Candidate) -> bool:
-    first, second = one.entity or one.subject, other.entity or other.subject
+def _same_subject(one: Candidate, other: Candidate, by: Comparison) -> bool:
+    first, second = (compared_as(fact, by.user_namespace) for fact in (one, other))
     return first is None or second is None or first == second

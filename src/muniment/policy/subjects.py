@@ -2,7 +2,9 @@
 
 import re
 
+from muniment.model.candidate import Candidate
 from muniment.model.ids import CEID_PATTERN, holds_card_number
+from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 
 _CEID = re.compile(CEID_PATTERN)
@@ -25,3 +27,12 @@ def user_of(subject: str | None, pack: Pack) -> str | None:
     """The user that a subject is, if it is one."""
     namespace, colon, user_id = (subject or "").partition(":")
     return user_id if colon and namespace == pack.identity.user_namespace else None
+
+
+def compared_as(fact: Candidate | PromotedMemory, namespace: str) -> str | None:
+    """Whom a plain text is about when it is compared with others; texts about two of them are not compared.
+
+    None where only the run's own user is: what is said in a user's runs may be about anything that they are about.
+    """
+    user_id, whom = fact.scope.user_id, fact.entity or fact.subject
+    return None if user_id is not None and whom == fact.subject == f"{namespace}:{user_id}" else whom

@@ -209,9 +209,10 @@ EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.
 -- The search for what is near to a text, in three parts.
 
 -- name: near_columns
--- None is compared with what is about somebody else (`comes` false): that is not opened.
+-- None is compared with what is about somebody else (`comes` false): that is not opened. What is about its own user
+-- (:own is the namespace of users) may be about anybody.
 {memory alias}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden,
-  (:about::text IS NULL OR coalesce(alias.entity, alias.subject, :about) = :about) AS comes
+  (:about::text IS NULL OR coalesce(alias.entity, nullif(alias.subject, :own || alias.user_id), :about) = :about) AS comes
 
 -- name: near_scope
 -- Among what those users (null: anybody) see, or saw at a number and time; a fact on a key meets plain texts only.
