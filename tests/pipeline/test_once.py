@@ -73,6 +73,11 @@ class Door:
         return asked
 
 
+def _who(people: People, called: str) -> Principal:
+    both = people.person("admin_and_auditor", "admin", "auditor")
+    return both if called == both.id else getattr(people, called)
+
+
 def _fingerprint(content: str) -> bytes:
     return hashlib.sha256(content.encode()).digest()
 
@@ -163,7 +168,7 @@ def test_no_verb_carries_out_again_what_was_carried_out_under_that_key(
     group, _, verb = name.rpartition(".")
     method = getattr(getattr(door.fabric, group) if group else door.fabric, verb)
     with pytest.raises(RequestRepeated):
-        door.attempt(people.officer, "k1", lambda: method(getattr(people, CALLS[name].who), **CALLS[name].good))
+        door.attempt(people.officer, "k1", lambda: method(_who(people, CALLS[name].who), **CALLS[name].good))
     assert len(fabric.events(people.auditor, limit=1000)) == before
 
 
