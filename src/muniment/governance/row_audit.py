@@ -125,6 +125,8 @@ class RowCheck:
         for row in await tx.rows("rows.odd_scopes", count=count):
             kind, why = _of_scope(row)
             found.append(_break(kind, "memory_scope", row["memory_id"], why))
+        for row in await tx.rows("rows.odd_pack_in_force"):
+            found.append(_break("row_changed", "packs_in_force", row["pack"] or "", "is not the latest activation"))
         return found
 
     async def _added(self, tx: Transaction, form: Form, missing: int, count: int) -> list[Break]:

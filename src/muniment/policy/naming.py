@@ -8,6 +8,7 @@ from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.ids import CEID_PATTERN
 from muniment.pack import Pack
+from muniment.policy.subjects import user_of, user_subject
 
 # Entities that are kept of one value: a longer list of them is a payload, and is found by searching texts.
 MOST_IN_VALUE = 256
@@ -30,9 +31,14 @@ def aliases(ceid: str, pack: Pack) -> tuple[str, ...]:
 
 
 def holders(subject: str | None, user_id: str | None, pack: Pack) -> list[str]:
-    """The holders that an erasure of that subject and that user covers."""
-    found = list(aliases(subject, pack)) if subject is not None else []
-    return [*found, holder_of(None, user_id)] if user_id is not None else found
+    """The holders that an erasure of that subject and that user covers.
+
+    A user and the subject that the pack takes the user for (CAP-12) are one person.
+    """
+    entities = [one for one in (subject, user_subject(user_id, pack)) if one is not None]
+    found = [alias for one in entities for alias in aliases(one, pack)]
+    users = [one for one in (user_id, user_of(subject, pack)) if one is not None]
+    return list(dict.fromkeys([*found, *(holder_of(None, one) for one in users)]))
 
 
 def hashed(digest: Callable[[bytes], bytes], ceid: str) -> str:

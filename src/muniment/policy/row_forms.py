@@ -105,6 +105,15 @@ FORMS: tuple[Form, ...] = (
         "packs",
         "pack",
         "pack_id version ontology_version digest document:json seq:int registered_at:time registered_by",
+        outside={"usable": "has a form of its own, packs.retired"},
+    ),
+    Form("packs.retired", "pack", "usable:bool", where="NOT usable"),
+    Form(
+        "pack_activations",
+        "seq:int",
+        "pack activated_at:time activated_by by_kind registered_by second_person:bool loosens:texts reason"
+        " previous_seq:int previous_pack",
+        outside=_TXID,
     ),
     Form("pack_labels", "pack label", "rank:int sensitive:bool"),
     Form(
@@ -112,7 +121,7 @@ FORMS: tuple[Form, ...] = (
         "capture_id",
         "seq:int author source kind classification holder subject user_id session_id run_id recall_id intent_id"
         " workflow_id decision_key qualifiers:json origin observed_at:time captured_at:time pack ontology_version"
-        " entity",
+        " entity vouched",
         loses="content:bytes",
         lost_by="rows.archived",
         lost_of="capture_id",
@@ -123,7 +132,7 @@ FORMS: tuple[Form, ...] = (
         "seq:int capture_id capture_seq:int author source class entity predicate classification holder subject user_id"
         " session_id workflow_id intent_id qualifiers:json raw_confidence:float confidence:float trust:float consent_id"
         " extractor ordinal:int edits editor prior_editors:texts editors:texts gates:json redactions:json corrects"
-        " claimed_by calibration flags:texts",
+        " claimed_by calibration flags:texts consolidation:int fact:bytes",
         loses="content:bytes",
         outside={
             "live_capture_id": "let go when the capture leaves for an archive",
@@ -131,7 +140,7 @@ FORMS: tuple[Form, ...] = (
         },
     ),
     Form(
-        "refusals", "capture_id extractor ordinal:int", "seq:int gate reason at:time rejection"
+        "refusals", "capture_id consolidation:int extractor ordinal:int", "seq:int gate reason at:time rejection"
     ),
     Form(
         "proposals",
@@ -157,7 +166,7 @@ FORMS: tuple[Form, ...] = (
         " class entity predicate classification sensitive:bool tier tier_derived priority:float confidence:float"
         " trust:float holder subject user_id session_id workflow_id intent_id qualifiers:json decision_key consent_id"
         " consent_root pack ontology_version kind origin source author editors:texts approver approver_kind"
-        " captured_at:time observed_at:time",
+        " captured_at:time observed_at:time vouched",
         outside={
             "born_txid": _TXID["txid"],
             "filters": "generated from columns of the form",
@@ -199,7 +208,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "erasures",
         "erasure_id",
-        "seq:int erased_at:time by subject user_id holders:texts memories:int",
+        "seq:int erased_at:time by subject user_id holders:texts names:texts memories:int",
         outside=_TXID | {"purged_at": "has a form of its own, erasures.purged"},
     ),
     Form("erasures.purged", "erasure_id", "purged_at:time", where="purged_at IS NOT NULL"),
@@ -216,7 +225,18 @@ FORMS: tuple[Form, ...] = (
         "digest:bytes bytes:int dropped:bool written_at:time seq:int",
         outside=_TXID,
     ),
-    Form("archived_captures", "capture_id", "archive_id seq:int captured_at:time holder subject user_id entity"),
+    Form(
+        "archived_captures", "capture_id", "archive_id seq:int captured_at:time holder subject user_id entity vouched"
+    ),
+    Form("capture_names", "capture_id candidate_id name", ""),
+    Form(
+        "name_searches",
+        "search_id page:int",
+        "prev:int seq:int at:time by mark:bytes erasure_id place row_id searched:int hits:int finished:bool",
+        outside=_TXID | {"goes_on": "generated from columns of the form"},
+    ),
+    Form("clock_resets", "seq:int", "at:time prev_at:time reset_by reason", outside=_TXID),
+    Form("reruns", "capture_id number:int", "seq:int ordered_at:time by reason", outside=_TXID),
     Form(
         "calibrations",
         "calibration_id",
@@ -246,7 +266,8 @@ FORMS: tuple[Form, ...] = (
     Form(
         "api_keys",
         "key_id",
-        "principal_id kind roles:texts clearance:texts created_at:time created_by expires_at:time",
+        "principal_id kind roles:texts clearance:texts tools:texts channels:texts packs:texts created_at:time"
+        " created_by expires_at:time",
         loses="user_id label:bytes",
         outside={
             "digest": "keyed itself, over the secret and all that the key stands for: changed, it opens nothing",
@@ -303,6 +324,7 @@ EXEMPT: dict[str, str] = {
     "audit_keys": "the wrapped key of these digests; one that was changed opens nothing, and `verify` says so",
     "subjects": "wrapped keys, which an erasure destroys; one that was changed opens nothing",
     "memory_scope": "a copy of memories, retractions and tombstones, with which `verify` compares it",
+    "packs_in_force": "a copy of the latest activation, with which `verify` compares it",
     "memory_vectors": _DERIVED,
     "memory_terms": _DERIVED,
     "memory_links": _DERIVED,

@@ -18,7 +18,7 @@ ALTER TABLE reruns ENABLE ROW LEVEL SECURITY;
 ALTER TABLE reruns FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant_read ON reruns FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
 CREATE POLICY tenant_rerun ON reruns FOR INSERT
-  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = pg_current_xact_id());
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND txid = muniment.transaction_mark());
 GRANT SELECT, INSERT ON reruns TO muniment_writer;
 GRANT SELECT ON reruns TO muniment_auditor;
 

@@ -29,6 +29,13 @@ WHERE (f.memory_id, f.user_id, f.born_seq, f.promoted_at, f.expires_at, f.priori
     r.seq, t.seq, t.tombstoned_at)
 ORDER BY 1 LIMIT :count
 
+-- name: odd_pack_in_force
+-- Where another pack is in force than the latest activation says.
+SELECT f.pack FROM (
+  SELECT seq, pack FROM pack_activations WHERE tenant_id = :tenant_id ORDER BY seq DESC LIMIT 1) a
+LEFT JOIN packs_in_force f ON f.tenant_id = :tenant_id
+WHERE (f.seq, f.pack) IS DISTINCT FROM (a.seq, a.pack)
+
 -- name: blanked
 -- The rows whose content this transaction has blanked, by form.
 SELECT form, id FROM blanked_rows(:tenant_id::text COLLATE "C")
