@@ -15,6 +15,7 @@ from muniment.jobs.registry import JOBS
 from muniment.policy.row_forms import Column, Form
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.packs import put_in_force
 from tests.pipeline.stories import CONSENT, promoted, proposed, refused, run_job
 from tests.security.catalogue import Connection
 from tests.security.conftest import backfilled, coexisting, swept
@@ -80,7 +81,17 @@ def tell(fabric: Fabric, clock: FakeClock, people: People, superuser: str) -> No
     promoted(fabric, people, "cocoa", predicate="night_drink")
     head = 'pack_meta: {id: acme, version: "3.0.0", ontology_version: "3.0.0"}'
     later = f"{head}\nontology: {{predicates: {{evening_drink: {{renamed_from: [night_drink]}}}}}}"
-    fabric.packs.backfill(people.reviewer, fabric.packs.register(people.admin, later).ref)
+    fabric.packs.backfill(people.reviewer, put_in_force(fabric, tenant, load_pack(later)))
+    fabric.packs.retire(people.admin, "acme@2.0.0", reason="replaced")
+    said = fabric.capture(people.run(), kind="statement", text="The office is closed.", classification="INTERNAL")
+    fabric.consolidate(tenant)
+    fabric.captures.rerun(people.reviewer, said.capture_id, reason="requested")
+    fabric.consolidate(tenant)
+    fabric.search_texts(people.officer, "Joanna")
+    clock.advance(days=1)
+    fabric.capture(people.run(), kind="message", text="from tomorrow", classification="INTERNAL")
+    clock.advance(days=-1)
+    fabric.work.reset_clock(people.admin, reason="a clock was ahead")
     fabric.webhooks.add(people.admin, url="https://8.8.8.8/hook")
     fabric.webhooks.remove(people.admin, fabric.webhooks.add(people.admin, url="https://8.8.8.8/gone").webhook_id)
     for user in ("cust_1", None):
