@@ -176,5 +176,10 @@ CALLS: dict[str, Call] = {
     ),
     "erase": Call("officer", {"subject": "customer:nobody"}, {"subject": CEIDS, "user_id": NAMES}),
     "erasures": Call("auditor", {}, {"limit": COUNTS, "after": [*NAMES, "era_0"]}),
+    "search_texts": Call(
+        "officer",
+        {"name": "Anna Lindqvist"},
+        {"name": [*QUERIES, "x"], "erasure_id": [*NAMES, "era_0"], "limit": COUNTS, "after": [*NAMES, "nsr_0"]},
+    ),
     **GROUPS,
 }
