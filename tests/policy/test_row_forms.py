@@ -25,7 +25,9 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=12,
 )
-TIMES = st.integers(-(10**9), 10**9).map(lambda seconds: datetime(2000, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds, microseconds=17))
+TIMES = st.integers(-(10**9), 10**9).map(
+    lambda seconds: datetime(2000, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds, microseconds=17)
+)
 VALUES: dict[Kind, st.SearchStrategy[Any]] = {
     "text": TEXTS,
     "int": NUMBERS,

@@ -1,7 +1,7 @@
 """The statements that are generated from the forms of rows, so that adding a table's form is one declaration.
 
-Names are `form.<form> some <version>`, `form.<form> together <version>`, `form.<form> walk` and `form.<form> count`. They
-are made of the declarations in policy/row_forms.py alone; no value that anybody gave becomes part of one.
+Names are `form.<form> some <version>`, `form.<form> together <version>`, `form.<form> walk` and `form.<form> count`.
+They are made of the declarations in policy/row_forms.py alone; no value that anybody gave becomes part of one.
 """
 
 from muniment.policy.row_forms import FORMS, Column, Form
