@@ -113,8 +113,7 @@ def _tell(owner: Any, tenant: str, key: RowKey, rows: list[ToldRow], at: datetim
     captures = iter(by_id["captures"])
     while some := list(islice(captures, 100)):
         events.append(("captured", some))
-    for pair in zip(by_id["candidates"], by_id["proposals"], strict=True):
-        events.append(("proposed", list(pair)))
+    events += [("proposed", list(pair)) for pair in zip(by_id["candidates"], by_id["proposals"], strict=True)]
     for verdict, memory, body in zip(by_id["verdicts"], by_id["memories"], by_id["memory_bodies"], strict=True):
         events += [("reviewed", [verdict]), ("promoted", [memory, body])]
     (last,) = owner.execute("SELECT seq FROM tenant_clock WHERE tenant_id = %s", [tenant]).fetchone()

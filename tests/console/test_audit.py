@@ -111,6 +111,19 @@ def test_the_chain_is_verified_and_every_break_is_told_at_its_place(
     assert 'href="/console/audit?before=3"' in broken
 
 
+@pytest.mark.rule("AUD-4")
+def test_a_row_that_is_not_what_the_log_says_is_named(
+    auditor: Browser, door: HttpDoor, people: People, tamper: Callable[[str], None]
+) -> None:
+    memory = promoted(door.near, people)
+    door.near.seal(people.tenant_id)
+    assert "rows are what the log says, from number 1 on" in words(auditor.post("audit/chain").text)
+    tamper("UPDATE memories SET approver = 'eve' WHERE tenant_id = :tenant")
+    broken = auditor.post("audit/chain").text
+    assert 'data-break="row_changed"' in broken
+    assert f"memories {memory} it is not what was written" in " ".join(words(broken).split())
+
+
 def test_a_head_that_is_none_is_told_beside_the_form(auditor: Browser) -> None:
     for wrong in ("not json", "[1]", '{"batch": 1}'):
         answer = auditor.post("audit/chain", head=wrong)

@@ -51,6 +51,26 @@ def test_verify_proves_the_chain_exports_its_head_and_ends_with_1_when_it_is_bro
     assert desk("verify", "--role", "reviewer", "--json").error["code"] == "role_missing"
 
 
+@pytest.mark.rule("AUD-4")
+def test_verify_names_a_row_that_was_changed_and_goes_on_after_an_interruption(
+    desk: Desk, owner: "psycopg.Connection[Any]", tmp_path: Path
+) -> None:
+    memory, place = desk.promoted(), tmp_path / "place"
+    desk.json("seal")
+    assert "covered from number 1 on" in desk("verify").out
+    place.write_text("no cursor")
+    assert desk("verify", "--resume", place, "--json").error["field"] == "cursor"
+    place.unlink()
+    found = desk.json("verify", "--resume", place)
+    assert (found["ok"], found["cursor"], place.exists()) == (True, None, False)
+    owner.execute("UPDATE memories SET approver = 'eve' WHERE tenant_id = %s", [desk.tenant])
+    ran = desk("verify")
+    assert (ran.code, f"row_changed  memories {memory}: it is not what was written" in ran.out) == (1, True)
+    (wrong,) = desk("verify", "--json").json["breaks"]
+    assert (wrong["kind"], wrong["table"], wrong["row_id"]) == ("row_changed", "memories", memory)
+    assert desk("verify", "--resume", tmp_path, "--json").error["field"] == "resume"
+
+
 @pytest.mark.rule("EVT-1")
 def test_webhooks_are_added_listed_and_looked_after(desk: Desk) -> None:
     made = desk.json("webhook", "add", "https://8.8.8.8/hook", "--type", "memory.promoted")

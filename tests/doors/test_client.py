@@ -56,6 +56,17 @@ def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "PAUSES", (0.01, 0.02, 0.04))
 
 
+@pytest.mark.rule("AUD-4")
+def test_a_verification_can_be_asked_for_in_parts(far: Far, near: Fabric, people: People) -> None:
+    for _ in range(20):
+        near.capture(people.run(), **FACT)
+        near.seal(people.tenant_id)
+    part = far.verify(people.auditor, count=1)
+    assert part.cursor is not None and not part.ok
+    whole = far.verify(people.auditor, cursor=part.cursor)
+    assert whole == near.verify(people.auditor) and whole.rows > 20
+
+
 @pytest.mark.rule("ERR-2")
 def test_what_was_done_but_not_answered_is_not_done_again(far: Far, near: Fabric, people: People) -> None:
     with Proxy(far.url) as proxy:

@@ -4,12 +4,12 @@ The database computes the same bytes with `record_send(ROW(...))`, so that a ver
 and no columns. Every column is cast to one of the types below first: a change of a column's type keeps the bytes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from hashlib import sha256
-from json import dumps
+from json.encoder import encode_basestring
 from struct import Struct
 from typing import Any, Literal, cast
 
@@ -54,24 +54,30 @@ def record_hash(columns: Sequence[bytes]) -> bytes:
 
 def jsonb_text(value: Any) -> str:
     """The text that PostgreSQL writes for a `jsonb` value: keys by length, then by bytes; numbers without exponents."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return dumps(str(value), ensure_ascii=False)
-        case int():
-            return str(int(value))
-        case float():
-            written = format(Decimal(repr(float(value))), "f")
-            return written.removeprefix("-") if value == 0 else written
-        case Mapping():
-            named = {key if isinstance(key, str) else jsonb_text(key): one for key, one in cast(Any, value).items()}
-            keys = sorted(named, key=lambda key: (len(key.encode()), key.encode()))
-            return "{" + ", ".join(f"{jsonb_text(key)}: {jsonb_text(named[key])}" for key in keys) + "}"
-        case _:
-            return "[" + ", ".join([jsonb_text(one) for one in value]) + "]"
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, dict):
+        named = cast("dict[Any, Any]", value)
+        texts = {key if isinstance(key, str) else jsonb_text(key): one for key, one in named.items()}
+        parts = [f"{encode_basestring(key)}: {jsonb_text(texts[key])}" for key in sorted(texts, key=_key_order)]
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join([jsonb_text(one) for one in cast("Sequence[Any]", value)]) + "]"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        written = format(Decimal(repr(float(value))), "f")
+        return written.removeprefix("-") if value == 0 else written
+    raise TypeError(f"no value of JSON: {type(value).__name__}")
+
+
+def _key_order(key: str) -> tuple[int, bytes]:
+    encoded = key.encode()
+    return len(encoded), encoded
 
 
 def _text(value: str) -> bytes:

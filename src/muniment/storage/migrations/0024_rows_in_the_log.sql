@@ -37,14 +37,12 @@ $$;
 
 -- The rows an event tells of: forms, ids and keyed digests, packed. The event's hash covers them; nobody is sent them.
 ALTER TABLE events ADD COLUMN rows bytea;
-ALTER TABLE events ALTER COLUMN rows SET STATISTICS 0;
 CREATE INDEX events_with_rows ON events (tenant_id, seq, n) WHERE rows IS NOT NULL;
 
 -- Rows that came without an event are listed by a batch of the chain, whose hash covers the list; a batch may have such a
 -- list and no event. `rows_until` is the time up to which it was looked for them.
 ALTER TABLE chain_batches ADD COLUMN rows bytea;
 ALTER TABLE chain_batches ADD COLUMN rows_until timestamptz;
-ALTER TABLE chain_batches ALTER COLUMN rows SET STATISTICS 0;
 ALTER TABLE chain_batches DROP CONSTRAINT chain_batches_events_check;
 ALTER TABLE chain_batches DROP CONSTRAINT chain_batches_check5;
 ALTER TABLE chain_batches ADD CONSTRAINT chain_batches_events_check CHECK (events > 0 OR (events = 0 AND rows IS NOT NULL));
