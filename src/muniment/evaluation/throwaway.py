@@ -10,11 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import anyio
+
+from muniment.fabric.connect import prepared
 from muniment.model.candidate import Consolidation
 from muniment.model.context import Principal, RunContext
 from muniment.model.proposal import Outcome
 from muniment.pack import Pack, builtin_pack
 from muniment.storage import embedded
+from muniment.storage.clock import set_bound
 from muniment.storage.master import LocalMasterKeys
 from muniment.sync import Fabric
 
@@ -99,15 +103,24 @@ def throwaway(pack: Pack, now: datetime = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
     """
     folder = Path(tempfile.mkdtemp(prefix="muniment-eval-"))
     clock = SetClock(now)
+    # What is thrown away needs no key that outlives it.
+    keys = LocalMasterKeys(os.urandom(32))
     try:
-        # What is thrown away needs no key that outlives it.
-        with Fabric.open(home=folder, pack=pack, clock=clock, master_keys=LocalMasterKeys(os.urandom(32))) as fabric:
-            # It hands in whole conversations, which are what their users said.
-            spoken = {"channels": ["*"]}
-            author = Principal(tenant_id=TENANT, id="importer", kind="system", roles={"agent"}, speaks_for=spoken)
-            reviewer = Principal(tenant_id=TENANT, id="reviewer", kind="operator", roles={"reviewer"})
-            yield Stage(fabric, clock, author, reviewer)
+        with embedded.acquire(folder) as lease:
+            _set_no_bound(lease)
+            with Fabric.open(home=folder, pack=pack, clock=clock, master_keys=keys) as fabric:
+                # It hands in whole conversations, which are what their users said.
+                spoken = {"channels": ["*"]}
+                author = Principal(tenant_id=TENANT, id="importer", kind="system", roles={"agent"}, speaks_for=spoken)
+                reviewer = Principal(tenant_id=TENANT, id="reviewer", kind="operator", roles={"reviewer"})
+                yield Stage(fabric, clock, author, reviewer)
     finally:
         # Interrupted while it opens, the fabric gives its server back too late for us.
         embedded.stop(folder)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _set_no_bound(lease: embedded.Lease) -> None:
+    """Let the clock be set to the dates of what is measured, which may lie ahead of the database's (AUD-5)."""
+    address = anyio.run(prepared, lease)
+    anyio.run(set_bound, address.for_owner(), None)
