@@ -59,6 +59,7 @@ def furnished(door: HttpDoor, people: People) -> Furnished:
             people.admin,
             f'pack_meta: {{id: shop, version: "{version}"}}\nmemory_layer: {{recall_policy: {{max_recalls: {budget}}}}}',
         )
+    near.packs.activate(people.admin, "shop@1.0.0", reason="the shop's own")
     worked(near, people.tenant_id)
     everybody = people.person("eve", "reviewer", "auditor", "privacy_officer", "admin")
     queue = near.queue.list(people.reviewer, limit=50)
@@ -105,6 +106,8 @@ def furnished(door: HttpDoor, people: People) -> Furnished:
         "work": "metrics/work",
         "packs": "packs",
         "pack": "packs/shop@1.0.0",
+        "packs in force": "packs/history",
+        "activation": "packs/shop@1.1.0/activate",
         "compare": "packs/compare?one=shop@1.0.0&other=shop@1.1.0",
         "backtest": "packs/backtest",
         "register": "packs/new",

@@ -1,4 +1,4 @@
-"""Packs in the console: versions, one as a whole, two compared, one tried on history, one registered."""
+"""Packs in the console: versions, one as a whole, two compared, one tried on history, registered, put in force, retired."""
 
 import json
 
@@ -8,8 +8,11 @@ import yaml
 from muniment.pack import builtin_pack
 from muniment.testing import People
 from tests.console.browser import Browser, words
+from tests.console.conftest import SignIn
 from tests.doors.http import PACK, HttpDoor
-from tests.pipeline.stories import promoted, proposed
+from tests.packs import acme, activate, put_in_force, register
+from tests.packs import admin as admin_of
+from tests.pipeline.stories import KEY, promoted, proposed
 
 
 def text_of(version: str, recalls: int = 4) -> str:
@@ -122,3 +125,145 @@ def test_only_an_admin_registers_and_only_a_reviewer_is_shown_texts(
     assert auditor.post("packs/backtest", pack=PACK, texts="yes").status_code == 400
     assert auditor.post("packs/backtest", pack=PACK).status_code == 200
     auditor.close()
+
+
+# ---- in force ----
+
+LAX = "memory_layer: {promotion_thresholds: {confidence_floor: 0.1}, retention: {replay_horizon: 1d}}"
+STRICT = "memory_layer: {promotion_thresholds: {confidence_floor: 0.75}}"
+
+
+def row_of(page: str, ref: str) -> str:
+    """What the list says of one version."""
+    return words(page.partition(f'data-pack="{ref}"')[2].partition("</tr>")[0])
+
+
+@pytest.mark.rule("PAC-5")
+def test_the_list_shows_which_version_is_in_force_since_when_and_by_whom(
+    admin: Browser, reviewer: Browser, door: HttpDoor, people: People
+) -> None:
+    promoted(door.near, people)
+    register(door.near, people.tenant_id, acme("1.0.0", STRICT))
+    page = admin.get("packs")
+    assert f'data-in-force="{PACK}"' in page and "activated by muniment" in words(page)
+    assert "in force" in row_of(page, PACK) and "Activate" not in row_of(page, PACK)
+    assert "registered" in row_of(page, "acme@1.0.0") and "Activate" in row_of(page, "acme@1.0.0")
+    put_in_force(door.near, people.tenant_id, acme("1.0.0", STRICT))
+    page = admin.get("packs")
+    assert 'data-in-force="acme@1.0.0"' in page
+    assert "activated by zoe : for the test" in words(page)
+    assert "in force" not in row_of(page, PACK) and "in force" in row_of(page, "acme@1.0.0")
+    assert "It decides nothing until an admin activates it" in admin.get(f"packs/{PACK}")
+    # Who only reads is offered nothing.
+    assert 'data-in-force="acme@1.0.0"' in reviewer.get("packs")
+    for path in ("packs", f"packs/{PACK}"):
+        assert "/activate" not in reviewer.get(path) and "data-retire" not in reviewer.get(path)
+
+
+@pytest.mark.rule("PAC-5", "PAC-9")
+def test_before_an_activation_the_page_shows_what_differs_what_is_loosened_and_offers_a_backtest(
+    admin: Browser, door: HttpDoor, people: People
+) -> None:
+    proposed(door.near, people.run(), **KEY, value="email")
+    register(door.near, people.tenant_id, acme("1.0.0", LAX))
+    register(door.near, people.tenant_id, acme("1.1.0", STRICT))
+    page = admin.get("packs/acme@1.0.0/activate")
+    said = words(page)
+    assert "In force now muniment.builtin@1.2.0" in said
+    assert "1 pass the gates again before any verdict" in said
+    assert 'data-change="memory_layer.promotion_thresholds.confidence_floor"' in page
+    assert "confidence_floor changed 0.3 0.1" in said
+    assert "It loosens 2 rules: promotion_thresholds.confidence_floor: 0.3 to 0.1" in said
+    assert "retention.replay_horizon: 90 days to 1 day" in said and "Shorter horizons take effect at" in said
+    assert "It must be activated by an admin other than ada" in said
+    assert 'href="/console/packs/backtest?pack=acme%401.0.0"' in page
+    stricter = admin.get("packs/acme@1.1.0/activate")
+    assert "data-loosens" not in stricter and "data-second-person" not in stricter
+    assert "Shorter horizons" not in stricter
+    admin.get("packs/acme@9.9.9/activate", 404)
+
+
+@pytest.mark.rule("PAC-5")
+def test_who_registered_a_pack_that_loosens_a_rule_is_refused_and_another_admin_is_not(
+    admin: Browser, signed_in: SignIn, door: HttpDoor, people: People
+) -> None:
+    promoted(door.near, people)
+    register(door.near, people.tenant_id, acme("1.0.0", LAX))
+    refused = admin.post("packs/acme@1.0.0/activate", reason="mine <b>alone</b>", expected=PACK)
+    assert refused.status_code == 400
+    assert "an admin other than ada, who registered acme@1.0.0, has to activate it" in words(refused.text)
+    assert "mine &lt;b&gt;alone" in refused.text, "what was typed is still there"
+    assert door.near.packs.in_force(people.admin).pack == PACK
+    assert [one["code"] for one in door.denials(people)] == ["second_person_required"]
+    zoe = signed_in(admin_of(people.tenant_id, "zoe"))
+    # What was shown is what is agreed to: another version in force meanwhile is told.
+    outdated = zoe.post("packs/acme@1.0.0/activate", reason="seen", expected="acme@0.1.0")
+    assert (outdated.status_code, "another pack is in force by now" in words(outdated.text)) == (400, True)
+    assert zoe.post("packs/acme@1.0.0/activate", reason="", expected=PACK).status_code == 400
+    done = zoe.post("packs/acme@1.0.0/activate", reason="seen by two", expected=PACK)
+    assert done.status_code == 303
+    made = door.near.packs.in_force(people.admin)
+    assert (made.pack, made.activated_by, made.registered_by, made.reason) == (
+        "acme@1.0.0",
+        "zoe",
+        "ada",
+        "seen by two",
+    )
+    assert zoe.post("packs/acme@1.0.0/activate", reason="twice").status_code == 400
+    assert zoe.post("packs/acme@9.9.9/activate", reason="not there").status_code == 404
+
+
+@pytest.mark.rule("PAC-5")
+def test_the_history_shows_every_activation_with_its_reason_and_what_it_loosened(
+    auditor: Browser, door: HttpDoor, people: People, others: People
+) -> None:
+    put_in_force(door.near, others.tenant_id, acme("9.0.0"))
+    put_in_force(door.near, people.tenant_id, acme("1.0.0", LAX))
+    activate(door.near, people.tenant_id, PACK)
+    page = auditor.get("packs/history")
+    rows = [words(row.partition("</tr>")[0].partition(">")[2]) for row in page.split("data-activation=")[1:]]
+    assert len(rows) == 3
+    assert f"{PACK} acme@1.0.0 zoe muniment for the test" in rows[0] and "Loosened" not in rows[0]
+    assert f"acme@1.0.0 {PACK} zoe ada for the test Loosened 2 rules" in rows[1]
+    assert f"{PACK} none muniment muniment first pack" in rows[2]
+    assert f"packs/compare?one={PACK.replace('@', '%40')}&amp;other=acme%401.0.0" in page
+    assert "9.0.0" not in page
+    (_, second, _) = door.near.packs.activations(people.auditor)
+    older = auditor.get("packs/history", after=second.seq)
+    assert older.count("data-activation=") == 1 and "To the latest" in older
+
+
+@pytest.mark.rule("PAC-5")
+def test_a_version_is_retired_with_a_reason_and_the_one_in_force_is_not(
+    admin: Browser, door: HttpDoor, people: People
+) -> None:
+    register(door.near, people.tenant_id, acme("1.0.0"))
+    register(door.near, people.tenant_id, acme("1.1.0"))
+    assert "data-retire" not in admin.get(f"packs/{PACK}"), "it is in force"
+    assert admin.post(f"packs/{PACK}/retire", reason="by mistake").status_code == 400
+    assert "data-retire" in admin.get("packs/acme@1.0.0")
+    for reason in ("", "x" * 501, "asked by jane.doe@example.com"):
+        refused = admin.post("packs/acme@1.0.0/retire", reason=reason)
+        assert (refused.status_code, "reason" in words(refused.text)) == (400, True)
+    assert admin.post("packs/acme@1.0.0/retire", reason="replaced").status_code == 303
+    page = admin.get("packs/acme@1.0.0")
+    assert "It can be neither activated nor pinned any more" in words(page)
+    assert "data-retire" not in page and "/activate" not in page
+    assert "retired" in row_of(admin.get("packs"), "acme@1.0.0")
+    assert "retired" not in row_of(admin.get("packs"), "acme@1.1.0")
+    again = admin.post("packs/acme@1.0.0/activate", reason="again")
+    assert (again.status_code, "acme@1.0.0 is retired" in words(again.text)) == (400, True)
+    assert admin.post("packs/acme@9.9.9/retire", reason="not there").status_code == 404
+
+
+def test_only_an_admin_activates_or_retires(
+    reviewer: Browser, auditor: Browser, door: HttpDoor, people: People
+) -> None:
+    register(door.near, people.tenant_id, acme("1.0.0", STRICT))
+    for browser in (reviewer, auditor):
+        browser.get("packs/acme@1.0.0/activate", 403)
+        assert "acme@1.0.0" in browser.get("packs/acme@1.0.0")
+        for verb in ("activate", "retire"):
+            assert browser.post(f"packs/acme@1.0.0/{verb}", reason="mine").status_code == 403
+    assert door.near.packs.in_force(people.admin).pack == PACK
+    assert not door.near.packs.get(people.admin, "acme@1.0.0").retired

@@ -206,8 +206,10 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/packs"): {"pack": 'pack_meta: {id: acme, version: "1.0.0"}'},
     ("POST", "/packs/compare"): {"one": PACK, "other": "{ref}"},
     ("POST", "/packs/backtest"): {"pack": "{ref}"},
-    ("POST", "/packs/backfills"): {"ref": "{ref}"},
     ("POST", "/work/clock/reset"): {"reason": "the clock was ahead"},
+    ("POST", "/packs/backfills"): {"ref": PACK},
+    ("POST", "/packs/{ref}/activate"): {"reason": "it is time"},
+    ("POST", "/packs/{ref}/retire"): {"reason": "old"},
 }  # fmt: skip
 
 

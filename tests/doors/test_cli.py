@@ -49,7 +49,7 @@ def test_all_verbs_that_exist_are_there() -> None:
         "queue": "list show",
         "captures": "list get rerun",
         "consent": "grant revoke list sweep",
-        "pack": "schema validate register show list compare backtest backfill backfills",
+        "pack": "schema validate register activate retire in-force history show list compare backtest backfill backfills",
         "db": "url migrate status start stop reindex rebuild-durable",
         "key": "new rotate create list revoke",
         "work": "list parked requeue jobs breakers resume",

@@ -30,14 +30,14 @@ def test_verify_proves_the_chain_exports_its_head_and_ends_with_1_when_it_is_bro
     ran = desk("verify", "--export-head", head)
     assert (ran.code, head.exists()) == (0, False)
     assert "nothing is sealed yet" in ran.err
-    assert desk.json("seal") == {"sealed": 2}
+    assert desk.json("seal") == {"sealed": 3}
     found = desk.json("verify", "--export-head", head)
-    assert (found["ok"], found["events"], found["batches"], found["unsealed"]) == (True, 2, 1, 0)
+    assert (found["ok"], found["events"], found["batches"], found["unsealed"]) == (True, 3, 1, 0)
     (line,) = head.read_text().splitlines()
     assert json.loads(line) == found["head"]
     shown = desk("verify", "--head", head)
     assert shown.code == 0
-    assert shown.out.startswith("the chain holds: 2 events in 1 batch, 0 not sealed yet\n")
+    assert shown.out.startswith("the chain holds: 3 events in 1 batch, 0 not sealed yet\n")
     owner.execute("UPDATE events SET actor = 'eve' WHERE tenant_id = %s AND seq = 2", [desk.tenant])
     ran = desk("verify", "--head", head, "--export-head", tmp_path / "other.json")
     assert (ran.code, (tmp_path / "other.json").exists()) == (1, False)

@@ -27,7 +27,10 @@ def test_the_schema_of_packs_is_printed() -> None:
 
 def test_a_pack_is_checked_registered_listed_and_shown(desk: Desk, tmp_path: Path) -> None:
     file = tmp_path / "acme.yaml"
-    contents = run("pack", "show").out
+    nowhere = run("pack", "show", "--home", tmp_path / "home")
+    assert "no pack is in force yet" in nowhere.err and not (tmp_path / "home").exists()
+    contents = desk("pack", "show").out
+    assert contents == nowhere.out, "what the tenant's first write puts in force"
     assert load_pack(contents).digest == builtin_pack().digest
     file.write_text(contents.replace(builtin_pack().meta.id, "acme"), "utf-8")
     ref = run("pack", "validate", file, "--json").json["pack"]
@@ -38,9 +41,13 @@ def test_a_pack_is_checked_registered_listed_and_shown(desk: Desk, tmp_path: Pat
     assert ref in desk("pack", "list").out
     assert desk.json("pack", "show", ref)["pack_meta"]["id"] == "acme"
     assert yaml.safe_load(desk("pack", "show", ref).out) == desk.json("pack", "show", ref)
-    assert desk.recalled("--pack", ref) == []
-    assert desk("recall", "--pack", "other@1.0.0", "--json").error["field"] == "pack"
-    assert desk.json("pack", "show", "--pack-file", file)["pack_meta"]["id"] == "acme"
+    assert desk.recalled("--pack", builtin_pack().ref) == []
+    for pinned in (ref, "other@1.0.0"):
+        refused = desk("recall", "--pack", pinned, "--json")
+        assert (refused.code, refused.error["code"], refused.error["field"]) == (1, "pin_refused", "pack")
+    assert desk.json("pack", "show", "--pack-file", file)["pack_meta"]["id"] == builtin_pack().meta.id, "it is in force"
+    elsewhere = Desk(desk.home, f"{desk.tenant}_other")
+    assert elsewhere.json("pack", "show", "--pack-file", file)["pack_meta"]["id"] == "acme"
 
 
 @pytest.mark.rule("PAC-1")

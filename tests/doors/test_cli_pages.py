@@ -15,6 +15,10 @@ def _registered(desk: Desk, folder: Path, n: int) -> str:
     return desk.json("pack", "register", file)["pack"]
 
 
+def _in_force(desk: Desk, folder: Path, n: int) -> str:
+    return desk.json("pack", "activate", _registered(desk, folder, n), "--reason", "next")["pack"]
+
+
 @pytest.mark.parametrize(
     ("command", "by"),
     [
@@ -37,7 +41,7 @@ def test_a_list_that_is_cut_says_how_to_go_on(desk: Desk, tmp_path: Path, comman
             case "pack list":
                 _registered(desk, tmp_path, n)
             case _:
-                desk.json("pack", "backfill", _registered(desk, tmp_path, n))
+                desk.json("pack", "backfill", _in_force(desk, tmp_path, n))
     whole = [one[by] for one in desk.json(*command.split())]
     first = desk(*command.split(), "--limit", 2)
     (hint,) = [line for line in first.err.splitlines() if line.startswith("there may be more: muniment ")]
@@ -45,3 +49,16 @@ def test_a_list_that_is_cut_says_how_to_go_on(desk: Desk, tmp_path: Path, comman
     assert [one[by] for one in desk.json(*hint.split("muniment ")[1].split())] == whole[2:]
     wrong = desk(*command.split(), "--after", "nothing_of_ours", "--json")
     assert (wrong.code, wrong.error["code"], wrong.error["field"]) == (1, "not_found", "after")
+
+
+@pytest.mark.rule("PAC-5")
+def test_the_history_of_packs_in_force_comes_in_pages(desk: Desk, tmp_path: Path) -> None:
+    refs = [_in_force(desk, tmp_path, n) for n in range(1, 4)]
+    whole = desk.json("pack", "history")
+    assert [one["pack"] for one in whole] == [*refs[::-1], "muniment.builtin@1.2.0"]
+    first = desk("pack", "history", "--limit", 2)
+    (hint,) = [line for line in first.err.splitlines() if line.startswith("there may be more: muniment ")]
+    assert hint.endswith(f"--after {whole[1]['seq']}")
+    assert desk.json(*hint.split("muniment ")[1].split()) == whole[2:]
+    wrong = desk("pack", "history", "--after", -1, "--json")
+    assert (wrong.code, wrong.error["field"]) == (1, "after")

@@ -128,6 +128,12 @@ def _story(say: SAYS, folder: Path) -> Iterator[Any]:
     yield say("ada", "pack", "show", "acme@1.0.0")
     yield say("ada", "pack", "compare", "acme@1.0.0", file)
     yield say("ada", "pack", "backtest", file)
+    yield say("ada", "pack", "activate", "acme@1.0.0", "--dry-run")
+    yield say("ada", "pack", "activate", "acme@1.0.0", "--reason", "it is time")
+    yield say("ada", "pack", "in-force")
+    yield say("ada", "pack", "show")
+    yield say("ada", "pack", "retire", "muniment.builtin@1.2.0", "--reason", "old")
+    yield say("ada", "pack", "history", "--limit", 5)
     yield say("ada", "work")
     yield say("ada", "work", "parked", "--limit", 5)
     (lines := folder / "lines.jsonl").write_text(
@@ -236,7 +242,6 @@ def test_a_server_and_a_database_are_not_both_asked(afar: Afar, home: Path) -> N
         assert afar("boris", "queue", *place, "--json").error["field"] == "server"
     assert afar("boris", "queue", "--pack-file", "acme.yaml", "--json").error["field"] == "pack_file"
     assert run("queue", "--key", "mun_x", "--home", home, "--json").error["field"] == "key"
-    assert afar("ada", "pack", "show", "--json").error["field"] == "pack"
 
 
 def test_the_environment_names_the_server_and_an_option_goes_before_it(

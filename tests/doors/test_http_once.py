@@ -40,6 +40,8 @@ def _ids(door: HttpDoor, story: Story, path: str, value: str) -> dict[str, str]:
         ids["memory_id"] = promoted(near, people, value, predicate=f"has_{value}")
     if "{webhook_id}" in path:
         ids["webhook_id"] = near.webhooks.add(people.admin, url=f"https://8.8.8.8/{value}").webhook_id
+    if "{ref}" in path:
+        ids["ref"] = near.packs.register(people.admin, f'pack_meta: {{id: acme, version: "1.0.0-{value}"}}').ref
     if "{consent_id}" in path:
         ids["consent_id"] = near.consent.grant(people.officer, subject=f"customer:{value}", **CONSENT).consent_id
     return ids

@@ -58,6 +58,7 @@ ALSO = [
     ("auditor", "POST", "/v1/packs/backtest", {"pack": "{ref}"}),
     ("auditor", "POST", "/v1/packs/backtest", {"pack": "{own_ref}", "against": "{ref}"}),
     ("reviewer", "POST", "/v1/packs/backfills", {"ref": "{ref}"}),
+    ("admin", "POST", "/v1/packs/{own_ref}/activate", {"reason": "r", "expected": "{ref}"}),
     ("admin", "POST", "/v1/work/requeue", {"capture_ids": ["{capture_id}"]}),
     ("reviewer", "GET", "/v1/queue?after={proposal_id}", None),
     ("reviewer", "GET", "/v1/recalls?after={recall_id}", None),

@@ -274,6 +274,26 @@ GROUPS: dict[str, Call] = {
     ),
     "packs.get": Call("auditor", {"ref": "muniment.builtin@1.2.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
     "packs.list": Call("auditor", {}, {"limit": [*COUNTS, 1001, None], "after": [*NAMES, "acme@9.9.9"]}),
+    "packs.activate": Call(
+        "admin",
+        {"ref": "muniment.builtin@1.2.0", "reason": "it is time"},
+        {
+            "ref": [*IDS, "acme", "acme@9.9.9"],
+            "reason": [*NOTES, "x" * 501, "for jane.doe@example.com", None],
+            "expected": NAMES,
+        },
+    ),
+    "packs.plan_activation": Call("auditor", {"ref": "muniment.builtin@1.2.0"}, {"ref": [*IDS, "acme", "acme@9.9.9"]}),
+    "packs.retire": Call(
+        "admin",
+        {"ref": "muniment.builtin@1.2.0", "reason": "old"},
+        {
+            "ref": [*IDS, "acme", "acme@9.9.9"],
+            "reason": [*NOTES, "x" * 501, "for jane.doe@example.com", None],
+        },
+    ),
+    "packs.in_force": Call("auditor", {}, {"at": TIMES}),
+    "packs.activations": Call("auditor", {}, {"limit": [*COUNTS, 1001, None], "after": COUNTS[1:]}),
     "packs.compare": Call(
         "auditor",
         {"one": "muniment.builtin@1.2.0", "other": "muniment.builtin@1.2.0"},

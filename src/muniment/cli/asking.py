@@ -115,8 +115,12 @@ class Call:
 
     def note_new(self, settings: Settings) -> None:
         """Say so where opening the database will make it."""
-        if settings.url is None and not settings.home.exists():
+        if self.is_new(settings):
             self.note(f"making a database in {settings.home}")
+
+    def is_new(self, settings: Settings) -> bool:
+        """Whether there is no database yet: opening makes it."""
+        return settings.url is None and not settings.home.exists()
 
     def settings(self) -> Settings:
         """Where the database is, and what else the environment says; the pack is left alone."""

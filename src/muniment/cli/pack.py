@@ -12,9 +12,10 @@ from muniment.cli import activations, backtesting
 from muniment.cli.asking import Call, instant, verb
 from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, document, progress
-from muniment.errors import InvalidInput
+from muniment.errors import InvalidInput, NotFound
+from muniment.fabric.settings import Settings
 from muniment.governance.packs import RegisteredPack
-from muniment.pack import builtin_pack, load_pack, pack_schema
+from muniment.pack import Pack, builtin_pack, load_pack, pack_schema
 
 app = typer.Typer(no_args_is_help=True)
 _OPTIONS = (*WHO, *WHERE)
@@ -131,12 +132,31 @@ def show(
         str | None, typer.Argument(metavar="PACK", help="A registered one; the one in force when not said.")
     ] = None,
 ) -> None:
-    """Print a registered pack, or the one in force."""
+    """Print a registered pack, or the one in force.
+
+    In a tenant that has none yet: the one that its first write puts in force.
+    """
+    contents = _shown(call, ref).document()
+    call.show(contents, lambda: Screen().write(_as_yaml(contents)))
+
+
+def _shown(call: Call, ref: str | None) -> Pack:
+    if ref is None and not call.is_remote() and call.is_new(call.settings()):
+        return _given_at_start(call)
     admin = call.principal("admin")
     with call.open() as fabric:
-        pack = fabric.packs.get(admin, ref or fabric.packs.in_force(admin).pack).pack
-    contents = pack.document()
-    call.show(contents, lambda: Screen().write(_as_yaml(contents)))
+        try:
+            return fabric.packs.get(admin, ref or fabric.packs.in_force(admin).pack).pack
+        except NotFound:
+            if ref is not None or call.is_remote():
+                raise
+    return _given_at_start(call)
+
+
+def _given_at_start(call: Call) -> Pack:
+    """What is put in force in a tenant that has no pack."""
+    call.note("no pack is in force yet; this one is from the first write on")
+    return Settings.gather(None, pack=call.given["pack_file"], home=None, clock=None).pack or builtin_pack()
 
 
 @verb(app, "list", options=_OPTIONS, example="muniment pack list")

@@ -132,7 +132,10 @@ def _shorter(path: str, before: timedelta | None, after: timedelta | None) -> It
 
 
 def _days(term: timedelta | None) -> str:
-    return "no end" if term is None else f"{term.total_seconds() / 86400:g} days"
+    if term is None:
+        return "no end"
+    days = term.total_seconds() / 86400
+    return f"{days:g} day{'' if days == 1 else 's'}"
 
 
 def _horizons(before: Pack, after: Pack) -> Iterator[str]:

@@ -92,7 +92,7 @@ async def backfills(asking: Reader, limit: Limit = 50, after: After = None) -> P
 
 @router.post("/backfills", status_code=201)
 async def backfill(asking: Annotated[Asking, Depends(May("review"))], body: BackfillBody) -> Backfill:
-    """Order that live memories follow the ontology of a registered pack; with `dry_run` nothing is ordered."""
+    """Order that live memories follow the ontology of the pack in force; with `dry_run`, of any, nothing is ordered."""
     return await asking.fabric.packs.backfill(asking.principal, **given(body))
 
 
