@@ -129,8 +129,8 @@ class Call:
             raise InvalidInput("expected an address such as postgresql://owner@host/database", field="url")
         return Settings.gather(self.given["url"], pack=builtin_pack(), home=self.given["home"], clock=None)
 
-    def principal(self, role: Role, *, of_agents: Role | None = None) -> Principal:
-        """Who acts. On a laptop the one at the keyboard is trusted: with no role said, it is the one it takes.
+    def principal(self, role: Role, *also: Role, of_agents: Role | None = None) -> Principal:
+        """Who acts. On a laptop the one at the keyboard is trusted: with no role said, it has the roles it takes.
 
         A server trusts the key alone: who acts is whom it is of, with the roles it holds.
         """
@@ -140,8 +140,13 @@ class Call:
                 raise InvalidInput("what it may speak for is the key's to say: leave it out", field="tool")
             return self._holder(self._server)
         kind: Source = self.given["kind"] or "operator"
+<<<<<<< HEAD
         usual = of_agents if of_agents is not None and kind in ("agent", "end_user") else role
         roles = self._roles() or [usual]
+=======
+        usual = [of_agents] if of_agents is not None and kind == "agent" else [role, *also]
+        roles = cast("list[Role]", self._roles() or usual)
+>>>>>>> http
         name = self.given["as_"] if self.given["as_"] is not None else _user_name()
         return Principal(
             tenant_id=self.tenant, id=name, kind=kind, roles=frozenset(roles), speaks_for=speaks_for or SpeaksFor()

@@ -88,7 +88,7 @@ def replay(
 ) -> None:
     """Post again to a webhook, from any number of the log."""
     with call.open() as fabric:
-        changed = fabric.webhooks.replay(call.principal("admin"), webhook_id, after=after)
+        changed = fabric.webhooks.replay(call.principal("admin", "auditor"), webhook_id, after=after)
     call.show(changed, lambda: _draw([changed]))
 
 
