@@ -140,13 +140,8 @@ class Call:
                 raise InvalidInput("what it may speak for is the key's to say: leave it out", field="tool")
             return self._holder(self._server)
         kind: Source = self.given["kind"] or "operator"
-<<<<<<< HEAD
-        usual = of_agents if of_agents is not None and kind in ("agent", "end_user") else role
-        roles = self._roles() or [usual]
-=======
-        usual = [of_agents] if of_agents is not None and kind == "agent" else [role, *also]
-        roles = cast("list[Role]", self._roles() or usual)
->>>>>>> http
+        usual = [of_agents] if of_agents is not None and kind in ("agent", "end_user") else [role, *also]
+        roles = self._roles() or usual
         name = self.given["as_"] if self.given["as_"] is not None else _user_name()
         return Principal(
             tenant_id=self.tenant, id=name, kind=kind, roles=frozenset(roles), speaks_for=speaks_for or SpeaksFor()
