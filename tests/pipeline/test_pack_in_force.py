@@ -138,29 +138,34 @@ def test_one_admin_activates_a_pack_that_loosens_nothing_unless_a_pack_asks_for_
 
 
 @pytest.mark.rule("PAC-5")
-def test_the_database_itself_refuses_an_activation_that_takes_a_second_person(
-    fabric: Fabric, people: People, as_role: Any
-) -> None:
+def test_the_database_itself_refuses_an_activation_that_takes_a_second_person(fabric: Fabric, people: People) -> None:
     promoted(fabric, people)
     ref = register(fabric, people.tenant_id, acme("1.0.0", NOT_SENSITIVE))
-    writer = as_role("writer")
-    with pytest.raises(psycopg.errors.CheckViolation, match="second_person"), writer.transaction():
-        seq, at, prev_at = writer.execute(
-            "UPDATE tenant_clock SET seq = seq + 1, prev_at = at WHERE tenant_id = %s RETURNING seq, at, prev_at",
-            [people.tenant_id],
-        ).fetchone()
-        writer.execute(
-            "INSERT INTO ticks (tenant_id, seq, at, prev_seq, prev_at, txid)"
-            " VALUES (%s, %s, %s, %s, %s, pg_current_xact_id())",
-            [people.tenant_id, seq, at, seq - 1, prev_at],
-        )
-        writer.execute(
-            "INSERT INTO pack_activations (tenant_id, seq, pack, activated_at, activated_by, by_kind, registered_by,"
-            " second_person, loosens, reason, previous_seq, previous_pack, txid)"
-            " SELECT %s, %s, %s, %s, 'ada', 'operator', 'ada', true, '{}', 'x', seq, pack, pg_current_xact_id()"
-            " FROM packs_in_force WHERE tenant_id = %s",
-            [people.tenant_id, seq, ref, at, people.tenant_id],
-        )
+    desk = fabric._fabric.opened.desk
+
+    async def forge(by: str) -> None:
+        async with desk.transaction(people.tenant_id, "writer") as tx:
+            tick = await tx.tick()
+            now = await tx.row("pack.in_force")
+            assert now is not None
+            await tx.do(
+                "pack.activate",
+                seq=tick.seq,
+                pack=ref,
+                at=tick.at,
+                by=by,
+                by_kind="operator",
+                registered_by="ada",
+                second_person=True,
+                loosens=[],
+                reason="alone",
+                previous_seq=now["seq"],
+                previous_pack=now["pack"],
+            )
+
+    for name in ("ada", "ADA", "\u0430da"):  # the last one begins with a Cyrillic letter
+        with pytest.raises(psycopg.errors.CheckViolation, match="second_person"):
+            fabric._portal.call(forge, name)
 
 
 @pytest.mark.rule("PAC-5")

@@ -69,6 +69,7 @@ def tell(fabric: Fabric, clock: FakeClock, people: People, superuser: str) -> No
     fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL", idempotency_key="k1")
     promoted(fabric, people, "email")
     promoted(fabric, people, "phone")
+    promoted(fabric, people, "customer:friend", predicate="knows")
     promoted(fabric, people, "+49 30 1234567", predicate="phone_number", subject=subject, classification="PII")
     refused(fabric, people.run(), entity="customer:x", predicate="p", value="v", classification="PII")
     gone = promoted(fabric, people, "blue", predicate="favourite_colour")
