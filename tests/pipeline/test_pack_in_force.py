@@ -218,10 +218,12 @@ def test_a_retired_version_can_be_neither_activated_nor_pinned_and_the_one_in_fo
     assert fabric.explain(people.auditor, memory_id=memory_id, recall_id=then.recall_id).visibility == "visible"
     assert [event["pack"] for event in told(fabric, people, "pack_retired")] == ["acme@0.9.0", "muniment.builtin@1.2.0"]
     # No login takes a retirement back, nor retires the one in force.
-    taken_back = as_role("writer").execute("UPDATE packs SET usable = true WHERE pack = 'acme@0.9.0'")
+    taken_back = as_role("writer").execute(
+        "UPDATE packs SET retired_at = NULL, retired_by = NULL WHERE pack = 'acme@0.9.0'"
+    )
     assert taken_back.rowcount == 0
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
-        as_role("writer").execute("UPDATE packs SET usable = false WHERE pack = 'acme@1.0.0'")
+        as_role("writer").execute("UPDATE packs SET retired_at = now(), retired_by = 'x' WHERE pack = 'acme@1.0.0'")
 
 
 @pytest.mark.rule("PAC-5")

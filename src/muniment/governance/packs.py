@@ -226,8 +226,8 @@ async def retire(tx: Transaction, ref: str, by: Principal, reason: str) -> Retir
         raise Conflict(f"{ref} is retired already", field="ref")
     if now is not None and now["pack"] == ref:
         raise Conflict(f"{ref} is in force: activate another version first", field="ref")
-    await tx.do("pack.retire", pack=ref)
-    tx.told.row("packs.retired", pack=ref, usable=False)
+    await tx.do("pack.retire", pack=ref, at=tick.at, by=by.id)
+    tx.told.row("packs.retired", pack=ref, retired_at=tick.at, retired_by=by.id)
     tx.emit("memory.pack_retired", by.id, pack=ref, reason=reason)
     return Retirement(pack=ref, retired_at=tick.at, retired_by=by.id, reason=reason)
 

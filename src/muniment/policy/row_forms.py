@@ -105,9 +105,13 @@ FORMS: tuple[Form, ...] = (
         "packs",
         "pack",
         "pack_id version ontology_version digest document:json seq:int registered_at:time registered_by",
-        outside={"usable": "has a form of its own, packs.retired"},
+        outside={
+            "retired_at": "has a form of its own, packs.retired",
+            "retired_by": "has a form of its own, packs.retired",
+            "usable": "generated from a column of a form",
+        },
     ),
-    Form("packs.retired", "pack", "usable:bool", where="NOT usable"),
+    Form("packs.retired", "pack", "retired_at:time retired_by", where="retired_at IS NOT NULL"),
     Form(
         "pack_activations",
         "seq:int pack",

@@ -1,17 +1,20 @@
 -- One pack is in force in a tenant at any moment; which one, since when, and who put it there.
 
 -- Who may change a pack: nobody. A version can only be retired, once and for good.
-ALTER TABLE packs ADD COLUMN usable boolean NOT NULL DEFAULT true;
+ALTER TABLE packs ADD COLUMN retired_at timestamptz;
+ALTER TABLE packs ADD COLUMN retired_by text COLLATE "C";
+ALTER TABLE packs ADD COLUMN usable boolean GENERATED ALWAYS AS (retired_at IS NULL) STORED;
+ALTER TABLE packs ADD CHECK ((retired_at IS NULL) = (retired_by IS NULL));
 DROP POLICY tenant ON packs;
 CREATE POLICY tenant_read ON packs FOR SELECT USING (tenant_id = current_setting('muniment.tenant', true));
 CREATE POLICY tenant_register ON packs FOR INSERT
-  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND usable);
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND retired_at IS NULL);
 ALTER TABLE packs ADD UNIQUE (tenant_id, pack, usable);
 ALTER TABLE packs ADD UNIQUE (tenant_id, pack, registered_by);
 CREATE POLICY tenant_retire ON packs FOR UPDATE TO muniment_writer
-  USING (tenant_id = current_setting('muniment.tenant', true) AND usable)
-  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND NOT usable);
-GRANT UPDATE (usable) ON packs TO muniment_writer;
+  USING (tenant_id = current_setting('muniment.tenant', true) AND retired_at IS NULL)
+  WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND retired_at IS NOT NULL);
+GRANT UPDATE (retired_at, retired_by) ON packs TO muniment_writer;
 -- The jobs go by what the pack in force says.
 GRANT SELECT ON packs TO muniment_jobs;
 

@@ -25,7 +25,8 @@ ON CONFLICT (tenant_id) DO UPDATE SET seq = excluded.seq, pack = excluded.pack, 
 
 -- name: retire
 -- Refused by a foreign key while the pack is in force.
-UPDATE packs SET usable = false WHERE tenant_id = :tenant_id AND pack = :pack AND usable
+UPDATE packs SET retired_at = :at, retired_by = :by
+WHERE tenant_id = :tenant_id AND pack = :pack AND retired_at IS NULL
 
 -- name: activations
 -- The history, the latest first.
