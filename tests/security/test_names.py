@@ -51,6 +51,8 @@ def test_another_spelling_of_an_editor_cannot_approve(fabric: Fabric, people: Pe
     for spelling in ("Boris", "BORIS", "b0ris", "bor\u0131s"):
         with pytest.raises(SelfApproval):
             fabric.queue.approve(people.person(spelling, "reviewer"), edited.proposal_id)
+        # What would be is no matter of who looks.
+        assert fabric.queue.preview(people.person(spelling, "reviewer"), edited.proposal_id).status == "promoted"
     forger = Forger(as_role("writer"), people.tenant_id, edited)
     forger.memory["editors"] = ["boris"]
     with pytest.raises(psycopg.errors.CheckViolation):

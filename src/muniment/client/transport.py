@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from muniment import errors
 from muniment.errors import (
     InvalidInput,
+    MomentAmbiguous,
     MunimentError,
     PackInvalid,
     PackProblem,
@@ -159,6 +160,8 @@ def _error(answer: httpx2.Response) -> MunimentError:
         return PackInvalid(PackProblem(**one) for one in problem.get("problems", ()))
     if code == RateLimited.code:
         return RateLimited(detail, wait=_asked_for(answer))
+    if code == MomentAmbiguous.code:
+        return MomentAmbiguous(detail, field=str(field), numbers=problem.get("numbers", ()))
     known = _BY_CODE.get(code)
     if known is None:
         return ServerUnavailable(f"{detail} (status {answer.status_code}, request {problem.get('request_id')})")

@@ -13,6 +13,7 @@ from muniment.fabric.regating import regate
 from muniment.model.candidate import Scope
 from muniment.model.context import Principal, RunContext
 from muniment.model.fields import build
+from muniment.model.names import is_among
 from muniment.model.reviewing import Preview
 from muniment.pack import Pack
 from muniment.pipeline import review
@@ -99,6 +100,6 @@ def _run_of(scope: Scope, tenant_id: str, pack: Pack) -> RunContext:
 def _another(asker: Principal, not_these: set[str]) -> Principal:
     """Whoever asks, or where the rules want somebody else, a stand-in: what would be is no matter of who looks."""
     name = asker.id
-    while name in not_these:
+    while is_among(name, not_these):
         name += "'"
     return asker.model_copy(update={"id": name})
