@@ -34,6 +34,8 @@ GONE_AFTER = 20.0
 BUSY_SECONDS = 5.0
 # Seconds before a database that is away is asked again.
 AGAIN_SECONDS = 0.25
+# For so many seconds after the embedded server died due jobs are looked for often.
+CALM_SECONDS = 10.0
 
 Told = Callable[[Due, Done | None], None]
 
@@ -111,8 +113,9 @@ class Worker:
     async def _look(self) -> None:
         """Again and again; a database that is away is waited for."""
         lookout = Lookout(self._opened)
+        deaths, calm_at = self._opened.deaths, 0.0
         while True:
-            began, deaths = time.monotonic(), self._opened.deaths
+            began = time.monotonic()
             try:
                 await self._put(await lookout.due())
                 await self._remove_dead_workers()
@@ -123,16 +126,17 @@ class Worker:
             except Exception as error:
                 log.warning("cannot look for due jobs: %s", type(error).__name__)
                 rest = LOOK_EVERY
-            await self._rest(rest, deaths)
+            if self._opened.deaths != deaths:
+                # What was under way is due again; a look takes long only because it waits for dead connections.
+                deaths, calm_at = self._opened.deaths, time.monotonic() + CALM_SECONDS
+            await self._rest(rest if time.monotonic() > calm_at else min(rest, LOOK_EVERY / 2), deaths)
 
     async def _rest(self, seconds: float, deaths: int) -> None:
-        """Rest that long, or until the database server has died once more: what was under way is due again."""
+        """Rest that long, or until the database server has died once more."""
         ends_at = time.monotonic() + seconds
         # The watch is a thread, and knows no event loop.
         while (left := ends_at - time.monotonic()) > 0 and self._opened.deaths == deaths:  # noqa: ASYNC110
             await anyio.sleep(min(left, AGAIN_SECONDS))
-        if self._opened.deaths != deaths:
-            await anyio.sleep(AGAIN_SECONDS)
 
     async def _put(self, found: list[Due]) -> int:
         put = 0
