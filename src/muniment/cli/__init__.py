@@ -48,7 +48,7 @@ from muniment.cli import (
     working,
     writing,
 )
-from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, visible
+from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, note, visible
 from muniment.errors import MunimentError
 
 FAILED, MISUSED, INTERNAL, CLOSED = 1, 2, 70, 141
@@ -125,6 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except typer.TyperException as error:
         return _misused(error, as_json)
+    except typer.Abort:
+        note("stopped: nothing was changed")
+        return FAILED
     except OutputClosed:
         return CLOSED
     except OutputFailed as error:
