@@ -18,7 +18,7 @@ PAGES = (
     "captures, nothing fits", "refusals", "capture", "memory",
     "memory, nothing fits", "one memory", "one that ended", "over time", "difference", "graph", "why", "why, explained",
     "recalls", "recall", "replay", "consent", "ledger", "grant", "erasure", "erasure, to confirm", "receipt", "audit", "security events", "chain",
-    "archives", "trail", "metrics", "work", "packs", "pack", "compare", "backtest", "register",
+    "archives", "trail", "metrics", "work", "packs", "pack", "packs in force", "activation", "compare", "backtest", "register",
 )  # fmt: skip
 # By Tab from end to end, one page of each part; in a soak all of them.
 STEPPED_THROUGH = (

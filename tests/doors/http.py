@@ -174,7 +174,7 @@ def standing(door: HttpDoor, people: People) -> list[Any]:
         near.consent.list(people.officer),
         near.webhooks.list(people.admin),
         near.erasures(people.auditor),
-        [one.ref for one in near.packs.list(people.auditor)],
+        [(one.ref, one.in_force, one.retired) for one in near.packs.list(people.auditor)],
     ]
 
 

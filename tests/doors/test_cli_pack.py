@@ -1,10 +1,13 @@
-"""The command line when a pack changes: compared, tried against history, followed by what was remembered."""
+"""The command line when a pack changes: compared, tried against history, put in force, retired, followed by what was
+remembered."""
 
+import io
+import logging
 from pathlib import Path
 
 import pytest
 
-from tests.doors.command import Desk
+from tests.doors.command import Desk, Ran
 
 PACK = """\
 pack_meta: {id: acme, version: "2.0.0", ontology_version: "2.0.0"}
@@ -32,7 +35,148 @@ def test_a_pack_is_compared_tried_and_followed(desk: Desk, tmp_path: Path) -> No
     assert (wrong.code, "since" in wrong.err) == (1, True)
     desk.json("pack", "register", file)
     assert desk.json("pack", "backfill", "acme@2.0.0", "--dry-run")["planned"] == {"renamed": 1, "retyped": 1}
+    early = desk("pack", "backfill", "acme@2.0.0", "--as", "clara", "--json")
+    assert (early.code, early.error["code"], "activate it first" in early.error["message"]) == (1, "conflict", True)
+    desk.json("pack", "activate", "acme@2.0.0", "--reason", "renamed")
     done = desk("pack", "backfill", "acme@2.0.0", "--as", "clara").out
     assert "1 left, 1 migrated" in done and "not_a_number" in done
     (listed,) = desk.json("pack", "backfills")
     assert (listed["ordered_by"], listed["done"]) == ("clara", {"migrated": 1, "left": 1})
+
+
+# ---- in force ----
+
+STRICT = "memory_layer: {promotion_thresholds: {confidence_floor: 0.75}}"
+LAX = "memory_layer: {promotion_thresholds: {confidence_floor: 0.1}, retention: {replay_horizon: 1d}}"
+
+
+def written(folder: Path, version: str, text: str = "", **meta: str) -> Path:
+    """A file with a version of the pack `acme`."""
+    more = "".join(f", {name}: {value}" for name, value in meta.items())
+    (file := folder / f"{version}.yaml").write_text(f'pack_meta: {{id: acme, version: "{version}"{more}}}\n{text}\n')
+    return file
+
+
+@pytest.mark.rule("PAC-5")
+def test_a_version_is_put_in_force_and_what_was_can_be_asked(desk: Desk, tmp_path: Path) -> None:
+    none = desk("pack", "in-force", "--json")
+    assert (none.code, none.error["code"]) == (1, "not_found")
+    desk.proposed("email", "--confidence", 0.7)
+    (first,) = desk.json("pack", "history")
+    assert (first["pack"], first["activated_by"], first["by_kind"]) == ("muniment.builtin@1.2.0", "muniment", "system")
+    desk.json("pack", "register", written(tmp_path, "1.0.0", STRICT), "--as", "ada")
+    assert desk.json("pack", "in-force") == first, "a draft decides nothing"
+    without = desk("pack", "activate", "acme@1.0.0", "--as", "ada", "--json")
+    assert (without.code, without.error["field"]) == (1, "reason")
+    made = desk.json("pack", "activate", "acme@1.0.0", "--as", "ada", "--reason", "stricter")
+    assert (made["pack"], made["previous_pack"], made["activated_by"], made["second_person"]) == (
+        "acme@1.0.0",
+        "muniment.builtin@1.2.0",
+        "ada",
+        False,
+    )
+    assert desk.json("pack", "in-force") == made
+    assert desk.json("pack", "history") == [made, first]
+    assert desk.json("pack", "in-force", "--at", first["activated_at"])["pack"] == "muniment.builtin@1.2.0"
+    assert desk.json("pack", "show")["pack_meta"]["id"] == "acme"
+    states = {one["pack"]: (one["in_force"], one["retired"]) for one in desk.json("pack", "list")}
+    assert states == {"muniment.builtin@1.2.0": (False, False), "acme@1.0.0": (True, False)}
+    assert "in force" in desk("pack", "list").out
+    shown = desk("pack", "history").out
+    assert "stricter" in shown and shown.index("acme@1.0.0") < shown.index("first pack")
+    fact = ("--entity", "customer:cus_77", "--predicate", "drinks", "--value", "tea", "--confidence", 0.7)
+    refused = desk("propose", "--class", "preference", *fact, "-c", "INTERNAL", "--json")
+    assert (refused.code, refused.json["refusal"]["reason"]) == (3, "confidence_below_floor")
+    for args in (("acme@1.0.0", "conflict"), ("acme@9.9.9", "not_found")):
+        wrong = desk("pack", "activate", args[0], "--reason", "again", "--json")
+        assert (wrong.code, wrong.error["code"], wrong.error["field"]) == (1, args[1], "ref")
+    agent = desk("pack", "activate", "muniment.builtin@1.2.0", "--reason", "x", "--kind", "agent", "--json")
+    assert (agent.code, agent.error["code"]) == (1, "role_missing")
+
+
+@pytest.mark.rule("PAC-5", "PAC-9")
+def test_a_dry_run_tells_what_would_change_and_who_may_do_it(desk: Desk, tmp_path: Path) -> None:
+    desk.proposed()
+    desk.json("pack", "register", written(tmp_path, "1.0.0", LAX), "--as", "ada")
+    plan = desk.json("pack", "activate", "acme@1.0.0", "--dry-run")
+    assert (plan["in_force"], plan["second_person"], plan["registered_by"]) == ("muniment.builtin@1.2.0", True, "ada")
+    assert (plan["proposals"], plan["collects_memories"]) == (1, 0) and plan["horizons_from"] is not None
+    assert plan["loosens"] == [
+        "promotion_thresholds.confidence_floor: 0.3 to 0.1",
+        "retention.replay_horizon: 90 days to 1 day",
+    ]
+    shown = desk("pack", "activate", "acme@1.0.0", "--dry-run").out
+    for said in (
+        "~ confidence_floor: 0.3 -> 0.1",
+        "loosens promotion_thresholds.confidence_floor: 0.3 to 0.1",
+        "takes a second person: anybody but ada, who registered it",
+        "1 open proposals pass the gates again",
+        "collects 0 memories",
+    ):
+        assert said in shown, said
+    assert desk.json("pack", "in-force")["pack"] == "muniment.builtin@1.2.0"
+    for name in ("ada", "ADA"):
+        alone = desk("pack", "activate", "acme@1.0.0", "--as", name, "--reason", "alone", "--json")
+        assert (alone.code, alone.error["code"]) == (1, "second_person_required")
+    assert desk.json("pack", "activate", "acme@1.0.0", "--as", "zoe", "--reason", "seen by two")["second_person"]
+
+
+@pytest.mark.rule("PAC-5")
+def test_on_a_terminal_it_is_shown_and_asked_first(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.json("pack", "register", written(tmp_path, "1.0.0", STRICT))
+    at_terminal = lambda *args: _typed(monkeypatch, desk, *args)  # noqa: E731
+    no = at_terminal(b"n\n", "pack", "activate", "acme@1.0.0", "--reason", "stricter")
+    assert no.code == 1 and "confidence_floor: 0.3 -> 0.75" in no.out and "Put acme@1.0.0 in force?" in no.err
+    assert "stopped: nothing was changed" in no.err
+    erase = at_terminal(b"n\n", "erase", "customer:cus_77")
+    assert (erase.code, "internal" in erase.err) == (1, False)
+    assert desk.json("pack", "in-force")["pack"] == "muniment.builtin@1.2.0"
+    yes = at_terminal(b"y\n", "pack", "activate", "acme@1.0.0", "--reason", "stricter")
+    assert yes.code == 0 and desk.json("pack", "in-force")["pack"] == "acme@1.0.0"
+    sure = at_terminal(b"", "pack", "activate", "muniment.builtin@1.2.0", "--reason", "back", "--yes", "--as", "zoe")
+    assert (sure.code, "Put " in sure.err) == (0, False)
+
+
+class _Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def _typed(monkeypatch: pytest.MonkeyPatch, desk: Desk, keys: bytes, *arguments: object) -> Ran:
+    """As somebody at a terminal."""
+    with monkeypatch.context() as patch:
+        patch.setattr("io.TextIOWrapper", _Terminal)
+        return desk(*arguments, stdin=keys)
+
+
+@pytest.mark.rule("PAC-5", "PAC-4")
+def test_a_version_is_retired_and_a_run_pins_only_what_the_pack_in_force_lists(desk: Desk, tmp_path: Path) -> None:
+    memory_id = desk.promoted()
+    for version, meta in (("0.9.0", {}), ("1.0.0", {"may_pin": "[acme@0.9.0]"})):
+        desk.json("pack", "register", written(tmp_path, version, **meta))
+    drafted = desk("recall", "--pack", "acme@0.9.0", "--json")
+    assert (drafted.code, drafted.error["code"]) == (1, "pin_refused")
+    desk.json("pack", "activate", "acme@1.0.0", "--reason", "may pin")
+    assert desk.recalled("--pack", "acme@0.9.0") == [memory_id]
+    in_force = desk("pack", "retire", "acme@1.0.0", "--reason", "by mistake", "--json")
+    assert (in_force.code, in_force.error["code"]) == (1, "conflict")
+    done = desk.json("pack", "retire", "acme@0.9.0", "--reason", "old", "--as", "ada")
+    assert (done["pack"], done["retired_by"], done["reason"]) == ("acme@0.9.0", "ada", "old")
+    assert desk("recall", "--pack", "acme@0.9.0", "--json").error["code"] == "pin_refused"
+    assert desk("pack", "retire", "acme@0.9.0", "--reason", "twice", "--json").error["code"] == "conflict"
+    assert desk("pack", "activate", "acme@0.9.0", "--reason", "back", "--json").error["code"] == "conflict"
+    assert "retired" in desk("pack", "list").out
+
+
+@pytest.mark.rule("PAC-6")
+def test_a_pack_file_decides_only_where_no_pack_is_in_force(
+    desk: Desk, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk.proposed()
+    file = written(tmp_path, "1.0.0", STRICT)
+    with caplog.at_level(logging.WARNING, "muniment.packs"):
+        desk.proposed("phone", "--pack-file", file, "--confidence", 0.7)
+    assert "acme@1.0.0 was given at start, but muniment.builtin@1.2.0 is in force" in caplog.text
+    fresh = Desk(desk.home, f"{desk.tenant}_fresh")
+    fresh.proposed("email", "--pack-file", file, "--confidence", 0.8)
+    assert fresh.json("pack", "in-force")["pack"] == "acme@1.0.0"

@@ -15,7 +15,7 @@ import pytest
 
 from muniment.client import Client
 from muniment.storage import embedded
-from tests.doors.command import MUNIMENT, run
+from tests.doors.command import MUNIMENT, Desk, run
 
 TEXT = "Returns are accepted within 30 days."
 
@@ -108,12 +108,41 @@ def test_told_to_end_it_answers_what_is_in_flight_ends_its_streams_and_gives_the
         assert not embedded.is_running(home)
 
 
+@pytest.mark.rule("PAC-6")
+def test_with_activate_it_puts_its_pack_file_in_force_but_not_where_that_takes_two_people() -> None:
+    with tempfile.TemporaryDirectory(prefix="ms") as folder:
+        home = Path(folder) / "home"
+        desk = Desk(home, "acme")
+        for name, floor in (("1.0.0", 0.5), ("2.0.0", 0.1)):
+            (Path(folder) / f"{name}.yaml").write_text(
+                f'pack_meta: {{id: acme, version: "{name}"}}\n'
+                f"memory_layer: {{promotion_thresholds: {{confidence_floor: {floor}}}}}\n"
+            )
+        assert desk("capture", TEXT, "-c", "PUBLIC").code == 0
+        stricter, laxer = (("--pack-file", Path(folder) / f"{name}.yaml") for name in ("1.0.0", "2.0.0"))
+        with _serving(home, "--port", 0, *stricter, "--no-worker") as (process, _):
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+        assert desk.json("pack", "in-force")["pack"] == "muniment.builtin@1.2.0"
+        with _serving(home, "--port", 0, *stricter, "--no-worker", "--activate") as (process, _):
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+        found = desk.json("pack", "in-force")
+        assert (found["pack"], found["by_kind"], found["reason"]) == ("acme@1.0.0", "system", "given at start")
+        refused = run("serve", "--home", home, "--port", 0, *laxer, "--activate", "--json")
+        assert (refused.code, refused.error["code"]) == (1, "second_person_required")
+        assert "acme (under acme@1.0.0)" in refused.error["message"]
+        assert desk.json("pack", "in-force") == found
+        assert not embedded.is_running(home)
+
+
 @pytest.mark.parametrize(
     ("options", "environment", "field"),
     [
         (("--host", "203.0.113.9"), {}, "host"),
         (("--host", "no such host"), {}, "host"),
         (("--pack-file", "none.yaml"), {}, "pack"),
+        (("--activate",), {}, "activate"),
         (("--url", ""), {}, "url"),
         (("--server", "http://127.0.0.1:1"), {}, "server"),
         ((), {"MUNIMENT_RATE": "fast"}, "MUNIMENT_RATE"),

@@ -50,7 +50,7 @@ from muniment.cli import (
     working,
     writing,
 )
-from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, visible
+from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, note, visible
 from muniment.errors import MunimentError
 from muniment.storage.end_signals import ending_signals
 
@@ -129,6 +129,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except typer.TyperException as error:
         return _misused(error, as_json)
+    except typer.Abort:
+        note("stopped: nothing was changed")
+        return FAILED
     except OutputClosed:
         return CLOSED
     except OutputFailed as error:

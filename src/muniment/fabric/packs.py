@@ -303,10 +303,9 @@ async def activate_at_start(desk: Desk) -> list[Activation]:
     """
     own, refused, wanted = desk.packs.default, list[str](), list[tuple[str, str]]()
     for tenant_id in await tenants(desk):
-        now = await desk.current_pack(tenant_id)
+        now = await _under(desk, tenant_id, own)
         if now.ref == own.ref:
             continue
-        await _check_usable(desk, tenant_id, own)
         if needs_second_person(now, own):
             refused.append(f"{tenant_id} (under {now.ref})")
         else:
@@ -321,13 +320,16 @@ async def activate_at_start(desk: Desk) -> list[Activation]:
     return [one for one in found if one is not None]
 
 
-async def _check_usable(desk: Desk, tenant_id: str, own: Pack) -> None:
+async def _under(desk: Desk, tenant_id: str, own: Pack) -> Pack:
+    """The pack in force in the tenant, where the process's own can follow it."""
     async with desk.transaction(tenant_id, "auditor") as tx:
         row = await tx.row("tenant.pack", pack=own.ref)
+        now = await desk.packs.read_in_force(tx)
     if row is not None and row["digest"] != own.digest:
         raise PackImmutable(f"{own.ref} is registered in {tenant_id} with other content", field="pack")
     if row is not None and not row["usable"]:
         raise Conflict(f"{own.ref} is retired in {tenant_id}", field="pack")
+    return now or await desk.current_pack(tenant_id)
 
 
 async def _activated_at_start(desk: Desk, tenant_id: str, own: Pack, expected: str) -> Activation | None:
