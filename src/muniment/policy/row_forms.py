@@ -114,7 +114,7 @@ FORMS: tuple[Form, ...] = (
     Form("packs.retired", "pack", "retired_at:time retired_by", where="retired_at IS NOT NULL"),
     Form(
         "pack_activations",
-        "seq:int pack",
+        "pack seq:int",
         "activated_at:time activated_by by_kind registered_by second_person:bool loosens:texts reason"
         " previous_seq:int previous_pack",
         outside=_TXID,
@@ -239,7 +239,7 @@ FORMS: tuple[Form, ...] = (
         "prev:int seq:int at:time by mark:bytes erasure_id place row_id searched:int hits:int finished:bool",
         outside=_TXID | {"goes_on": "generated from columns of the form"},
     ),
-    Form("clock_resets", "seq:int reset_by", "at:time prev_at:time reason", outside=_TXID),
+    Form("clock_resets", "reset_by seq:int", "at:time prev_at:time reason", outside=_TXID),
     Form("reruns", "capture_id number:int", "seq:int ordered_at:time by reason", outside=_TXID),
     Form(
         "calibrations",
