@@ -1,4 +1,4 @@
-"""Backtest: recorded captures and recalls under another pack beside the one that rules, in a shadow (PAC-3).
+"""Backtest: recorded captures and recalls under another pack beside the one in force, in a shadow (PAC-3).
 
 Every transaction here is `desk.shadow`: the auditor's login, read-only. A mistake in this file cannot write.
 """

@@ -1,4 +1,4 @@
-"""What a backtest gives back: recorded history under another pack, beside the one that rules (PAC-3)."""
+"""What a backtest gives back: recorded history under another pack, beside the one in force (PAC-3)."""
 
 from datetime import datetime
 from typing import Literal

@@ -28,7 +28,7 @@ def load_pack(source: str | bytes | Path) -> Pack:
 
 @cache
 def builtin_pack() -> Pack:
-    """The pack that rules where no other was given: nothing is promoted without a person."""
+    """The pack that is put in force where no other was given: nothing is promoted without a person."""
     return load_pack(files("muniment.pack").joinpath("builtin.yaml").read_bytes())
 
 
