@@ -232,7 +232,6 @@ FORMS: tuple[Form, ...] = (
     Form(
         "archived_captures", "capture_id", "archive_id seq:int captured_at:time holder subject user_id entity vouched"
     ),
-    Form("capture_names", "capture_id candidate_id name", ""),
     Form(
         "name_searches",
         "search_id page:int",
@@ -336,6 +335,7 @@ EXEMPT: dict[str, str] = {
     "promotion_locks": "rows to lock; they say nothing",
     "idempotency_keys": "tells a repeated request from a new one; it says nothing of what was captured",
     "requests": "answers to repeat for a day, sealed",
+    "capture_names": "read from captures and their facts, and can be read from them again",
     "consolidations": _WORK,
     "cursors": _WORK,
     "retries": _WORK,
