@@ -3,29 +3,21 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Generic, ParamSpec, TypeVar, Unpack
 
 from anyio.from_thread import BlockingPortal
 
-from muniment.fabric import backfill as backfilling
-from muniment.fabric import backtest as backtesting
 from muniment.fabric.contradictions import AsyncContradictions, Way
 from muniment.fabric.editing import EditFields
 from muniment.fabric.groups import AsyncConsents
 from muniment.fabric.inputs import ConsentFields
 from muniment.fabric.keys import ApiKeyFields, AsyncKeys
 from muniment.fabric.memories import AsyncMemories, MemoryFilters
-from muniment.fabric.packs import AsyncPacks
 from muniment.fabric.queue import AsyncQueue, QueueFilters
 from muniment.fabric.recalls import AsyncRecalls, RecallFilters
 from muniment.fabric.webhooks import AsyncWebhooks
 from muniment.fabric.work import AsyncWork
-from muniment.governance.packs import RegisteredPack
-from muniment.model.activation import Activation, ActivationPlan, Retirement
 from muniment.model.api_key import ApiKey
-from muniment.model.backfill import Backfill
-from muniment.model.backtest import Backtest
 from muniment.model.breaker import Breaker
 from muniment.model.browsing import Graph, MemoryChanges, MemoryShown, Turn
 from muniment.model.candidate import Refusal
@@ -36,13 +28,11 @@ from muniment.model.credential import Credential
 from muniment.model.events import EventType
 from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier, WriteClass
-from muniment.model.pack_difference import PackDifference
 from muniment.model.proposal import Outcome, Proposal
 from muniment.model.recalls import RecallNoted, RecallShown
 from muniment.model.reviewing import Attendance, EditCheck, Preview, QueueCounts
 from muniment.model.webhook import Deliveries, Webhook
 from muniment.model.work import Backlog, ClockReset, JobRun, Parked
-from muniment.pack import Pack
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -59,7 +49,7 @@ class Blocking:
         return self._portal.call(partial(method, *args, **kwargs))
 
 
-class _Group(Blocking, Generic[_G]):
+class BlockingGroup(Blocking, Generic[_G]):
     """The verbs of one group."""
 
     def __init__(self, portal: BlockingPortal, group: _G) -> None:
@@ -67,7 +57,7 @@ class _Group(Blocking, Generic[_G]):
         self._group = group
 
 
-class Queue(_Group[AsyncQueue]):
+class Queue(BlockingGroup[AsyncQueue]):
     """Proposals by due time; every action is a verdict of a named person."""
 
     def list(
@@ -171,7 +161,7 @@ class Queue(_Group[AsyncQueue]):
         return self._wait(self._group.release, asker, proposal_id, version=version)
 
 
-class Consents(_Group[AsyncConsents]):
+class Consents(BlockingGroup[AsyncConsents]):
     """The consent ledger of a tenant."""
 
     def grant(self, asker: Asker, **fields: Unpack[ConsentFields]) -> Consent:
@@ -199,7 +189,7 @@ class Consents(_Group[AsyncConsents]):
         return self._wait(self._group.list, asker, subject=subject, limit=limit, after=after)
 
 
-class Contradictions(_Group[AsyncContradictions]):
+class Contradictions(BlockingGroup[AsyncContradictions]):
     """Facts that cannot both hold."""
 
     def list(
@@ -243,7 +233,7 @@ class Contradictions(_Group[AsyncContradictions]):
         )
 
 
-class Memories(_Group[AsyncMemories]):
+class Memories(BlockingGroup[AsyncMemories]):
     """Every memory of the tenant, whoever it is for; for reviewers and auditors."""
 
     def list(
@@ -273,7 +263,7 @@ class Memories(_Group[AsyncMemories]):
         return self._wait(self._group.graph, asker, entity, hops=hops)
 
 
-class Recalls(_Group[AsyncRecalls]):
+class Recalls(BlockingGroup[AsyncRecalls]):
     """Every recall of the tenant as it was recorded; without the words of its query."""
 
     def list(
@@ -287,86 +277,7 @@ class Recalls(_Group[AsyncRecalls]):
         return self._wait(self._group.get, asker, recall_id)
 
 
-class Packs(_Group[AsyncPacks]):
-    """The packs registered in a tenant."""
-
-    def register(self, asker: Asker, pack: str | Path | Pack) -> RegisteredPack:
-        """See `AsyncPacks.register`."""
-        return self._wait(self._group.register, asker, pack)
-
-    def get(self, asker: Asker, ref: str) -> RegisteredPack:
-        """See `AsyncPacks.get`."""
-        return self._wait(self._group.get, asker, ref)
-
-    def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
-        """See `AsyncPacks.list`."""
-        return self._wait(self._group.list, asker, limit=limit, after=after)
-
-    def activate(self, asker: Asker, ref: str, *, reason: str, expected: str | None = None) -> Activation:
-        """See `AsyncPacks.activate`."""
-        return self._wait(self._group.activate, asker, ref, reason=reason, expected=expected)
-
-    def plan_activation(self, asker: Asker, ref: str) -> ActivationPlan:
-        """See `AsyncPacks.plan_activation`."""
-        return self._wait(self._group.plan_activation, asker, ref)
-
-    def retire(self, asker: Asker, ref: str, *, reason: str) -> Retirement:
-        """See `AsyncPacks.retire`."""
-        return self._wait(self._group.retire, asker, ref, reason=reason)
-
-    def in_force(self, asker: Asker, *, at: datetime | None = None) -> Activation:
-        """See `AsyncPacks.in_force`."""
-        return self._wait(self._group.in_force, asker, at=at)
-
-    def activations(self, asker: Asker, *, limit: int = 50, after: int | None = None) -> Sequence[Activation]:
-        """See `AsyncPacks.activations`."""
-        return self._wait(self._group.activations, asker, limit=limit, after=after)
-
-    def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
-        """See `AsyncPacks.compare`."""
-        return self._wait(self._group.compare, asker, one, other)
-
-    def backtest(
-        self,
-        asker: Asker,
-        pack: str | Path | Pack,
-        *,
-        against: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        limit: int = 1000,
-        recalls: int = 200,
-        texts: bool = False,
-        on_progress: backtesting.Progress | None = None,
-    ) -> Backtest:
-        """See `AsyncPacks.backtest`."""
-        return self._wait(
-            self._group.backtest,
-            asker,
-            pack,
-            against=against,
-            since=since,
-            until=until,
-            limit=limit,
-            recalls=recalls,
-            texts=texts,
-            on_progress=on_progress,
-        )
-
-    def backfill(self, asker: Asker, ref: str, *, dry_run: bool = False) -> Backfill:
-        """See `AsyncPacks.backfill`."""
-        return self._wait(self._group.backfill, asker, ref, dry_run=dry_run)
-
-    def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
-        """See `AsyncPacks.backfills`."""
-        return self._wait(self._group.backfills, asker, limit=limit, after=after)
-
-    def run_backfill(self, tenant_id: str, *, on_progress: backfilling.Progress | None = None) -> Backfill | None:
-        """See `AsyncPacks.run_backfill`."""
-        return self._wait(self._group.run_backfill, tenant_id, on_progress=on_progress)
-
-
-class Work(_Group[AsyncWork]):
+class Work(BlockingGroup[AsyncWork]):
     """See `AsyncWork`."""
 
     def backlog(self, asker: Asker) -> Backlog:
@@ -398,7 +309,7 @@ class Work(_Group[AsyncWork]):
         return self._wait(self._group.resume, asker, write_class)
 
 
-class Webhooks(_Group[AsyncWebhooks]):
+class Webhooks(BlockingGroup[AsyncWebhooks]):
     """The webhooks of a tenant."""
 
     def add(self, asker: Asker, *, url: str, types: Iterable[EventType] | None = None) -> Webhook:
@@ -434,7 +345,7 @@ class Webhooks(_Group[AsyncWebhooks]):
         return self._wait(self._group.deliver, tenant_id, max_events=max_events)
 
 
-class Keys(_Group[AsyncKeys]):
+class Keys(BlockingGroup[AsyncKeys]):
     """The API keys of a tenant."""
 
     def create(self, asker: Asker, **fields: Unpack[ApiKeyFields]) -> ApiKey:

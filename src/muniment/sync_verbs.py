@@ -41,12 +41,12 @@ from muniment.sync_groups import (
     Consents,
     Contradictions,
     Memories,
-    Packs,
     Queue,
     Recalls,
     Webhooks,
     Work,
 )
+from muniment.sync_packs import Packs
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

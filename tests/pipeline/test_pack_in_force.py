@@ -388,7 +388,7 @@ def test_a_waiting_proposal_passes_the_gates_of_the_pack_in_force_before_it_is_a
         "withdraw",
         "auto",
         "acme@1.0.0",
-        "confidence: confidence_below_floor",
+        "confidence.confidence_below_floor",
     )
     assert values(fabric, people) == []
 

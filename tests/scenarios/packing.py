@@ -61,7 +61,7 @@ class Packing(Consenting):
     @staticmethod
     def _loosens(before: str, after: str) -> bool:
         was, now = VERSIONS[before], VERSIONS[after]
-        return now.floor < was.floor or now.trust_floor < was.trust_floor
+        return now.floor < was.floor or now.trust_floor < was.trust_floor or not now.cleared <= was.cleared
 
     @rule(tenant=tenants, version=versions)
     def retire(self, tenant: int, version: str) -> None:

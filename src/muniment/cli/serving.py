@@ -31,7 +31,7 @@ def serve(
     call: Call,
     host: Annotated[
         str, typer.Option("--host", metavar="ADDRESS", envvar="MUNIMENT_HOST", help="Where to listen.")
-    ] = "",
+    ] = "127.0.0.1",
     port: Annotated[
         int,
         typer.Option("--port", metavar="PORT", envvar="MUNIMENT_PORT", min=0, max=65535, help="0 takes any free one."),
@@ -51,7 +51,7 @@ def serve(
             envvar="MUNIMENT_PROXIES",
             help="Proxies whose word on their clients is taken, with commas; none when not said.",
         ),
-    ] = "127.0.0.1",
+    ] = "",
     activate: Annotated[
         bool,
         typer.Option(

@@ -269,8 +269,9 @@ class Desk:
             raise await self._pin_refused(run, f"the pack in force, {in_force.ref}, does not let runs pin {run.pack}")
         async with self.transaction(run.tenant_id, "recall", under=in_force) as tx:
             row = await tx.row("tenant.pack", pack=run.pack)
-            if row is not None and row["usable"]:
-                return RecallPacks(in_force, await self.registered_pack(run.tenant_id, run.pack))
+            pinned = await self.packs.read(tx, run.pack) if row is not None and row["usable"] else None
+        if pinned is not None:
+            return RecallPacks(in_force, pinned)
         state = "is not registered in this tenant" if row is None else "is retired"
         raise await self._pin_refused(run, f"{run.pack} {state}")
 
@@ -336,7 +337,7 @@ class Desk:
             )
         if in_force.ref != own.ref:
             log.warning(
-                "tenant %s: %s was given at start, but %s is in force and decides; activate the other to change that",
+                "tenant %s: %s was given at start, but %s is in force and decides; muniment pack activate changes that",
                 tenant_id,
                 own.ref,
                 in_force.ref,

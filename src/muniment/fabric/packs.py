@@ -1,5 +1,6 @@
 """Packs: registered, compared, tried against history, put in force and retired."""
 
+import logging
 import re
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,13 +27,15 @@ from muniment.model.pack_difference import PackDifference
 from muniment.pack import Pack, load_pack
 from muniment.policy.loosening import loosened, needs_second_person
 from muniment.policy.pack_difference import differences
-from muniment.policy.pinning import NOTICE, capture_horizons, replay_horizon
+from muniment.policy.pinning import NOTICE, archive_horizon, capture_horizons, replay_horizon
 from muniment.policy.redaction import holds_personal_data, redactor_of
 from muniment.storage.session import Transaction
 
 # What stands before the @ cannot begin a pack's text.
 _REF = re.compile(r"[a-z][a-z0-9_.-]{0,63}@[0-9][0-9A-Za-z.-]{0,127}")
 _REASON_LIMIT = 500
+
+log = logging.getLogger("muniment.packs")
 
 
 class _Window(Artifact):
@@ -99,12 +102,15 @@ class AsyncPacks:
         """What activating a registered version would change, and who may do it. Nothing is changed by asking.
 
         It differs from the version in force in these rules; so many open proposals pass the gates again; and where a
-        horizon is shortened, so much would be collected when that takes effect, seven days later. Raises `NotFound`.
+        horizon is shortened, so much would be collected when that takes effect, seven days later. Raises `NotFound`,
+        and `Conflict` for a version that is in force or retired.
         """
         checks.name(ref, "ref")
         await self._desk.authorise(asker, "read_packs")
         async with self._desk.shadow(asker.tenant_id) as tx:
             chosen = await packs.one(tx, ref)
+            if chosen.retired or chosen.in_force:
+                raise Conflict(f"{ref} is {'retired' if chosen.retired else 'in force already'}", field="ref")
             now = await self._desk.packs.read_in_force(tx)
             waiting = await tx.row("pack.waiting_under_others", pack=ref)
             assert waiting is not None, "a count has one row"
@@ -288,7 +294,15 @@ async def _shortened(tx: Transaction, before: Pack, after: Pack) -> dict[str, ob
             continue
         changed = True
         (row,) = await tx.rows("pack.would_archive", kind=kind, before=then - age)
-        captures += row["captures"]
+        kept = (
+            await tx.rows("pack.would_archive", kind=kind, before=then - was[kind])
+            if kind in was
+            else [{"captures": 0}]
+        )
+        captures += row["captures"] - kept[0]["captures"]
+    if (drop := archive_horizon([after])) is not None:
+        kept_for = archive_horizon([before])
+        changed = changed or kept_for is None or drop < kept_for
     if not changed:
         return {}
     return {"horizons_from": then, "collects_memories": memories, "archives_captures": captures}
@@ -313,7 +327,7 @@ async def activate_at_start(desk: Desk) -> list[Activation]:
     if refused:
         shown = ", ".join(refused[:10]) + (f" and {len(refused) - 10} more" if len(refused) > 10 else "")
         raise SecondPersonRequired(
-            f"{own.ref} can only be put in force by two people, with packs.register and packs.activate, in {shown}",
+            f"{own.ref} needs an admin who did not register it (muniment pack register, then activate) in {shown}",
             field="activate",
         )
     found = [await _activated_at_start(desk, tenant_id, own, expected) for tenant_id, expected in wanted]
@@ -340,6 +354,7 @@ async def _activated_at_start(desk: Desk, tenant_id: str, own: Pack, expected: s
                 await packs.register(tx, own, packs.PROGRAM)
                 return await packs.activate(tx, desk.packs, own.ref, None, "given at start", expected=expected)
         except PackChanged:
+            log.warning("tenant %s: another pack was put in force at this moment; %s was not", tenant_id, own.ref)
             return None
         except PackImmutable:
             # Registered by another process at this moment; the second look finds it.

@@ -49,7 +49,7 @@ async def regate(desk: Desk, tx: Transaction, loaded: review.Loaded, pack: Pack)
     decided = await admission.decided(tx)
     if decided.refused:
         _, gate, decision = decided.refused[0]
-        await _withdraw(tx, loaded, pack, f"{gate}: {decision.reasons[0].code}")
+        await _withdraw(tx, loaded, pack, f"{gate}.{decision.reasons[0].code}")
         return Regated(stands=False)
     ((passed, _),) = decided.admitted
     if _standing(passed.candidate, pack) == _stood(loaded):

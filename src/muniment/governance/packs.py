@@ -236,7 +236,7 @@ async def activation_at(tx: Transaction, at: datetime) -> Activation:
     """The activation that was in force at a time; raises `NotFound` in a tenant that has none."""
     row = await tx.row("pack.activation_at", time=at)
     if row is None:
-        raise NotFound("no pack is in force in this tenant yet", field="at")
+        raise NotFound("no pack is in force in this tenant yet: the first write puts one in force")
     return Activation(**row)
 
 

@@ -112,7 +112,7 @@ class _Walk:
 
     def _items(self, items: Iterable[Any], depth: int) -> None:
         for item in items:
-            kind: type[Any] = type(item)
+            kind = cast("type[Any]", type(item))
             if kind is str:
                 self._text(item)
             elif kind is int or kind is float:

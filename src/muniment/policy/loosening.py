@@ -13,9 +13,11 @@ _CLASSES: tuple[WriteClass, ...] = get_args(WriteClass)
 def loosened(before: Pack, after: Pack) -> tuple[str, ...]:
     """The path of every rule that the new pack loosens, with its value before and after; none: it loosens nothing.
 
-    A rule is loosened where a threshold or a trust floor is lowered, a class starts to be promoted or its
-    contradictions settled without a person, a label ends to be sensitive, a redaction rule is left out, or a horizon is
-    shortened.
+    A rule is loosened where a threshold or a floor is lowered, a source is trusted more, a class starts to be promoted
+    or its contradictions settled without a person, less evidence or consent is asked for, a label stops being
+    sensitive or ranks below one it was above, a role may see more, a redaction rule masks less, or a horizon is
+    shortened. Not counted are further write classes, predicates and roles, the confidence of statements, how much a
+    recall returns and how it ranks.
     """
     return tuple(_found(before, after))
 
@@ -29,7 +31,8 @@ def _found(before: Pack, after: Pack) -> Iterator[str]:
     yield from _thresholds(before, after)
     yield from _trust(before, after)
     yield from _classes(before, after)
-    yield from _sensitive(before, after)
+    yield from _labels(before, after)
+    yield from _roles(before, after)
     yield from _redaction(before, after)
     yield from _horizons(before, after)
 
@@ -46,21 +49,19 @@ def _higher(path: str, before: float, after: float) -> Iterator[str]:
 
 def _thresholds(before: Pack, after: Pack) -> Iterator[str]:
     was, now = before.memory_layer, after.memory_layer
-    path = "promotion_thresholds"
+    old, new = was.promotion_thresholds, now.promotion_thresholds
     for name in ("confidence_floor", "auto_confidence", "calibrate_from"):
-        yield from _lower(
-            f"{path}.{name}", getattr(was.promotion_thresholds, name), getattr(now.promotion_thresholds, name)
-        )
-    cap = "uncalibrated_cap"
-    yield from _higher(
-        f"{path}.{cap}", was.promotion_thresholds.uncalibrated_cap, now.promotion_thresholds.uncalibrated_cap
-    )
+        yield from _lower(f"promotion_thresholds.{name}", getattr(old, name), getattr(new, name))
+    yield from _higher("promotion_thresholds.uncalibrated_cap", old.uncalibrated_cap, new.uncalibrated_cap)
     yield from _lower("recall_policy.confidence", was.recall_policy.confidence, now.recall_policy.confidence)
     path = "audit"
     for name in ("floor", "sample_share"):
         yield from _lower(f"{path}.{name}", getattr(was.audit, name), getattr(now.audit, name))
     yield from _higher(f"{path}.min_samples", was.audit.min_samples, now.audit.min_samples)
-    yield from _higher("contradiction.similarity", was.contradiction.similarity, now.contradiction.similarity)
+    for embedder in ("", *sorted({*was.contradiction.embedders, *now.contradiction.embedders})):
+        path = f"contradiction.embedders.{embedder}" if embedder else "contradiction"
+        one, other = was.contradiction.thresholds_for(embedder), now.contradiction.thresholds_for(embedder)
+        yield from _higher(f"{path}.similarity", one.similarity, other.similarity)
 
 
 def _trust(before: Pack, after: Pack) -> Iterator[str]:
@@ -79,6 +80,10 @@ def _classes(before: Pack, after: Pack) -> Iterator[str]:
     for name in _CLASSES:
         was, now = before.policy_for(name), after.policy_for(name)
         path = f"classes.{name}"
+        yield from _lower(f"{path}.evidence_required", was.evidence_required, now.evidence_required)
+        more = sorted(set(now.consent_purposes) - set(was.consent_purposes))
+        if more and "*" not in was.consent_purposes:
+            yield f"{path}.consent_purposes: also {', '.join(more)}"
         if was.approval == "human" and now.approval == "auto":
             yield f"{path}.approval: human to auto"
         if was.auto_promotion is not None and now.auto_promotion is not None:
@@ -93,10 +98,26 @@ def _classes(before: Pack, after: Pack) -> Iterator[str]:
                 yield f"{path}.auto_resolve.fresher_evidence: true to false"
 
 
-def _sensitive(before: Pack, after: Pack) -> Iterator[str]:
+def _labels(before: Pack, after: Pack) -> Iterator[str]:
     for label in before.classifications:
         if label.sensitive and after.has_label(label.name) and not after.is_sensitive(label.name):
             yield f"classifications.{label.name}.sensitive: true to false"
+        lower = [one.name for one in before.classifications if before.rank(one.name) < before.rank(label.name)]
+        for other in lower:
+            # What a detector finds raises a label, and only a higher one: the order decides what is raised at all.
+            if after.has_label(label.name) and after.has_label(other) and after.rank(label.name) < after.rank(other):
+                yield f"classifications.{label.name}: no longer above {other}"
+
+
+def _roles(before: Pack, after: Pack) -> Iterator[str]:
+    for role in sorted(before.roles):
+        more = [
+            label
+            for label in after.labels_for(role)
+            if before.has_label(label) and label not in before.labels_for(role)
+        ]
+        if more:
+            yield f"roles.{role}.classifications_allowed: also {', '.join(more)}"
 
 
 def _redaction(before: Pack, after: Pack) -> Iterator[str]:
@@ -142,7 +163,7 @@ def _horizons(before: Pack, after: Pack) -> Iterator[str]:
     was, now = before.memory_layer.retention, after.memory_layer.retention
     yield from _shorter("retention.replay_horizon", was.replay_horizon, now.replay_horizon)
     for kind in was.captures:
-        yield from _shorter(f"retention.captures.{kind}", was.captures[kind], now.captures.get(kind))
+        yield from _shorter(f"retention.captures.{kind}", was.captures[kind], now.captures[kind])
     yield from _shorter("retention.archives", was.archives, now.archives)
     yield from _shorter(
         "rejections.remember", before.memory_layer.rejections.remember, after.memory_layer.rejections.remember

@@ -54,7 +54,7 @@ WHERE a.tenant_id = :tenant_id AND (a.activated_at > :since::timestamptz OR a.se
 -- name: waiting_under_others
 -- Open proposals that were made under another pack than this one: they pass the gates again.
 SELECT count(*) AS proposals FROM proposals p
-WHERE p.tenant_id = :tenant_id AND p.pack <> :pack AND {undecided p}
+WHERE p.tenant_id = :tenant_id AND p.pack <> :pack AND p.audits IS NULL AND {undecided p}
 
 -- name: would_collect
 -- What ended before a horizon and has its content still.
