@@ -68,9 +68,9 @@ class AsyncPacks:
         """
         if not isinstance(pack, str | Path | Pack):
             raise InvalidInput("expected a path, the pack's text, or a loaded pack", field="pack")
+        principal = await self._desk.authorise(asker, "packs")
         loaded = pack if isinstance(pack, Pack) else await in_thread(load_pack, pack)
         redactor_of(loaded)  # A rule that needs what is not installed is told here, not at the first candidate.
-        principal = await self._desk.authorise(asker, "packs")
         await self._desk.open_tenant(principal.tenant_id)
         async with self._desk.deed(principal.tenant_id, "writer") as tx:
             registered = await packs.register(tx, loaded, principal.id)
@@ -132,6 +132,7 @@ class AsyncPacks:
         """
         given = build(_Change, {"ref": ref, "reason": reason})
         admin = await self._desk.authorise(asker, "packs")
+        await self._desk.open_tenant(admin.tenant_id)
         await self._check_reason(asker, given.reason)
         async with self._desk.deed(admin.tenant_id, "writer") as tx:
             return await packs.retire(tx, given.ref, admin, given.reason)

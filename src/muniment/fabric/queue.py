@@ -167,6 +167,8 @@ class AsyncQueue:
         for proposal_id in given.acknowledge:
             if proposal_id not in given.proposal_ids:
                 raise InvalidInput("names a proposal that is not among those to approve", field="acknowledge")
+            if not any(character.isalnum() for character in given.acknowledge[proposal_id]):
+                raise InvalidInput("is no reason: say why in words", field=f"acknowledge.{proposal_id}")
         principal = await self._desk.authorise(asker, "review")
         return await approve_many(self._desk, principal, given.proposal_ids, given.note, given.acknowledge, AT_ONCE)
 

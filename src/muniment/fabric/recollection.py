@@ -65,7 +65,7 @@ async def prepared(
     decides = then.decides
     at = moment.at if moment is not None else tx.now
     view = view_of(run, decides, at, tiers=given.tiers, classes=given.classes, now=packs.in_force, limits=then.limits)
-    most = decides.memory_layer.recall_policy.max_recalls
+    most = min(one.memory_layer.recall_policy.max_recalls for one in (decides, packs.in_force))
     request = Request(
         limit=most if given.limit is None else min(given.limit, most),
         query=given.query,

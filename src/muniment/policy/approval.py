@@ -7,6 +7,7 @@ from muniment.model.fields import Tier
 from muniment.model.names import is_among, same_person
 from muniment.model.proposal import HumanReason
 from muniment.pack import Pack
+from muniment.policy.speaking import USER, vouched_in
 
 
 def reasons_for_a_person(
@@ -49,7 +50,7 @@ def reasons_for_a_person(
 
 
 def may_approve(principal: Principal, candidate: Candidate, editors: tuple[str, ...], *, strict: bool) -> Decision:
-    """Four eyes: durable and sensitive memories need someone who neither wrote nor edited it (REV-4).
+    """Four eyes: durable and sensitive memories need someone who neither said, wrote nor edited it (REV-4).
 
     Names that look alike count as one person's (REV-15).
     """
@@ -57,6 +58,9 @@ def may_approve(principal: Principal, candidate: Candidate, editors: tuple[str, 
         return refusing("person_required", "only an operator may approve")
     if strict and same_person(principal.id, candidate.author):
         return refusing("self_approval", "the author of the capture cannot approve it")
+    user_id = candidate.scope.user_id
+    if strict and user_id is not None and vouched_in(candidate, USER) == USER and same_person(principal.id, user_id):
+        return refusing("self_approval", "whoever said a thing cannot approve it")
     if strict and is_among(principal.id, editors):
         return refusing("self_approval", "the author of an edit cannot approve it")
     return passing("second_person" if strict else "reviewer", principal.id)

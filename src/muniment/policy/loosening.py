@@ -32,6 +32,8 @@ def _found(before: Pack, after: Pack) -> Iterator[str]:
     yield from _trust(before, after)
     yield from _classes(before, after)
     yield from _labels(before, after)
+    yield from _ontology(before, after)
+    yield from _memory_policy(before, after)
     yield from _roles(before, after)
     yield from _redaction(before, after)
     yield from _horizons(before, after)
@@ -84,6 +86,11 @@ def _classes(before: Pack, after: Pack) -> Iterator[str]:
         more = sorted(set(now.consent_purposes) - set(was.consent_purposes))
         if more and "*" not in was.consent_purposes:
             yield f"{path}.consent_purposes: also {', '.join(more)}"
+        if was.risk == "high" and now.risk == "low":
+            yield f"{path}.risk: high to low"
+        labels = after.labels if now.classifications_allowed is None else now.classifications_allowed
+        if was.classifications_allowed is not None and not set(labels) <= set(was.classifications_allowed):
+            yield f"{path}.classifications_allowed: widened"
         if was.approval == "human" and now.approval == "auto":
             yield f"{path}.approval: human to auto"
         if was.auto_promotion is not None and now.auto_promotion is not None:
@@ -100,13 +107,35 @@ def _classes(before: Pack, after: Pack) -> Iterator[str]:
 
 def _labels(before: Pack, after: Pack) -> Iterator[str]:
     for label in before.classifications:
-        if label.sensitive and after.has_label(label.name) and not after.is_sensitive(label.name):
-            yield f"classifications.{label.name}.sensitive: true to false"
+        if label.sensitive and not (after.has_label(label.name) and after.is_sensitive(label.name)):
+            yield f"classifications.{label.name}.sensitive: true to {'false' if after.has_label(label.name) else 'left out'}"
         lower = [one.name for one in before.classifications if before.rank(one.name) < before.rank(label.name)]
         for other in lower:
             # What a detector finds raises a label, and only a higher one: the order decides what is raised at all.
             if after.has_label(label.name) and after.has_label(other) and after.rank(label.name) < after.rank(other):
                 yield f"classifications.{label.name}: no longer above {other}"
+
+
+def _ontology(before: Pack, after: Pack) -> Iterator[str]:
+    for name, predicate in sorted(before.ontology.predicates.items()):
+        now = after.ontology.predicates.get(name)
+        label = now.label if now is not None else None
+        if predicate.label is not None and (label is None or not after.at_least(label, predicate.label)):
+            yield f"ontology.predicates.{name}.label: {predicate.label} to {label or 'none'}"
+
+
+def _memory_policy(before: Pack, after: Pack) -> Iterator[str]:
+    was, now = before.memory_layer, after.memory_layer
+    if was.memory_policy.tier_routing != now.memory_policy.tier_routing:
+        # The durable tier takes a second person: where facts go decides whether one is asked.
+        yield "memory_policy.tier_routing: changed"
+    ways = ("block", "hold", "mark_both")
+    if ways.index(now.contradiction.unresolved) > ways.index(was.contradiction.unresolved):
+        yield f"contradiction.unresolved: {was.contradiction.unresolved} to {now.contradiction.unresolved}"
+    kept = [rule.model_dump() for rule in now.flag_for_review]
+    for place, rule in enumerate(was.flag_for_review):
+        if rule.model_dump() not in kept:
+            yield f"flag_for_review.{place}: left out or changed"
 
 
 def _roles(before: Pack, after: Pack) -> Iterator[str]:
@@ -125,6 +154,11 @@ def _redaction(before: Pack, after: Pack) -> Iterator[str]:
     for rule in before.policy_layer.guardrails.redaction_rules:
         if rule.enabled and (why := _masks_less(rule, kept.get(rule.detector or rule.name), after)) is not None:
             yield f"guardrails.redaction_rules.{rule.name}: {why}"
+    known = {rule.detector or rule.name for rule in before.policy_layer.guardrails.redaction_rules}
+    for name, rule in kept.items():
+        # It runs before the built-in detectors: what it leaves readable, they do not find any more.
+        if name not in known and rule.enabled and (rule.keep_last is not None or rule.classification is None):
+            yield f"guardrails.redaction_rules.{rule.name}: added, and masks only in part or raises no label"
     masked = after.identity.classified_attributes
     for name, attribute in sorted(before.identity.classified_attributes.items()):
         if masked.get(name) != attribute:

@@ -1,5 +1,6 @@
 """Who speaks: what a credential can vouch for in a capture, and whose words the roles of a message name (ISO-8)."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 from unicodedata import category, normalize
@@ -45,6 +46,8 @@ _OTHERS = frozenset(
         "function",
     }
 )
+_ENVELOPES = ("message", "data", "payload", "body")
+_WORD = re.compile(r"[^a-z]+")
 _ROLE_KEYS = ("role", "speaker", "author", "sender", "from")
 
 
@@ -79,8 +82,23 @@ def is_only_claimed(origin: str | None, vouched: str | None) -> bool:
 
 
 def names_another_speaker(payload: object) -> bool:
-    """Whether a message's payload says that somebody other than the user speaks: an assistant, a tool, a system."""
-    return isinstance(payload, dict) and any(map(is_others, roles_in(cast("dict[str, Any]", payload))))
+    """Whether a message's payload says that somebody other than the user speaks: an assistant, a tool, a system.
+
+    A role that is no plain text, or stands in an envelope around the message, is not taken for the user's.
+    """
+    if not isinstance(payload, dict):
+        return False
+    said = cast("dict[str, Any]", payload)
+    folded = {key.casefold().strip(): value for key, value in said.items()}
+    named = [folded[key] for key in _ROLE_KEYS if folded.get(key) is not None]
+    if any(not isinstance(role, str) for role in named):
+        return True
+    if any(
+        is_others(role) or _WORD.split(role.casefold())[-1] in _OTHERS or _WORD.split(role.casefold())[0] in _OTHERS
+        for role in named
+    ):
+        return True
+    return any(names_another_speaker(inner) for key in _ENVELOPES if (inner := folded.get(key)) is not None)
 
 
 def roles_in(said: Mapping[str, Any]) -> list[str]:

@@ -68,7 +68,7 @@ def view_of(
         if not today.has_label(label) and not recorded:
             raise UnknownLabel(f"the pack {today.ref} declares no label {label}", field="classification_allowed")
     every = (pack, *limits, today)
-    windows = narrowed(pack, limits).memory_layer.recall_policy.freshness
+    windows = narrowed(pack, (*limits, today)).memory_layer.recall_policy.freshness
     return View(
         users=["", run.user_id] if run.user_id is not None else [""],
         session_id=run.session_id or "",
