@@ -26,6 +26,7 @@ NOT_DEEDS = {
     *("explain", "replay", "get", "trail", "adoption", "events", "verify", "chain_head", "metrics"),
     *("archives", "verify_archives", "erasures", "queue.list", "queue.get", "contradictions.list", "consent.list"),
     *("packs.get", "packs.list", "packs.compare", "packs.backtest", "packs.backfills", "keys.list", "keys.get"),
+    *("packs.in_force", "packs.activations", "packs.plan_activation"),
     *("work.backlog", "work.parked", "work.jobs", "work.breakers", "webhooks.list", "webhooks.get", "whoami"),
     *("queue.evidence", "queue.counts", "queue.check", "queue.preview", "queue.attend", "contradictions.get"),
     *("memories.list", "memories.changes", "memories.moments", "memories.graph"),
