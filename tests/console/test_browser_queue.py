@@ -66,7 +66,18 @@ def test_what_a_role_may_not_do_is_not_shown(opened: Open, site: HttpDoor, peopl
     auditor = opened(people.auditor)
     page = auditor.go(f"queue/{item}")
     expect(page.get_by_role("navigation", name="Console").get_by_role("link")).to_have_text(
-        ["Queue 1", "Contradictions", "Memory", "Why visible", "Consent", "Erasure", "Audit", "Metrics", "Packs"]
+        [
+            "Queue 1",
+            "Contradictions",
+            "Captures",
+            "Memory",
+            "Why visible",
+            "Consent",
+            "Erasure",
+            "Audit",
+            "Metrics",
+            "Packs",
+        ]
     )
     expect(page.get_by_role("heading", name="Decide")).to_have_count(0)
     auditor.press("a")

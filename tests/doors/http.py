@@ -143,6 +143,7 @@ class Story:
         self.ids["consent_id"] = near.consent.grant(people.officer, subject=SUBJECT, **CONSENT).consent_id
         self.ids["webhook_id"] = near.webhooks.add(people.admin, url="https://8.8.8.8/hook").webhook_id
         self.ids["capture_id"] = near.capture(run, kind="message", text="x", classification="INTERNAL").capture_id
+        near.consolidate(people.tenant_id)
         pack = near.packs.register(people.admin, f'pack_meta: {{id: "p{uuid4().hex[:8]}", version: "1.0.0"}}')
         self.ids["ref"] = pack.ref
         self.ids["write_class"] = "preference"

@@ -108,7 +108,7 @@ def _read(predicate: str, path: str) -> str:
 def test_another_pack_proposes_only_the_facts_that_are_new_in_a_capture(
     server: TestServer, fresh_database: str, clock: FakeClock, people: People
 ) -> None:
-    def opened(version: str, fields: str) -> Fabric:
+    def opened(version: str, fields: str, *, activate: bool = False) -> Fabric:
         document = f"""
 pack_meta: {{id: acme.rerun, version: "{version}", ontology_version: "1.0.0"}}
 memory_layer:
@@ -119,7 +119,8 @@ memory_layer:
       match: {{kind: tool_result, origin: "tool:crm.lookup"}}
       fields: [{fields}]
 """
-        return Fabric.open(server.url(fresh_database), clock=clock, master_keys=MASTER_KEYS, pack=load_pack(document))
+        place: dict[str, Any] = {"clock": clock, "master_keys": MASTER_KEYS, "activate": activate}
+        return Fabric.open(server.url(fresh_database), pack=load_pack(document), **place)
 
     language = _read("preferred_language", "$.language")
     channel = _read("prefers_channel", "$.channel")
@@ -134,7 +135,7 @@ memory_layer:
         fabric.consolidate(people.tenant_id)
         (first,) = fabric.queue.list(people.reviewer)
     # Another version of the extractor, which reads the known fact at another place of the list.
-    with opened("2.0.0", f"{language}, {channel}") as fabric:
+    with opened("2.0.0", f"{language}, {channel}", activate=True) as fabric:
         fabric.captures.rerun(people.reviewer, capture_id, "extractor_changed")
         again = fabric.consolidate(people.tenant_id)
         assert len(again.proposals) == 1
@@ -191,7 +192,7 @@ def test_an_order_that_read_an_old_number_cannot_stand_in_the_way_of_consolidati
     writer = as_role("writer")
     for statement in (
         "INSERT INTO reruns (tenant_id, capture_id, number, seq, ordered_at, txid, by, reason)"
-        " SELECT tenant_id, capture_id, number, seq, ordered_at, pg_current_xact_id(), by, reason FROM reruns"
+        " SELECT tenant_id, capture_id, number, seq, ordered_at, transaction_mark(), by, reason FROM reruns"
         " WHERE tenant_id = %s",
         "INSERT INTO consolidations (tenant_id, capture_id, number, at)"
         " SELECT tenant_id, capture_id, number, at FROM consolidations WHERE tenant_id = %s AND number = 2",

@@ -435,8 +435,8 @@ def _jobs_wrote(fabric: Fabric, people: People, sql: Sql) -> None:
         sql("INSERT INTO muniment.retries VALUES (%s, %s, 1, '*', 1, %s, 'failed', %s)", here, name, at, parked)
     for name, purged in (("e1", None), ("e2", at + timedelta(seconds=90))):
         sql(
-            "INSERT INTO muniment.erasures (tenant_id, erasure_id, seq, erased_at, txid, by, subject, holders, memories, purged_at)"
-            " VALUES (%s, %s, %s, %s, %s, 'petra', 'customer:x', '{customer:x}', 0, %s)",
+            "INSERT INTO muniment.erasures (tenant_id, erasure_id, seq, erased_at, txid, by, subject, holders, names, memories, purged_at)"
+            " VALUES (%s, %s, %s, %s, %s, 'petra', 'customer:x', '{customer:x}', '{customer:x}', 0, %s)",
             *(here, name, seq, at, txid, purged),
         )
 

@@ -30,7 +30,7 @@ NOT_DEEDS = {
     *("work.backlog", "work.parked", "work.jobs", "work.breakers", "webhooks.list", "webhooks.get", "whoami"),
     *("queue.evidence", "queue.counts", "queue.check", "queue.preview", "queue.attend", "contradictions.get"),
     *("memories.list", "memories.changes", "memories.moments", "memories.graph"),
-    *("recalls.list", "recalls.get", "consent.reach"),
+    *("recalls.list", "recalls.get", "consent.reach", "captures.list", "captures.get", "refusals.list", "search_texts"),
 }
 DEEDS = sorted(CALLS.keys() - NOT_DEEDS)
 

@@ -55,7 +55,8 @@ def test_a_memory_carries_its_papers_its_scope_and_what_its_capture_said(
     done = fabric.queue.approve(people.reviewer, item.proposal_id)
     assert done.memory_id is not None
     memory = fabric.get(people.auditor, done.memory_id)
-    assert memory.model_dump(exclude={"born_seq"}) == {
+    assert (memory.vouched, memory.contradiction) == ("tool:crm.lookup", False)
+    assert memory.model_dump(exclude={"born_seq", "vouched", "contradiction"}) == {
         "memory_id": done.memory_id,
         "candidate_id": item.candidate.candidate_id,
         "proposal_id": item.proposal_id,

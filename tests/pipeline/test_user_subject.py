@@ -49,7 +49,7 @@ def test_one_users_consent_says_nothing_about_another_user_nor_about_nobody(fabr
 
 @pytest.mark.rule("CAP-12", "CON-2")
 def test_a_user_id_that_no_ceid_can_hold_stays_without_a_subject(fabric: Fabric, people: People) -> None:
-    for user_id in ("auth0|123", "joanna@example.com", "4111-1111-1111-1111"):
+    for user_id in ("auth0|123", "tenant/joanna", "joanna smith"):
         assert consolidated(fabric, people, user_id) == [("consent", "anonymous_subject")]
 
 

@@ -75,7 +75,7 @@ def test_nothing_is_left_of_a_person_and_all_of_everybody_else(
     assert all(any(secret in text for text in everything(opened.superuser, people.tenant_id)) for secret in kept)
 
     receipt = fabric.erase(people.officer, subject=life.named, user_id=USER)
-    assert {receipt.subject, *receipt.aliases} == set(PERSON)
+    assert {receipt.subject, *receipt.aliases} == {*PERSON, f"user:{USER}"}
     late = {fact.secret for one in life.happenings if one.late for fact in one.covered_facts()}
     assert not [one for one in secrets - late if any(one in text for text in shown(fabric, people))]
 

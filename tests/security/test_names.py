@@ -110,7 +110,9 @@ def test_a_key_of_before_whose_name_is_refused_now_is_told_of_and_lets_nobody_in
     assert given is not None
     comparing = fabric._fabric._desk.vault.kept_comparing(people.tenant_id)
     assert comparing is not None
+    bounds = {"tools": [], "channels": [], "packs": None}
     row = {**made.model_dump(), "roles": list(made.roles), "clearance": list(made.clearance), "principal_id": MIXED}
+    row |= bounds
     with server.connect(database) as owner:
         owner.execute(
             "UPDATE api_keys SET principal_id = %s, digest = %s WHERE key_id = %s",

@@ -92,9 +92,9 @@ erasures: subject user_id holders names
 """,
     OURS: """
 alerts: key
-api_keys: key_id kind roles
+api_keys: key_id kind roles tools channels packs
 archive_files: archive_id
-archived_captures: archive_id capture_id
+archived_captures: archive_id capture_id vouched
 archives: archive_id kind
 attendances: proposal_id
 backfill_items: backfill_id became change memory_id outcome proposal_id reason
@@ -103,10 +103,11 @@ breakers: write_class
 calibrations: calibration_id points source
 candidates: calibration candidate_id capture_id class consent_id edits flags gates live_capture_id redactions source
 capture_names: candidate_id capture_id
-captures: capture_id kind source
+captures: capture_id kind source vouched
 compiles: blocks compile_id digest format left_out memory_ids recall_id tokenizer
 consent_sweeps: root_id
 consents: action consent_id root_id supersedes
+clock_resets: reason
 consolidations: capture_id
 contradictions: contradiction_id existing proposal_id reason
 cursors: capture_id name
@@ -116,15 +117,16 @@ erasures: erasure_id
 events: event_id type
 extractions: capture_id
 golden_runs: golden_id
-idempotency_keys: capture_id
+idempotency_keys: capture_id principal_kind
 job_runs: error job
-memories: approver_kind candidate_id capture_id class consent_id consent_root kind memory_id proposal_id source tier tier_derived verdict_action verdict_id
+memories: approver_kind candidate_id capture_id class consent_id consent_root kind memory_id proposal_id source tier tier_derived verdict_action verdict_id vouched
 memory_bodies: memory_id
 memory_links: memory_id
 memory_scope: class consent_root memory_id tier
 memory_terms: memory_id
 memory_vectors: embedder memory_id
 name_searches: erasure_id search_id place row_id
+pack_activations: by_kind loosens previous_pack reason
 packs: digest
 pii_scans: found memory_id
 promotion_locks: key
@@ -134,6 +136,7 @@ recalls: candidates degraded embedder recall_id result_ids
 refusals: capture_id gate reason rejection
 rejection_marks: proposal_id
 resolutions: contradiction_id outcome
+reruns: capture_id reason
 retractions: memory_id reason superseded_by
 retries: capture_id error
 schema_migrations: digest name
@@ -144,7 +147,7 @@ webhooks: last_error lease types webhook_id
 }
 # Columns that are called alike everywhere.
 ALIKE = {
-    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by agent_id principal principal_id assignee claimed_by""",
+    ACTOR: """author editor prior_editors editors approver by registered_by created_by revoked_by ordered_by auditor_id actor resolved_by retracted_by retired_by activated_by reset_by agent_id principal principal_id assignee claimed_by""",
     DECLARED: """classification label labels clearance pack pack_id version ontology_version from_versions document extractor""",
 }
 

@@ -84,7 +84,12 @@ def _joined(within: str, name: str) -> str:
 @cache
 def _lengths(model: Any) -> _Lengths:
     models = tuple(_models(model))
-    known = frozenset(name for one in models for name in one.model_fields)
+    known = frozenset(
+        spelling
+        for one in models
+        for name, field in one.model_fields.items()
+        for spelling in (name, field.alias or name)
+    )
     bounded = {name: found for one in models for name, field in one.model_fields.items() if (found := _of(name, field))}
     return _Lengths(known, tuple(bounded.values()))
 

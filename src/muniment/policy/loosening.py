@@ -108,7 +108,8 @@ def _classes(before: Pack, after: Pack) -> Iterator[str]:
 def _labels(before: Pack, after: Pack) -> Iterator[str]:
     for label in before.classifications:
         if label.sensitive and not (after.has_label(label.name) and after.is_sensitive(label.name)):
-            yield f"classifications.{label.name}.sensitive: true to {'false' if after.has_label(label.name) else 'left out'}"
+            end = "true to false" if after.has_label(label.name) else "the label is left out"
+            yield f"classifications.{label.name}.sensitive: {end}"
         lower = [one.name for one in before.classifications if before.rank(one.name) < before.rank(label.name)]
         for other in lower:
             # What a detector finds raises a label, and only a higher one: the order decides what is raised at all.

@@ -12,7 +12,7 @@ from muniment.console.forms import number_of, typed, went
 from muniment.console.rendering import page
 from muniment.console.running import Progress, answered
 from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
-from muniment.errors import InvalidInput, MunimentError, NotFound, PackInvalid, StorageUnavailable
+from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, PackInvalid, StorageUnavailable
 from muniment.loops import in_thread
 from muniment.model.activation import Activation
 from muniment.model.backtest import FATES, Backtest, Fate, Tally
@@ -244,7 +244,10 @@ async def activate(request: Request, visitor: Admin, ref: str) -> Response:
 
 
 async def _planned(visitor: Visitor, ref: str, reason: str = "", wrong: Wrong | None = None) -> Response:
-    plan = await visitor.fabric.packs.plan_activation(visitor.principal, ref)
+    try:
+        plan = await visitor.fabric.packs.plan_activation(visitor.principal, ref)
+    except Conflict as error:  # It is in force already, or retired.
+        return await _one(visitor, ref, wrong or Wrong.of(error))
     shown: dict[str, Any] = {"plan": plan, "reason": reason, "wrong": wrong, "written": written}
     return page("pack_activate.html", visitor, status=400 if wrong else 200, at="packs", **shown)
 

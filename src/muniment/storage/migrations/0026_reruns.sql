@@ -59,3 +59,12 @@ DROP POLICY tenant_insert ON candidates;
 CREATE POLICY tenant_insert ON candidates FOR INSERT
   WITH CHECK (tenant_id = current_setting('muniment.tenant', true) AND live_capture_id = capture_id
     AND jsonb_path_query_array(gates, '$[*].gate') = required_gates());
+
+-- No samples of digests, as of nothing that is made from content.
+DO $$
+BEGIN
+  FOR n IN 0..7 LOOP
+    EXECUTE format('ALTER TABLE %I ALTER COLUMN fact SET STATISTICS 0', 'candidates_' || n);
+  END LOOP;
+END $$;
+ALTER TABLE candidates ALTER COLUMN fact SET STATISTICS 0;
