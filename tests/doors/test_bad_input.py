@@ -12,7 +12,8 @@ from muniment import Fabric, Refusal, Submission
 from muniment.errors import InvalidInput
 from muniment.model.ids import holds_card_number
 from muniment.sync_captures import Captures, Refusals
-from muniment.sync_groups import Consents, Contradictions, Keys, Memories, Packs, Queue, Recalls, Webhooks, Work
+from muniment.sync_groups import Consents, Contradictions, Keys, Memories, Queue, Recalls, Webhooks, Work
+from muniment.sync_packs import Packs
 from tests.doors.door import Door, complaint, door, shown, told
 from tests.doors.wrong import ASKERS, NAMES, SUBJECT
 from tests.doors.wrong_calls import CALLS

@@ -20,7 +20,6 @@ NOT_CONTENT = {
     ("archive_files", "digest"): "over a file that is written anew where an erasure reached it",
     ("events", "rows"): "keyed digests over rows as they rest",
     ("chain_batches", "rows"): "keyed digests over rows as they rest",
-    ("audit_keys", "wrapped"): "the key of those digests, which no erasure destroys",
     ("name_searches", "mark"): "a keyed hash of what was searched for, which outlives the erasure as its record",
 }
 

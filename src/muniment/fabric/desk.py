@@ -310,7 +310,8 @@ class Desk:
                     pack = await self.packs.read_in_force(tx)
                     if pack is None:
                         pack = (await packs.register(tx, self.packs.default, packs.PROGRAM)).pack
-                        await packs.activate(tx, self.packs, pack.ref, None, "first pack" if is_new else "upgrade")
+                        reason = "first pack" if is_new else "upgrade"
+                        await packs.activate(tx, self.packs, pack.ref, None, reason, first=True)
                     used = await self.embedders.enter(tx)
             except (PackImmutable, PackChanged):
                 # Another process was first: the next look tells which pack it put in force.

@@ -146,17 +146,27 @@ async def register(tx: Transaction, pack: Pack, by: str) -> RegisteredPack:
 
 
 async def activate(
-    tx: Transaction, packs: Packs, ref: str, by: Principal | None, reason: str, *, expected: str | None = None
+    tx: Transaction,
+    packs: Packs,
+    ref: str,
+    by: Principal | None,
+    reason: str,
+    *,
+    expected: str | None = None,
+    first: bool = False,
 ) -> Activation:
     """Put a registered version in force, by an admin or (`by` None) by the program when it was started.
 
     Where no other is in force it is the tenant's first pack, which needs no second person. Raises `NotFound`,
     `Conflict` for a version that is retired or in force already, `SecondPersonRequired`, and `PackChanged` where
-    somebody else activated one meanwhile, or where another than the `expected` one is in force.
+    somebody else activated one meanwhile, where another than the `expected` one is in force, and, of a pack that is to
+    be the tenant's `first`, where any is.
     """
     # INVARIANT: the clock comes before the pack's row, as it does for whoever decides under it: nobody waits twice.
     tick = await tx.tick()
     now = await tx.row("pack.take_in_force")
+    if first and now is not None:
+        raise PackChanged("somebody else put a pack in force at this moment", field="ref")
     if expected is not None and (now is None or now["pack"] != expected):
         raise PackChanged(f"another pack is in force by now: {now['pack'] if now is not None else 'none'}", field="ref")
     chosen = await one(tx, ref)

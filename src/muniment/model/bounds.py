@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, cast, get_args
 
 from annotated_types import MaxLen
-from pydantic import BaseModel
+from pydantic import AliasChoices, BaseModel
 from pydantic.fields import FieldInfo
 
 from muniment.errors import InvalidInput, TooLarge
@@ -85,13 +85,19 @@ def _joined(within: str, name: str) -> str:
 def _lengths(model: Any) -> _Lengths:
     models = tuple(_models(model))
     known = frozenset(
-        spelling
-        for one in models
-        for name, field in one.model_fields.items()
-        for spelling in (name, field.alias or name)
+        spelling for one in models for name, field in one.model_fields.items() for spelling in _spellings(name, field)
     )
     bounded = {name: found for one in models for name, field in one.model_fields.items() if (found := _of(name, field))}
     return _Lengths(known, tuple(bounded.values()))
+
+
+def _spellings(name: str, field: FieldInfo) -> Iterator[str]:
+    """What a field may be called in a value."""
+    yield name
+    alias = field.validation_alias
+    for one in alias.choices if isinstance(alias, AliasChoices) else [alias]:
+        if isinstance(one, str):
+            yield one
 
 
 def _of(name: str, field: FieldInfo) -> _Length | None:

@@ -24,6 +24,7 @@ REWRITTEN = (
     "memory_terms",
     "memory_vectors",
     "tenant_keys",
+    "audit_keys",
     "idempotency_keys",
     "verdicts",
     "consents",
