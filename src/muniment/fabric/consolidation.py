@@ -70,6 +70,7 @@ async def consolidate_some(desk: Desk, tenant_id: str, count: int = AT_ONCE) -> 
         late = sorted({one.capture_id for one in refusals if one.reason == naming.ERASED})
         if late:
             tx.later("erasure.blank_late", capture_ids=late)
+            tx.told.lost("captures", late)
             tx.emit("memory.note", "auto", about="erased_late", captures=late)
     return Consolidation(
         captures=len(ready),
