@@ -8,7 +8,7 @@ import anyio
 import psycopg
 import pytest
 
-from muniment import AsyncFabric, Fabric
+from muniment import AsyncFabric, Fabric, Refusal
 from muniment.errors import (
     Conflict,
     InvalidInput,
@@ -81,6 +81,7 @@ def test_an_activation_decides_calls_and_jobs_of_every_process_from_then_on(
         refusal = one.propose(
             people.run(), **KEY, value="fax", confidence=0.7, classification="INTERNAL", write_class="preference"
         )
+        assert isinstance(refusal, Refusal)
         assert (refusal.gate, refusal.reason) == ("confidence", "confidence_below_floor")
     assert [one.pack for one in another_process.packs.activations(people.admin)] == [
         "acme@1.0.0",
