@@ -110,7 +110,7 @@ def test_a_dry_run_tells_what_would_change_and_who_may_do_it(desk: Desk, tmp_pat
         "~ confidence_floor: 0.3 -> 0.1",
         "loosens promotion_thresholds.confidence_floor: 0.3 to 0.1",
         "must be activated by an admin other than ada, who registered it",
-        "1 open proposals pass the gates again",
+        "open proposals that pass the gates again before any verdict: 1",
         "collects 0 memories",
     ):
         assert said in shown, said

@@ -125,6 +125,7 @@ def token(near: Fabric, asker: Asker) -> str:
         kind=principal.kind,
         roles=principal.roles,
         clearance=EVERY_LABEL if "agent" in principal.roles else None,
+        speaks_for=principal.speaks_for,
     )
     assert made.token is not None
     return made.token

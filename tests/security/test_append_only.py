@@ -28,7 +28,8 @@ CHANGEABLE = {
     ("erasures", "purged_at"),
     ("model_calls", "calls"),
     # A version is retired once; one activation follows another.
-    ("packs", "usable"),
+    ("packs", "retired_at"),
+    ("packs", "retired_by"),
     *(("packs_in_force", column) for column in ("seq", "pack", "txid", "lock")),
     *(("retries", column) for column in ("tries", "next_at", "error", "parked_at")),
     *(("job_runs", column) for column in ("ran_at", "seq", "next_at", "took", "failures", "error")),
