@@ -155,10 +155,14 @@ def test_a_child_that_was_forked_and_is_told_to_end_leaves_its_parents_server_al
     forks = """
 import os, signal, sys, time
 from muniment import Fabric
+ready, say = os.pipe()
 with Fabric.open(home=sys.argv[1]) as fabric:
     child = os.fork()
-    while child == 0:  # Not signal.pause(): a signal that came just before it would be waited for in vain.
+    if child == 0:
+        os.write(say, b"x")  # A signal that came while the interpreter is being forked would be lost.
+    while child == 0:
         time.sleep(0.02)
+    os.read(ready, 1)
     os.kill(child, signal.SIGTERM)
     _, status = os.waitpid(child, 0)
     print(os.waitstatus_to_exitcode(status), flush=True)
