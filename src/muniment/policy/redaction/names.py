@@ -31,10 +31,14 @@ def detector_of(detector: str, model: str | None, place: int) -> Callable[[str],
             f"detector {detector} needs the extra presidio; expected it installed: pip install 'muniment[presidio]'"
         )
         raise PackInvalid([PackProblem(None, f"{path}.detector", message)])
+    missing = f"there is no spaCy pipeline {pipeline}; expected the name of an installed one, or its path"
     if not _is_installed(pipeline):
-        message = f"there is no spaCy pipeline {pipeline}; expected the name of an installed one, or its path"
-        raise PackInvalid([PackProblem(None, f"{path}.model", message)])
-    analyzer = _analyzer(pipeline)
+        raise PackInvalid([PackProblem(None, f"{path}.model", missing)])
+    try:
+        analyzer = _analyzer(pipeline)
+    except (OSError, ValueError) as error:
+        # A folder that holds no pipeline is told of as one that is not there.
+        raise PackInvalid([PackProblem(None, f"{path}.model", missing)]) from error
     entity = _ENTITIES[detector]
 
     def find(text: str) -> Iterable[Span]:
