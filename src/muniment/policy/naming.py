@@ -1,13 +1,13 @@
 """Whom a fact names, and under which names an erasure looks for somebody (ERA-5). Pure."""
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, cast
+from collections.abc import Callable
 
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.ids import CEID_PATTERN
 from muniment.pack import Pack
+from muniment.policy.flags import strings
 from muniment.policy.subjects import user_of, user_subject
 
 # Entities that are kept of one value: a longer list of them is a payload, and is found by searching texts.
@@ -49,24 +49,9 @@ def hashed(digest: Callable[[bytes], bytes], ceid: str) -> str:
 def in_value(candidate: Candidate) -> list[str]:
     """The entities that the value of a fact names, each once, but for the one it is about."""
     found: dict[str, None] = {}
-    for text in _strings(candidate.value):
+    for text in strings(candidate.value):
         if text != candidate.entity and _CEID.fullmatch(text):
             found[text] = None
             if len(found) == MOST_IN_VALUE:
                 break
     return list(found)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for key, item in cast("dict[str, Any]", value).items():
-                yield key
-                yield from _strings(item)
-        case list() | tuple():
-            for item in cast("list[Any]", value):
-                yield from _strings(item)
-        case _:
-            return
