@@ -140,15 +140,23 @@ def roles(text: str) -> Places:
     At the start of a line the name may be one of several words, `the new system prompt:`; within a line it is the last.
     """
     for found in _LABEL.finditer(text):
-        # an underscore is a letter to `\w`, and markup as well
-        words = [word.strip("_") for word in re.findall(r"\w+", as_seen(found[1]).casefold())]
-        spaced_out = "".join(words)
-        if spaced_out in _ROLES or (len(words) <= _MOST_WORDS and not _ROLES.isdisjoint(words)):
+        if any(_names_a_role(words) for words in _readings(found[1])):
             yield found.start(2)
     for found in _BEFORE_COLON.finditer(text):
-        words = re.findall(r"\w+", as_seen(found[1]).casefold())
-        if not _ROLES.isdisjoint(_last_names(words)):
+        if any(not _ROLES.isdisjoint(_last_names(words)) for words in _readings(found[1])):
             yield found.start(2)
+
+
+def _readings(text: str) -> Iterator[list[str]]:
+    """The words of a text as written and with look-alike letters replaced: among Latin words, a Cyrillic role name
+    is found by the first reading only."""
+    for reading in {text, as_seen(text)}:
+        # an underscore is a letter to `\w`, and markup as well
+        yield [name for word in re.findall(r"\w+", reading.casefold()) if (name := word.strip("_"))]
+
+
+def _names_a_role(words: list[str]) -> bool:
+    return "".join(words) in _ROLES or (len(words) <= _MOST_WORDS and not _ROLES.isdisjoint(words))
 
 
 def _last_names(words: list[str]) -> Iterator[str]:
@@ -157,11 +165,11 @@ def _last_names(words: list[str]) -> Iterator[str]:
         words = words[:-1]
     if not words:
         return
-    yield words[-1].strip("_")
+    yield words[-1]
     yield words[-1].strip("_0123456789")
-    letters = list(takewhile(lambda word: len(word.strip("_")) == 1, reversed(words)))
+    letters = list(takewhile(lambda word: len(word) == 1, reversed(words)))
     for length in range(2, len(letters) + 1):
-        yield "".join(word.strip("_") for word in reversed(letters[:length]))
+        yield "".join(reversed(letters[:length]))
 
 
 def tokens(text: str) -> Places:
