@@ -17,7 +17,7 @@ soak: $(STAMP)           ## what is random, for long: many examples, workers and
 	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py
 	@MUNIMENT_SOAK=1 MUNIMENT_KILL_SECONDS=300 $(BIN)/python -m pytest -q -n 2 \
 		tests/scenarios tests/console/test_browser_looks.py tests/faults/test_workers_killed.py \
-		tests/policy/test_redaction_properties.py tests/policy/test_assertion_properties.py
+		tests/language/test_redaction_properties.py tests/language/test_assertion_properties.py
 	@MUNIMENT_KILL_SECONDS=300 $(BIN)/python -m pytest -q -s tests/faults/test_postmaster_killed.py
 
 check: $(STAMP)          ## format, lint, types, layers

@@ -9,9 +9,9 @@ import psycopg
 from psycopg.rows import dict_row
 from psycopg.sql import quote
 
+from muniment.database.statements import Statement
+from muniment.database.storage import Transaction
 from muniment.model.ids import make_id
-from muniment.storage.session import Transaction
-from muniment.storage.statements import Statement
 
 
 @dataclass

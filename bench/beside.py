@@ -16,11 +16,11 @@ from bench.peers.database import fresh_database
 from bench.picture import OURS, Row
 from muniment import AsyncFabric, __version__
 from muniment.evaluation.throwaway import evaluation_pack
-from muniment.fabric.connect import Opened
-from muniment.jobs.registry import JOBS
+from muniment.opening import Opened
 from muniment.pack import Pack
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from muniment.worker.registry import JOBS
 
 ROUNDS, WARM_UP, ONE_BY_ONE = 2, 20, 300
 SEARCH_BAR, PUT_BAR, BATCH_BAR, RECALL_BAR = 0.5, 2.0, 10.0, 0.66

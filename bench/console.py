@@ -17,10 +17,10 @@ from jinja2 import Template
 from bench.furnish import WORDS, furnish
 from bench.measure import Figure
 from muniment import AsyncFabric, Submission
-from muniment.api.app import create_app
-from muniment.api.settings import ServerSettings
+from muniment.database.storage import Transaction
+from muniment.http.app import create_app
+from muniment.http.settings import ServerSettings
 from muniment.model.context import Role
-from muniment.storage.session import Transaction
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 

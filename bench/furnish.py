@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 
 from muniment import AsyncFabric
-from muniment.embedding import Vectors, builtin_embedder
+from muniment.candidates.comparison import to_sql
+from muniment.database.rows import fact_content
+from muniment.language.embedding import Vectors, builtin_embedder
+from muniment.language.words import index_of
 from muniment.model.capture import holder_of
 from muniment.pack import builtin_pack
-from muniment.pipeline.indexing import mark
-from muniment.pipeline.senses import to_sql
-from muniment.policy.words import index_of
-from muniment.storage.rows import fact_content
+from muniment.promotion.indexing import mark
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 
@@ -58,7 +58,7 @@ async def furnish(
     chance, pack = random.Random(11), builtin_pack().ref
     now = datetime.now(UTC)
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
-        desk = fabric._desk
+        context = fabric._context
         with server.connect(database) as owner:
             owner.execute("SET session_replication_role = replica")
             near = _dropped_index(owner) if vectors else None
@@ -72,8 +72,8 @@ async def furnish(
                         for n in names
                     ],
                 )
-                async with desk.transaction(people.tenant_id, "writer") as tx:
-                    keys = await desk.vault.keys(tx, [holder_of(None, name or None) for name in names])
+                async with context.transaction(people.tenant_id, "writer") as tx:
+                    keys = await context.vault.keys(tx, [holder_of(None, name or None) for name in names])
                 embedder = builtin_embedder()
                 said: list[tuple[str, str]] = []
                 postings: list[tuple[object, ...]] = []

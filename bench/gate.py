@@ -16,16 +16,16 @@ from psycopg.sql import quote
 from bench.furnish import WORDS, furnish
 from bench.measure import Figure, in_turns, median_ms
 from muniment import AsyncFabric
-from muniment.fabric.desk import Desk
+from muniment.candidates import gates
+from muniment.candidates.comparison import TextComparer
+from muniment.candidates.neighbours import neighbours
+from muniment.context import FabricContext
+from muniment.database.address import Address
+from muniment.database.statements import Statement
+from muniment.database.storage import Transaction
 from muniment.model.candidate import Candidate, Scope
 from muniment.model.ids import make_id
 from muniment.pack import Pack, builtin_pack
-from muniment.pipeline.neighbours import neighbours
-from muniment.pipeline.senses import Senses
-from muniment.policy import gates
-from muniment.storage.address import Address
-from muniment.storage.session import Transaction
-from muniment.storage.statements import Statement
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 
@@ -191,36 +191,36 @@ async def _batches(fabric: AsyncFabric) -> list[Figure]:
 
 async def _search(fabric: AsyncFabric) -> float:
     """The neighbours of one candidate that everybody would see, in milliseconds."""
-    desk, pack, text = fabric._desk, builtin_pack(), _texts(9)
-    senses = await _senses(desk, pack)
+    context, pack, text = fabric._context, builtin_pack(), _texts(9)
+    comparer = await _senses(context, pack)
 
     async def search(_: int) -> object:
-        async with desk.transaction("tenant_0", "writer") as tx:
-            return await neighbours(tx, desk.vault, await senses.probes([_candidate(text())]), senses, pack)
+        async with context.transaction("tenant_0", "writer") as tx:
+            return await neighbours(tx, context.vault, await comparer.probes([_candidate(text())]), comparer, pack)
 
     return median_ms((await in_turns(200, 40, search=search))["search"])
 
 
 async def _found(fabric: AsyncFabric) -> float:
     """The share of the neighbours at or above the threshold that the vector index finds."""
-    desk, pack, text = fabric._desk, builtin_pack(), _texts(13)
-    senses = await _senses(desk, pack)
+    context, pack, text = fabric._context, builtin_pack(), _texts(13)
+    comparer = await _senses(context, pack)
     found = there = 0
     for _ in range(40):
-        probes = await senses.probes([_candidate(text())])
-        async with desk.transaction("tenant_0", "writer") as tx:
-            (by_index,) = await neighbours(tx, desk.vault, probes, senses, pack)
+        probes = await comparer.probes([_candidate(text())])
+        async with context.transaction("tenant_0", "writer") as tx:
+            (by_index,) = await neighbours(tx, context.vault, probes, comparer, pack)
             await tx._connection.execute("SET LOCAL enable_indexscan = off")
-            (exact,) = await neighbours(tx, desk.vault, probes, senses, pack)
+            (exact,) = await neighbours(tx, context.vault, probes, comparer, pack)
         found += len({one.memory.memory_id for one in by_index} & {one.memory.memory_id for one in exact})
         there += len(exact)
     print(f"{found} of {there} neighbours found", file=sys.stderr)
     return found / there
 
 
-async def _senses(desk: Desk, pack: Pack) -> Senses:
-    async with desk.transaction("tenant_0", "writer") as tx:
-        return await desk.senses(tx, pack)
+async def _senses(context: FabricContext, pack: Pack) -> TextComparer:
+    async with context.transaction("tenant_0", "writer") as tx:
+        return await context.comparer(tx, pack)
 
 
 def _candidate(text: str) -> Candidate:

@@ -25,8 +25,8 @@ from bench.http_bare import Routes
 from bench.measure import Figure, in_turns, median_ms
 from bench.recall import USERS, questions
 from muniment import AsyncFabric, RunContext
+from muniment.database.address import Address
 from muniment.model.ids import make_id
-from muniment.storage.address import Address
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 

@@ -7,11 +7,11 @@ import time
 from bench.furnish import WORDS, furnish
 from bench.measure import Figure, median_ms
 from muniment import AsyncFabric
-from muniment.fabric.recollection import means
 from muniment.pack import builtin_pack
-from muniment.pipeline.finding import Request
-from muniment.pipeline.recall import find
-from muniment.policy.visibility import view_of
+from muniment.recall.filters import Request
+from muniment.recall.recall import dependencies
+from muniment.recall.store import find
+from muniment.recall.visibility import view_of
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 
@@ -30,13 +30,13 @@ async def run(server: TestServer) -> list[Figure]:
     shared = 0
     times: dict[str, list[float]] = {"exact": [], "approximate": []}
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
-        desk = fabric._desk
+        context = fabric._context
         for place in range(QUERIES + 5):
             query = " ".join(chance.choices(WORDS, k=5))
-            works_with = await means(desk, who.tenant_id, query)
+            works_with = await dependencies(context, who.tenant_id, query)
             best: dict[str, set[str]] = {}
             for name, most in (("exact", 10 * MEMORIES), ("approximate", Request.most_seen)):
-                async with desk.transaction(who.tenant_id, "recall") as tx:
+                async with context.transaction(who.tenant_id, "recall") as tx:
                     started = time.perf_counter()
                     request = Request(limit=10, query=query, most_seen=most)
                     found = await find(tx, works_with, view_of(who, pack, tx.now), pack, request)

@@ -8,7 +8,7 @@ from bench.bare import Script, connected, listening
 from bench.furnish import WORDS, furnish
 from bench.measure import Figure, in_turns, median_ms
 from muniment import AsyncFabric, RunContext
-from muniment.storage.address import Address
+from muniment.database.address import Address
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from bench.measure import Figure
 from muniment import AsyncFabric
-from muniment.governance.row_sweeps import every_row
-from muniment.policy.row_lists import RowKey, ToldRow, pack
+from muniment.audit.row_sweeps import every_row
+from muniment.database.row_lists import EventRow, RowKey, pack
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 
@@ -54,12 +54,12 @@ async def run(server: TestServer, memories: int = MEMORIES) -> list[Figure]:
     database, people = server.clone(), People("tenant_0")
     async with AsyncFabric.open(server.url(database), master_keys=MASTER_KEYS) as fabric:
         await fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL")
-        desk = fabric._desk
+        context = fabric._context
         with server.connect(database) as owner:
             known: Any = owner.execute("SELECT event_id FROM events").fetchall()
-            at = _fill(owner, people.tenant_id, fabric._desk.packs.default.ref, memories)
-            async with desk.shadow(people.tenant_id) as tx:
-                key = await desk.vault.row_key(tx)
+            at = _fill(owner, people.tenant_id, fabric._context.packs.default.ref, memories)
+            async with context.read_only(people.tenant_id) as tx:
+                key = await context.vault.row_key(tx)
                 rows = [row for row in await every_row(tx) if _new(row, memories)]
             assert key is not None and known
             _tell(owner, people.tenant_id, key, rows, at)
@@ -81,7 +81,7 @@ async def run(server: TestServer, memories: int = MEMORIES) -> list[Figure]:
     return [Figure(what, verifying, "s", f"< {BAR:.0f}", verifying < BAR, said)]
 
 
-def _new(row: ToldRow, memories: int) -> bool:
+def _new(row: EventRow, memories: int) -> bool:
     number = row.row_id.rpartition("_")[2]
     return len(number) == 28 and number.startswith("bbbb") and int(number[4:], 16) <= memories
 
@@ -104,12 +104,12 @@ def _fill(owner: Any, tenant: str, pack_ref: str, memories: int) -> datetime:
     return at
 
 
-def _tell(owner: Any, tenant: str, key: RowKey, rows: list[ToldRow], at: datetime) -> None:
+def _tell(owner: Any, tenant: str, key: RowKey, rows: list[EventRow], at: datetime) -> None:
     """Events as the pipeline writes them: captures by the hundred; a proposal, a verdict and a promotion each alone."""
-    by_id: dict[str, list[ToldRow]] = {}
+    by_id: dict[str, list[EventRow]] = {}
     for row in rows:
         by_id.setdefault(row.form, []).append(row)
-    events: list[tuple[str, list[ToldRow]]] = []
+    events: list[tuple[str, list[EventRow]]] = []
     captures = iter(by_id["captures"])
     while some := list(islice(captures, 100)):
         events.append(("captured", some))

@@ -12,8 +12,8 @@ import os
 from muniment import RunContext, Submission
 from muniment.client import Client
 
-with Client.open(key=os.environ["AGENT_KEY"]) as agent, Client.open(key=os.environ["REVIEWER_KEY"]) as desk:
-    bot, reviewer = agent.me(), desk.me()  # whose keys they are; nothing a request says can change that
+with Client.open(key=os.environ["AGENT_KEY"]) as agent, Client.open(key=os.environ["REVIEWER_KEY"]) as review_client:
+    bot, reviewer = agent.me(), review_client.me()  # whose keys they are; nothing a request says can change that
     run = RunContext(tenant_id=bot.tenant_id, agent_id=bot.id, run_id="run_1", user_id="cust_8861")
 
     told = agent.propose(
@@ -27,9 +27,9 @@ with Client.open(key=os.environ["AGENT_KEY"]) as agent, Client.open(key=os.envir
     )
     assert isinstance(told, Submission), told  # else a gate refused it, and says which and why
 
-    item = desk.queue.get(reviewer, told.proposal_id)
+    item = review_client.queue.get(reviewer, told.proposal_id)
     if item.status == "pending":  # run again, it repeats what is known, and needs nobody
-        item = desk.queue.approve(reviewer, item.proposal_id, version=item.version, note="said so in the chat")
+        item = review_client.queue.approve(reviewer, item.proposal_id, version=item.version, note="said so in the chat")
     print(item.status)
 
     answer = agent.recall(run, "Which language does the customer want?")

@@ -9,7 +9,7 @@ from muniment.client.asking import told
 from muniment.client.transport import _BY_CODE
 from muniment.mcp.tools import TOOLS, Proposed
 from muniment.model.context import RunContext
-from tests.doors.assistant import Assistant, over_http
+from tests.interfaces.assistant import Assistant, over_http
 from tests.served import Far
 
 

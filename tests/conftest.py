@@ -4,23 +4,29 @@ import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
 from hypothesis import settings
 
-from muniment import Fabric
+from muniment import Fabric, load_pack
 from muniment.testing import FakeClock, People, TestServer
+from muniment.testing.database import MASTER_KEYS
 from tests.connections import Connections
+from tests.pack_activation import put_in_force
 from tests.soak import examples
 
 # The first example of a property may load what later ones use; no bar stands on a clock.
 settings.register_profile("suite", deadline=None, max_examples=examples(40))
 settings.load_profile("suite")
 
+HEAD = 'pack_meta: {id: acme, version: "1.0.0"}\n'
+Opener = Callable[[str], AbstractContextManager[Fabric]]
 Connect = Callable[..., "psycopg.Connection[tuple[object, ...]]"]
 
 MEMORY = Path("/dev/shm")
@@ -125,6 +131,35 @@ def as_role(server: TestServer, database: str, tenant: str) -> Iterator[Connect]
     yield connect
     for connection in opened.values():
         connection.close()
+
+
+@pytest.fixture
+def under(server: TestServer, database: str, clock: FakeClock, tenant: str) -> Opener:
+    """A fabric in whose tenant the pack given is in force."""
+
+    @contextmanager
+    def opened(text: str) -> Generator[Fabric]:
+        pack = load_pack(HEAD + text)
+        with Fabric.open(server.url(database), pack=pack, clock=clock, master_keys=MASTER_KEYS) as fabric:
+            put_in_force(fabric, tenant, pack)
+            yield fabric
+
+    return opened
+
+
+@pytest.fixture
+def rows(server: TestServer, database: str, tenant: str) -> Any:
+    """What stands in a table for this tenant, read as superuser on a connection of its own."""
+    with server.connect(database) as owner:
+
+        def read(table: str, columns: str = "*") -> list[dict[str, Any]]:
+            # By number where there is one: a table's own order changes when space in it is used again.
+            order = f"(to_jsonb({table.split()[-1]}) ->> 'seq')::bigint, ctid"
+            found = owner.execute(f"SELECT {columns} FROM {table} WHERE tenant_id = %s ORDER BY {order}", [tenant])
+            names = [column.name for column in found.description or []]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+        yield read
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,11 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from muniment import AsyncFabric, Fabric, loops
-from muniment.fabric.connect import Opened, _desk, embedded_address
-from muniment.storage.address import Address
-from muniment.storage.embedded import Lease, acquire, resolve
-from muniment.storage.master import MasterKeys, find_master_keys
-from muniment.storage.session import Storage
+from muniment.database.address import Address
+from muniment.database.embedded import Lease, acquire, resolve
+from muniment.database.master import MasterKeys, find_master_keys
+from muniment.database.storage import Storage
+from muniment.opening import Opened, _context, embedded_address
 from muniment.testing import TestServer
 from muniment.testing.database import MASTER_KEYS
 
@@ -40,7 +40,7 @@ class _Lent(Opened):
     """The server stays when the fabric goes."""
 
     async def close(self) -> None:
-        await Opened(self.desk, self.address, None).close()
+        await Opened(self.context, self.address, None).close()
 
 
 class Connections:
@@ -72,8 +72,8 @@ class Connections:
 
     def under(self, fabric: AsyncFabric, keys: MasterKeys) -> Fabric:
         """That fabric, opened on these connections."""
-        desk = replace(_desk(fabric._settings, self._address, keys), storage=self._storage)
-        fabric._opened = _Lent(desk, self._address, self._lease)
+        context = replace(_context(fabric._settings, self._address, keys), storage=self._storage)
+        fabric._opened = _Lent(context, self._address, self._lease)
         return Fabric(self._portal, nullcontext(self._portal), fabric)
 
 

@@ -8,9 +8,9 @@ import anyio
 import uvicorn
 
 from muniment import AsyncFabric, Fabric, Principal, RunContext
-from muniment.api.serving import Place, server_on
-from muniment.api.settings import ServerSettings
 from muniment.client import Client
+from muniment.http.server import Place, server_on
+from muniment.http.settings import ServerSettings
 from muniment.model.context import Asker
 from muniment.testing.database import MASTER_KEYS
 

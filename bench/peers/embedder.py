@@ -11,7 +11,7 @@ DIMENSIONS = 256
 def _bare_packages() -> None:
     """Let `static.py` be imported without the two `__init__.py` above it, which want all that Muniment needs."""
     source = Path(__file__).parents[2] / "src"
-    for name in ("muniment", "muniment.embedding"):
+    for name in ("muniment", "muniment.language.embedding"):
         package = ModuleType(name)
         package.__path__ = [str(source.joinpath(*name.split(".")))]
         sys.modules.setdefault(name, package)
@@ -19,7 +19,7 @@ def _bare_packages() -> None:
 
 _bare_packages()
 
-from muniment.embedding.static import builtin_embedder  # noqa: E402  the packages have to be there first
+from muniment.language.embedding.static import builtin_embedder  # noqa: E402  the packages have to be there first
 
 # Loaded before anything is timed.
 _embedder = builtin_embedder()

@@ -19,9 +19,9 @@ from pydantic import BaseModel
 from typer.core import TyperGroup
 
 from muniment import Fabric, sync_groups
-from muniment.api import documentation
-from muniment.api.app import PARTS
 from muniment.cli import app as command_line
+from muniment.http import openapi as documentation
+from muniment.http.app import PARTS
 
 DOCS = Path(__file__).parents[1]
 _DRAWN = "This page is drawn from the code by `make reference`."

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from muniment.errors import MunimentError
     from muniment.fabric import AsyncFabric
+    from muniment.language.assertion import Judge, Judgement
     from muniment.model.candidate import Refusal
     from muniment.model.context import Principal, RunContext
     from muniment.model.proposal import Proposal, Submission
     from muniment.model.recall import Recall
     from muniment.pack import Pack, builtin_pack, load_pack
-    from muniment.policy.assertion import Judge, Judgement
     from muniment.sync import Fabric
 
 __version__ = "0.1.0"
@@ -42,8 +42,8 @@ _PARTS = ("client", "errors", "model", "pack", "testing")
 _PLACES = {
     "AsyncFabric": "fabric",
     "Fabric": "sync",
-    "Judge": "policy.assertion",
-    "Judgement": "policy.assertion",
+    "Judge": "language.assertion",
+    "Judgement": "language.assertion",
     "MunimentError": "errors",
     "Pack": "pack",
     "Principal": "model.context",

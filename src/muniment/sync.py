@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from muniment.embedding import Embedder
-from muniment.extract.models import Models
+from muniment.candidates.extractors.models import Models
+from muniment.database import embedded
+from muniment.database.master import MasterKeys
 from muniment.fabric import AsyncFabric
-from muniment.fabric.settings import Clock
+from muniment.language.assertion import Judge, judge
+from muniment.language.embedding import Embedder
 from muniment.pack import Pack
-from muniment.policy.assertion import Judge, judge
-from muniment.storage import embedded
-from muniment.storage.master import MasterKeys
+from muniment.settings import Clock
 from muniment.sync_groups import Keys
 from muniment.sync_verbs import Verbs
 

@@ -4,7 +4,7 @@ from typing import Unpack
 
 from anyio.from_thread import BlockingPortal
 
-from muniment.fabric.captures import AsyncCaptures, AsyncRefusals, CaptureFilters, RefusalFilters
+from muniment.capture.verbs import AsyncCaptures, AsyncRefusals, CaptureFilters, RefusalFilters
 from muniment.model.capture_history import CaptureEntry, CaptureHistory, RefusalEntry, Rerun, RerunReason
 from muniment.model.context import Asker
 from muniment.sync_groups import Blocking

@@ -7,19 +7,12 @@ from typing import Generic, ParamSpec, TypeVar, Unpack
 
 from anyio.from_thread import BlockingPortal
 
-from muniment.fabric.contradictions import AsyncContradictions, Way
-from muniment.fabric.editing import EditFields
-from muniment.fabric.groups import AsyncConsents
-from muniment.fabric.inputs import ConsentFields
-from muniment.fabric.keys import ApiKeyFields, AsyncKeys
-from muniment.fabric.memories import AsyncMemories, MemoryFilters
-from muniment.fabric.queue import AsyncQueue, QueueFilters
-from muniment.fabric.recalls import AsyncRecalls, RecallFilters
-from muniment.fabric.webhooks import AsyncWebhooks
-from muniment.fabric.work import AsyncWork
+from muniment.access.verbs import ApiKeyFields, AsyncKeys
+from muniment.consent.verbs import AsyncConsents
+from muniment.contradictions.verbs import AsyncContradictions, ResolutionMethod
 from muniment.model.api_key import ApiKey
 from muniment.model.breaker import Breaker
-from muniment.model.browsing import Graph, MemoryChanges, MemoryShown, Turn
+from muniment.model.browse import Graph, MemoryChanges, MemoryShown, Turn
 from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent, ConsentReach, Sweep
 from muniment.model.context import Asker, RunContext
@@ -30,9 +23,16 @@ from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import Outcome, Proposal
 from muniment.model.recalls import RecallNoted, RecallShown
-from muniment.model.reviewing import Attendance, EditCheck, Preview, QueueCounts
+from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
 from muniment.model.webhook import Deliveries, Webhook
 from muniment.model.work import Backlog, ClockReset, JobRun, Parked
+from muniment.recall.browse import AsyncMemories, MemoryFilters
+from muniment.recall.recorded import AsyncRecalls, RecallFilters
+from muniment.review.edit import EditFields
+from muniment.review.verbs import AsyncQueue, QueueFilters
+from muniment.verbs.inputs import ConsentFields
+from muniment.webhooks.verbs import AsyncWebhooks
+from muniment.worker.verbs import AsyncWork
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -123,7 +123,7 @@ class Queue(BlockingGroup[AsyncQueue]):
         """See `AsyncQueue.preview`."""
         return self._wait(self._group.preview, asker, proposal_id, run=run, query=query)
 
-    def attend(self, asker: Asker, proposal_id: str) -> Sequence[Attendance]:
+    def attend(self, asker: Asker, proposal_id: str) -> Sequence[Presence]:
         """See `AsyncQueue.attend`."""
         return self._wait(self._group.attend, asker, proposal_id)
 
@@ -213,7 +213,7 @@ class Contradictions(BlockingGroup[AsyncContradictions]):
         self,
         asker: Asker,
         contradiction_id: str,
-        way: Way,
+        way: ResolutionMethod,
         *,
         keep: Side | None = None,
         existing: dict[str, str] | None = None,

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from muniment.fabric import backfill as backfilling
-from muniment.fabric import backtest as backtesting
-from muniment.fabric.packs import AsyncPacks
-from muniment.governance.packs import RegisteredPack
 from muniment.model.activation import Activation, ActivationPlan, Retirement
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.context import Asker
 from muniment.model.pack_difference import PackDifference
 from muniment.pack import Pack
+from muniment.packs import backfill as backfilling
+from muniment.packs import backtest as backtesting
+from muniment.packs.store import RegisteredPack
+from muniment.packs.verbs import AsyncPacks
 from muniment.sync_groups import BlockingGroup
 
 

@@ -8,17 +8,12 @@ from typing import Any, ParamSpec, Self, TypeVar, Unpack
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from muniment import loops
+from muniment.archives import verbs as archiving
+from muniment.audit import verbs as verification
+from muniment.candidates.consolidation import Progress
+from muniment.capture.store import Receipt
 from muniment.errors import InvalidInput
-from muniment.fabric import AsyncFabric, upkeep, verification
-from muniment.fabric import archives as archiving
-from muniment.fabric.consolidation import Progress
-from muniment.fabric.inputs import (
-    CaptureFields,
-    CompileFields,
-    CorrectFields,
-    ProposeFields,
-    RecallFields,
-)
+from muniment.fabric import AsyncFabric
 from muniment.model.adoption import Adoption
 from muniment.model.archive import Archive, ArchiveCheck
 from muniment.model.candidate import Consolidation, Refusal
@@ -27,14 +22,14 @@ from muniment.model.compiled import CompiledMemory
 from muniment.model.context import Asker, RunContext
 from muniment.model.erasure import Erasure
 from muniment.model.events import Event, EventType
-from muniment.model.inquiry import Explanation, Replay
+from muniment.model.explanation import Explanation, Replay
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
 from muniment.model.name_search import NameSearch
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
-from muniment.pipeline.capture import Receipt
+from muniment.promotion import reindex as upkeep
 from muniment.sync_captures import Captures, Refusals
 from muniment.sync_groups import (
     Blocking,
@@ -47,6 +42,7 @@ from muniment.sync_groups import (
     Work,
 )
 from muniment.sync_packs import Packs
+from muniment.verbs.inputs import CaptureFields, CompileFields, CorrectFields, ProposeFields, RecallFields
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -11,6 +11,7 @@ import pytest
 
 from muniment import AsyncFabric, Fabric
 from muniment.client import AsyncClient, Client
+from muniment.database.statements import PACKAGES
 
 SOURCE = Path(__file__).parents[2] / "src" / "muniment"
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -19,17 +20,55 @@ LONGEST = 450
 
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "helpers", "common", "manager", "base", "misc"}
 
-# They make databases, as superuser, before there is a schema to speak to.
-MAKE_DATABASES = {"fabric/connect.py", "testing/database.py"}
+# These act as superuser, beneath the schema: they make databases, and purge the files of one.
+AS_SUPERUSER = {"opening.py", "testing/database.py", "erasure/purge.py", "erasure/unowned_files.py"}
 SQL = re.compile(
     r"\s*(SELECT|INSERT INTO|UPDATE \S+ SET|DELETE FROM|WITH \w+ AS|CREATE|ALTER|DROP|GRANT|REVOKE|TRUNCATE"
     r"|COPY|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|SET (LOCAL|SESSION)|LOCK TABLE)\b"
 )
 # What the stages may know of the driver: which constraint was hit, and how JSON is passed.
 DRIVER_FOR_STAGES = ("psycopg.errors", "psycopg.types.json")
-STAGES = ("pipeline", "governance")
 
-PURE = ("model", "pack", "policy")
+PURE_PACKAGES = ("model", "pack", "language")
+# Pure decisions of the capability packages.
+RULES = {
+    "access/roles.py",
+    "candidates/calibration.py",
+    "candidates/confidence.py",
+    "candidates/flags.py",
+    "candidates/gates.py",
+    "candidates/routing.py",
+    "candidates/subjects.py",
+    "candidates/trust.py",
+    "capture/speakers.py",
+    "consent/rules.py",
+    "contradictions/resolution.py",
+    "contradictions/rules.py",
+    "database/merkle.py",
+    "database/row_forms.py",
+    "database/row_lists.py",
+    "database/row_values.py",
+    "audit/rules.py",
+    "erasure/rules.py",
+    "metrics/intervals.py",
+    "metrics/pii_scan.py",
+    "packs/backfill_rules.py",
+    "packs/backtest_rules.py",
+    "packs/difference.py",
+    "packs/loosening.py",
+    "promotion/budgets.py",
+    "promotion/scope.py",
+    "recall/explanation.py",
+    "recall/links.py",
+    "recall/pinning.py",
+    "recall/ranking.py",
+    "recall/visibility.py",
+    "review/approval.py",
+    "review/ordinary.py",
+    "review/rejection.py",
+}
+# Embedders that call a server or run a model.
+EMBEDDERS = "language/embedding/"
 IO_AND_CHANCE = (
     "http",
     "psycopg",
@@ -53,6 +92,17 @@ def _name(module: Path) -> str:
 
 def _room(module: Path) -> str:
     return module.relative_to(SOURCE).parts[0]
+
+
+def _is_store(module: Path) -> bool:
+    """Whether a module calls its package's statements and may tell which constraint was hit."""
+    return _room(module) in {package for package in PACKAGES.values() if package != "database"}
+
+
+def _is_pure(module: Path) -> bool:
+    if _name(module).startswith(EMBEDDERS):
+        return False
+    return _room(module) in PURE_PACKAGES or _name(module) in RULES or _name(module).startswith("recall/compiling/")
 
 
 def _nodes(module: Path) -> list[ast.AST]:
@@ -106,17 +156,17 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert named & NAMES_THAT_SAY_NOTHING == set()
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if _room(m) != "storage"], ids=_name)
-def test_only_storage_speaks_sql(module: Path) -> None:
-    if _name(module) in MAKE_DATABASES:
+@pytest.mark.parametrize("module", [m for m in MODULES if _room(m) != "database"], ids=_name)
+def test_only_the_database_package_speaks_sql(module: Path) -> None:
+    if _name(module) in AS_SUPERUSER:
         return
     nodes = _nodes(module)
     assert [text for text in _strings(nodes) if SQL.match(text)] == []
-    allowed = tuple(f"{one}." for one in DRIVER_FOR_STAGES) if _room(module) in STAGES else ()
+    allowed = tuple(f"{one}." for one in DRIVER_FOR_STAGES) if _is_store(module) else ()
     assert {use for use in _driver_uses(nodes) if not f"{use}.".startswith(allowed)} == set()
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if _room(m) in PURE], ids=_name)
+@pytest.mark.parametrize("module", [m for m in MODULES if _is_pure(m)], ids=_name)
 def test_what_decides_has_no_clock_no_chance_and_no_database(module: Path) -> None:
     nodes = _nodes(module)
     assert {name.partition(".")[0] for name in _imports(nodes)} & IMPURE == set()
@@ -126,14 +176,15 @@ def test_what_decides_has_no_clock_no_chance_and_no_database(module: Path) -> No
 
 
 def test_every_statement_is_called_by_a_name_that_exists_and_none_lies_unused() -> None:
-    folder = SOURCE / "storage" / "sql"
+    files = [SOURCE / package / f"{stem}.sql" for stem, package in PACKAGES.items()]
+    assert {*files} == {*SOURCE.glob("*/*.sql")}
     there = {
         f"{file.stem}.{name}"
-        for file in folder.glob("*.sql")
+        for file in files
         if file.stem != "fragments"
         for name in re.findall(r"^-- name: (\w+)$", file.read_text("utf-8"), re.MULTILINE)
     }
-    stages = {file.stem for file in folder.glob("*.sql")}
+    stages = {*PACKAGES}
     said = {text for module in MODULES for text in _strings(_nodes(module)) if re.fullmatch(r"[a-z]+\.[a-z_]+", text)}
     called = {name for name in said if name.partition(".")[0] in stages and not name.endswith(".html")}
     assert called - there == set()
@@ -144,7 +195,7 @@ def test_every_statement_is_called_by_a_name_that_exists_and_none_lies_unused() 
 
 
 # Parts that no verb is: they are for doors, which are all async.
-FOR_DOORS = {"requests", "doorkeeper", "opened"}
+FOR_DOORS = {"requests", "access", "opened"}
 
 
 def _public(face: type[Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from muniment import Principal
-from tests.doors.http import HttpDoor
+from tests.interfaces.http import HttpDoor
 
 
 class Browser:

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from muniment import Principal
-from tests.doors.http import HttpDoor
+from tests.interfaces.http import HttpDoor
 
 ARGUMENTS = (
     "--no-sandbox",

@@ -10,7 +10,7 @@ from muniment.console.pages import live
 from muniment.testing import People, TestServer
 from tests.console.browser import Browser
 from tests.console.chromium import Scheme, Window, chromium
-from tests.doors.http import HttpDoor
+from tests.interfaces.http import HttpDoor
 
 # Opens a window for somebody who is signed in: `look(people.reviewer)`, narrow or dark where it is said.
 Open = Callable[..., Window]

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from muniment import Principal
 from muniment.testing import People
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import CONSENT, KEY, promoted, proposed, worked
+from tests.interfaces.http import HttpDoor
+from tests.stories import CONSENT, KEY, promoted, proposed, worked
 
 SUBJECT = "customer:cust_1"
 SAID = "Please remember: I prefer letters, and my dog is called Rex."

@@ -15,8 +15,8 @@ from muniment.cli.lively.shop import ANTON, BORIS, PETRA, TENANT, TIES
 from muniment.errors import RoleMissing
 from muniment.model.proposal import Proposal
 from tests.console.chromium import Scheme, Window, chromium
-from tests.pipeline.stories import worked
 from tests.served import Served
+from tests.stories import worked
 
 ALL = Path("build/screenshots")
 PICTURE = Path("docs/images/console-queue.png")
@@ -121,7 +121,7 @@ def _contradicting(queue: list[Proposal]) -> Proposal:
 
 
 def _month_ago(near: Fabric) -> str:
-    now = near._fabric.doorkeeper.now()  # pyright: ignore[reportPrivateUsage]
+    now = near._fabric.access.now()  # pyright: ignore[reportPrivateUsage]
     return quote(now.replace(day=1, hour=0, minute=0, second=0, microsecond=0).isoformat())
 
 

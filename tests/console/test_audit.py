@@ -17,8 +17,8 @@ from muniment.errors import RoleMissing, StorageUnavailable
 from muniment.pack import builtin_pack, load_pack
 from muniment.testing import People, TestServer
 from tests.console.browser import Browser, words
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import promoted, run_job
+from tests.interfaces.http import HttpDoor
+from tests.stories import promoted, run_job
 
 HOSTILE = "<script>alert(1)</script>\u202e" + "W" * 300
 

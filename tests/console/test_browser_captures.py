@@ -5,7 +5,7 @@ import pytest
 from muniment.testing import People
 from tests.console.conftest import Open
 from tests.console.test_captures import refused
-from tests.doors.http import HttpDoor
+from tests.interfaces.http import HttpDoor
 
 
 @pytest.mark.rule("CAP-11")

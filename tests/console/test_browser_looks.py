@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from muniment.testing import People
 from tests.console.chromium import Window
 from tests.console.furnished import Furnished, furnished
-from tests.doors.http import HttpDoor
+from tests.interfaces.http import HttpDoor
 from tests.soak import SOAKING
 
 PAGES = (

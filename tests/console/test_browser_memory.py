@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 
 from muniment.testing import People
 from tests.console.conftest import Open
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import promoted, proposed
+from tests.interfaces.http import HttpDoor
+from tests.stories import promoted, proposed
 
 SUBJECT = "customer:cust_1"
 

@@ -8,8 +8,8 @@ from playwright.sync_api import expect
 
 from muniment.testing import People
 from tests.console.conftest import Open
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import CONSENT, KEY, promoted, proposed, texts, worked
+from tests.interfaces.http import HttpDoor
+from tests.stories import CONSENT, KEY, promoted, proposed, texts, worked
 
 SUBJECT = "customer:cust_1"
 

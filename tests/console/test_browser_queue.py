@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 from muniment.testing import People
 from tests.console.chromium import Window
 from tests.console.conftest import Open
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import KEY, promoted, proposed, worked
+from tests.interfaces.http import HttpDoor
+from tests.stories import KEY, promoted, proposed, worked
 
 SUBJECT = "customer:cust_1"
 

@@ -8,8 +8,8 @@ from muniment.console.pages import contradictions as page_of_contradictions
 from muniment.model.contradiction import Contradiction
 from muniment.testing import People
 from tests.console.browser import Browser, words
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import KEY, promoted, proposed
+from tests.interfaces.http import HttpDoor
+from tests.stories import KEY, promoted, proposed
 
 
 def opened(door: HttpDoor, people: People, predicate: str = "prefers_channel") -> Contradiction:

@@ -9,7 +9,7 @@ from muniment.console.addresses import address, field, instant, stamp
 from muniment.console.graph import BOX_HEIGHT, BOX_WIDTH, LABEL_LETTERS, NAME_LETTERS, Drawing, drawn, shortened
 from muniment.console.slider import moment_at, seconds, slider
 from muniment.errors import InvalidInput
-from muniment.model.browsing import Edge, Graph, Node, Turn
+from muniment.model.browse import Edge, Graph, Node, Turn
 from muniment.model.ids import made_at, make_id
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)

@@ -12,8 +12,8 @@ from muniment import Fabric
 from muniment.console.visitors import vouched
 from muniment.testing import People
 from tests.console.chromium import LOOK, Window
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import CONSENT, promoted, proposed, worked
+from tests.interfaces.http import HttpDoor
+from tests.stories import CONSENT, promoted, proposed, worked
 
 RUNS = "window.__pwned=1"
 MARKUP = (
@@ -80,7 +80,7 @@ class Poisoned:
             subject=ENTITY,
             **(CONSENT | {"purpose": NAME, "basis": NAME}),
             evidence_refs=[NAME, ADDRESS],
-            valid_until=near._fabric.doorkeeper.now().replace(year=2100),
+            valid_until=near._fabric.access.now().replace(year=2100),
         )
         promoted(near, people, "x", entity="customer:cust_2", subject="customer:cust_2", user_id=f"{NAME}2")
         near.erase(officer, subject="customer:cust_2", user_id=f"{NAME}2")

@@ -8,8 +8,8 @@ import pytest
 
 from muniment.testing import People
 from tests.console.browser import Browser, words
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import CONSENT, KEY, promoted, proposed
+from tests.interfaces.http import HttpDoor
+from tests.stories import CONSENT, KEY, promoted, proposed
 
 SUBJECT = "customer:cust_1"
 HOSTILE = "<script>alert(1)</script> \"onload='x' \u202egnirts " + "W" * 500

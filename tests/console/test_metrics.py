@@ -16,8 +16,8 @@ from muniment.console.figures import accuracy, calibration, figures, throughput
 from muniment.model.metrics import AutoAccuracy, CalibrationCurve, CurvePoint, Metrics, OperatorDay, QueueMetrics
 from muniment.testing import People, TestServer
 from tests.console.browser import Browser, words
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import KEY, promoted, proposed
+from tests.interfaces.http import HttpDoor
+from tests.stories import KEY, promoted, proposed
 
 HOSTILE = "</text><script>alert(1)</script>\u202e" + "W" * 300
 UNTIL = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -9,10 +9,10 @@ from muniment.pack import builtin_pack
 from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.console.conftest import SignIn
-from tests.doors.http import PACK, HttpDoor
-from tests.packs import acme, activate, put_in_force, register
-from tests.packs import admin as admin_of
-from tests.pipeline.stories import KEY, promoted, proposed
+from tests.interfaces.http import PACK, HttpDoor
+from tests.pack_activation import acme, activate, put_in_force, register
+from tests.pack_activation import admin as admin_of
+from tests.stories import KEY, promoted, proposed
 
 
 def text_of(version: str, recalls: int = 4) -> str:

@@ -9,8 +9,8 @@ import pytest
 from muniment.model.proposal import Proposal
 from muniment.testing import People
 from tests.console.browser import Browser, words
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import CONSENT, KEY, promoted, proposed
+from tests.interfaces.http import HttpDoor
+from tests.stories import CONSENT, KEY, promoted, proposed
 
 SUBJECT = "customer:cust_1"
 JSON = {"Accept": "application/json"}
@@ -97,7 +97,7 @@ def test_every_action_is_a_form(door: HttpDoor, reviewer: Browser, people: Peopl
 
 
 @pytest.mark.parametrize(
-    ("deed", "fields", "told"),
+    ("action", "fields", "told"),
     [
         ("override", {}, "give a tier, a priority, or both"),
         ("override", {"priority": "much"}, "expected a number from 0 to 1"),
@@ -108,9 +108,15 @@ def test_every_action_is_a_form(door: HttpDoor, reviewer: Browser, people: Peopl
     ],
 )
 def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
-    door: HttpDoor, reviewer: Browser, people: People, item: Proposal, deed: str, fields: dict[str, str], told: str
+    door: HttpDoor,
+    reviewer: Browser,
+    people: People,
+    item: Proposal,
+    action: str,
+    fields: dict[str, str],
+    told: str,
 ) -> None:
-    answer = reviewer.post(f"queue/{item.proposal_id}/{deed}", **fields)
+    answer = reviewer.post(f"queue/{item.proposal_id}/{action}", **fields)
     assert answer.status_code == 422
     assert told in unescape(answer.text).partition('role="alert">')[2].partition("</p>")[0]
     if "note" in fields:
@@ -145,10 +151,10 @@ def test_who_wrote_it_is_not_offered_to_approve_it(door: HttpDoor, people: Peopl
     mia, clara = Browser(door, both), Browser(door, people.second_reviewer)
     page = mia.get(f"queue/{own}")
     assert "You cannot approve this: the author of the capture cannot approve it" in words(page)
-    assert 'data-deed="approve"' not in page
+    assert 'data-action="approve"' not in page
     assert mia.post(f"queue/{own}/approve", version="0").status_code == 403
     assert now(door, people, own).status == "pending"
-    assert 'data-deed="approve"' in clara.get(f"queue/{own}")
+    assert 'data-action="approve"' in clara.get(f"queue/{own}")
     for each in (mia, clara):
         each.close()
 
@@ -228,8 +234,8 @@ def test_an_auditor_reads_it_and_can_do_nothing(door: HttpDoor, people: People, 
     anton = Browser(door, people.auditor)
     page = anton.get(f"queue/{item.proposal_id}")
     assert "<form" not in page.partition("<main")[2].partition("</main>")[0]
-    for deed in ("approve", "edit", "reject", "override", "assign", "release", "lift", "check", "attend"):
-        assert anton.post(f"queue/{item.proposal_id}/{deed}", value="x", reason="x").status_code == 403
+    for action in ("approve", "edit", "reject", "override", "assign", "release", "lift", "check", "attend"):
+        assert anton.post(f"queue/{item.proposal_id}/{action}", value="x", reason="x").status_code == 403
     anton.get(f"queue/{item.proposal_id}/preview", 403)
     assert now(door, people, item.proposal_id).version == 0
     anton.close()

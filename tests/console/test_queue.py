@@ -12,8 +12,8 @@ from muniment.console.pages import live
 from muniment.console.pages import queue as page_of_queue
 from muniment.testing import People
 from tests.console.browser import Browser, words
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import KEY, proposed
+from tests.interfaces.http import HttpDoor
+from tests.stories import KEY, proposed
 
 HOSTILE = "<script>alert(1)</script><b onclick='x'>\u202egnirts " + "W" * 500
 JSON = {"Accept": "application/json"}
@@ -225,7 +225,7 @@ def test_it_hears_of_no_other_tenant_and_nothing_its_role_may_not_know(
     with Stream(officer) as lines:
         assert list(told(lines)) == ["seq"]
         waiting(door, others)
-        now = door.near._portal.call(door.near._fabric.doorkeeper.at, people.tenant_id)
+        now = door.near._portal.call(door.near._fabric.access.at, people.tenant_id)
         waiting(door, people, "rye", predicate="eats")
         assert told(lines)["seq"] > now
     officer.close()

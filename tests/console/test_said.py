@@ -7,8 +7,8 @@ import pytest
 from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.console.conftest import SignIn
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import KEY, proposed
+from tests.interfaces.http import HttpDoor
+from tests.stories import KEY, proposed
 
 DONE = "Assigned to <b>mallory</b>"
 

@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from jwt.algorithms import ECAlgorithm
 
 from muniment import Fabric
-from muniment.api.settings import ServerSettings
 from muniment.console.sessions import LASTS, Sessions
 from muniment.errors import InvalidInput
+from muniment.http.settings import ServerSettings
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.served import NO_LIMITS, Far, Served

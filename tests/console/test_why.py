@@ -7,8 +7,8 @@ import pytest
 
 from muniment.testing import People
 from tests.console.browser import Browser, words
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import CONSENT, promoted
+from tests.interfaces.http import HttpDoor
+from tests.stories import CONSENT, promoted
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import typer
 import yaml
 from typer.core import TyperGroup
 
-from muniment.api.serving import GRACE
 from muniment.cli import app
+from muniment.http.server import GRACE
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -17,7 +17,7 @@ from muniment.sync_packs import Packs
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.docs.conftest import Printed
-from tests.pipeline.stories import proposed
+from tests.stories import proposed
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"

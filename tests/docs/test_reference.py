@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from muniment import errors
+from muniment.access.roles import ALLOWED, PERSONS_ONLY, Verb
 from muniment.model.compiled import Format
 from muniment.model.events import EventType
-from muniment.model.inquiry import FilterName, Visibility, Why
+from muniment.model.explanation import FilterName, Visibility, Why
 from muniment.pack import builtin_pack, pack_schema
-from muniment.policy.roles import ALLOWED, PERSONS_ONLY, Verb
 from tests.security.catalogue import DELETABLE
 
 ROOT = Path(__file__).parents[2]
@@ -150,7 +150,7 @@ def _pack_keys() -> Iterator[str]:
 
 def test_the_privileges_of_the_logins_are_documented_as_they_are_granted() -> None:
     granted: dict[tuple[str, str], set[str]] = {}
-    migrations = sorted((SOURCE / "storage" / "migrations").glob("*.sql"))
+    migrations = sorted((SOURCE / "database" / "migrations").glob("*.sql"))
     text = "\n".join(path.read_text("utf-8") for path in migrations)
     # Who may call the functions stands in tests/security/catalogue.py.
     text = re.sub(r"^(REVOKE ALL|GRANT EXECUTE) ON FUNCTION .*$", "", text, flags=re.MULTILINE)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.storage import embedded
+from muniment.database import embedded
 from muniment.testing import TestServer
 
 

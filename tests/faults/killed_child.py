@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from muniment import AsyncFabric
-from muniment.storage import session
+from muniment.database import storage as session
 from muniment.testing import People
 from muniment.testing.database import MASTER_KEYS
 

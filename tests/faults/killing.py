@@ -11,8 +11,8 @@ import sys
 import time
 
 from muniment import AsyncFabric
-from muniment.jobs import worker
 from muniment.testing.database import MASTER_KEYS
+from muniment.worker import worker
 
 WORKERS = 2
 

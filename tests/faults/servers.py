@@ -16,7 +16,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 import muniment.errors
-from muniment.storage import postmaster as binaries
+from muniment.database import postmaster as binaries
 
 SOURCE = Path(muniment.errors.__file__).parent.parent
 AS_ROOT = os.geteuid() == 0
@@ -25,7 +25,7 @@ AS_ROOT = os.geteuid() == 0
 CLIENT = """
 import sys
 from pathlib import Path
-from muniment.storage import embedded
+from muniment.database import embedded
 with embedded.acquire(Path(sys.argv[1])) as lease:
     print(lease.conninfo, flush=True)
     sys.stdin.read()

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from muniment import Fabric
+from muniment.database import embedded, server_log
 from muniment.errors import StorageUnavailable
-from muniment.storage import embedded, server_log
 from muniment.testing import People
 from tests.faults.servers import AS_ROOT, eventually, postmaster
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from muniment.database import embedded, unprivileged
 from muniment.errors import StorageUnavailable
-from muniment.storage import embedded, unprivileged
 from tests.faults.servers import (
     AS_ROOT,
     CLIENT,
@@ -110,7 +110,7 @@ def test_a_forked_child_does_not_give_back_the_lease_of_its_parent(home: Path) -
     program = """
 import os, sys
 from pathlib import Path
-from muniment.storage import embedded
+from muniment.database import embedded
 lease = embedded.acquire(Path(sys.argv[1]))
 if os.fork() == 0:
     sys.exit()
@@ -207,7 +207,7 @@ IMPORTS = """
 import ctypes, sys
 from pathlib import Path
 from muniment.errors import StorageUnavailable
-from muniment.storage import embedded, unprivileged
+from muniment.database import embedded, unprivileged
 """
 
 # what the launcher lets a child keep in order to read the interpreter, it lays down before it begins

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from muniment.database import embedded
 from muniment.errors import StorageUnavailable
-from muniment.storage import embedded
 from tests.faults.servers import (
     AS_ROOT,
     change,

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from muniment.storage import embedded
+from muniment.database import embedded
 from tests.faults.load import Command, Serving
 from tests.faults.programs import ROOT, program
 from tests.faults.servers import environment, eventually, postmaster

@@ -12,7 +12,7 @@ from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.faults.together import Calls, held
-from tests.pipeline.stories import CONSENT, KEY, promoted, proposed
+from tests.stories import CONSENT, KEY, promoted, proposed
 
 TEXTS = [f"Returns are accepted within {days} days of delivery." for days in (14, 30, 60, 90)]
 

@@ -10,17 +10,18 @@ import pytest
 
 from muniment import Fabric
 from muniment.client import AsyncClient, Client
+from muniment.database import embedded
+from muniment.database import server_liveness as presence
 from muniment.errors import ServerUnavailable, StorageUnavailable
-from muniment.storage import embedded, presence
+from muniment.sessions.redis_store import RedisStore
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from muniment.tiers.redis_store import RedisStore
 from tests.faults.load import Command, Serving, clients, token
 from tests.faults.servers import eventually
 from tests.faults.together import held
-from tests.pipeline.stories import remembered
 from tests.redis_server import running
 from tests.served import Served
+from tests.stories import remembered
 
 # Seconds; it takes some tens of milliseconds, and waiting for a pool or a time-out would take three seconds.
 SOON = 1.0

@@ -15,8 +15,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from muniment import Fabric
-from muniment.fabric.connect import DATABASE
-from muniment.storage import embedded
+from muniment.database import embedded
+from muniment.opening import DATABASE
 from muniment.testing import People
 from tests.faults.load import Measured, Serving, agent, clients, reviewer, token
 from tests.faults.servers import eventually

@@ -9,8 +9,8 @@ import pytest
 
 from muniment import Fabric
 from muniment.testing import People, TestServer
-from tests.pipeline.stories import proposed
 from tests.security.catalogue import Connection
+from tests.stories import proposed
 
 CHILD = Path(__file__).parent / "killed_child.py"
 MOST_STATEMENTS = 48

@@ -21,8 +21,8 @@ from psycopg.conninfo import make_conninfo
 
 from muniment import Fabric
 from muniment.client import Client
+from muniment.database import embedded
 from muniment.errors import ServerUnavailable, StorageUnavailable
-from muniment.storage import embedded
 from muniment.testing import People
 from tests.faults.fabric_process import PEOPLE as LIBRARY
 from tests.faults.load import MASTER_KEY, MUNIMENT, Serving, token

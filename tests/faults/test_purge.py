@@ -15,10 +15,10 @@ import zstandard
 from psycopg.conninfo import make_conninfo
 
 from muniment import AsyncFabric
-from muniment.fabric.connect import Opened
-from muniment.jobs.worker import Worker
+from muniment.opening import Opened
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People
+from muniment.worker.worker import Worker
 from tests.redis_server import running
 
 PACK = """

@@ -16,11 +16,11 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from muniment import AsyncFabric
+from muniment.erasure import unowned_files as unowned
 from muniment.errors import PurgeIncomplete
-from muniment.fabric.connect import Opened
-from muniment.jobs.worker import Worker
-from muniment.storage import unowned
+from muniment.opening import Opened
 from muniment.testing import FakeClock, People
+from muniment.worker.worker import Worker
 from tests.faults.servers import environment, eventually, family, postmaster
 
 ANNA, BERT = "customer:anna_17", "customer:bert_4"
@@ -30,7 +30,7 @@ PURGE = """
 import asyncio, sys
 from pathlib import Path
 from muniment import AsyncFabric
-from muniment.jobs import purge
+from muniment.erasure import job as purge
 async def main():
     async with AsyncFabric.open(home=Path(sys.argv[1])) as fabric:
         await purge.run(fabric._opened, sys.argv[2])

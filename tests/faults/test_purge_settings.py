@@ -10,14 +10,15 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from muniment import Fabric
-from muniment.jobs import alert, purge
-from muniment.jobs.due import Due
-from muniment.jobs.running import run as run_job
-from muniment.storage.address import Address
-from muniment.storage.migrate import migrate
-from muniment.storage.purging import obstacles
+from muniment.database.address import Address
+from muniment.database.migrate import migrate
+from muniment.erasure import job as purge
+from muniment.erasure.purge import obstacles
+from muniment.metrics import alert_job as alert
 from muniment.testing import FakeClock, People
 from muniment.testing.database import MASTER_KEYS
+from muniment.worker.due import Due
+from muniment.worker.running import run as run_job
 from tests.faults.servers import separate
 
 SUBJECT = "customer:cus_77"

@@ -13,7 +13,7 @@ from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.faults.together import Calls, held
-from tests.pipeline.stories import CONSENT, promoted, proposed, texts
+from tests.stories import CONSENT, promoted, proposed, texts
 
 SUBJECT = "customer:cust_1"
 

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from muniment import AsyncFabric, Fabric
+from muniment.database import embedded
 from muniment.errors import StorageUnavailable
-from muniment.storage import embedded
 from muniment.testing import People
 from tests.faults.programs import program
 from tests.faults.servers import eventually, family, paused_checkpointer, postmaster, value

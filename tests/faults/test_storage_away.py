@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from muniment import AsyncFabric
+from muniment.database import embedded
+from muniment.database import server_liveness as presence
 from muniment.errors import MunimentError
-from muniment.fabric.connect import Opened
-from muniment.jobs import worker
-from muniment.jobs.due import Due
-from muniment.jobs.worker import Worker
-from muniment.storage import embedded, presence
+from muniment.opening import Opened
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from muniment.worker import worker
+from muniment.worker.due import Due
+from muniment.worker.worker import Worker
 from tests.faults.servers import eventually, family, postmaster
 from tests.faults.together import held
 

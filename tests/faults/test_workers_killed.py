@@ -17,9 +17,9 @@ import pytest
 from pydantic_core import from_json
 
 from muniment import Fabric
-from muniment.jobs.worker import Worker
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from muniment.worker.worker import Worker
 
 SECONDS = float(os.environ.get("MUNIMENT_KILL_SECONDS", "30"))
 ROOT = Path(__file__).parents[2]

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from muniment import Fabric
-from muniment.jobs.worker import GONE_AFTER, Worker
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from muniment.worker.worker import GONE_AFTER, Worker
 from tests.faults.programs import ROOT
 from tests.faults.servers import environment, eventually
 from tests.faults.together import held
@@ -20,7 +20,7 @@ from tests.faults.together import held
 WORKER = """
 import asyncio, sys
 from muniment import AsyncFabric
-from muniment.jobs.worker import Worker
+from muniment.worker.worker import Worker
 from muniment.testing.database import MASTER_KEYS
 
 async def work():

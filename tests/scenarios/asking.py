@@ -9,7 +9,7 @@ import pytest
 
 from muniment import Recall, RunContext
 from muniment.errors import HistoryCollected, NotFound
-from muniment.model.inquiry import Explanation
+from muniment.model.explanation import Explanation
 from muniment.testing import People
 from tests.scenarios.facts import Memory, Moment
 from tests.scenarios.oracle import OF_TIME, Tenant

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from muniment import Fabric, Refusal
 from muniment.errors import MunimentError
 from muniment.testing import FakeClock, People
-from tests.pipeline.stories import run_job
+from tests.stories import run_job
 
 PACK = """
 pack_meta: {id: acme.erasing, version: "1.0.0", ontology_version: "1.0.0"}

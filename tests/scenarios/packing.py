@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from muniment.errors import Conflict, NotFound, PinRefused, SecondPersonRequired
-from tests.packs import admin
+from tests.pack_activation import admin
 from tests.scenarios.consenting import Consenting
 from tests.scenarios.stage import tenants
 from tests.scenarios.world import FIRST, VERSIONS, pack_id, version_of

@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, example, given, settings
 from muniment import Fabric, load_pack
 from muniment.testing import FakeClock, People
 from muniment.testing.database import MASTER_KEYS
-from tests.pipeline.stories import worked
 from tests.scenarios.erasing import PACK, PERSON, USER, Fact, Happening, Life, live, lives, shown
 from tests.soak import examples
+from tests.stories import worked
 
 ROWS_OF = re.compile(r"\\x[0-9a-f]{40,}")
 
@@ -111,10 +111,10 @@ def emptied(fabric: Fabric, superuser: str, people: People, capture_id: str) -> 
     opened: Any = fabric._fabric._opened
 
     async def read() -> bytes:
-        from muniment.governance import archives
+        from muniment.archives import store as archives
 
-        async with opened.desk.transaction(people.tenant_id, "auditor") as tx:
-            return (await archives.rows(tx, opened.desk.archives, [capture_id]))[0]["content"]
+        async with opened.context.transaction(people.tenant_id, "auditor") as tx:
+            return (await archives.rows(tx, opened.context.archives, [capture_id]))[0]["content"]
 
     return not fabric._portal.call(read)
 

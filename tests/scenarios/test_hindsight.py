@@ -8,7 +8,7 @@ from muniment import Fabric, Refusal, load_pack
 from muniment.errors import HistoryCollected, NotFound
 from muniment.model.context import Asker
 from muniment.testing import FakeClock, People
-from tests.packs import put_in_force, register
+from tests.pack_activation import put_in_force, register
 from tests.scenarios.conftest import Story
 from tests.scenarios.world import ENTITIES, MAIL
 

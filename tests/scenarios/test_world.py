@@ -4,10 +4,10 @@ from itertools import combinations, product
 
 import pytest
 
-from muniment.embedding import builtin_embedder
-from muniment.policy.assertion import judge
-from muniment.policy.assertion.relation import relate
-from muniment.policy.redaction import redactor_of
+from muniment.language.assertion import judge
+from muniment.language.assertion.relation import relate
+from muniment.language.embedding import builtin_embedder
+from muniment.language.redaction import redactor_of
 from tests.scenarios.world import ABOUT, ENTITIES, MAIL, MASKED, PACKS, PREDICATES, SENTENCES, VALUES
 
 PACK = PACKS["mark_both"]

@@ -9,9 +9,9 @@ from muniment import AsyncFabric, Fabric
 from muniment.model.metrics import GoldenResult
 from muniment.testing import FakeClock, People, TestServer
 from tests.connections import Connections
-from tests.packs import acme, put_in_force
-from tests.pipeline.stories import CONSENT, promoted, proposed, refused
+from tests.pack_activation import acme, put_in_force
 from tests.security.catalogue import Connection
+from tests.stories import CONSENT, promoted, proposed, refused
 
 Pattern = tuple[str, dict[str, Any], list[str]]
 

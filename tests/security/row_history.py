@@ -9,16 +9,16 @@ from psycopg.conninfo import make_conninfo
 from psycopg.types.json import Jsonb
 
 from muniment import Fabric, load_pack
-from muniment.fabric.connect import Opened
-from muniment.governance import breakers
-from muniment.jobs.registry import JOBS
-from muniment.policy.row_forms import Column, Form
+from muniment.database.row_forms import Column, Form
+from muniment.opening import Opened
+from muniment.review import breakers
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.packs import put_in_force
-from tests.pipeline.stories import CONSENT, promoted, proposed, refused, run_job
+from muniment.worker.registry import JOBS
+from tests.pack_activation import put_in_force
 from tests.security.catalogue import Connection
 from tests.security.conftest import backfilled, coexisting, swept
+from tests.stories import CONSENT, promoted, proposed, refused, run_job
 
 PACK = """
 pack_meta: {id: acme.rows, version: "1.0.0", ontology_version: "1.0.0"}
@@ -56,7 +56,7 @@ def purge(fabric: Fabric, tenant: str, superuser: str) -> None:
     opened = fabric._fabric._opened
     assert opened is not None
     _Purging.conninfo = superuser
-    allowed = _Purging(opened.desk, opened.address, None)
+    allowed = _Purging(opened.context, opened.address, None)
     assert fabric._portal.call(JOBS["purge"].run, allowed, tenant).told == {"erasures": 1}
 
 
@@ -130,7 +130,7 @@ def old(fabric: Fabric, clock: FakeClock, people: People, superuser: str) -> Non
 
 
 async def _suspend(fabric: Fabric, tenant: str) -> None:
-    async with fabric._fabric._desk.transaction(tenant, "jobs") as tx:
+    async with fabric._fabric._context.transaction(tenant, "jobs") as tx:
         await breakers.open_(tx, "preference", 30, 20, 0.5)
 
 

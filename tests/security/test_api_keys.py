@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from muniment import Fabric
+from muniment.access.store import presented, token_of
 from muniment.errors import Unauthenticated
-from muniment.governance.api_keys import presented, token_of
 from muniment.model.api_key import ApiKey
 from muniment.testing import People
 from tests.conftest import Connect

@@ -15,7 +15,7 @@ from muniment.errors import MunimentError
 from muniment.model.proposal import Proposal
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.pipeline.stories import CONSENT, proposed
+from tests.stories import CONSENT, proposed
 
 CANARY = "Zitronenfalter-4711"
 PLAIN = "user-in-plain-sight-4711"

@@ -10,8 +10,8 @@ from pydantic_core import to_json
 from muniment import Fabric, Principal, RunContext, Submission, builtin_pack, load_pack
 from muniment.errors import ConsentChanged, InvalidInput, KeyUnavailable, NotFound, NotPromotable
 from muniment.testing import FakeClock, People
-from tests.packs import acme, put_in_force
-from tests.pipeline.stories import CONSENT, promoted, proposed, refused, texts
+from tests.pack_activation import acme, put_in_force
+from tests.stories import CONSENT, promoted, proposed, refused, texts
 
 BOB = "customer:bob"
 PHONE = {"entity": BOB, "predicate": "phone_number", "subject": BOB, "classification": "PII"}

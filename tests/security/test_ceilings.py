@@ -10,14 +10,14 @@ import pytest
 from pydantic_core import to_json
 
 from muniment import Fabric, Principal, RunContext, load_pack
+from muniment.access import store as api_keys
 from muniment.errors import InvalidInput
-from muniment.governance import api_keys
 from muniment.model.credential import Credential
 from muniment.testing import People, TestServer
 from tests.conftest import Connect
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import promoted
+from tests.interfaces.http import HttpDoor
 from tests.security.catalogue import Connection
+from tests.stories import promoted
 
 # Juniors see less than an agent without a role of its own.
 PACK = """
@@ -159,9 +159,9 @@ def test_a_key_from_before_there_were_such_ceilings_still_opens_and_reaches_no_f
     assert (held.principal.speaks_for.tools, held.principal.speaks_for.channels, held.packs) == (set(), set(), None)
 
     async def digests() -> tuple[bytes, bytes]:
-        desk, presented = fabric._fabric._desk, api_keys.presented(made.token)
-        async with desk.transaction(people.tenant_id, "writer") as tx:
-            comparing, row = await desk.vault.comparing(tx), await tx.row("credential.find", key_id=made.key_id)
+        context, presented = fabric._fabric._context, api_keys.presented(made.token)
+        async with context.transaction(people.tenant_id, "writer") as tx:
+            comparing, row = await context.vault.comparing(tx), await tx.row("credential.find", key_id=made.key_id)
         assert row is not None and presented is not None
         # The seven fields that a key of then stood for.
         names = ("key_id", "principal_id", "kind", "roles", "user_id", "clearance")

@@ -11,9 +11,9 @@ from muniment.model.capture import holder_of
 from muniment.model.proposal import Proposal
 from muniment.testing import People
 from tests.conftest import Connect
-from tests.packs import acme, register
-from tests.pipeline.stories import CONSENT, promoted, proposed
+from tests.pack_activation import acme, register
 from tests.security.rows import tick
+from tests.stories import CONSENT, promoted, proposed
 
 _MEMORY = """INSERT INTO memories (tenant_id, memory_id, candidate_id, proposal_id, verdict_id, capture_id, born_seq, promoted_at,
   born_txid, expires_at, class, entity, predicate, classification, sensitive, tier, tier_derived, priority, confidence, trust,

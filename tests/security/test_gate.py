@@ -12,9 +12,9 @@ from muniment import Fabric
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Connect
 from tests.faults.together import Calls, Gate
-from tests.pipeline.stories import CONSENT, promoted, proposed, texts
 from tests.security.catalogue import Connection
 from tests.security.rows import Tick, insert, old_tick, one, tick
+from tests.stories import CONSENT, promoted, proposed, texts
 
 Furnished = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 
 from muniment.testing import TestServer
 from tests.conftest import Connect
-from tests.migrations.databases import empty_database, migrate_to
+from tests.database.databases import empty_database, migrate_to
 from tests.security.catalogue import Connection
 from tests.security.rows import Tick, insert, one, tick
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from muniment.api.settings import ServerSettings
+from muniment.http.settings import ServerSettings
 from muniment.testing import People, TestServer
-from tests.doors.http import SUBJECT, HttpDoor, Story, Wire, logged, standing, without_number
-from tests.packs import acme, put_in_force
-from tests.pipeline.stories import CONSENT, promoted
+from tests.interfaces.http import SUBJECT, HttpDoor, Story, Wire, logged, standing, without_number
+from tests.pack_activation import acme, put_in_force
+from tests.stories import CONSENT, promoted
 
 ITEM: dict[str, Any] = {"kind": "message", "text": "x", "classification": "INTERNAL"}
 FACT: dict[str, Any] = {
@@ -335,7 +335,7 @@ def test_nobody_writes_lines_of_their_own_into_the_log(door: HttpDoor, stolen: s
         assert kept.headers["x-request-id"] == "run-7.step_2"
         lines.of(kept)
         found = [json.loads(line) for line in lines.text.splitlines()]
-    assert [line["message"] for line in found if line["logger"] == "muniment.api"] == ["request"] * len(found)
+    assert [line["message"] for line in found if line["logger"] == "muniment.http"] == ["request"] * len(found)
     assert "forged" not in lines.text and stolen not in lines.text
 
 

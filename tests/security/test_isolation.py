@@ -11,8 +11,8 @@ from muniment import Fabric
 from muniment.errors import NotFound
 from muniment.testing import People, TestServer
 from tests.conftest import Connect
-from tests.pipeline.stories import promoted, texts
 from tests.security.catalogue import COMPUTED, FUNCTIONS, SEEN_BY_JOBS, TASKS, WITHOUT_A_TENANT, tables, tenant_tables
+from tests.stories import promoted, texts
 
 
 @pytest.mark.rule("ISO-1")

@@ -7,17 +7,17 @@ import psycopg
 import pytest
 
 from muniment import Fabric, Principal
+from muniment.access import store as api_keys
 from muniment.errors import Conflict, InvalidInput, SelfApproval, Unauthenticated
-from muniment.governance import api_keys
 from muniment.model.names import name_keys
 from muniment.model.proposal import Proposal
 from muniment.pack import builtin_pack
 from muniment.testing import People, TestServer
 from tests.conftest import Connect
-from tests.pipeline.stories import CONSENT, proposed
-from tests.policy import name_table
-from tests.policy.test_names import CYRILLIC_BORIS, OTHERS, SAME
+from tests.model import name_table
+from tests.model.test_names import CYRILLIC_BORIS, OTHERS, SAME
 from tests.security.test_four_eyes import Forger
+from tests.stories import CONSENT, proposed
 
 MIXED = "M\u0430x"  # with a Cyrillic a
 
@@ -108,7 +108,7 @@ def test_a_key_of_before_whose_name_is_refused_now_is_told_of_and_lets_nobody_in
     assert made.token is not None and fabric.keys.check(made.token).principal.id == "max"
     given = api_keys.presented(made.token)
     assert given is not None
-    comparing = fabric._fabric._desk.vault.kept_comparing(people.tenant_id)
+    comparing = fabric._fabric._context.vault.kept_comparing(people.tenant_id)
     assert comparing is not None
     bounds = {"tools": [], "channels": [], "packs": None}
     row = {**made.model_dump(), "roles": list(made.roles), "clearance": list(made.clearance), "principal_id": MIXED}

@@ -14,19 +14,19 @@ import httpx2
 import pytest
 
 from muniment import Fabric, load_pack
-from muniment.api.oidc import OidcSettings, Tokens
-from muniment.api.settings import ServerSettings
-from muniment.embedding.http import HttpEmbedder
+from muniment.candidates.extractors import extractors_of
+from muniment.candidates.extractors.models import Models
 from muniment.errors import EmbedderUnavailable, ExtractorFailed, InvalidInput, PackInvalid, Unauthenticated
-from muniment.extract import extractors_of
-from muniment.extract.models import Models
+from muniment.http.oidc import OidcSettings, Tokens
+from muniment.http.settings import ServerSettings
+from muniment.language.embedding.http import HttpEmbedder
 from muniment.outbound import Refused
 from muniment.pack import Pack
 from muniment.remote import guarded, guarded_blocking
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.policy.captures import Kept, capture, extracted
-from tests.policy.model_server import answer
+from tests.candidates.model_server import answer
+from tests.language.captures import Kept, capture, extracted
 from tests.security.catalogue import Connection
 
 KEY, OTHER_KEY = "sk-first-0815", "sk-second-0816"

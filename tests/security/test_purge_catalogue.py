@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from muniment.storage.purging import REWRITTEN
-from muniment.storage.statements import _FRAGMENT, _fragment, _stage
+from muniment.database.statements import _FRAGMENT, _fragment, _stage
+from muniment.erasure.purge import REWRITTEN
 from tests.security.catalogue import Connection
 
 # Columns of bytes that hold no content, no key, and no hash of content that an erasure takes away; each with the reason.

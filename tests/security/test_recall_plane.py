@@ -11,15 +11,15 @@ from psycopg.types.json import Jsonb
 
 from muniment import Fabric, RunContext
 from muniment.errors import MunimentError
-from muniment.fabric.recollection import means
-from muniment.pipeline import searching
-from muniment.pipeline.finding import Found, Request
-from muniment.pipeline.recall import find
-from muniment.policy.visibility import view_of
+from muniment.recall import search as searching
+from muniment.recall.filters import Found, Request
+from muniment.recall.recall import dependencies
+from muniment.recall.store import find
+from muniment.recall.visibility import view_of
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Connect
-from tests.pipeline.stories import CONSENT, promoted, proposed, remembered
 from tests.security.catalogue import TASKS, Connection, tables, tenant_tables
+from tests.stories import CONSENT, promoted, proposed, remembered
 
 SUBJECT = "customer:cust_1"
 CANARY = "Quittengelee"
@@ -142,11 +142,13 @@ def found(fabric: Fabric, run: RunContext, query: str, most_seen: int) -> Found:
     """What a recall finds where a scope is large from that many memories on."""
 
     async def finding() -> Found:
-        desk = fabric._fabric._desk
-        pack = await desk.pack_for(run)
-        async with desk.transaction(run.tenant_id, "recall") as tx:
+        context = fabric._fabric._context
+        pack = await context.pack_for(run)
+        async with context.transaction(run.tenant_id, "recall") as tx:
             request = Request(limit=8, query=query, most_seen=most_seen)
-            return await find(tx, await means(desk, run.tenant_id, query), view_of(run, pack, tx.now), pack, request)
+            return await find(
+                tx, await dependencies(context, run.tenant_id, query), view_of(run, pack, tx.now), pack, request
+            )
 
     return fabric._wait(finding)
 

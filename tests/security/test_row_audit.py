@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muniment import Fabric
-from muniment.policy.row_forms import EXEMPT, FORMS, Form
+from muniment.database.row_forms import EXEMPT, FORMS, Form
 from muniment.testing import TestServer
 from tests.security.catalogue import Connection, tenant_tables
 from tests.security.row_history import PEOPLE, Forger, other_value, row_history, without_checks

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from muniment import Fabric
-from muniment.archive.format import Heading, Packer, Unpacked
+from muniment.access.store import SECRET_BYTES, token_of
+from muniment.archives.format import Heading, Packer, Unpacked
 from muniment.console.sessions import Sessions
+from muniment.database.master import LocalMasterKeys
+from muniment.database.sealing import TenantKeys
 from muniment.errors import ArchiveBroken, KeyUnavailable, SealBroken, Unauthenticated
-from muniment.governance.api_keys import SECRET_BYTES, token_of
-from muniment.storage.master import LocalMasterKeys
-from muniment.storage.sealing import TenantKeys
 from muniment.testing import FakeClock, People
 from tests.security.catalogue import Connection
 from tests.security.conftest import requested

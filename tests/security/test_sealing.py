@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from muniment import AsyncFabric, Fabric
+from muniment.database import master
+from muniment.database.master import LocalMasterKeys, find_master_keys, new_master_key
+from muniment.database.sealing import TenantKeys
 from muniment.errors import InvalidInput, KeyUnavailable, NotFound, SealBroken
-from muniment.governance import packs
-from muniment.storage import master
-from muniment.storage.master import LocalMasterKeys, find_master_keys, new_master_key
-from muniment.storage.sealing import TenantKeys
+from muniment.packs import store as packs
 from muniment.testing import FakeClock, People, TestServer
 from tests.connections import Connections
-from tests.pipeline.stories import promoted, texts
+from tests.stories import promoted, texts
 
 
 def keys_of(tenant: str = "t", key: bytes = b"k" * 32) -> TenantKeys:
@@ -182,20 +182,20 @@ def test_a_key_that_was_made_in_a_transaction_that_failed_is_kept_by_nobody(
     connections: Connections, people: People, clock: FakeClock
 ) -> None:
     async def failed(fabric: AsyncFabric) -> bytes:
-        desk = fabric.opened.desk
+        context = fabric.opened.context
         with pytest.raises(NotFound):
-            async with desk.transaction(people.tenant_id, "writer") as tx:
-                await packs.open_tenant(tx, desk.vault)
-                await desk.vault.comparing(tx)
+            async with context.transaction(people.tenant_id, "writer") as tx:
+                await packs.open_tenant(tx, context.vault)
+                await context.vault.comparing(tx)
                 raise NotFound("it fails after all")
-        assert desk.vault.kept_comparing(people.tenant_id) is None
-        await desk.open_tenant(people.tenant_id)
-        async with desk.transaction(people.tenant_id, "writer") as tx:
-            return (await desk.vault.comparing(tx)).digest(b"x")
+        assert context.vault.kept_comparing(people.tenant_id) is None
+        await context.open_tenant(people.tenant_id)
+        async with context.transaction(people.tenant_id, "writer") as tx:
+            return (await context.vault.comparing(tx)).digest(b"x")
 
     async def read(fabric: AsyncFabric) -> bytes:
-        async with fabric.opened.desk.transaction(people.tenant_id, "writer") as tx:
-            return (await fabric.opened.desk.vault.comparing(tx)).digest(b"x")
+        async with fabric.opened.context.transaction(people.tenant_id, "writer") as tx:
+            return (await fabric.opened.context.vault.comparing(tx)).digest(b"x")
 
     with connections.fabric(clock=clock) as one, connections.fabric(clock=clock) as other:
         ours = one._wait(failed, one._fabric)

@@ -12,9 +12,9 @@ from muniment.model.proposal import Proposal
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
-from tests.doors.http import HttpDoor
-from tests.pipeline.stories import proposed, run_job
+from tests.interfaces.http import HttpDoor
 from tests.security.catalogue import Connection
+from tests.stories import proposed, run_job
 
 TEA: dict[str, Any] = {"entity": "customer:cust_1", "predicate": "likes", "value": "tea"}
 SAYS = "I prefer window seats. Actually, I moved to Lyon last month."

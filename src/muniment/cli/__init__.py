@@ -51,8 +51,8 @@ from muniment.cli import (
     writing,
 )
 from muniment.cli.output import OutputClosed, OutputFailed, Screen, failure, note, visible
+from muniment.database.end_signals import ending_signals
 from muniment.errors import MunimentError
-from muniment.storage.end_signals import ending_signals
 
 FAILED, MISUSED, INTERNAL, CLOSED = 1, 2, 70, 141
 _KEY = re.compile(r"mun_[\w.-]+")

@@ -7,7 +7,7 @@ from typing import Any, cast
 from muniment.cli.output import Facts, Screen, listed, moment
 from muniment.cli.views import count, key_of, origin_of, scope_of
 from muniment.model.compiled import CompiledMemory
-from muniment.model.inquiry import Explanation, Replay, Visibility, Why
+from muniment.model.explanation import Explanation, Replay, Visibility, Why
 from muniment.model.recall import Recall, Record
 
 _NONE = "-"

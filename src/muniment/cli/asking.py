@@ -17,14 +17,14 @@ from muniment.cli.options import CIRCUMSTANCES, JSON, NO_SERVER
 from muniment.cli.output import document, note
 from muniment.cli.server import Server
 from muniment.errors import InvalidInput
-from muniment.fabric.inputs import RecallFields
-from muniment.fabric.settings import Settings
 from muniment.model.context import Principal, Role, RunContext
 from muniment.model.fields import Source, build
-from muniment.model.speaking import SpeaksFor
+from muniment.model.speakers import SpeaksFor
 from muniment.pack import builtin_pack
+from muniment.settings import Settings
 from muniment.sync import Fabric
 from muniment.sync_verbs import Verbs
+from muniment.verbs.inputs import RecallFields
 
 # Exit codes: nothing is broken, but policy said no.
 REFUSED = 3

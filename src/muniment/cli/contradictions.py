@@ -10,8 +10,8 @@ from muniment.cli import views
 from muniment.cli.asking import Call, pairs, verb
 from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen
+from muniment.contradictions.verbs import ResolutionMethod
 from muniment.errors import NotFound, SealBroken
-from muniment.fabric.contradictions import Way
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction, Side
 from muniment.sync_verbs import Verbs
@@ -61,7 +61,7 @@ def resolve(
     contradiction_id: Annotated[
         str, typer.Argument(metavar="CONTRADICTION", help="The id of a contradiction, ctr_...")
     ],
-    way: Annotated[Way, typer.Argument(metavar="WAY", help="supersede, coexist, retract or block.")],
+    way: Annotated[ResolutionMethod, typer.Argument(metavar="WAY", help="supersede, coexist, retract or block.")],
     keep: Annotated[
         Side | None,
         typer.Option("--keep", help="The side that stands, to supersede or retract; the incoming when not said."),

@@ -14,16 +14,16 @@ import typer
 from muniment.cli.asking import Call, verb
 from muniment.cli.options import PLACE
 from muniment.cli.output import Screen, listed, progress
+from muniment.database import embedded
+from muniment.database.address import Address
+from muniment.database.key_names import RefusedName, refused_names
+from muniment.database.master import find_master_keys
+from muniment.database.migrate import SchemaStatus, migrate, migrations, require_ready, status
+from muniment.erasure.purge import obstacles
 from muniment.errors import InvalidInput, StorageError, StorageUnavailable
-from muniment.fabric import upkeep
-from muniment.fabric.connect import Opened, connect, embedded_address, prepared
-from muniment.fabric.settings import Settings
-from muniment.storage import embedded
-from muniment.storage.address import Address
-from muniment.storage.key_names import RefusedName, refused_names
-from muniment.storage.master import find_master_keys
-from muniment.storage.migrate import SchemaStatus, migrate, migrations, require_ready, status
-from muniment.storage.purging import obstacles
+from muniment.opening import Opened, connect, embedded_address, prepared
+from muniment.promotion import reindex as upkeep
+from muniment.settings import Settings
 
 app = typer.Typer(no_args_is_help=True)
 # What a connection string may hold that nobody should read over a shoulder.
@@ -134,7 +134,7 @@ async def _for_tenants(
     """The same work for each tenant, one after the other, on the open database."""
     opened = await connect(call.settings(), None)
     try:
-        known = await upkeep.tenants(opened.desk)
+        known = await upkeep.tenants(opened.context)
         if unknown := [one for one in named or () if one not in known]:
             raise InvalidInput(f"there is no tenant {unknown[0]}", field="tenant")
         wanted = named or known
@@ -150,12 +150,12 @@ async def _for_tenants(
 
 
 async def _rebuilt(opened: Opened, tenant_id: str) -> _Done:
-    done = await upkeep.rebuilt(opened.desk, opened.address, tenant_id)
+    done = await upkeep.rebuilt(opened.context, opened.address, tenant_id)
     return {"memories": done.memories, "equal": not done.repaired, "repaired": list(done.repaired)}
 
 
 async def _reindexed(opened: Opened, tenant_id: str) -> _Done:
-    done = await upkeep.reindexed(opened.desk, tenant_id)
+    done = await upkeep.reindexed(opened.context, tenant_id)
     return {"memories": done.memories, "embedder": done.embedder}
 
 

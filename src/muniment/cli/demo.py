@@ -15,13 +15,13 @@ import typer
 
 from muniment.cli.asking import Call, verb
 from muniment.cli.output import Facts, Screen, document, listed, moment, progress
+from muniment.database import embedded
+from muniment.database.master import LocalMasterKeys
 from muniment.errors import InvalidInput, MunimentError, SelfApproval
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal, RunContext
 from muniment.model.proposal import Proposal
 from muniment.pack import builtin_pack
-from muniment.storage import embedded
-from muniment.storage.master import LocalMasterKeys
 from muniment.sync import Fabric
 
 app = typer.Typer()

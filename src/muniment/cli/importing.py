@@ -8,6 +8,7 @@ from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
+from muniment.capture.store import Receipt
 from muniment.cli import views
 from muniment.cli.asking import REFUSED, Call, verb
 from muniment.cli.inputs import objects_in, opened, size_of
@@ -15,12 +16,11 @@ from muniment.cli.options import CIRCUMSTANCES, SPEAKS_FOR, WHERE, WHO
 from muniment.cli.output import Screen, Steps, failure, note, progress
 from muniment.cli.writing import Label, consolidated, tell_parked
 from muniment.errors import InvalidInput, MunimentError
-from muniment.fabric.inputs import ProposeFields
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import CaptureKind
-from muniment.pipeline.capture import Receipt
 from muniment.sync_verbs import Verbs
+from muniment.verbs.inputs import ProposeFields
 
 app = typer.Typer()
 _CHUNK = 1000

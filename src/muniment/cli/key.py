@@ -11,12 +11,13 @@ from muniment.cli.asking import Call, verb
 from muniment.cli.options import DATABASE, PLACE, WHO
 from muniment.cli.output import Screen, listed, moment, progress
 from muniment.cli.views import count
-from muniment.fabric import rotation, upkeep
-from muniment.fabric.connect import connect
+from muniment.database.master import new_master_key, put_master_keys, read_master_keys
+from muniment.erasure import key_rotation as rotation
 from muniment.model.api_key import ApiKey
 from muniment.model.context import BUILTIN_ROLES
 from muniment.model.fields import Source
-from muniment.storage.master import new_master_key, put_master_keys, read_master_keys
+from muniment.opening import connect
+from muniment.promotion import reindex as upkeep
 
 app = typer.Typer(no_args_is_help=True)
 _OPTIONS = (*WHO, *DATABASE)
@@ -59,12 +60,12 @@ async def _rotate(call: Call, new_master: bool, key_file: Path | None) -> list[d
         earlier = read_master_keys(path) if new_master else []
         if new_master:
             put_master_keys(path, new_master_key(), *earlier)
-        found = await upkeep.tenants(opened.desk)
+        found = await upkeep.tenants(opened.context)
         done: list[dict[str, Any]] = []
         with progress("rotating", len(found), as_json=call.as_json) as steps:
             for place, tenant_id in enumerate(found):
                 steps.at(f"rotating {tenant_id}", place)
-                done.append({"tenant_id": tenant_id, "version": await rotation.rotate(opened.desk, tenant_id)})
+                done.append({"tenant_id": tenant_id, "version": await rotation.rotate(opened.context, tenant_id)})
         if new_master:
             # Nothing is wrapped under the earlier ones any more.
             put_master_keys(path, *read_master_keys(path)[: -len(earlier)])

@@ -43,7 +43,7 @@ def metrics(
     with call.open() as fabric, progress("counting", as_json=call.as_json):
         found = fabric.metrics(call.principal("auditor"), since=begin, until=end)
     if prometheus:
-        from muniment.governance.metrics.prometheus import prometheus_text
+        from muniment.metrics.prometheus import prometheus_text
 
         Screen().write(prometheus_text({found.tenant_id: found}))
         return

@@ -13,9 +13,9 @@ from muniment.cli.asking import Call, instant, verb
 from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, document, progress
 from muniment.errors import InvalidInput, NotFound
-from muniment.fabric.settings import Settings
-from muniment.governance.packs import RegisteredPack
 from muniment.pack import Pack, builtin_pack, load_pack, pack_schema
+from muniment.packs.store import RegisteredPack
+from muniment.settings import Settings
 
 app = typer.Typer(no_args_is_help=True)
 _OPTIONS = (*WHO, *WHERE)

@@ -11,16 +11,16 @@ from muniment.cli.inputs import json_value
 from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, failure, progress
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
-from muniment.fabric.queue import AT_ONCE
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import HumanReason, Outcome, Proposal
-from muniment.model.reviewing import OpenStatus, Risk
+from muniment.model.review_views import OpenStatus, Risk
+from muniment.review.verbs import AT_ONCE
 from muniment.sync_verbs import Verbs
 
 if TYPE_CHECKING:
-    from muniment.fabric.queue import EditFields
+    from muniment.review.verbs import EditFields
 
 app = typer.Typer()
 queue = typer.Typer(cls=ListsByDefault)

@@ -15,12 +15,12 @@ from muniment.cli.asking import Call, verb
 from muniment.cli.options import PACK, PLACE
 from muniment.cli.output import OutputClosed, OutputFailed, Screen, progress
 from muniment.fabric import AsyncFabric
-from muniment.fabric.settings import Settings
+from muniment.settings import Settings
 from muniment.sync import Fabric
 
 if TYPE_CHECKING:
-    from muniment.api.serving import Place
-    from muniment.api.settings import ServerSettings
+    from muniment.http.server import Place
+    from muniment.http.settings import ServerSettings
 
 app = typer.Typer()
 _PANEL = "Run it"
@@ -78,9 +78,9 @@ def serve(
     told again it ends at once. With --json its address comes as one line once it answers.
     """
     # Most of a second to import, which only those pay who serve.
-    from muniment.api import logs, traces
-    from muniment.api.serving import Place, listen
-    from muniment.api.settings import ServerSettings
+    from muniment.http import logs, traces
+    from muniment.http.server import Place, listen
+    from muniment.http.settings import ServerSettings
 
     place, told = Place(host, port, proxies), ServerSettings.gather()
     settings = call.settings()
@@ -135,7 +135,7 @@ async def _serve(
     listening: socket,
     keys: Path | None,
 ) -> None:
-    from muniment.api.serving import serve
+    from muniment.http.server import serve
 
     def tell(url: str) -> None:
         if call.as_json:

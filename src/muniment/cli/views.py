@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
+from muniment.capture.speakers import is_only_claimed
 from muniment.cli.output import Facts, Screen, age, due, listed, moment, shortened
 from muniment.model.adoption import Adoption
 from muniment.model.candidate import Candidate, Consolidation, Refusal, Scope
@@ -16,7 +17,6 @@ from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Outcome, Proposal
 from muniment.model.recall import Record
 from muniment.model.trail import Trail
-from muniment.policy.speaking import is_only_claimed
 
 _REFUSALS_SHOWN = 20
 _USES_SHOWN = 5

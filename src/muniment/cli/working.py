@@ -11,11 +11,11 @@ from muniment.cli.asking import Call, ListsByDefault, verb
 from muniment.cli.options import PLACE, WHERE, WHO
 from muniment.cli.output import Screen, listed, moment, note
 from muniment.cli.views import count
-from muniment.fabric.connect import connect
+from muniment.database.end_signals import ending_signals
 from muniment.model.breaker import Breaker
 from muniment.model.fields import WriteClass
 from muniment.model.work import Backlog, ClockReset, JobRun, Parked
-from muniment.storage.end_signals import ending_signals
+from muniment.opening import connect
 
 app = typer.Typer()
 work = typer.Typer(cls=ListsByDefault)
@@ -44,9 +44,9 @@ def worker(
 
 async def _work(call: Call, until_idle: bool, concurrency: int) -> int:
     # A quarter of a second to import, which only those pay who work.
-    from muniment.jobs.due import Due
-    from muniment.jobs.job import Done
-    from muniment.jobs.worker import Worker
+    from muniment.job import Done
+    from muniment.worker.due import Due
+    from muniment.worker.worker import Worker
 
     ran = 0
 

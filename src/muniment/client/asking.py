@@ -8,7 +8,7 @@ from muniment.client.transport import Transport
 from muniment.errors import Denied, InvalidInput
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.fields import Source
-from muniment.model.speaking import SpeaksFor
+from muniment.model.speakers import SpeaksFor
 
 
 class _Holder(BaseModel):

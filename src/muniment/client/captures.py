@@ -4,9 +4,9 @@ from typing import Unpack
 
 from pydantic import TypeAdapter
 
+from muniment.capture.verbs import CaptureFilters, RefusalFilters
 from muniment.client.asking import Group
 from muniment.client.pages import Page, paged, segment
-from muniment.fabric.captures import CaptureFilters, RefusalFilters
 from muniment.model.capture_history import CaptureEntry, CaptureHistory, RefusalEntry, Rerun, RerunReason
 from muniment.model.context import Asker
 

@@ -6,6 +6,10 @@ from typing import Any, Self, Unpack
 
 from pydantic import TypeAdapter
 
+from muniment.archives import verbs as archiving
+from muniment.audit import verbs as verification
+from muniment.candidates import consolidation
+from muniment.capture.store import Receipt
 from muniment.client.asking import Asking
 from muniment.client.captures import AsyncCapturesClient, AsyncRefusalsClient
 from muniment.client.groups import (
@@ -21,9 +25,6 @@ from muniment.client.pages import Page, paged, run_header, segment
 from muniment.client.recalls import AsyncRecallsClient
 from muniment.client.transport import ANSWER_WITHIN, LONG, PAUSES, Transport, Where
 from muniment.errors import InvalidInput
-from muniment.fabric import archives as archiving
-from muniment.fabric import consolidation, upkeep, verification
-from muniment.fabric.inputs import CaptureFields, CompileFields, CorrectFields, ProposeFields, RecallFields
 from muniment.model.adoption import Adoption
 from muniment.model.archive import Archive, ArchiveCheck
 from muniment.model.candidate import Consolidation, Refusal
@@ -32,14 +33,15 @@ from muniment.model.compiled import CompiledMemory
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.erasure import Erasure
 from muniment.model.events import Event, EventType
-from muniment.model.inquiry import Explanation, Replay
+from muniment.model.explanation import Explanation, Replay
 from muniment.model.metrics import GoldenResult, Metrics, PiiScan
 from muniment.model.name_search import NameSearch
 from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
 from muniment.model.trail import Trail
-from muniment.pipeline.capture import Receipt
+from muniment.promotion import reindex as upkeep
+from muniment.verbs.inputs import CaptureFields, CompileFields, CorrectFields, ProposeFields, RecallFields
 
 _RECEIPT = TypeAdapter(Receipt)
 _RECEIPTS = TypeAdapter(dict[str, list[Receipt]])

@@ -8,10 +8,7 @@ from pydantic import TypeAdapter
 from muniment.client.asking import Group
 from muniment.client.pages import Page, paged, segment
 from muniment.client.transport import LONG
-from muniment.fabric.contradictions import Way
-from muniment.fabric.editing import EditFields
-from muniment.fabric.inputs import ConsentFields
-from muniment.fabric.queue import QueueFilters
+from muniment.contradictions.verbs import ResolutionMethod
 from muniment.model.breaker import Breaker
 from muniment.model.candidate import Refusal
 from muniment.model.consent import Consent, ConsentReach, Sweep
@@ -21,9 +18,12 @@ from muniment.model.events import EventType
 from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import Outcome, Proposal
-from muniment.model.reviewing import Attendance, EditCheck, Preview, QueueCounts
+from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
 from muniment.model.webhook import Deliveries, Webhook
 from muniment.model.work import Backlog, ClockReset, JobRun, Parked
+from muniment.review.edit import EditFields
+from muniment.review.verbs import QueueFilters
+from muniment.verbs.inputs import ConsentFields
 
 _PROPOSAL = TypeAdapter(Proposal)
 _EVIDENCE = TypeAdapter(Evidence)
@@ -38,7 +38,7 @@ _NOTHING: TypeAdapter[None] = TypeAdapter(None)
 _COUNTS = TypeAdapter(QueueCounts)
 _EDIT_CHECK = TypeAdapter(EditCheck)
 _PREVIEW = TypeAdapter(Preview)
-_ATTENDANCE = TypeAdapter(list[Attendance])
+_ATTENDANCE = TypeAdapter(list[Presence])
 _SWEEP = TypeAdapter(Sweep)
 _REACH = TypeAdapter(list[ConsentReach])
 _BOTH_SIDES = TypeAdapter(ContradictionShown)
@@ -135,7 +135,7 @@ class AsyncQueueClient(Group):
         path = f"/v1/queue/{segment(proposal_id, 'proposal_id')}/preview"
         return await self._wire.send(path, _PREVIEW, body)
 
-    async def attend(self, asker: Asker, proposal_id: str) -> Sequence[Attendance]:
+    async def attend(self, asker: Asker, proposal_id: str) -> Sequence[Presence]:
         """See `AsyncQueue.attend`."""
         await self._asking.own(asker)
         path = f"/v1/queue/{segment(proposal_id, 'proposal_id')}/attend"
@@ -242,7 +242,7 @@ class AsyncContradictionsClient(Group):
         self,
         asker: Asker,
         contradiction_id: str,
-        way: Way,
+        way: ResolutionMethod,
         *,
         keep: Side | None = None,
         existing: dict[str, str] | None = None,

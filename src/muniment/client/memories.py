@@ -8,9 +8,9 @@ from pydantic import TypeAdapter
 
 from muniment.client.asking import Group
 from muniment.client.pages import Page, paged
-from muniment.fabric.memories import MemoryFilters
-from muniment.model.browsing import Graph, MemoryChanges, MemoryShown, Turn
+from muniment.model.browse import Graph, MemoryChanges, MemoryShown, Turn
 from muniment.model.context import Asker
+from muniment.recall.browse import MemoryFilters
 
 _MEMORIES = TypeAdapter(Page[MemoryShown])
 _CHANGES = TypeAdapter(MemoryChanges)

@@ -12,15 +12,15 @@ from muniment.client.asking import Group
 from muniment.client.pages import Page, paged, segment
 from muniment.client.transport import LONG
 from muniment.errors import InvalidInput
-from muniment.fabric import backfill as backfilling
-from muniment.fabric import backtest as backtesting
-from muniment.governance.packs import RegisteredPack
 from muniment.model.activation import Activation, ActivationPlan, Retirement
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.context import Asker
 from muniment.model.pack_difference import PackDifference
 from muniment.pack import Pack, load_pack
+from muniment.packs import backfill as backfilling
+from muniment.packs import backtest as backtesting
+from muniment.packs.store import RegisteredPack
 
 _DIFFERENCE = TypeAdapter(PackDifference)
 _BACKTEST = TypeAdapter(Backtest)

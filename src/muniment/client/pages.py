@@ -9,8 +9,8 @@ from pydantic_core import to_json
 from muniment.client.asking import told
 from muniment.client.transport import Transport
 from muniment.errors import InvalidInput
-from muniment.fabric import checks
 from muniment.model.context import RUN_HEADER, RunContext
+from muniment.verbs import arguments as checks
 
 T = TypeVar("T")
 

@@ -6,9 +6,9 @@ from pydantic import TypeAdapter
 
 from muniment.client.asking import Group
 from muniment.client.pages import Page, paged, run_header, segment
-from muniment.fabric.recalls import RecallFilters
 from muniment.model.context import Asker, RunContext
 from muniment.model.recalls import RecallNoted, RecallShown
+from muniment.recall.recorded import RecallFilters
 
 _RECALLS = TypeAdapter(Page[RecallNoted])
 _RECALL = TypeAdapter(RecallShown)

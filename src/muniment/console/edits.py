@@ -9,8 +9,8 @@ from muniment.console.forms import lines_of
 from muniment.console.spans import pretty
 from muniment.console.visitors import text_of
 from muniment.errors import InvalidInput
-from muniment.fabric.editing import EditFields
 from muniment.model.candidate import Candidate
+from muniment.review.edit import EditFields
 
 
 def typed_of(candidate: Candidate) -> dict[str, str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf
 from statistics import fmean
 
-from muniment.model.browsing import Edge, Graph, Node
+from muniment.model.browse import Edge, Graph, Node
 
 BOX_WIDTH, BOX_HEIGHT = 172, 42
 ROW, GAP, EDGE = 60, 150, 10

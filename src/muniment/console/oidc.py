@@ -98,7 +98,7 @@ async def begin(request: Request) -> Response:
     state, verifier = os.urandom(16).hex(), urlsafe_b64encode(os.urandom(48)).decode().rstrip("=")
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=")
     to = request.query_params.get("next") or "/console"
-    now = request.app.state.fabric.doorkeeper.now()
+    now = request.app.state.fabric.access.now()
     _, cookie = sessions.begin(f"{state}\n{verifier}\n{to}", now, LASTS, purpose=COOKIE)
     asked = {
         "response_type": "code",
@@ -145,7 +145,7 @@ async def _token(request: Request) -> tuple[str, str]:
     sign_in = _of(request)
     sessions: Sessions = request.app.state.sessions
     keeper: Keeper = request.app.state.keeper
-    now = request.app.state.fabric.doorkeeper.now()
+    now = request.app.state.fabric.access.now()
     kept = sessions.open(request.cookies.get(COOKIE), now, purpose=COOKIE)
     if kept is None or kept.token.count("\n") != 2:
         raise Unauthenticated("this sign-in took too long, or was not begun in this browser: begin anew")

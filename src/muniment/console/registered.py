@@ -11,7 +11,7 @@ _KNOWN: OrderedDict[tuple[str, str], Pack] = OrderedDict()
 
 async def registered(visitor: Visitor, ref: str) -> Pack:
     """A pack of the visitor's tenant, to be read; raises `NotFound`, and `RoleMissing` for who may not read packs."""
-    await visitor.fabric.doorkeeper.allow(visitor.principal, "read_packs")
+    await visitor.fabric.access.allow(visitor.principal, "read_packs")
     known = (visitor.principal.tenant_id, ref)
     if known not in _KNOWN:
         _KNOWN[known] = (await visitor.fabric.packs.get(visitor.principal, ref)).pack

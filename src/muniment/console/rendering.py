@@ -9,8 +9,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from muniment import __version__
+from muniment.access.roles import Verb
 from muniment.console.visitors import Visitor
-from muniment.policy.roles import Verb
 
 # Nothing from elsewhere, nothing inline: what a memory says cannot run, load or send anything.
 POLICY = (
@@ -62,7 +62,7 @@ def page(template: str, visitor: Visitor | None, *, status: int = 200, at: str =
         "menu": menu(visitor),
         "at": at,
         "version": __version__,
-        "now": visitor.fabric.doorkeeper.now() if visitor is not None else datetime.now(UTC),
+        "now": visitor.fabric.access.now() if visitor is not None else datetime.now(UTC),
         "form_token": visitor.form_token if visitor is not None else "",
     }
     body = environment().get_template(template).render(around | shown)

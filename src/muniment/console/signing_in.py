@@ -62,7 +62,7 @@ async def sign_in(request: Request) -> Response:
 def admitted(request: Request, token: str, to: str) -> Response:
     """A visitor with a session that begins now, on the way to where they wanted to go."""
     sessions: Sessions = request.app.state.sessions
-    _, cookie = sessions.begin(token, request.app.state.fabric.doorkeeper.now())
+    _, cookie = sessions.begin(token, request.app.state.fabric.access.now())
     if len(cookie) > COOKIE_LIMIT:
         return sign_in_page(request, to, "this token is too long for a browser to keep; use an API key", 400)
     response = RedirectResponse(to, 303, headers=HEADERS)

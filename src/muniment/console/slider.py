@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from muniment.model.browsing import Turn
+from muniment.model.browse import Turn
 
 WIDTH, HALF = 1000, 30
 # The room that the highest bar takes of its half.

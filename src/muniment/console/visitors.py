@@ -10,13 +10,13 @@ from urllib.parse import quote, urlsplit
 from fastapi import Depends, Request
 from starlette.datastructures import FormData
 
+from muniment.access.roles import Verb, may
 from muniment.console.sent import sent_form
 from muniment.console.sessions import Session, Sessions
 from muniment.errors import Denied, MunimentError, Unauthenticated
 from muniment.fabric import AsyncFabric
 from muniment.model.context import Principal
 from muniment.model.credential import Credential
-from muniment.policy.roles import Verb, may
 
 COOKIE = "muniment_session"
 FORM_TOKEN = "form_token"  # noqa: S105  the name of a field
@@ -62,7 +62,7 @@ async def visitor(request: Request) -> Visitor:
     sessions = cast("Sessions", request.app.state.sessions)
     fabric = cast("AsyncFabric", request.app.state.fabric)
     check = cast("Callable[[str], Awaitable[Credential]]", request.app.state.keeper.check)
-    session = sessions.open(request.cookies.get(COOKIE), fabric.doorkeeper.now())
+    session = sessions.open(request.cookies.get(COOKIE), fabric.access.now())
     if session is None:
         raise SignedOut(_wanted(request))
     try:
@@ -85,7 +85,7 @@ class Allowed:
 
     async def __call__(self, visitor: Visiting) -> Visitor:
         """The visitor; raises `SignedOut`, `RoleMissing`."""
-        await visitor.fabric.doorkeeper.allow(visitor.principal, self.verb)
+        await visitor.fabric.access.allow(visitor.principal, self.verb)
         return visitor
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal, cast
 
+from muniment.candidates.extractors import Extracted
+from muniment.candidates.extractors.messages import MessageExtractor
 from muniment.errors import InvalidInput
 from muniment.evaluation.reading import Record, read_records, taken, wrong
-from muniment.extract import Extracted
-from muniment.extract.messages import MessageExtractor
-from muniment.extract.messages.rules import word_set
+from muniment.language.messages.rules import word_set
+from muniment.language.words import words_of
 from muniment.model.capture import Capture, Content
-from muniment.policy.words import words_of
 
 Half = Literal["odd_lines", "even_lines"]
 _HALVES: tuple[Half, Half] = ("odd_lines", "even_lines")

@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import Any
 
 from muniment.evaluation.reading import taken
-from muniment.policy.instructions import Suspicion, suspicion
+from muniment.language.instructions import Suspicion, suspicion
 
 _FIELDS: tuple[tuple[str, type[Any]], ...] = (("text", str), ("attack", bool), ("set", str))
 

@@ -5,11 +5,11 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from muniment.embedding import builtin_embedder
 from muniment.evaluation.reading import taken, wrong
+from muniment.language.assertion.judgement import Relation
+from muniment.language.assertion.relation import relate
+from muniment.language.embedding import builtin_embedder
 from muniment.pack import builtin_pack
-from muniment.policy.assertion.judgement import Relation
-from muniment.policy.assertion.relation import relate
 
 _BATCH = 512
 

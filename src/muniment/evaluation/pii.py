@@ -6,8 +6,8 @@ from time import perf_counter
 from typing import Any, cast
 
 from muniment.evaluation.reading import taken, wrong
+from muniment.language.redaction import Redactor, redactor_of
 from muniment.pack import Pack, builtin_pack
-from muniment.policy.redaction import Redactor, redactor_of
 
 # What data sets call the things that a detector finds; the first of each is ours where the data has none.
 _NAMES: dict[str, tuple[str, ...]] = {

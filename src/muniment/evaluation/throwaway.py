@@ -12,14 +12,14 @@ from typing import Any
 
 import anyio
 
-from muniment.fabric.connect import prepared
+from muniment.database import embedded
+from muniment.database.clock import set_bound
+from muniment.database.master import LocalMasterKeys
 from muniment.model.candidate import Consolidation
 from muniment.model.context import Principal, RunContext
 from muniment.model.proposal import Outcome
+from muniment.opening import prepared
 from muniment.pack import Pack, builtin_pack
-from muniment.storage import embedded
-from muniment.storage.clock import set_bound
-from muniment.storage.master import LocalMasterKeys
 from muniment.sync import Fabric
 
 TENANT = "evaluation"

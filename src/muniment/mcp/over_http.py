@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from muniment.errors import Denied, TooLarge, Unauthenticated
 from muniment.fabric import AsyncFabric
-from muniment.mcp.asked import Asked
+from muniment.mcp.caller import Asked
 from muniment.mcp.server import Context, make_server
 from muniment.model.context import RUN_HEADER, RUN_LIMIT, Run, RunContext
 from muniment.model.credential import Credential
@@ -57,15 +57,15 @@ class McpOverHttp:
         """The run that asks. Tenant and agent are the credential's, and it bounds user and labels."""
         if credential is None:
             raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
-        doorkeeper, principal = self._fabric.doorkeeper, credential.principal
-        await doorkeeper.allow(principal, "recall")
+        access, principal = self._fabric.access, credential.principal
+        await access.allow(principal, "recall")
         if principal.kind != "agent":
             raise Denied(f"MCP is for agents; this credential is of kind {principal.kind}")
         told = headers.get(RUN_HEADER)
         if told is not None and len(told) > RUN_LIMIT:
             raise TooLarge(f"is longer than {RUN_LIMIT} characters", field="run")
         run = self._run_of(told) or Run(run_id=headers.get("mcp-session-id") or f"mcp_{token_hex(8)}")
-        return await doorkeeper.run(credential, run)
+        return await access.run(credential, run)
 
     def _who(self, context: Context) -> Asked:
         request = cast("Request", context.request)

@@ -10,7 +10,7 @@ from mcp.server.stdio import stdio_server
 
 from muniment.client import AsyncClient
 from muniment.fabric import AsyncFabric
-from muniment.mcp.asked import Asked
+from muniment.mcp.caller import Asked
 from muniment.mcp.server import make_server
 from muniment.model.context import RunContext
 

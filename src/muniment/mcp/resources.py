@@ -5,9 +5,9 @@ from pydantic import Field
 
 from muniment.errors import NotFound
 from muniment.mcp import addresses
-from muniment.mcp.asked import Asked
+from muniment.mcp.caller import Asked
+from muniment.model.explanation import Explanation
 from muniment.model.fields import Artifact
-from muniment.model.inquiry import Explanation
 from muniment.model.promoted import PromotedMemory
 from muniment.model.recalls import RecallShown
 

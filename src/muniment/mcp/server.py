@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from muniment import __version__
 from muniment.errors import MunimentError, StorageError, StorageUnavailable
 from muniment.mcp import resources
-from muniment.mcp.asked import Asked
+from muniment.mcp.caller import Asked
 from muniment.mcp.tools import INSTRUCTIONS, TOOLS
 from muniment.tracing import span
 

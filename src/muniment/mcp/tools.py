@@ -7,7 +7,9 @@ from typing import Any, Literal
 import mcp_types as types
 from pydantic import Field, TypeAdapter
 
-from muniment.mcp import schemas, telling
+from muniment.capture.store import Receipt
+from muniment.mcp import schemas
+from muniment.mcp import wording as telling
 from muniment.mcp.arguments import (
     CaptureArguments,
     CompileArguments,
@@ -16,14 +18,13 @@ from muniment.mcp.arguments import (
     RecallArguments,
     given,
 )
-from muniment.mcp.asked import Asked
+from muniment.mcp.caller import Asked
 from muniment.model.candidate import Refusal
 from muniment.model.compiled import CompiledMemory
+from muniment.model.explanation import Explanation
 from muniment.model.fields import Artifact, build
-from muniment.model.inquiry import Explanation
 from muniment.model.proposal import Submission
 from muniment.model.recall import Recall
-from muniment.pipeline.capture import Receipt
 
 INSTRUCTIONS = (
     "Muniment is a memory that is governed. Recall (or compile) what is known at the start of a task and whenever you "

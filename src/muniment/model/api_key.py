@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from muniment.model.context import BUILTIN_ROLES, PrincipalId
 from muniment.model.fields import Artifact, Instant, Label, Name, Note, OpenName, RoleName, Source, misses
-from muniment.model.speaking import SpeaksFor
+from muniment.model.speakers import SpeaksFor
 
 ApiKeyState = Literal["active", "expired", "revoked"]
 

@@ -20,7 +20,7 @@ from muniment.model.fields import (
     misses,
 )
 from muniment.model.names import check_name, same_person
-from muniment.model.speaking import SpeaksFor
+from muniment.model.speakers import SpeaksFor
 
 # The roles that verbs ask for. A pack may declare others, which bound what a run may see.
 Role = Literal["agent", "reviewer", "correction_writer", "privacy_officer", "auditor", "admin"]

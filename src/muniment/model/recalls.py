@@ -4,8 +4,8 @@ from datetime import datetime
 
 from pydantic import Field
 
+from muniment.model.explanation import FilterName, Visibility
 from muniment.model.fields import Artifact, Tier, WriteClass
-from muniment.model.inquiry import FilterName, Visibility
 from muniment.model.recall import Provenance
 
 

@@ -10,10 +10,10 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from muniment.fabric.connect import DATABASE, OWNER, prepared
-from muniment.storage import embedded
-from muniment.storage.clock import set_bound
-from muniment.storage.master import LocalMasterKeys
+from muniment.database import embedded
+from muniment.database.clock import set_bound
+from muniment.database.master import LocalMasterKeys
+from muniment.opening import DATABASE, OWNER, prepared
 
 MASTER_KEYS = LocalMasterKeys(b"a master key for tests, 32 bytes")
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from muniment.model.context import Principal, RunContext
-from muniment.model.speaking import SpeaksFor
+from muniment.model.speakers import SpeaksFor
 
 # An agent that may speak for every tool and channel.
 SPEAKS_FOR_ALL = SpeaksFor(tools=frozenset({"*"}), channels=frozenset({"*"}))

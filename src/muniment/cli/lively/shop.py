@@ -1,7 +1,7 @@
 """The shop: who works there, who buys there, what is known of either."""
 
 from muniment.model.context import Principal, Role, RunContext
-from muniment.model.speaking import SpeaksFor
+from muniment.model.speakers import SpeaksFor
 
 TENANT = "demo"
 
@@ -109,8 +109,8 @@ def bot(day: int, user_id: str | None = None, intent: str = "support.returns.ans
     """A run of the support agent on that day."""
     return RunContext(
         tenant_id=TENANT,
-        run_id=f"run_{day:02d}_{user_id or 'desk'}",
-        session_id=f"sess_{day:02d}_{user_id or 'desk'}",
+        run_id=f"run_{day:02d}_{user_id or 'context'}",
+        session_id=f"sess_{day:02d}_{user_id or 'context'}",
         agent_id="support_bot",
         user_id=user_id,
         intent_id=intent,

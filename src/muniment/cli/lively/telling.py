@@ -23,10 +23,10 @@ from muniment.cli.lively.shop import (
     TIES,
     bot,
 )
-from muniment.fabric.inputs import ProposeFields
 from muniment.model.context import Principal
 from muniment.model.proposal import Submission
 from muniment.sync import Fabric
+from muniment.verbs.inputs import ProposeFields
 
 DAYS = 60
 _LATELY = 4

@@ -111,7 +111,7 @@ async def ledger(visitor: Reader, subject: str | None = None, after: str | None 
         at="consent",
         subjects=subjects[:SHOWN],
         hidden=max(len(subjects) - SHOWN, 0),
-        ending=about_to_end((chain for one in subjects for chain in one.chains), visitor.fabric.doorkeeper.now()),
+        ending=about_to_end((chain for one in subjects for chain in one.chains), visitor.fabric.access.now()),
         more=records[-1].consent_id if len(records) == AT_ONCE else None,
         after=after,
         days=SOON.days,

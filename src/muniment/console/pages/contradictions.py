@@ -10,8 +10,8 @@ from muniment.console.forms import typed as typed_in
 from muniment.console.forms import went
 from muniment.console.rendering import page
 from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
+from muniment.contradictions.verbs import ResolutionMethod
 from muniment.errors import Conflict, Denied, InvalidInput, MunimentError, NotFound, NotPromotable
-from muniment.fabric.contradictions import Way
 from muniment.model.contradiction import Contradiction, ContradictionShown, Side
 
 router = APIRouter()
@@ -46,7 +46,7 @@ async def resolve(request: Request, visitor: Reviewer, contradiction_id: str) ->
         settled = await visitor.fabric.contradictions.resolve(
             visitor.principal,
             contradiction_id,
-            cast("Way", way),
+            cast("ResolutionMethod", way),
             keep=cast("Side | None", text_of(form, "keep")) if keeps else None,
             existing=_qualifiers(text_of(form, "existing"), "existing") if coexists else None,
             incoming=_qualifiers(text_of(form, "incoming"), "incoming") if coexists else None,

@@ -69,10 +69,10 @@ async def _stream(request: Request, visitor: Visitor, whose: str) -> AsyncGenera
 
 async def _changes(request: Request, visitor: Visitor) -> AsyncGenerator[bytes]:
     streams = cast("_Streams", request.app.state.streams)
-    doorkeeper = visitor.fabric.doorkeeper
+    access = visitor.fabric.access
     seen, spoke = -1, monotonic()
     while not streams.stopping:
-        seq = await doorkeeper.at(visitor.principal.tenant_id)
+        seq = await access.at(visitor.principal.tenant_id)
         silent = monotonic() - spoke > ALIVE_EVERY
         if seq != seen or silent:
             # INVARIANT: nothing is sent in a session that is over, or under a credential that was revoked since.

@@ -14,7 +14,7 @@ from muniment.console.slider import HALF, WIDTH, moment_at, slider
 from muniment.console.spans import pretty
 from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
 from muniment.errors import HistoryCollected, InvalidInput, MunimentError, NotFound
-from muniment.model.browsing import MemoryShown, Wanted
+from muniment.model.browse import MemoryShown, Wanted
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.ids import made_at
 from muniment.model.promoted import RetractionReason
@@ -62,7 +62,7 @@ async def over_time(request: Request, visitor: Reader) -> Response:
     """The memory of a user, an entity or the tenant as it was at a moment, or what changed between two."""
     typed = asked(request, "user_id", "entity", "at", "since", "slide", "after")
     whose: dict[str, Any] = {"user_id": typed["user_id"] or None, "entity": typed["entity"] or None}
-    now = visitor.fabric.doorkeeper.now()
+    now = visitor.fabric.access.now()
     shown: dict[str, Any] = {"memories": [], "changes": None, "next": None, "slider": None, "at_moment": now}
     problem = None
     memories, who = visitor.fabric.memories, visitor.principal
@@ -134,7 +134,7 @@ async def _one(
     memory_id: str, visitor: Visitor, *, problem: str | None = None, reason: str | None = None, status: int = 200
 ) -> Response:
     trail = await visitor.fabric.trail(visitor.principal, memory_id)
-    now = visitor.fabric.doorkeeper.now()
+    now = visitor.fabric.access.now()
     memory = trail.memory
     state = state_of(memory, now)
     return page(

@@ -13,8 +13,8 @@ from muniment.console.registered import registered
 from muniment.console.rendering import page
 from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
 from muniment.errors import Conflict, InvalidInput, NotFound
-from muniment.fabric.checks import write_class
 from muniment.model.work import Parked
+from muniment.verbs.arguments import write_class
 
 router = APIRouter()
 
@@ -36,7 +36,7 @@ async def measured(visitor: Reader, window: str = "30d") -> Response:
     """The charts of a window."""
     if window not in WINDOWS:
         raise InvalidInput(f"expected one of {', '.join(WINDOWS)}", field="window")
-    since = visitor.fabric.doorkeeper.now() - WINDOWS[window][1]
+    since = visitor.fabric.access.now() - WINDOWS[window][1]
     found = await visitor.fabric.metrics(visitor.principal, since=since)
     floor: float | None = None
     if found.auto and visitor.may("read_packs"):

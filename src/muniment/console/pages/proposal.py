@@ -32,13 +32,13 @@ from muniment.model.context import Principal
 from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier
 from muniment.model.proposal import Verdict
-from muniment.model.reviewing import EditCheck
+from muniment.model.review_views import EditCheck
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Allowed("read_queue"))]
 Reviewer = Annotated[Visitor, Depends(Allowed("review"))]
 
-Deed = Literal["approve", "edit", "reject", "override", "assign", "release", "lift"]
+Action = Literal["approve", "edit", "reject", "override", "assign", "release", "lift"]
 # What a person can mend is told beside the form; anything else is a page of its own.
 MENDABLE = (InvalidInput, Denied, Conflict, NotPromotable)
 _STATUS: tuple[tuple[type[MunimentError], int], ...] = ((VersionConflict, 412), (InvalidInput, 422), (Denied, 403))
@@ -84,7 +84,7 @@ async def attend(request: Request, visitor: Reviewer, proposal_id: str) -> Respo
         "others": [one.principal for one in others],
         "version": now.version,
         "status": now.status,
-        "told": deeds(now.verdicts[-1:]),
+        "told": verdicts_in_words(now.verdicts[-1:]),
     }
     return JSONResponse(shown, headers=HEADERS)
 
@@ -108,27 +108,27 @@ async def check(request: Request, visitor: Reviewer, proposal_id: str) -> Respon
     )
 
 
-@router.post("/queue/{proposal_id}/{deed}")
-async def act(request: Request, visitor: Reviewer, proposal_id: str, deed: Deed) -> Response:
+@router.post("/queue/{proposal_id}/{action}")
+async def act(request: Request, visitor: Reviewer, proposal_id: str, action: Action) -> Response:
     """Do with it what its form says, to the version that was read."""
     form = await form_of(request, visitor)
-    given = {name: text_of(form, name) for name in _FIELDS[deed]}
+    given = {name: text_of(form, name) for name in _FIELDS[action]}
     try:
         version = _version(text_of(form, "version"))
         asked = _Asked(visitor.fabric, visitor.principal, proposal_id, given, version)
-        if deed == "edit":
+        if action == "edit":
             found = await visitor.fabric.queue.get(visitor.principal, proposal_id)
             asked.changes = changes_of(form, found.candidate)
-        done = await _DEEDS[deed](asked)
+        done = await _ACTIONS[action](asked)
     except (VersionConflict, AlreadyDecided) as error:
         late = await _too_late(visitor, proposal_id, text_of(form, "version"), error)
         if _by_script(request):
             raise late from None
-        return await _shown(visitor, proposal_id, at=deed, problem=late, typed=typed_in(form, *_FIELDS[deed]))
+        return await _shown(visitor, proposal_id, at=action, problem=late, typed=typed_in(form, *_FIELDS[action]))
     except MENDABLE as error:
         if _by_script(request):
             raise
-        return await _shown(visitor, proposal_id, at=deed, problem=error, typed=typed_in(form, *_FIELDS[deed]))
+        return await _shown(visitor, proposal_id, at=action, problem=error, typed=typed_in(form, *_FIELDS[action]))
     if _by_script(request):
         marked = vouched(visitor.form_token, done.said)
         return JSONResponse({"said": done.said, "to": address(done.to), "vouched": marked}, headers=HEADERS)
@@ -221,7 +221,7 @@ async def _lift(asked: _Asked) -> _Done:
     return _Done("Its rejection is forgotten: the same can be proposed again", _place(asked.proposal_id))
 
 
-_DEEDS: dict[Deed, Callable[[_Asked], Awaitable[_Done]]] = {
+_ACTIONS: dict[Action, Callable[[_Asked], Awaitable[_Done]]] = {
     "approve": _approve,
     "edit": _edit,
     "reject": _reject,
@@ -230,7 +230,7 @@ _DEEDS: dict[Deed, Callable[[_Asked], Awaitable[_Done]]] = {
     "release": _release,
     "lift": _lift,
 }
-_FIELDS: dict[Deed, tuple[str, ...]] = {
+_FIELDS: dict[Action, tuple[str, ...]] = {
     "approve": ("note", "supersedes"),
     "edit": ("text", "value", "classification", "evidence_refs", "note"),
     "reject": ("reason", "note"),
@@ -245,7 +245,7 @@ async def _shown(
     visitor: Visitor,
     proposal_id: str,
     *,
-    at: Deed | None = None,
+    at: Action | None = None,
     problem: MunimentError | None = None,
     typed: dict[str, str] | None = None,
     checked: EditCheck | None = None,
@@ -255,7 +255,7 @@ async def _shown(
     found = await visitor.fabric.queue.evidence(visitor.principal, proposal_id)
     others = await visitor.fabric.queue.attend(visitor.principal, proposal_id) if visitor.may("review") else ()
     candidate = found.proposal.candidate
-    fields = {deed: dict.fromkeys(names, "") for deed, names in _FIELDS.items()}
+    fields = {action: dict.fromkeys(names, "") for action, names in _FIELDS.items()}
     fields["edit"] |= typed_of(candidate)
     if at is not None and typed is not None:
         fields[at] |= typed
@@ -326,7 +326,7 @@ def _repeated(found: Evidence) -> list[Any]:
     return [found.memories[one] for one in dict.fromkeys(ids) if one is not None and one in found.memories]
 
 
-def deeds(verdicts: Sequence[Verdict]) -> str:
+def verdicts_in_words(verdicts: Sequence[Verdict]) -> str:
     """Who did what, in one sentence."""
     return ", ".join(
         f"{_apart(one.by)} {_DID[one.action]}"
@@ -355,7 +355,7 @@ async def _too_late(
     now = await visitor.fabric.queue.get(visitor.principal, proposal_id)
     since = now.verdicts[int(read) :] if read is not None and read.isdigit() and len(read) < 10 else now.verdicts[-1:]
     kind = AlreadyDecided if isinstance(error, AlreadyDecided) else VersionConflict
-    return kind(f"somebody was first: {deeds(since) or error.message}. Nothing of yours was done")
+    return kind(f"somebody was first: {verdicts_in_words(since) or error.message}. Nothing of yours was done")
 
 
 def _version(given: str | None) -> int | None:

@@ -12,13 +12,13 @@ from muniment.console.forms import went
 from muniment.console.rendering import HEADERS, label, page
 from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
 from muniment.errors import InvalidInput, NotFound
-from muniment.fabric.queue import QueueFilters
 from muniment.model.context import Principal
 from muniment.model.decision import Decision
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import HumanReason, Outcome, Proposal
-from muniment.model.reviewing import QueueCounts, Risk
-from muniment.policy import approval, ordinary
+from muniment.model.review_views import QueueCounts, Risk
+from muniment.review import approval, ordinary
+from muniment.review.verbs import QueueFilters
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Allowed("read_queue"))]

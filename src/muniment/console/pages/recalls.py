@@ -8,8 +8,8 @@ from muniment.console.addresses import address, asked
 from muniment.console.rendering import page
 from muniment.console.visitors import Allowed, Visitor, told
 from muniment.errors import InvalidInput, NotFound
-from muniment.fabric.recalls import LOOKED_THROUGH
 from muniment.model.recalls import RecallNoted
+from muniment.recall.recorded import LOOKED_THROUGH
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Allowed("read_memory"))]

@@ -11,7 +11,7 @@ from muniment.console.rendering import page
 from muniment.console.visitors import Allowed, Visitor, told
 from muniment.errors import HistoryCollected, InvalidInput, MunimentError, NotFound
 from muniment.model.context import RunContext
-from muniment.model.inquiry import Explanation, FilterName, FilterVerdict
+from muniment.model.explanation import Explanation, FilterName, FilterVerdict
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 

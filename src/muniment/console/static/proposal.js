@@ -31,12 +31,12 @@ function openForm(name) {
 for (const [letter, name] of [["r", "reject"], ["e", "edit"], ["o", "override"]]) key(letter, () => openForm(name));
 // After the browser has gone to the place itself, which takes the focus.
 if (location.hash.length > 1) addEventListener("load", () => setTimeout(() => openForm(location.hash.slice(1))));
-key("a", () => document.querySelector("form[data-deed=approve]")?.requestSubmit());
+key("a", () => document.querySelector("form[data-action=approve]")?.requestSubmit());
 key("s", () => { const form = document.querySelector("form[data-assign]"); if (form) { form.elements.to.value = ""; form.requestSubmit(); } });
 key("p", () => document.querySelector("[data-preview-form]")?.requestSubmit());
 
 // ---- what ends it waits a few seconds ----
-for (const form of document.querySelectorAll("form[data-deed]")) {
+for (const form of document.querySelectorAll("form[data-action]")) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const fields = fieldsOf(form);

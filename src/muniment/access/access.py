@@ -1,0 +1,87 @@
+"""The doorkeeper: what a door asks of the fabric before and beside the verbs themselves."""
+
+from datetime import datetime
+from typing import Any
+
+from muniment.access.roles import Verb
+from muniment.context import FabricContext
+from muniment.errors import Denied, InvalidInput
+from muniment.model.context import Asker, Principal, Run, RunContext
+from muniment.model.credential import Credential
+
+
+class AsyncAccess:
+    """Lets in who may come in; whoever is turned away is written down in their tenant's log."""
+
+    def __init__(self, context: FabricContext) -> None:
+        self._context = context
+
+    async def allow(self, principal: Principal, verb: Verb) -> None:
+        """Raises `RoleMissing` for who may not do that."""
+        await self._context.authorise(principal, verb)
+
+    async def asker(self, credential: Credential, run: Run | None, verb: Verb) -> Asker:
+        """Who asks under this credential: its run where it tells of one, else itself.
+
+        Raises `InvalidInput` and `Denied`, as `run`.
+        """
+        if run is not None:
+            return await self.run(credential, run, verb)
+        if credential.user_id is not None and credential.principal.kind != "end_user":
+            raise InvalidInput("is required: this credential acts for one user alone", field="run")
+        return credential.principal
+
+    async def run(self, credential: Credential, run: Run, verb: Verb = "recall") -> RunContext:
+        """The run of an agent, within what its credential reaches.
+
+        Tenant, agent and the agent's roles are the credential's. A user, labels, tools and channels that are not said
+        are taken from it too; others than its own are `Denied`, and so are a role that it has not and a pack that it
+        may not pin: a run can only narrow (ISO-5). Raises `InvalidInput` for a run told of by anyone but an agent.
+        """
+        principal = credential.principal
+        if principal.kind != "agent":
+            raise InvalidInput(f"is an agent's; this credential is of kind {principal.kind}", field="run")
+        try:
+            told = _within(credential, run)
+        except Denied as error:
+            await self._context.report(principal, verb, error)
+            raise
+        return RunContext(**told, tenant_id=principal.tenant_id, agent_id=principal.id, roles=principal.roles)
+
+    def now(self) -> datetime:
+        """The fabric's own time."""
+        return self._context.now()
+
+    async def at(self, tenant_id: str) -> int:
+        """The number of the last change in a tenant; 0 where there was none."""
+        async with self._context.transaction(tenant_id, "auditor") as tx:
+            row = await tx.row("tenant.clock")
+        return row["seq"] if row is not None else 0
+
+    def secret(self, purpose: str) -> bytes:
+        """A secret that all servers under the same master key share, for one purpose of a door's."""
+        return self._context.vault.shared(purpose)
+
+    async def ready(self) -> None:
+        """Raises `StorageUnavailable` and its like when there is no database to work with."""
+        await self._context.storage.answers()
+
+
+def _within(credential: Credential, run: Run) -> dict[str, Any]:
+    told: dict[str, Any] = {name: getattr(run, name) for name in Run.model_fields if name in run.model_fields_set}
+    if credential.user_id is not None and told.setdefault("user_id", credential.user_id) != credential.user_id:
+        raise Denied("this credential acts for another user", field="run.user_id")
+    principal = credential.principal
+    if run.role not in principal.roles:
+        raise Denied(f"this credential has not the role {run.role}", field="run.role")
+    if run.pack is not None and credential.packs is not None and run.pack not in credential.packs:
+        raise Denied(f"this credential may not pin the pack {run.pack}", field="run.pack")
+    if run.speaks_for is None:
+        told["speaks_for"] = principal.speaks_for
+    elif (beyond := run.speaks_for.beyond(principal.speaks_for)) is not None:
+        raise Denied(f"this credential may not speak for {beyond}", field="run.speaks_for")
+    if "classification_allowed" not in told:
+        told["classification_allowed"] = run.classification_allowed & credential.clearance
+    elif uncleared := run.classification_allowed - credential.clearance:
+        raise Denied(f"this credential is not cleared for {min(uncleared)}", field="run.classification_allowed")
+    return told

@@ -1,0 +1,271 @@
+"""API keys in the database: the token's form, the hash it is known by, and the life of each key.
+
+A token is `mun_<tenant>.<key id>.<secret>`. The tenant in it only says where to look: what decides is the hash in that
+tenant's row, over the secret and all that the key stands for, under a key that only that tenant's keys open.
+INVARIANT: a row that was moved, copied or changed in the database opens nothing.
+"""
+
+import hmac
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from pydantic_core import to_json
+
+from muniment.database.sealing import SubjectKey, Vault
+from muniment.database.storage import Row, Transaction
+from muniment.errors import Conflict, InvalidInput, NotFound, Unauthenticated, UnknownLabel
+from muniment.model.api_key import ApiKey, ApiKeyInput
+from muniment.model.capture import holder_of
+from muniment.model.context import BUILTIN_ROLES, Principal
+from muniment.model.credential import CLEARANCE, Credential
+from muniment.model.ids import make_id
+from muniment.model.names import name_problem, same_person
+from muniment.model.speakers import SpeaksFor
+from muniment.pack import Pack
+
+SECRET_BYTES = 32
+# How old what is written of the last use may be.
+USED_EVERY = timedelta(minutes=1)
+# A tenant's name has at most 128 characters of four bytes each.
+_TOKEN = re.compile(r"mun_([0-9A-Za-z_-]{2,683})\.(key_[0-9a-f]{28})\.([0-9A-Za-z_-]{43})")
+_NOTHING = bytes(32)
+_LABEL = "api_keys.label"
+_LOCK = "api_keys"
+_BOUNDS = ("tools", "channels", "packs")
+_STANDS_FOR = ("key_id", "principal_id", "kind", "roles", "user_id", "clearance", "expires_at", *_BOUNDS)
+
+
+@dataclass(frozen=True)
+class Presented:
+    """What a token says; none of it is true yet."""
+
+    tenant_id: str
+    key_id: str
+    secret: bytes = field(repr=False)
+
+
+def unauthenticated() -> Unauthenticated:
+    """The one answer to whatever does not hold: it says nothing of why."""
+    return Unauthenticated("the credential is not valid, has expired or was revoked")
+
+
+def token_of(tenant_id: str, key_id: str, secret: bytes) -> str:
+    """The text that whoever presents the key sends."""
+    return f"mun_{_encoded(tenant_id.encode())}.{key_id}.{_encoded(secret)}"
+
+
+def presented(token: object) -> Presented | None:
+    """A token in its parts; None for what is none. Each token has one spelling."""
+    found = _TOKEN.fullmatch(token) if isinstance(token, str) and len(token) < 1024 else None
+    if found is None:
+        return None
+    tenant, secret = _decoded(found[1]), _decoded(found[3])
+    if tenant is None or secret is None:
+        return None
+    try:
+        return Presented(tenant.decode(), found[2], secret)
+    except UnicodeDecodeError:
+        return None
+
+
+def check(given: ApiKeyInput, pack: Pack, now: datetime) -> None:
+    """Check what needs the pack and the time; raises `InvalidInput`."""
+    for role in sorted(given.roles - BUILTIN_ROLES):
+        if role not in pack.roles:
+            raise InvalidInput(f"the pack {pack.ref} declares no role {role}", field="roles")
+    for label in sorted(given.clearance or ()):
+        if not pack.has_label(label):
+            raise UnknownLabel(f"the pack {pack.ref} declares no such label", field="clearance")
+    if given.expires_at is not None and given.expires_at <= now:
+        raise InvalidInput("must lie in the future", field="expires_at")
+
+
+async def add(tx: Transaction, vault: Vault, by: str, given: ApiKeyInput, pack: Pack, secret: bytes) -> ApiKey:
+    """Make a checked key of that secret; its token is in what comes back, and nowhere else."""
+    holder = holder_of(None, given.user_id)
+    sealing = (await vault.keys(tx, [holder], make=True))[holder] if given.label is not None else None
+    comparing = await vault.comparing(tx)
+    await _one_spelling(tx, given.principal_id)
+    key_id = make_id("key", tx.now)
+    tick = await tx.tick()
+    ends_at = given.ends_at(tick.at)
+    if ends_at is not None and ends_at <= tick.at:
+        # The tenant's clock is ahead of the caller's.
+        raise InvalidInput("must lie in the future", field="expires_at")
+    default = CLEARANCE.intersection(pack.labels)
+    standing: Row = {
+        "key_id": key_id,
+        "principal_id": given.principal_id,
+        "kind": given.kind,
+        "roles": sorted(given.roles),
+        "user_id": given.user_id,
+        "clearance": sorted(default if given.clearance is None else given.clearance),
+        "tools": sorted(given.speaks_for.tools),
+        "channels": sorted(given.speaks_for.channels),
+        "packs": sorted(given.packs) if given.packs is not None else None,
+        "expires_at": ends_at,
+    }
+    label = sealing.seal(_LABEL, key_id, given.label.encode()) if sealing and given.label is not None else None
+    await tx.do(
+        "credential.add", **standing, digest=digest(comparing, standing, secret), label=label, at=tick.at, by=by
+    )
+    told = ("key_id", "principal_id", "kind", "roles", "expires_at")
+    tx.emit("memory.api_key_created", by, **{name: standing[name] for name in told})
+    made: dict[str, Any] = {"tenant_id": tx.tenant_id, "label": given.label, "created_at": tick.at, "created_by": by}
+    return ApiKey(**_shown(standing), **made, state="active", token=token_of(tx.tenant_id, key_id, secret))
+
+
+async def _one_spelling(tx: Transaction, name: str) -> None:
+    """Raises `Conflict` where a live key is of somebody who is called otherwise but counts as the same person (REV-15).
+
+    Keys of a tenant are made one after the other: of two at once the second sees the first.
+    """
+    tx.defer_many("promote.make_locks", [(_LOCK,)])
+    await tx.row("promote.take_lock", key=_LOCK)
+    for row in await tx.rows("credential.names"):
+        other: str = row["principal_id"]
+        if other != name and same_person(other, name):
+            raise Conflict(
+                f"looks like {other}, who has a key: names that look alike are one person's", field="principal_id"
+            )
+
+
+def digest(comparing: SubjectKey, row: Row, secret: bytes) -> bytes:
+    """What is kept of a secret: a keyed hash of it and of all that the key stands for."""
+    ends_at: datetime | None = row["expires_at"]
+    stands_for: list[Any] = [
+        row["key_id"],
+        row["principal_id"],
+        row["kind"],
+        row["roles"],
+        row["user_id"],
+        row["clearance"],
+        ends_at.astimezone(UTC).isoformat() if ends_at is not None else None,
+    ]
+    bounds = {name: row[name] for name in _BOUNDS}
+    # A key without any of them has the digest that it had before there were such bounds.
+    if any(bound not in (None, []) for bound in (bounds["tools"], bounds["channels"])) or bounds["packs"] is not None:
+        stands_for.append(bounds)
+    return hmac.digest(comparing.derived("api-keys"), secret + to_json(stands_for), sha256)
+
+
+def credential(comparing: SubjectKey | None, row: Row | None, given: Presented, now: datetime) -> Credential:
+    """What the key stands for, if it holds at this moment; raises `Unauthenticated`.
+
+    What is not there is compared all the same, with nothing.
+    """
+    key = comparing or SubjectKey(given.tenant_id, "", _NOTHING)
+    nothing: Row = dict.fromkeys(_STANDS_FOR)
+    kept: bytes = row["digest"] if row is not None else _NOTHING
+    same = hmac.compare_digest(digest(key, row or nothing, given.secret), kept)
+    if not same or row is None or comparing is None or row["revoked_at"] is not None or _is_over(row, now):
+        raise unauthenticated()
+    if (problem := name_problem(row["principal_id"])) is not None:
+        # Whoever presents it has its secret: they may know why.
+        raise Unauthenticated(f"the key's principal has a name that {problem}; an admin makes a key under another name")
+    return Credential(
+        principal=Principal(
+            tenant_id=given.tenant_id,
+            id=row["principal_id"],
+            kind=row["kind"],
+            roles=frozenset(row["roles"]),
+            speaks_for=_speaks_for(row),
+        ),
+        user_id=row["user_id"],
+        clearance=frozenset(row["clearance"]),
+        packs=frozenset(row["packs"]) if row["packs"] is not None else None,
+        key_id=row["key_id"],
+        expires_at=row["expires_at"],
+    )
+
+
+def to_be_noted(row: Row, now: datetime) -> bool:
+    """Whether its last use was written so long ago that this one is to be written."""
+    return row["last_used_at"] is None or row["last_used_at"] <= now - USED_EVERY
+
+
+def note_use(tx: Transaction, key_id: str) -> None:
+    """Write, with the commit, that it was used now."""
+    tx.defer("credential.used", key_id=key_id, before=tx.now - USED_EVERY)
+
+
+async def listed(tx: Transaction, vault: Vault, *, after: str | None, count: int) -> list[ApiKey]:
+    """All that ever were, the latest first."""
+    return await _api_keys(tx, vault, await tx.rows("credential.page", key_id=None, after=after, count=count))
+
+
+async def one(tx: Transaction, vault: Vault, key_id: str) -> ApiKey:
+    """One of them; raises `NotFound`."""
+    found = await _api_keys(tx, vault, await tx.rows("credential.page", key_id=key_id, after=None, count=1))
+    if not found:
+        raise NotFound("no such API key", field="key_id")
+    return found[0]
+
+
+async def revoke(tx: Transaction, vault: Vault, by: str, key_id: str) -> ApiKey:
+    """Let nobody in by it from now on; the second time nothing changes. Raises `NotFound`."""
+    if await tx.row("credential.lock", key_id=key_id) is not None:
+        tick = await tx.tick()
+        await tx.do("credential.revoke", key_id=key_id, at=tick.at, by=by)
+        tx.told.row("api_keys.revoked", key_id=key_id, revoked_at=tick.at, revoked_by=by)
+        tx.emit("memory.api_key_revoked", by, key_id=key_id, reason="revoked")
+    return await one(tx, vault, key_id)
+
+
+async def hold_of_user(tx: Transaction, user_id: str) -> None:
+    """Hold the keys of a user who is being erased. It comes before the tenant's clock."""
+    await tx.rows("credential.lock_of_user", user_id=user_id)
+
+
+async def forget_user(tx: Transaction, by: str, user_id: str) -> None:
+    """Revoke the keys of a user who is being erased, and forget whose they were. Under the tenant's clock."""
+    tick = await tx.tick()
+    live = await tx.rows("credential.live_of_user", user_id=user_id)
+    forgotten = await tx.rows("credential.forget_user", user_id=user_id, at=tick.at, by=by)
+    tx.told.lost("api_keys", [row["key_id"] for row in forgotten])
+    for row in live:
+        tx.told.row("api_keys.revoked", key_id=row["key_id"], revoked_at=tick.at, revoked_by=by)
+        tx.emit("memory.api_key_revoked", by, key_id=row["key_id"], reason="erased")
+
+
+async def _api_keys(tx: Transaction, vault: Vault, rows: list[Row]) -> list[ApiKey]:
+    holders = {holder_of(None, row["user_id"]) for row in rows if row["label"] is not None}
+    keys = await vault.keys(tx, holders, skip_broken=True) if holders else {}
+    return [_api_key(row, keys.get(holder_of(None, row["user_id"])), tx.now) for row in rows]
+
+
+def _api_key(row: Row, key: SubjectKey | None, now: datetime) -> ApiKey:
+    label = row["label"]
+    opened = key.open(_LABEL, row["key_id"], label).decode() if label is not None and key is not None else None
+    state = "revoked" if row["revoked_at"] is not None else "expired" if _is_over(row, now) else "active"
+    known: Row = {**_shown(row), "label": opened, "state": state, "problem": name_problem(row["principal_id"])}
+    return ApiKey(**known)
+
+
+def _shown(row: Row) -> Row:
+    """A row as a key shows it: tools and channels together."""
+    return {name: row[name] for name in row if name not in ("tools", "channels")} | {"speaks_for": _speaks_for(row)}
+
+
+def _speaks_for(row: Row) -> SpeaksFor:
+    return SpeaksFor(tools=frozenset(row["tools"]), channels=frozenset(row["channels"]))
+
+
+def _is_over(row: Row, now: datetime) -> bool:
+    return row["expires_at"] is not None and row["expires_at"] <= now
+
+
+def _encoded(content: bytes) -> str:
+    return urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def _decoded(text: str) -> bytes | None:
+    try:
+        content = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        return None
+    return content if _encoded(content) == text else None

@@ -1,0 +1,140 @@
+"""The trail: from a promoted memory back to everything it rests on, and forward to the recalls that used it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from pydantic_core import to_json
+
+from muniment.archives import store as archived
+from muniment.archives.folder import Archives
+from muniment.database.rows import candidate_of, capture_of, event_of, memory_of
+from muniment.database.sealing import SubjectKey, Vault
+from muniment.database.storage import LATEST, Row, Transaction
+from muniment.errors import NotFound
+from muniment.model.candidate import Candidate
+from muniment.model.capture import Capture
+from muniment.model.events import Event
+from muniment.model.ids import first_id, made_at
+from muniment.model.promoted import PromotedMemory
+from muniment.model.trail import Recalled
+
+RECALLS_SHOWN = 100
+# Of each kind, in the event of one retraction.
+USES_NAMED = 100
+
+
+async def memory(tx: Transaction, vault: Vault, memory_id: str) -> PromotedMemory:
+    """One memory, retracted or not; of one whose content is gone, what is left. Raises `NotFound`."""
+    row = await tx.row("audit.memory", memory_id=memory_id, seq=LATEST, at=tx.now)
+    if row is None:
+        raise NotFound("no such memory", field="memory_id")
+    if row["content"] is None:
+        return memory_of(row, None)
+    key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+    return memory_of(row, key.open("memory_bodies.content", memory_id, row["content"]))
+
+
+async def capture(tx: Transaction, vault: Vault, capture_id: str, archives: Archives | None = None) -> Capture | None:
+    """One capture, opened, or None when it is not there (any more)."""
+    return (await captures(tx, vault, [capture_id], archives)).get(capture_id)
+
+
+async def captures(
+    tx: Transaction, vault: Vault, capture_ids: list[str], archives: Archives | None = None
+) -> dict[str, Capture]:
+    """Those captures that are there, opened, by id; given the archives, those that are there too.
+
+    New candidates can rest on captures that are in the database alone: who makes some gives none.
+    """
+    rows = await tx.rows("capture.some", capture_ids=capture_ids)
+    if archives is not None and (elsewhere := sorted({*capture_ids} - {row["capture_id"] for row in rows})):
+        rows = rows + await archived.rows(tx, archives, elsewhere)
+    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]})
+    return {row["capture_id"]: capture_of(row, _content(row, keys, "captures", "capture_id")) for row in rows}
+
+
+async def candidates(tx: Transaction, vault: Vault, candidate_id: str) -> tuple[Candidate, ...]:
+    """The candidate and all those it is an edit of, the first first: both texts of an edit are kept."""
+    rows = await tx.rows("audit.candidates", candidate_id=candidate_id)
+    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]})
+    return tuple(candidate_of(row, _content(row, keys, "candidates", "candidate_id")) for row in rows)
+
+
+def _content(row: Row, keys: dict[str, SubjectKey], table: str, name: str) -> bytes | None:
+    """Opened; of what was erased nothing."""
+    if not row["content"]:
+        return None
+    return keys[row["holder"]].open(f"{table}.content", row[name], row["content"])
+
+
+async def proposals_of(tx: Transaction, candidate_ids: list[str]) -> list[str]:
+    """The proposals those candidates went through, in order."""
+    return [row["proposal_id"] for row in await tx.rows("audit.proposals_of", candidate_ids=candidate_ids)]
+
+
+async def recalls_with(tx: Transaction, memory_id: str) -> tuple[str, ...]:
+    """The recalls that returned it, the latest first."""
+    rows = await tx.rows("audit.recalls_with", memory_id=memory_id, count=RECALLS_SHOWN)
+    return tuple(row["recall_id"] for row in rows)
+
+
+async def recalled(tx: Transaction, memory_id: str) -> Recalled:
+    """How often recalls returned it, and when."""
+    row = await tx.row("audit.recalled", memory_id=memory_id)
+    return Recalled(**row) if row is not None else Recalled()
+
+
+async def prompts_with(tx: Transaction, memory_id: str) -> tuple[str, ...]:
+    """The compiled prompts that it went into, the latest first."""
+    rows = await tx.rows("audit.prompts_with", memory_id=memory_id, count=RECALLS_SHOWN)
+    return tuple(row["compile_id"] for row in rows)
+
+
+async def used_lately(tx: Transaction, memory_ids: list[str]) -> dict[str, dict[str, list[str]]]:
+    """The recalls and prompts of the last day that used each: whoever acted on them should hear of it (TIR-5)."""
+    since = tx.now - timedelta(days=1)
+    first = {"first_recall": first_id("rcl", since), "first_prompt": first_id("cmp", since)}
+    used: dict[str, dict[str, list[str]]] = {one: {"recalls": [], "prompts": []} for one in memory_ids}
+    for row in await tx.rows("audit.used_since", memory_ids=memory_ids, **first):
+        if len(named := used[row["memory_id"]][row["kind"]]) < USES_NAMED:
+            named.append(row["id"])
+    return used
+
+
+async def events_at(tx: Transaction, seqs: set[int], about: set[str]) -> tuple[Event, ...]:
+    """The events of those transactions, but for those of other memories and proposals that shared one."""
+    found = [event_of(row) for row in await tx.rows("audit.events_of", seqs=sorted(seqs))]
+    return tuple(
+        event
+        for event in found
+        if {event.data[name] for name in ("memory_id", "proposal_id") if event.data.get(name) is not None} <= about
+    )
+
+
+async def events_after(tx: Transaction, after: int, limit: int) -> list[Event]:
+    """The tenant's log from a number on."""
+    return [event_of(row) for row in await tx.rows("audit.events", after=after, count=limit)]
+
+
+async def events_found(
+    tx: Transaction, after: int, limit: int, *, types: Sequence[str] | None, about: str | None, latest: bool
+) -> list[Event]:
+    """Those of some types, or that name an id; where the latest come first `after` is the number they come before."""
+    wanted: dict[str, Any] = {"types": types, "about": None, "count": limit}
+    before = after or LATEST
+    if about is not None:
+        made, start = made_at(about), 0
+        if made is not None:
+            # Nothing names an id before it was made.
+            row = await tx.row("recall.moment", at=made - timedelta(milliseconds=1))
+            start = row["seq"] or 0 if row is not None else 0
+        place = {"after": 0, "before": before} if latest else {"after": after, "before": LATEST}
+        wanted |= {"about": to_json(about), "made": start, "latest": latest, **place}
+        rows = await tx.rows("audit.events_about", **wanted)
+        rows = rows[::-1] if latest else rows
+    elif latest:
+        rows = await tx.rows("audit.latest_events", **wanted, before=before)
+    else:
+        rows = await tx.rows("audit.events_found", **wanted, after=after)
+    return [event_of(row) for row in rows]

@@ -1,0 +1,241 @@
+"""The gates of the candidate stage, in their order; the first that refuses decides (CAN-4).
+
+Each is a pure function from a candidate and what is known about it to the candidate as it goes on, and a decision
+with reasons. A gate that raises denies (ERR-5). The first half needs the candidate and the pack alone; the second
+also what the database knows, which is asked only for those that came so far, and about what redaction left of them.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from muniment.candidates import flags
+from muniment.consent import rules as consents_policy
+from muniment.contradictions.rules import Comparison
+from muniment.language.instructions import suspicion
+from muniment.language.redaction import redactor_of
+from muniment.model.candidate import Candidate, GateName, Passed
+from muniment.model.consent import Consent
+from muniment.model.decision import Decision, passing, refusing
+from muniment.model.fields import CaptureKind
+from muniment.pack import Pack
+from muniment.review.rejection import Rejected, repeats
+
+_WORD_BREAKS = re.compile(r"[_.:\-/\s]+")
+_REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What the gates may know beside the candidate itself."""
+
+    pack: Pack
+    now: datetime
+    kind: CaptureKind
+    decision_key: str | None
+    origin: str | None = None
+    consents: tuple[Consent, ...] = ()
+    rejections: tuple[Rejected, ...] = ()
+    by: Comparison | None = None
+    vouched: str | None = None
+
+
+@dataclass(frozen=True)
+class Passage:
+    """How a candidate fared: the candidate as it came out, with the gates it passed, and who refused it."""
+
+    candidate: Candidate
+    refused_by: tuple[GateName, Decision] | None = None
+
+
+GateResult = tuple[Candidate, Decision]
+Gate = Callable[[Candidate, Circumstances], GateResult]
+
+
+def allow_list(candidate: Candidate, known: Circumstances) -> GateResult:
+    """The pack must allow the class and, within it, the predicate."""
+    if candidate.write_class == "evidence_link" and known.kind == "decision" and known.decision_key is not None:
+        return candidate, passing("decision_evidence", known.decision_key)
+    if candidate.write_class not in known.pack.memory_layer.write_classes_allowed:
+        return candidate, refusing("class_not_allowed", candidate.write_class)
+    policy = known.pack.policy_for(candidate.write_class)
+    if (
+        candidate.predicate is not None
+        and "*" not in policy.predicates
+        and candidate.predicate not in policy.predicates
+    ):
+        return candidate, refusing("predicate_not_allowed", candidate.predicate)
+    return candidate, passing("class_allowed", candidate.write_class)
+
+
+def evidence(candidate: Candidate, known: Circumstances) -> GateResult:
+    """As many pieces of evidence as the class asks for."""
+    if candidate.write_class == "evidence_link" and not all(map(_REFERENCE.fullmatch, candidate.evidence_refs)):
+        return candidate, refusing("not_a_reference", candidate.write_class)
+    wanted = known.pack.policy_for(candidate.write_class).evidence_required
+    given = len(candidate.evidence_refs)
+    if given < wanted:
+        return candidate, refusing("evidence_missing", f"{given} of {wanted}")
+    return candidate, passing("evidence", f"{given} of {wanted}")
+
+
+def redaction(candidate: Candidate, known: Circumstances) -> GateResult:
+    """What the pack's rules find is masked in every field that carries text, and counted; it may raise the label."""
+    redacted = redactor_of(known.pack).candidate(candidate)
+    counts, label = dict(sorted(redacted.counts.items())), candidate.classification
+    # What was masked before, by an earlier pass, still says what the fact is about.
+    if redacted.label is not None and known.pack.rank(redacted.label) > known.pack.rank(label):
+        label = redacted.label
+    if not counts and label == candidate.classification:
+        return candidate, passing("nothing_found")
+    masked = redacted.content.model_copy(update={"redactions": counts, "classification": label})
+    return masked, passing("masked", ", ".join(f"{kind} {count}" for kind, count in counts.items()))
+
+
+def classification(candidate: Candidate, known: Circumstances) -> GateResult:
+    """The label may only rise: to the least the ontology gives the predicate. The class must allow what comes out."""
+    pack = known.pack
+    if not pack.has_label(candidate.classification):
+        return candidate, refusing("unknown_classification", candidate.classification)
+    declared = pack.ontology.predicates.get(candidate.predicate or "")
+    least = declared.label if declared is not None else None
+    if least is not None and pack.rank(least) > pack.rank(candidate.classification):
+        candidate = candidate.model_copy(update={"classification": least})
+    candidate, flagged = _flagged(candidate, pack)
+    allowed = pack.policy_for(candidate.write_class).classifications_allowed
+    if allowed is not None and candidate.classification not in allowed:
+        return candidate, refusing("classification_not_allowed", candidate.classification)
+    return candidate, passing("flagged" if flagged else "classification", candidate.classification)
+
+
+def _flagged(candidate: Candidate, pack: Pack) -> tuple[Candidate, bool]:
+    """With the label and the flag that the pack's `flag_for_review` gives it; what it had of another pack is gone."""
+    others = tuple(flag for flag in candidate.flags if flag != "compliance_flag")
+    rules = flags.matching(candidate, pack)
+    if not rules and others == candidate.flags:
+        return candidate, False
+    labels = [candidate.classification, *(rule.label for rule in rules if rule.label is not None)]
+    raised: dict[str, Any] = {"flags": (*others, "compliance_flag") if rules else others}
+    raised["classification"] = max(labels, key=pack.rank)
+    return candidate.model_copy(update=raised), bool(rules)
+
+
+def consent(candidate: Candidate, known: Circumstances) -> GateResult:
+    """A sensitive fact needs a live consent of its subject; evidence links are the one exception (CON-2, CON-6)."""
+    if not known.pack.is_sensitive(candidate.classification):
+        return candidate, passing("not_required", candidate.classification)
+    if candidate.write_class == "evidence_link":
+        return candidate, passing("not_required", "evidence_link")
+    if candidate.subject is None:
+        return candidate, refusing("anonymous_subject", candidate.classification)
+    if _another_of_its_kind(candidate.entity, candidate.subject):
+        return candidate, refusing("subject_is_not_the_entity", candidate.classification)
+    matched = consents_policy.covering(
+        known.consents,
+        write_class=candidate.write_class,
+        predicate=candidate.predicate,
+        label=candidate.classification,
+        pack=known.pack,
+        now=known.now,
+    )
+    if matched is None:
+        return candidate, refusing("consent_missing", candidate.classification)
+    return candidate.model_copy(update={"consent_id": matched.consent_id}), passing("consent", matched.consent_id)
+
+
+def _another_of_its_kind(entity: str | None, subject: str) -> bool:
+    # One customer's consent says nothing about another customer; about an order of theirs it may.
+    if entity is None or entity == subject:
+        return False
+    return entity.partition(":")[0] == subject.partition(":")[0]
+
+
+def trust(candidate: Candidate, known: Circumstances) -> GateResult:
+    """Lowered where the content addresses the model; below the floor only a person can promote it (CAN-7)."""
+    rules = known.pack.memory_layer.trust
+    found = sorted({reason for text in _texts(candidate, known) for reason in _addressing(text)})
+    if found:
+        lowered = max(0.0, round(candidate.trust - rules.instruction_penalty, 6))
+        candidate = candidate.model_copy(update={"trust": lowered})
+    reason = "trusted" if candidate.trust >= rules.floor else "low_trust"
+    return candidate, passing(reason, ", ".join([f"{candidate.trust:.2f}", *_claimed_only(known), *found]))
+
+
+def _claimed_only(known: Circumstances) -> Iterator[str]:
+    """What the capture claims to be and its author's credential cannot vouch for (ISO-8)."""
+    if known.vouched is None:
+        if known.origin is not None and known.origin.startswith("tool:"):
+            yield "unvouched_tool"
+        elif known.kind == "message":
+            yield "unvouched_message"
+
+
+def _addressing(text: str) -> tuple[str, ...]:
+    found = suspicion(text)
+    return found.reasons if found.addresses_the_model else ()
+
+
+def _texts(candidate: Candidate, known: Circumstances) -> Iterator[str]:
+    """Every text a candidate carries."""
+    yield candidate.text
+    if candidate.value is not None:
+        yield from flags.strings(candidate.value)
+    yield from candidate.evidence_refs
+    scope = candidate.scope
+    for name, said in scope.qualifiers.items():
+        yield f"{name} {said}"
+    # Names are short words; what reads like a sentence is looked at as one.
+    for name in (candidate.predicate, scope.session_id, scope.workflow_id, scope.intent_id, known.origin):
+        if name is not None and (words := _WORD_BREAKS.sub(" ", name)).count(" ") >= 2:
+            yield words
+
+
+def confidence(candidate: Candidate, known: Circumstances) -> GateResult:
+    """Below the floor it is not worth anybody's time."""
+    floor = known.pack.memory_layer.promotion_thresholds.confidence_floor
+    if candidate.confidence < floor:
+        return candidate, refusing("confidence_below_floor", f"{candidate.confidence:.2f} of {floor:.2f}")
+    return candidate, passing("confidence", f"{candidate.confidence:.2f}")
+
+
+def rejection(candidate: Candidate, known: Circumstances) -> GateResult:
+    """What a person rejected does not come back in the same or in other words, until that is forgotten (REV-6)."""
+    for one in known.rejections:
+        assert known.by is not None, "what is compared is compared by something"
+        if repeats(candidate, one.candidate, one.similarity, known.by):
+            return candidate, refusing("rejected_before", one.proposal_id)
+    return candidate, passing("not_rejected_before")
+
+
+# INVARIANT: one order, as CAN-4 has it; the second half goes on where the first stopped.
+FIRST_GATES: tuple[tuple[GateName, Gate], ...] = (
+    ("allow_list", allow_list),
+    ("evidence", evidence),
+    ("redaction", redaction),
+    ("classification", classification),
+)
+LAST_GATES: tuple[tuple[GateName, Gate], ...] = (
+    ("consent", consent),
+    ("trust", trust),
+    ("confidence", confidence),
+    ("rejection", rejection),
+)
+GATES = FIRST_GATES + LAST_GATES
+
+
+def pass_gates(candidate: Candidate, known: Circumstances, gates: Sequence[tuple[GateName, Gate]] = GATES) -> Passage:
+    """Run the gates in order and stop at the first refusal."""
+    passed = list(candidate.gates)
+    refused_by: tuple[GateName, Decision] | None = None
+    for name, gate in gates:
+        try:
+            candidate, decision = gate(candidate, known)
+        except Exception as error:
+            decision = refusing("rule_failed", type(error).__name__)
+        if not decision.passed:
+            refused_by = (name, decision)
+            break
+        passed.append(Passed(gate=name, reason=decision.reasons[0].code, detail=decision.reasons[0].detail))
+    return Passage(candidate.model_copy(update={"gates": tuple(passed)}), refused_by)

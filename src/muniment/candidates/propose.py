@@ -1,0 +1,87 @@
+"""Submitting a typed fact: captured first, then through the gates and into the queue, in one transaction (CAN-8)."""
+
+from muniment.audit import provenance_store as trail
+from muniment.candidates import backlog as waiting
+from muniment.candidates import store as candidates
+from muniment.candidates.intake import Admission
+from muniment.capture import store as captures
+from muniment.capture.speakers import vouched_for
+from muniment.capture.store import Receipt
+from muniment.context import FabricContext
+from muniment.database.storage import Transaction
+from muniment.errors import NotFound
+from muniment.model.candidate import Refusal
+from muniment.model.capture import Capture, CaptureInput, Content
+from muniment.model.context import Principal
+from muniment.model.ids import make_ids
+from muniment.model.proposal import Submission
+from muniment.pack import Pack
+from muniment.review import store as review
+
+
+async def submit(context: FabricContext, author: Principal, pack: Pack, item: CaptureInput) -> Submission | Refusal:
+    """Four round trips: begin; all that will be asked; the tenant's clock; everything that is written, and the commit.
+
+    A fifth with an idempotency key.
+    """
+    prepared = captures.Prepared(pack, context.now())
+    prepared.add([item])
+    await context.open_tenant(author.tenant_id)
+    async with context.transaction(author.tenant_id, "writer", under=pack) as tx:
+        ids = make_ids("cap", 1, tx.now)
+        unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
+        (draft,) = candidates.drafts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
+        admission = await Admission.of(context, tx, pack, [draft])
+        await admission.prefetch(tx)
+        decided = await admission.decided(tx)
+        (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
+        if receipt.repeated:
+            return await _submitted_before(context, tx, receipt.capture_id)
+        waiting.mark_done(tx, ids)
+        proposals, refusals = await decided.captured(as_captured(item, author, receipt, pack)).enter(tx)
+        if refusals:
+            return refusals[0]
+        return Submission(
+            proposal_id=proposals[0], capture_id=ids[0], write_class=draft.candidate.write_class, status="pending"
+        )
+
+
+async def submitted_under(
+    context: FabricContext, tx: Transaction, author: Principal, key: str, corrects: str
+) -> Submission | Refusal | None:
+    """What became of a correction of that memory which the same author handed in under that idempotency key."""
+    whose = {"principal": author.id, "principal_kind": author.kind}
+    for row in await tx.rows("capture.claimed_keys", keys=[key], **whose):
+        capture = await trail.capture(tx, context.vault, row["capture_id"], context.archives)
+        fact = capture.content.fact if capture is not None and capture.content is not None else None
+        if capture is not None and fact is not None and (capture.author, fact.corrects) == (author.id, corrects):
+            return await _submitted_before(context, tx, capture.capture_id)
+    return None
+
+
+async def _submitted_before(context: FabricContext, tx: Transaction, capture_id: str) -> Submission | Refusal:
+    ids = await review.of_capture(tx, capture_id)
+    if ids:
+        return Submission.of((await review.load(tx, context.vault, ids[0])).proposal)
+    refusals = await candidates.refusals_of(tx, capture_id)
+    if not refusals:
+        raise NotFound("what was proposed with this idempotency key is gone", field="idempotency_key")
+    return refusals[0]
+
+
+def as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: Pack) -> Capture:
+    """What was handed in as the capture that it becomes."""
+    return Capture(
+        capture_id=receipt.capture_id,
+        tenant_id=author.tenant_id,
+        seq=receipt.seq,
+        author=author.id,
+        source=author.kind,
+        observed_at=item.observed_at or receipt.captured_at,
+        captured_at=receipt.captured_at,
+        pack=pack.ref,
+        ontology_version=pack.meta.ontology_version,
+        vouched=vouched_for(author, item),
+        content=Content(text=item.text, fact=item.fact, evidence_refs=item.evidence_refs),
+        **item.model_dump(include=set(captures.COLUMNS) - {"observed_at"}),
+    )

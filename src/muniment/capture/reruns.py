@@ -1,0 +1,151 @@
+"""Captures looked through and run again: lists, one capture's history, and the order for another consolidation."""
+
+import re
+from typing import Any
+
+import psycopg
+
+from muniment.archives import store as archived
+from muniment.archives.folder import Archives
+from muniment.audit import provenance_store as trail
+from muniment.database import pages
+from muniment.database.sealing import Vault
+from muniment.database.storage import LATEST, Row, Transaction
+from muniment.erasure.store import hold_off_erasure
+from muniment.errors import Conflict, InvalidInput, NotFound
+from muniment.model.capture_history import (
+    CaptureEntry,
+    CaptureHistory,
+    ConsolidationEntry,
+    RefusalEntry,
+    Rerun,
+    RerunReason,
+)
+from muniment.model.context import Principal
+
+REFUSALS_SHOWN = 100
+_REFUSAL_ID = re.compile(r"(.{1,200})\.(\d{1,9})\.(\d{1,9})")
+_NO_CAPTURE = "no such capture"
+
+
+async def captures(
+    tx: Transaction, wanted: dict[str, Any], *, in_archives: bool, every: bool, count: int, after: str | None
+) -> list[CaptureEntry]:
+    """A page of captures, the latest first; without `every`, those that a proposal or a refusal came from.
+
+    Raises `NotFound` for an `after` that this tenant has not.
+    """
+    place = await pages.place(tx, "history.place", after, latest_first=True)
+    statement = "history.archived" if in_archives else "history.list"
+    rows = await tx.rows(statement, **wanted, **place, count=count, all=every)
+    return [CaptureEntry.model_validate({**row, "consolidations": row["consolidations"] or 0}) for row in rows]
+
+
+async def history(tx: Transaction, vault: Vault, archives: Archives, capture_id: str, *, every: bool) -> CaptureHistory:
+    """One capture, opened, with what came of it; raises `NotFound`.
+
+    Without `every` it must be one that a proposal or a refusal came from, and its archive is not opened.
+    """
+    found = await tx.row("history.state", capture_id=capture_id)
+    in_archives = found is None
+    if in_archives:
+        found = await tx.row("history.archived_state", capture_id=capture_id)
+    if found is None or not (every or found["reviewed"]):
+        raise NotFound(_NO_CAPTURE, field="capture_id")
+    capture = None
+    if every or not in_archives:
+        capture = await trail.capture(tx, vault, capture_id, archives if every else None)
+    consolidations, proposals = await tx.gather(
+        ("history.consolidations", {"capture_id": capture_id}), ("history.proposals", {"capture_id": capture_id})
+    )
+    return CaptureHistory(
+        capture_id=capture_id,
+        state=found["state"],
+        capture=capture,
+        archive=await archived.archive_of(tx, capture_id) if in_archives else None,
+        consolidations=tuple(ConsolidationEntry(**row) for row in consolidations),
+        proposals=tuple(row["proposal_id"] for row in proposals),
+        refusals=tuple(await refusals(tx, {"capture_id": capture_id}, count=REFUSALS_SHOWN, after=None)),
+    )
+
+
+async def refusals(tx: Transaction, wanted: dict[str, Any], *, count: int, after: str | None) -> list[RefusalEntry]:
+    """A page of refusals, the latest first; raises `NotFound` for an `after` that this tenant has not."""
+    asked: dict[str, Any] = {"gate": None, "reason": None, "since": None, "capture_id": None, "only_latest": False}
+    place = await _refusal_place(tx, after)
+    rows = await tx.rows("history.refusals", **asked | wanted, **place, count=count)
+    return [RefusalEntry(**row, refusal_id=_refusal_id(row)) for row in rows]
+
+
+def _refusal_id(row: Row) -> str:
+    return f"{row['capture_id']}.{row['consolidation']}.{row['ordinal']}"
+
+
+async def _refusal_place(tx: Transaction, after: str | None) -> dict[str, Any]:
+    if after is None:
+        return {"seq": LATEST, "after_capture": "", "after_ordinal": 0}
+    if (parts := _REFUSAL_ID.fullmatch(after)) is None or max(int(parts[2]), int(parts[3])) >= 2**31:
+        raise InvalidInput("expected the refusal_id of the last of the page before", field="after")
+    named = {"capture_id": parts[1], "consolidation": int(parts[2]), "ordinal": int(parts[3])}
+    row = await tx.row("history.refusal_place", **named)
+    if row is None:
+        raise NotFound("no such row to go on from", field="after")
+    return {"seq": row["seq"], "after_capture": named["capture_id"], "after_ordinal": named["ordinal"]}
+
+
+async def order(tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason) -> Rerun:
+    """Have a capture consolidated once more, and say so in the log. A parked one is taken up again instead.
+
+    Of two who ask at once one is first. Raises `NotFound`, and `Conflict` where it waits already, was erased or is
+    archived.
+    """
+    await archived.hold_off(tx)
+    await hold_off_erasure(tx)
+    row = await tx.row("history.to_rerun", capture_id=capture_id)
+    if row is None:
+        if await tx.row("history.archived_state", capture_id=capture_id) is None:
+            raise NotFound(_NO_CAPTURE, field="capture_id")
+        raise Conflict("is in an archive: what is archived cannot be run again", field="capture_id")
+    if row["erased"]:
+        raise Conflict("its content was erased: there is nothing to run again", field="capture_id")
+    number = (
+        await _unparked(tx, capture_id)
+        if row["parked_at"] is not None
+        else await _ordered(tx, principal, capture_id, reason, row)
+    )
+    tick = await tx.tick()
+    tx.emit("memory.rerun", principal.id, capture_id=capture_id, number=number, reason=reason)
+    return Rerun(capture_id=capture_id, number=number, reason=reason, by=principal.id, ordered_at=tick.at)
+
+
+async def _unparked(tx: Transaction, capture_id: str) -> int:
+    row = await tx.row("history.unpark", capture_id=capture_id)
+    if row is None:
+        raise _waits()
+    return row["number"]
+
+
+async def _ordered(tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason, row: Row) -> int:
+    if row["waits"] or row["done"] is None:
+        raise _waits()
+    number, tick = row["done"] + 1, await tx.tick()
+    try:
+        await tx.do(
+            "history.order",
+            capture_id=capture_id,
+            number=number,
+            seq=tick.seq,
+            at=tick.at,
+            by=principal.id,
+            reason=reason,
+        )
+        await tx.do(
+            "history.wait_again", capture_id=capture_id, captured_seq=row["seq"], holder=row["holder"], number=number
+        )
+    except psycopg.errors.UniqueViolation as error:
+        raise _waits() from error
+    return number
+
+
+def _waits() -> Conflict:
+    return Conflict("waits to be consolidated already", field="capture_id")

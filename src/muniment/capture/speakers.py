@@ -1,0 +1,38 @@
+"""Whom a credential may speak for: what it vouches for in a capture and in the facts drawn from it (ISO-8)."""
+
+from muniment.candidates.trust import class_of_source
+from muniment.language.messages.roles import names_another_speaker
+from muniment.model.candidate import Candidate
+from muniment.model.capture import CaptureInput
+from muniment.model.context import Principal
+from muniment.model.speakers import CHANNEL, TOOL, USER
+
+
+def vouched_for(author: Principal, item: CaptureInput) -> str | None:
+    """What the author's credential vouches for in this capture: `user`, the tool of its origin, or nothing.
+
+    Nothing means that the capture is its author's own word, whatever it claims to be.
+    """
+    origin = item.origin
+    if origin is not None and origin.startswith(TOOL):
+        name = origin.removeprefix(TOOL)
+        return origin if name and author.speaks_for.has_tool(name) else None
+    if names_another_speaker(item.payload):
+        return None
+    if author.kind == "end_user":
+        return USER if item.user_id == author.id else None
+    if item.kind != "message" or (origin is not None and not origin.startswith(CHANNEL)):
+        return None
+    channel = origin.removeprefix(CHANNEL) if origin is not None else None
+    return USER if author.speaks_for.has_channel(channel) else None
+
+
+def vouched_in(candidate: Candidate, of_capture: str | None) -> str | None:
+    """What is vouched for in one fact of a capture: as in the capture, where the fact's class of source agrees."""
+    own = f"{candidate.author} {class_of_source(candidate.source, of_capture)} {candidate.extractor}"
+    return of_capture if candidate.claimed_by == own else None
+
+
+def is_only_claimed(origin: str | None, vouched: str | None) -> bool:
+    """Whether an origin names a tool or a channel that the author of the capture could not speak for."""
+    return vouched is None and origin is not None and origin.startswith((TOOL, CHANNEL))

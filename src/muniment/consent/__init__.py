@@ -1,0 +1,1 @@
+"""The consent ledger, and removing the content of memories whose consent ended."""

@@ -1,0 +1,218 @@
+"""The consent ledger: grants, renewals and revocations, each a new record."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+import psycopg
+from pydantic_core import from_json, to_json
+
+from muniment.consent import rules as policy
+from muniment.database import pages
+from muniment.database.rows import consent_of
+from muniment.database.sealing import SubjectKey, Vault
+from muniment.database.storage import LATEST, Row, Transaction
+from muniment.errors import ConsentChanged, InvalidInput, NotFound, UnknownLabel
+from muniment.model.capture import holder_of
+from muniment.model.consent import Consent, ConsentInput, ConsentReach
+from muniment.model.context import Principal
+from muniment.model.fields import Tier, WriteClass
+from muniment.model.ids import make_id
+from muniment.model.promoted import PromotedMemory
+from muniment.pack import Pack
+
+# Of what rests on a consent, so many are named; the statement brings as many of each tier and class.
+REACHED = 100
+# Chains of one subject that are looked at.
+CHAINS = 100
+
+
+def check(given: ConsentInput, pack: Pack, now: datetime) -> None:
+    """Check what needs the pack and the time; raises `InvalidInput`."""
+    for label in given.data_classifications_allowed:
+        if not pack.has_label(label):
+            raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="data_classifications_allowed")
+    if given.valid_until is not None and given.valid_until <= max(given.valid_from or now, now):
+        raise InvalidInput("must lie in the future, after valid_from", field="valid_until")
+
+
+async def grant(tx: Transaction, vault: Vault, officer: Principal, given: ConsentInput) -> Consent:
+    """Record a checked consent; with `supersedes` it takes the place of an earlier one.
+
+    Raises `NotFound`, or `ConsentChanged` when that one was superseded before.
+    """
+    holder = holder_of(given.subject, None)
+    keys = await _held(tx, vault, holder)
+    consent_id = make_id("cns", tx.now)
+    root_id = consent_id
+    if given.supersedes is not None:
+        earlier = await _one(tx, vault, given.supersedes, field="supersedes")
+        if earlier.subject != given.subject:
+            raise InvalidInput("is the consent of another subject", field="supersedes")
+        if earlier.superseded_by is not None or earlier.action == "revoke":
+            raise ConsentChanged("was superseded or revoked before", field="supersedes")
+        if (
+            earlier.purpose == given.purpose
+            and earlier.swept_at is None
+            and policy.unbroken(earlier, max(given.valid_from or tx.now, tx.now))
+        ):
+            root_id = earlier.root_id
+        elif given.valid_from is not None and given.valid_from > tx.now:
+            # The earlier one would go on until then, and no revocation could reach it.
+            raise InvalidInput(
+                "a consent that begins later must continue the one it supersedes: same purpose, no gap",
+                field="valid_from",
+            )
+    tick = await tx.tick()
+    if given.valid_until is not None and given.valid_until <= tick.at:
+        # The tenant's clock is ahead of the caller's.
+        raise InvalidInput("must lie in the future", field="valid_until")
+    await _insert(
+        tx,
+        consent_id=consent_id,
+        seq=tick.seq,
+        at=tick.at,
+        action="grant",
+        subject=given.subject,
+        purpose=given.purpose,
+        predicates=list(given.predicates_allowed),
+        labels=list(given.data_classifications_allowed),
+        basis=given.basis,
+        valid_from=given.valid_from or tx.now,
+        valid_until=given.valid_until,
+        auditor_id=officer.id,
+        supersedes=given.supersedes,
+        root_id=root_id,
+        evidence=keys[holder].seal("consents.evidence", consent_id, to_json(given.evidence_refs)),
+    )
+    tx.emit(
+        "memory.consent_granted",
+        officer.id,
+        consent_id=consent_id,
+        purpose=given.purpose,
+        supersedes=given.supersedes,
+    )
+    return await _one(tx, vault, consent_id)
+
+
+async def revoke(
+    tx: Transaction, vault: Vault, officer: Principal, consent_id: str, evidence_refs: tuple[str, ...]
+) -> Consent:
+    """Revoke a consent with a new record that supersedes it; raises `NotFound` or `ConsentChanged`."""
+    earlier = await _one(tx, vault, consent_id)
+    holder = holder_of(earlier.subject, None)
+    keys = await _held(tx, vault, holder)
+    earlier = await _one(tx, vault, consent_id)
+    if earlier.superseded_by is not None or earlier.action == "revoke":
+        raise ConsentChanged("was superseded or revoked before", field="consent_id")
+    tick = await tx.tick()
+    revocation_id = make_id("cns", tx.now)
+    await _insert(
+        tx,
+        consent_id=revocation_id,
+        seq=tick.seq,
+        at=tick.at,
+        action="revoke",
+        subject=earlier.subject,
+        purpose=earlier.purpose,
+        predicates=list(earlier.predicates_allowed),
+        labels=list(earlier.data_classifications_allowed),
+        basis=earlier.basis,
+        valid_from=tx.now,
+        valid_until=None,
+        auditor_id=officer.id,
+        supersedes=consent_id,
+        root_id=earlier.root_id,
+        evidence=keys[holder].seal("consents.evidence", revocation_id, to_json(evidence_refs)),
+    )
+    tx.emit("memory.consent_revoked", officer.id, consent_id=consent_id, purpose=earlier.purpose)
+    return await _one(tx, vault, consent_id)
+
+
+async def _held(tx: Transaction, vault: Vault, holder: str) -> dict[str, SubjectKey]:
+    """The subject's key, with the subject held alone: first, since who shares it cannot ask for more without a ring."""
+    there = await tx.row("consent.lock_subject", holder=holder)
+    keys = await vault.keys(tx, [holder], make=True)
+    if there is None:
+        await tx.row("consent.lock_subject", holder=holder)
+    return keys
+
+
+async def listed(
+    tx: Transaction, vault: Vault, subject: str | None, limit: int, after: str | None = None
+) -> list[Consent]:
+    """The ledger of one subject, or the tenant's, oldest first, each record with its state now.
+
+    Raises `NotFound` for an `after` that is no consent of the tenant.
+    """
+    place = await pages.place(tx, "consent.place", after)
+    return await _opened(tx, vault, await tx.rows("consent.list", subject=subject, count=limit, **place))
+
+
+async def one(tx: Transaction, vault: Vault, consent_id: str) -> Consent:
+    """One record with its state now; raises `NotFound`."""
+    return await _one(tx, vault, consent_id)
+
+
+async def reach(tx: Transaction, *, consent_id: str | None = None, subject: str | None = None) -> list[ConsentReach]:
+    """What rests on a consent and its renewals, or on each of a subject's, the latest first; raises `NotFound`."""
+    asked = {"consent_id": consent_id, "subject": subject, "chains": CHAINS}
+    by_chain: dict[str, list[Row]] = {}
+    for row in await tx.rows("consent.reach", **asked, seq=LATEST, at=tx.now, sensitive=[]):
+        by_chain.setdefault(row["root_id"], []).append(row)
+    if consent_id is not None and not by_chain:
+        raise NotFound("no such consent", field="consent_id")
+    return [_reached(root_id, by_chain[root_id]) for root_id in sorted(by_chain, reverse=True)]
+
+
+def _reached(root_id: str, rows: Sequence[Row]) -> ConsentReach:
+    seen = [row for row in rows if row["seen"]]
+    by_tier, by_class = Counter[Tier](), Counter[WriteClass]()
+    for row in seen:
+        by_tier[row["tier"]] += row["memories"]
+        by_class[row["class"]] += row["memories"]
+    return ConsentReach(
+        root_id=root_id,
+        memories=by_tier.total(),
+        by_tier=dict(by_tier),
+        by_class=dict(by_class),
+        memory_ids=tuple(sorted((one for row in seen for one in row["memory_ids"]), reverse=True)[:REACHED]),
+        hidden=sum(row["memories"] for row in rows if row["seen"] is False),
+    )
+
+
+async def allows(tx: Transaction, memory: PromotedMemory) -> bool:
+    """Whether the consent that a memory rests on, or its renewal, is live."""
+    if memory.consent_id is None:
+        return True
+    assert memory.subject is not None, "what rests on a consent has a subject"
+    records = [consent_of(row) for row in await tx.rows("consent.of_subjects", subjects=[memory.subject])]
+    roots = {record.root_id for record in records if record.consent_id == memory.consent_id}
+    return any(policy.state_of(record, tx.now) == "active" for record in records if record.root_id in roots)
+
+
+async def _one(tx: Transaction, vault: Vault, consent_id: str, field: str = "consent_id") -> Consent:
+    row = await tx.row("consent.one", consent_id=consent_id)
+    if row is None:
+        raise NotFound("no such consent", field=field)
+    return (await _opened(tx, vault, [row]))[0]
+
+
+async def _opened(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> list[Consent]:
+    keys = await vault.keys(tx, {holder_of(row["subject"], None) for row in rows if row["evidence"]})
+    records: list[Consent] = []
+    for row in rows:
+        evidence: list[str] = []
+        if row["evidence"]:  # blank where the subject was erased
+            key = keys[holder_of(row["subject"], None)]
+            evidence = from_json(key.open("consents.evidence", row["consent_id"], row["evidence"]))
+        record = consent_of(row, tuple(evidence))
+        records.append(record.model_copy(update={"state": policy.state_of(record, tx.now)}))
+    return records
+
+
+async def _insert(tx: Transaction, **values: object) -> None:
+    try:
+        await tx.do("consent.insert", **values)
+    except psycopg.errors.UniqueViolation as error:
+        raise ConsentChanged("was superseded or revoked before", field="supersedes") from error

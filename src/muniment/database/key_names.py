@@ -1,0 +1,36 @@
+"""API keys of before names were checked, whose principals have names that are refused now (REV-15)."""
+
+from dataclasses import dataclass
+
+from psycopg import AsyncConnection, sql
+
+from muniment.database.address import Address
+from muniment.model.names import name_problem
+
+
+@dataclass(frozen=True)
+class RefusedName:
+    """A key that nobody is let in by any more, and what is wrong with its principal's name."""
+
+    tenant_id: str
+    key_id: str
+    principal_id: str
+    problem: str
+
+
+async def refused_names(address: Address) -> list[RefusedName]:
+    """Those of all tenants that are not revoked; the schema has to be this program's."""
+    found: list[RefusedName] = []
+    async with await AsyncConnection.connect(address.for_task("jobs"), autocommit=True) as jobs:
+        tenants = [str(row[0]) for row in await (await jobs.execute("SELECT tenant_id FROM tenants")).fetchall()]
+    async with await AsyncConnection.connect(address.for_task("auditor")) as auditor:
+        for tenant_id in tenants:
+            async with auditor.transaction():
+                await auditor.execute(sql.SQL("SET LOCAL muniment.tenant = {}").format(sql.Literal(tenant_id)))
+                rows = await auditor.execute(
+                    "SELECT key_id, principal_id FROM api_keys WHERE tenant_id = %s AND revoked_at IS NULL", [tenant_id]
+                )
+                for key_id, name in await rows.fetchall():
+                    if (problem := name_problem(name)) is not None:
+                        found.append(RefusedName(tenant_id, key_id, name, problem))
+    return found

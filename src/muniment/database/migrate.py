@@ -1,0 +1,267 @@
+"""Migrations: numbered files, applied once each, forward only, by the owner of the tables."""
+
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import LiteralString, cast, get_args
+
+import psycopg
+from psycopg import AsyncConnection, sql
+from pydantic_core import to_json
+
+from muniment.database import job_queue
+from muniment.database.address import Address
+from muniment.database.clock import read_bound
+from muniment.database.storage import TASKS
+from muniment.database.unavailable import unavailable
+from muniment.errors import Conflict, KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
+from muniment.model.candidate import GateName
+
+# "muniment" as a number: only one migration of a database at a time.
+_LOCK = 0x6D756E69
+_FILE = re.compile(r"^(\d{4})_(\w+)\.sql$")
+# What `migrate` and `status` call the step that sets the gates; what the function says before that.
+GATES_STEP = "gates"
+_NO_GATES = "none"
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One step of the schema."""
+
+    version: int
+    name: str
+    sql: str
+
+    @property
+    def digest(self) -> str:
+        """What was applied, so that a changed file is noticed."""
+        return sha256(self.sql.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class SchemaStatus:
+    """How far a database is."""
+
+    current: int
+    latest: int
+    pending: tuple[str, ...]
+    server: str
+    changed: tuple[str, ...] = ()
+    clock_bound: timedelta | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether this program can work on it."""
+        return self.current == self.latest and not self.pending
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """All steps this program knows, in order."""
+    folder = files("muniment.database") / "migrations"
+    found = [(match, file) for file in folder.iterdir() if (match := _FILE.match(file.name))]
+    steps = [Migration(int(match[1]), match[2], file.read_text("utf-8")) for match, file in found]
+    return tuple(sorted(steps, key=lambda step: step.version))
+
+
+async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str, ...]:
+    """Apply what is pending and give the names; raises `SchemaNewer` if the database is ahead of this program.
+
+    The logins belong to the whole server: if they are there already with passwords from another master key, this
+    raises `KeyUnavailable` rather than lock another fabric out, unless told to reset them.
+    """
+    async with _explained(), await _connect(address) as connection:
+        await connection.execute("SET lock_timeout = '10s'")
+        await connection.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        await connection.execute("CREATE SCHEMA IF NOT EXISTS muniment")
+        await connection.execute(
+            "CREATE TABLE IF NOT EXISTS muniment.schema_migrations (version int PRIMARY KEY, name text NOT NULL,"
+            " digest text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+        )
+        applied = await _applied(connection)
+        _refuse_newer(max(applied, default=0))
+        logins_are_new = not await _logins_exist(connection)
+        done: list[str] = []
+        for step in migrations():
+            if step.version not in applied:
+                await _apply(connection, step)
+                done.append(f"{step.version:04d}_{step.name}")
+        if await _set_gates(connection):
+            done.append(GATES_STEP)
+        await job_queue.migrate(connection)
+        if address.login_secret is not None and (logins_are_new or reset_logins or not await _logins_fit(address)):
+            if not (logins_are_new or reset_logins):
+                raise KeyUnavailable(
+                    "the logins on this server have passwords from another master key: use that key, "
+                    "or run: muniment db migrate --reset-logins"
+                )
+            await _set_passwords(connection, address)
+        return tuple(done)
+
+
+async def status(address: Address) -> SchemaStatus:
+    """How far the database is, as its owner sees it."""
+    async with _explained(), await _connect(address) as connection:
+        try:
+            applied = await _applied(connection)
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+            applied = {}
+        row = await (await connection.execute("SELECT current_setting('server_version')")).fetchone()
+        clock_bound = await read_bound(connection)
+        gates = await _gates(connection)
+    steps = [f"{m.version:04d}_{m.name}" for m in migrations() if m.version not in applied]
+    return SchemaStatus(
+        current=max(applied, default=0),
+        latest=migrations()[-1].version,
+        pending=(*steps, GATES_STEP) if gates is not None and gates != gate_names() else tuple(steps),
+        server=str(row[0]) if row else "",
+        changed=tuple(m.name for m in migrations() if applied.get(m.version, m.digest) != m.digest),
+        clock_bound=clock_bound,
+    )
+
+
+async def require_ready(address: Address) -> None:
+    """Raises `SchemaMissing` or `SchemaNewer` unless the tasks' logins find the schema this program knows."""
+    try:
+        async with await AsyncConnection.connect(address.for_task("recall"), autocommit=True) as connection:
+            applied = await _applied(connection)
+            gates = await _gates(connection)
+    except (
+        psycopg.errors.UndefinedTable,
+        psycopg.errors.InvalidSchemaName,
+        psycopg.errors.InsufficientPrivilege,
+    ):
+        applied, gates = {}, None
+    except psycopg.OperationalError as error:
+        # A failed login carries no SQLSTATE. If the owner gets in, it is the logins that are missing or not ours.
+        await (await _connect(address)).close()
+        if await _logins_fit(address):
+            # It was away a moment ago.
+            raise unavailable(error) from error
+        raise SchemaMissing(
+            "the logins of this database are not set up, or not for this master key; run: muniment db migrate"
+        ) from error
+    current = max(applied, default=0)
+    _refuse_newer(current)
+    _refuse_more_gates(gates)
+    if current < migrations()[-1].version or (gates is not None and gates != gate_names()):
+        raise SchemaMissing("the database is not migrated to this version; run: muniment db migrate")
+
+
+def _refuse_newer(current: int) -> None:
+    if current > migrations()[-1].version:
+        raise SchemaNewer(
+            f"the database is at schema {current}, this program knows {migrations()[-1].version}: "
+            "upgrade muniment, or open another database"
+        )
+
+
+def gate_names() -> list[str]:
+    """The gates that this program has every candidate pass, in order."""
+    return list(get_args(GateName))
+
+
+async def _gates(connection: AsyncConnection) -> list[str] | None:
+    """The gates that the database asks of every new candidate; None for a schema from before it asked."""
+    row = await (await connection.execute("SELECT to_regprocedure('muniment.required_gates()') IS NULL")).fetchone()
+    if row is None or row[0]:
+        return None
+    row = await (await connection.execute("SELECT muniment.required_gates()")).fetchone()
+    return cast("list[str]", row[0]) if row is not None else None
+
+
+def _refuse_more_gates(gates: list[str] | None) -> None:
+    # A candidate that this program makes would lack the record of a gate, and be refused.
+    if unknown := set(gates or ()) - {*gate_names(), _NO_GATES}:
+        raise SchemaNewer(
+            f"the database asks for a gate that this program does not know, {min(unknown)}: upgrade muniment"
+        )
+
+
+async def _set_gates(connection: AsyncConnection) -> bool:
+    """Have the database ask for this program's gates; whether it asked for others until now.
+
+    The names stand in a function and in no constraint: a gate can be added without a migration. Raises `SchemaNewer`
+    for a gate that this program does not know: taking one away is a migration's to do.
+    """
+    gates = await _gates(connection)
+    if gates is None or gates == gate_names():
+        return False
+    _refuse_more_gates(gates)
+    body = sql.Literal(to_json(gate_names()).decode())
+    await connection.execute(
+        sql.SQL(
+            "CREATE OR REPLACE FUNCTION muniment.required_gates() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE"
+            " RETURN {}::jsonb"
+        ).format(body)
+    )
+    return gates != [_NO_GATES]
+
+
+async def _connect(address: Address) -> AsyncConnection:
+    try:
+        return await AsyncConnection.connect(address.for_owner(), autocommit=True, connect_timeout=5)
+    except psycopg.OperationalError as error:
+        raise StorageUnavailable("the database does not answer, or does not let this user in") from error
+
+
+@asynccontextmanager
+async def _explained() -> AsyncGenerator[None]:
+    """What the server may lack, or the address's user may not do, in words."""
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise StorageUnavailable(
+            "the address's user may not create what is needed (schema, tables, logins, the extension vector): "
+            "use the owner of the database with CREATEROLE, or a superuser"
+        ) from error
+    except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as error:
+        raise StorageUnavailable("the server lacks the extension vector: install pgvector on it") from error
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
+        raise Conflict("the database is in use; try again when it is quiet") from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise unavailable(error) from error
+
+
+async def _logins_exist(connection: AsyncConnection) -> bool:
+    cursor = await connection.execute("SELECT FROM pg_roles WHERE rolname = 'muniment_recall'")
+    return await cursor.fetchone() is not None
+
+
+async def _logins_fit(address: Address) -> bool:
+    try:
+        await (await AsyncConnection.connect(address.for_task("recall"))).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+async def _applied(connection: AsyncConnection) -> dict[int, str]:
+    cursor = await connection.execute("SELECT version, digest FROM muniment.schema_migrations")
+    return {int(version): str(digest) for version, digest in await cursor.fetchall()}
+
+
+async def _apply(connection: AsyncConnection, step: Migration) -> None:
+    async with connection.transaction():
+        await connection.execute("SET LOCAL search_path = muniment, public")
+        await connection.execute(cast("LiteralString", step.sql))
+        await connection.execute(
+            "INSERT INTO muniment.schema_migrations (version, name, digest) VALUES (%s, %s, %s)",
+            [step.version, step.name, step.digest],
+        )
+
+
+async def _set_passwords(connection: AsyncConnection, address: Address) -> None:
+    for task in TASKS:
+        # Hashed here, so that the password itself never reaches the server's log.
+        login = f"muniment_{task}"
+        hashed = connection.pgconn.encrypt_password(address.password(task).encode(), login.encode(), b"scram-sha-256")
+        await connection.execute(
+            sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(login), sql.Literal(hashed.decode()))
+        )

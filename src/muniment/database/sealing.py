@@ -1,0 +1,301 @@
+"""Sealing: content under its subject's data key, data keys under the tenant's key, that one under the master key.
+
+Every ciphertext is bound to its tenant, holder, place (table and column) and row: moved anywhere else it does
+not open. Subjects' keys are never kept beyond a transaction, so that destroying one acts at once; tenants' keys are,
+some thousand.
+"""
+
+import hmac
+import os
+from collections import OrderedDict
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import sha256
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from muniment.database.master import KEY_BYTES, MasterKeys
+from muniment.database.row_lists import RowKey
+from muniment.database.storage import Row, Transaction
+from muniment.errors import KeyRotated, KeyUnavailable, SealBroken
+from muniment.model.capture import TENANT_HOLDER
+
+_FORMAT = b"\x01"
+_NONCE = 12
+_TENANTS_CACHED = 4096
+# What the audit key is wrapped for, where a subject's key has its holder: no CEID and no user is called so.
+AUDIT_HOLDER = "*audit"
+
+
+class SubjectKey:
+    """The opened data key of one holder."""
+
+    __slots__ = ("_bound", "_cipher", "_key")
+
+    def __init__(self, tenant_id: str, holder: str, key: bytes) -> None:
+        self._key = key
+        self._cipher = AESGCM(key)
+        self._bound = f"{tenant_id}\x00{holder}\x00"
+
+    def seal(self, place: str, row_id: str, content: bytes) -> bytes:
+        """Seal content for that place (`table.column`) and row."""
+        nonce = os.urandom(_NONCE)
+        return _FORMAT + nonce + self._cipher.encrypt(nonce, content, self._binding(place, row_id))
+
+    def open(self, place: str, row_id: str, sealed: bytes) -> bytes:
+        """Open it; raises `SealBroken` if it was changed, moved, or sealed under another key."""
+        try:
+            if sealed[:1] != _FORMAT:
+                raise SealBroken("sealed content has an unknown format")
+            return self._cipher.decrypt(sealed[1 : 1 + _NONCE], sealed[1 + _NONCE :], self._binding(place, row_id))
+        except (InvalidTag, ValueError):
+            raise SealBroken(f"the content of {row_id} does not open: it was changed, moved or erased") from None
+
+    def digest(self, content: bytes) -> bytes:
+        """A keyed hash, for comparing without keeping; it means nothing once the key is gone."""
+        return hmac.digest(self._key, b"muniment/digest\x00" + content, sha256)
+
+    def derived(self, purpose: str) -> bytes:
+        """A key of its own for one purpose; no digest and no other purpose's key says anything of it."""
+        return hmac.digest(self._key, b"muniment/derived\x00" + purpose.encode(), sha256)
+
+    def _binding(self, place: str, row_id: str) -> bytes:
+        # INVARIANT: no part can hold the separator; names are checked for control characters.
+        return f"{self._bound}{place}\x00{row_id}".encode()
+
+
+class TenantKeys:
+    """The opened keys of one tenant, by version."""
+
+    def __init__(self, tenant_id: str, keys: dict[int, bytes]) -> None:
+        self._tenant_id = tenant_id
+        self._ciphers = {version: AESGCM(key) for version, key in keys.items()}
+        self.current = max(keys)
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one: a rotation is under way, or was cut off."""
+        return len(self._ciphers) > 1
+
+    def knows(self, version: int) -> bool:
+        """Whether it was opened with that version."""
+        return version in self._ciphers
+
+    def new_subject(self, holder: str) -> bytes:
+        """A fresh data key for the holder, wrapped."""
+        nonce = os.urandom(_NONCE)
+        return nonce + self._ciphers[self.current].encrypt(nonce, os.urandom(KEY_BYTES), self._binding(holder))
+
+    def rewrapped(self, holder: str, wrapped: bytes, version: int, to: int) -> bytes:
+        """A holder's data key, wrapped under exactly that version; raises `SealBroken` for one that no key opens.
+
+        Raises `KeyRotated` when either version is not there any more: another rotation went on from here.
+        """
+        if version not in self._ciphers or to not in self._ciphers:
+            raise KeyRotated("another rotation of the tenant's key runs; try again")
+        for cipher in (self._ciphers[version], *self._ciphers.values()):
+            with suppress(InvalidTag, ValueError):
+                key = cipher.decrypt(wrapped[:_NONCE], wrapped[_NONCE:], self._binding(holder))
+                nonce = os.urandom(_NONCE)
+                return nonce + self._ciphers[to].encrypt(nonce, key, self._binding(holder))
+        raise SealBroken("the key of this subject does not open")
+
+    def subject(self, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
+        """Open a holder's data key; raises `SealBroken` when it is gone or not this holder's."""
+        if wrapped is None:
+            raise SealBroken("the key of this subject was destroyed")
+        try:
+            key = self._ciphers[version].decrypt(wrapped[:_NONCE], wrapped[_NONCE:], self._binding(holder))
+        except (InvalidTag, KeyError, ValueError):
+            raise SealBroken("the key of this subject does not open") from None
+        return SubjectKey(self._tenant_id, holder, key)
+
+    def row_key(self, wrapped: bytes, version: int) -> RowKey:
+        """Open the tenant's audit key; raises `SealBroken`."""
+        return RowKey(self.subject(AUDIT_HOLDER, wrapped, version).derived("row-digests"))
+
+    def _binding(self, holder: str) -> bytes:
+        return f"muniment/subject-key\x00{self._tenant_id}\x00{holder}".encode()
+
+
+class Vault:
+    """Opens keys inside a transaction."""
+
+    def __init__(self, master: MasterKeys) -> None:
+        self._master = master
+        self._own = os.urandom(KEY_BYTES)
+        self._tenants: OrderedDict[str, TenantKeys] = OrderedDict()
+        self._comparing: OrderedDict[str, SubjectKey] = OrderedDict()
+        self._row_keys: OrderedDict[str, RowKey] = OrderedDict()
+
+    def shared(self, purpose: str) -> bytes:
+        """A secret of no tenant's, the same wherever the master key is; it ends with the earliest one.
+
+        Of a key service that has none to give it is this process's own.
+        """
+        return hmac.digest(self._master.login_secret() or self._own, b"muniment/shared\x00" + purpose.encode(), sha256)
+
+    async def tenant(self, tx: Transaction, *, version: int | None = None) -> TenantKeys | None:
+        """The tenant's keys, or None for a tenant that never wrote anything."""
+        known = self._tenants.get(tx.tenant_id)
+        if known is not None and (version is None or known.knows(version)):
+            self._tenants.move_to_end(tx.tenant_id)
+            return known
+        if tx.committed:
+            # What was read came with a key that this process has not seen: another has rotated the tenant's.
+            self._tenants.pop(tx.tenant_id, None)
+            raise KeyRotated("the tenant's key was rotated just now; try again")
+        rows = await tx.rows("tenant.keys")
+        if not rows:
+            return None
+        opened = await self._opened(tx.tenant_id, rows)
+        keys = TenantKeys(tx.tenant_id, opened)
+        if not tx.made_keys:
+            self._tenants[tx.tenant_id] = keys
+            if len(self._tenants) > _TENANTS_CACHED:
+                self._tenants.popitem(last=False)
+        return keys
+
+    async def _opened(self, tenant_id: str, rows: list[Row]) -> dict[int, bytes]:
+        """Those that open: one that does not closes no other. Raises `KeyUnavailable` when none does."""
+        opened: dict[int, bytes] = {}
+        broken: KeyUnavailable | None = None
+        for row in rows:
+            try:
+                opened[row["version"]] = await self._master.unwrap(tenant_id, row["wrapped"])
+            except KeyUnavailable as error:
+                broken = error
+        if broken is not None and not opened:
+            raise broken
+        return opened
+
+    async def create_tenant_key(self, tx: Transaction, version: int = 1) -> None:
+        """Give the tenant its first key, or a later one, unless it has it or another process gives it one now."""
+        tx.made_keys = True
+        wrapped = await self._master.wrap(tx.tenant_id, os.urandom(KEY_BYTES))
+        await tx.do("tenant.add_key", wrapped=wrapped, version=version)
+
+    async def reread(self, tx: Transaction) -> TenantKeys:
+        """The tenant's keys as they stand now."""
+        self._tenants.pop(tx.tenant_id, None)
+        keys = await self.tenant(tx)
+        assert keys is not None, "the tenant was not opened"
+        return keys
+
+    async def keys(
+        self, tx: Transaction, holders: Iterable[str], *, make: bool = False, skip_broken: bool = False
+    ) -> dict[str, SubjectKey]:
+        """The data keys of those holders; missing ones are made when asked, else left out, broken ones too if told.
+
+        Who may make keys is going to seal: the keys are held against erasure until the commit.
+
+        Holders are created in sorted order, so that two writers never wait for each other in a ring.
+        """
+        opened: dict[str, SubjectKey] = {one: tx.opened_keys[one] for one in holders if one in tx.opened_keys}
+        wanted = sorted(set(holders) - opened.keys())
+        if not wanted:
+            return opened
+        asked = "tenant.hold_subjects" if make else "tenant.subject_keys"
+        found = {row["holder"]: row for row in await tx.rows(asked, holders=wanted)}
+        missing = [holder for holder in wanted if holder not in found]
+        # One that was erased and comes back gets another key; what was sealed under the first stays closed.
+        erased = [holder for holder in wanted if holder in found and found[holder]["wrapped_key"] is None]
+        if (missing or erased) and make:
+            found |= await self._made(tx, missing, erased)
+        for holder, row in found.items():
+            try:
+                opened[holder] = tx.opened_keys[holder] = await self.open_key(
+                    tx, holder, row["wrapped_key"], row["key_version"]
+                )
+            except SealBroken:
+                if not skip_broken:
+                    raise
+        return opened
+
+    async def _made(self, tx: Transaction, missing: list[str], erased: list[str]) -> dict[str, Row]:
+        # Asked anew: the tenant's key may have been rotated since it was kept, and the old one be gone.
+        tenant = await self.reread(tx)
+        tx.made_keys = True
+        for holder in erased:
+            wrapped = tenant.new_subject(holder)
+            await tx.rows("tenant.renew_subject", holder=holder, wrapped_key=wrapped, key_version=tenant.current)
+        new = [(holder, tenant.new_subject(holder)) for holder in missing]
+        if new:
+            await tx.insert_many("tenant.add_subjects", new, key_version=tenant.current)
+        # Another writer may have been first: what counts is what stands there now.
+        return {row["holder"]: row for row in await tx.rows("tenant.hold_subjects", holders=sorted(missing + erased))}
+
+    def kept_comparing(self, tenant_id: str) -> SubjectKey | None:
+        """The tenant's own data key if this process has had it: nothing is asked."""
+        return self._comparing.get(tenant_id)
+
+    async def known_comparing(self, tx: Transaction) -> SubjectKey | None:
+        """The same where there is one: who may only read cannot make it."""
+        known = self._comparing.get(tx.tenant_id)
+        if known is None and await self.tenant(tx) is not None:
+            known = (await self.keys(tx, [TENANT_HOLDER])).get(TENANT_HOLDER)
+            if known is not None and not tx.made_keys:
+                self._keep_comparing(tx.tenant_id, known)
+        return known
+
+    async def comparing(self, tx: Transaction) -> SubjectKey:
+        """The tenant's own data key, for hashes that are compared across its subjects.
+
+        It is kept, as the tenant's key is: no subject's erasure destroys it.
+
+        INVARIANT: one that is made in this transaction is not kept: it may be rolled back.
+        """
+        known = await self.known_comparing(tx)
+        return known or (await self.keys(tx, [TENANT_HOLDER], make=True))[TENANT_HOLDER]
+
+    def _keep_comparing(self, tenant_id: str, key: SubjectKey) -> None:
+        self._comparing[tenant_id] = key
+        if len(self._comparing) > _TENANTS_CACHED:
+            self._comparing.popitem(last=False)
+
+    async def create_row_key(self, tx: Transaction) -> None:
+        """Give the tenant its audit key, unless it has one."""
+        tenant = await self.reread(tx)
+        tx.made_keys = True
+        wrapped = tenant.new_subject(AUDIT_HOLDER)
+        await tx.do("tenant.add_audit_key", wrapped=wrapped, key_version=tenant.current)
+
+    def knows_row_key(self, tenant_id: str) -> bool:
+        """Whether this process has the tenant's audit key: nothing is asked."""
+        return tenant_id in self._row_keys
+
+    async def row_key(self, tx: Transaction) -> RowKey | None:
+        """The tenant's audit key; None where there is none yet, and rows are not digested.
+
+        Raises `SealBroken` for one that was changed. A key that is made in this transaction is not kept: it may be
+        rolled back.
+        """
+        if (known := self._row_keys.get(tx.tenant_id)) is not None:
+            return known
+        row = await tx.row("tenant.audit_key")
+        if row is None:
+            return None
+        tenant = await self.tenant(tx, version=row["key_version"])
+        if tenant is None:
+            raise SealBroken("this tenant has no keys")
+        key = tenant.row_key(row["wrapped"], row["key_version"])
+        if not tx.made_keys:
+            self._row_keys[tx.tenant_id] = key
+            if len(self._row_keys) > _TENANTS_CACHED:
+                self._row_keys.popitem(last=False)
+        return key
+
+    async def open_key(self, tx: Transaction, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
+        """Open a wrapped data key that a statement brought along; the same one again in a transaction is known."""
+        if wrapped is not None and (known := tx.brought_keys.get((holder, wrapped))) is not None:
+            return known
+        tenant = await self.tenant(tx, version=version)
+        if tenant is None:
+            raise SealBroken("this tenant has no keys")
+        if wrapped is not None and not tenant.knows(version) and version < tenant.current:
+            raise KeyRotated("the tenant's key was rotated just now; try again")
+        opened = tenant.subject(holder, wrapped, version)
+        if wrapped is not None:
+            tx.brought_keys[holder, wrapped] = opened
+        return opened

@@ -1,0 +1,207 @@
+"""The one way to the database: a transaction of one tenant, as the login of one task.
+
+No tenant, no connection. The program never runs as the owner of the tables; each task has a login of its own
+with just the privileges it needs, and forced row-level security holds it to the tenant of the transaction.
+"""
+
+from asyncio import CancelledError
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import lru_cache
+from weakref import WeakValueDictionary
+
+import psycopg
+from anyio import CancelScope, Semaphore, WouldBlock
+from psycopg import AsyncConnection, sql
+from psycopg.rows import dict_row
+from psycopg_pool import PoolTimeout, TooManyRequests
+
+from muniment.database.address import Address
+from muniment.database.pool import Pool
+from muniment.database.server_liveness import Row, ServerLiveness
+from muniment.database.transaction import LATEST, TASKS, Named, RowKeys, Task, Tick, Transaction
+from muniment.database.unavailable import no_answer, unavailable
+from muniment.errors import Conflict, RequestRepeated, SchemaMissing, TooLarge
+
+__all__ = [
+    "LATEST",
+    "TASKS",
+    "TENANT_SHARE",
+    "Named",
+    "Row",
+    "RowKeys",
+    "Storage",
+    "Task",
+    "Tick",
+    "Transaction",
+    "as_owner",
+]
+
+# What a subject's key is wrapped under.
+_KEY_VERSION = "subjects_tenant_id_key_version_fkey"
+# That a request is carried out once.
+_ONCE = "requests_once"
+# Of one tenant, per task and process. Its writes pass one at a time through its clock anyway.
+TENANT_SHARE = 2
+
+
+class Storage:
+    """Pools of connections, one per task, opened when first used."""
+
+    def __init__(self, address: Address, *, max_connections: int = 12, explain: Callable[[], str] = no_answer) -> None:
+        self._address = address
+        self._explain = explain
+        self._max_connections = max_connections
+        self._pools: dict[Task, Pool] = {}
+        self._presence = ServerLiveness(address.for_task("recall"))
+        # Kept only while somebody of the tenant is at work or waits.
+        self._turns: WeakValueDictionary[tuple[str, Task], Semaphore] = WeakValueDictionary()
+
+    async def answers(self) -> None:
+        """Ask the server for nothing at all; raises `StorageUnavailable` when it does not answer."""
+        with _translated(self._explain):
+            pool = await self._pool("recall")
+            await pool.put(await pool.take(b"SELECT 1"))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._presence.close()
+        for pool in self._pools.values():
+            await pool.close()
+        self._pools.clear()
+
+    @asynccontextmanager
+    async def transaction(
+        self,
+        tenant_id: str,
+        task: Task,
+        now: datetime,
+        *,
+        read_only: bool = False,
+        under: str | None = None,
+        row_keys: RowKeys | None = None,
+    ) -> AsyncGenerator[Transaction]:
+        """A transaction of that tenant as that task's login: committed at the end, rolled back on an error.
+
+        `under` is the pack that it decides under: where another is in force, `PackChanged` is raised. Its events list
+        the rows it inserts, digested with the key that `row_keys` gives.
+
+        One that is `read_only` sees one moment, and the database refuses whatever it would write. Raises
+        `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
+        """
+        with _translated(self._explain):
+            pool = await self._pool(task)
+            turn = self._turn(tenant_id, task)
+            try:
+                turn.acquire_nowait()
+            except WouldBlock:
+                await pool.unless_away(turn.acquire)
+            try:
+                connection = await pool.take(_opening(tenant_id, read_only or task == "recall", read_only))
+                try:
+                    writes = not read_only and task not in ("recall", "auditor")
+                    transaction = Transaction(tenant_id, now, connection, writes, task, row_keys)
+                    if under is not None:
+                        transaction.decide_under(under)
+                    yield transaction
+                    await transaction.complete()
+                except Exception as error:
+                    if (cancellation := _cancellation_behind(error)) is not None:
+                        connection.pgconn.finish()
+                        raise cancellation from None
+                    await _roll_back(connection)
+                    raise
+                except BaseException:
+                    # Cancelled somewhere inside: what state the connection is in is not worth asking.
+                    connection.pgconn.finish()
+                    raise
+                finally:
+                    with CancelScope(shield=True):
+                        await pool.put(connection)
+            finally:
+                turn.release()
+
+    def _turn(self, tenant_id: str, task: Task) -> Semaphore:
+        """At most so many at once of one tenant, so that it can never take all connections (ISO-3)."""
+        turn = self._turns.get((tenant_id, task))
+        if turn is None:
+            turn = self._turns[tenant_id, task] = Semaphore(TENANT_SHARE)
+        return turn
+
+    async def _pool(self, task: Task) -> Pool:
+        pool = self._pools.get(task)
+        if pool is None:
+            place, size = self._address.for_task(task), self._max_connections
+            pool = Pool(place, self._presence, name=task, max_size=size, explain=self._explain)
+            self._pools[task] = pool
+        if not pool.is_open:
+            await pool.open()
+        return pool
+
+
+@asynccontextmanager
+async def as_owner(address: Address, tenant_id: str, now: datetime) -> AsyncGenerator[Transaction]:
+    """A transaction of that tenant as the owner of the tables: for upkeep, never for work."""
+    with _translated():
+        connection = await AsyncConnection[Row].connect(address.for_owner(), autocommit=True, row_factory=dict_row)
+        async with connection:
+            await connection.execute(_opening(tenant_id, False))
+            transaction = Transaction(tenant_id, now, connection)
+            yield transaction
+            await transaction.complete()
+
+
+@lru_cache(maxsize=4096)
+def _opening(tenant_id: str, reading: bool, read_only: bool = False) -> bytes:
+    # SET LOCAL with a literal, not set_config(): the latter is not carried to the workers of a cluster.
+    level = " ISOLATION LEVEL REPEATABLE READ" if reading else ""
+    level += " READ ONLY" if read_only else ""
+    return f"BEGIN{level}; SET LOCAL muniment.tenant = {sql.quote(tenant_id)}".encode()
+
+
+async def _roll_back(connection: AsyncConnection[Row]) -> None:
+    if connection.closed or connection.broken:
+        return
+    try:
+        await connection.execute("ROLLBACK")
+    except psycopg.Error:
+        await connection.close()
+
+
+def _cancellation_behind(error: BaseException) -> BaseException | None:
+    """The cancellation that an error on the way out of a pipeline would hide."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, CancelledError):
+        seen = seen.__context__
+    return seen
+
+
+class _translated:  # noqa: N801  reads as a word at its one place
+    """Turn the driver's errors into ours, told apart by class (SQLSTATE), never by text."""
+
+    def __init__(self, explain: Callable[[], str] = no_answer) -> None:
+        self._explain = explain
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        match error:
+            case (
+                psycopg.errors.DeadlockDetected()
+                | psycopg.errors.LockNotAvailable()
+                | psycopg.errors.SerializationFailure()
+            ):
+                raise Conflict("somebody else is changing the same thing; try again") from error
+            case psycopg.errors.ForeignKeyViolation() if error.diag.constraint_name == _KEY_VERSION:
+                raise Conflict("the tenant's key is being rotated; try again") from error
+            case psycopg.errors.UniqueViolation() if error.diag.constraint_name == _ONCE:
+                raise RequestRepeated("was carried out before", field="idempotency_key") from error
+            case psycopg.errors.UndefinedTable() | psycopg.errors.InvalidSchemaName():
+                raise SchemaMissing("the database lacks tables of this version; run: muniment db migrate") from error
+            case psycopg.errors.ProgramLimitExceeded():
+                raise TooLarge("is more than the database can hold in one place") from error
+            case PoolTimeout() | TooManyRequests() | psycopg.OperationalError():
+                raise unavailable(error, self._explain) from error
+            case _:
+                return

@@ -1,0 +1,154 @@
+"""What the server says of itself: the OpenAPI document, and a page to read it by, without a line from elsewhere."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from json import dumps
+from typing import Any, cast
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
+from pydantic_core import to_json
+
+from muniment.access.roles import ALLOWED, PERSONS_ONLY, Verb
+from muniment.http.caller import IDEMPOTENCY_HEADER, KEY_SAID, KeyText
+from muniment.http.idempotency import READS, verb_of
+from muniment.loops import in_thread
+
+OVERVIEW = (
+    "A memory fabric for AI agents in which recall is a privilege. Tenant and kind of principal come from the "
+    "credential alone. Errors are problem+json under stable codes. Writes heed `Idempotency-Key`; lists give `next`, "
+    "which is the `after` of the page that follows."
+)
+_KEY: dict[str, Any] = {
+    "name": IDEMPOTENCY_HEADER,
+    "in": "header",
+    "required": False,
+    "schema": TypeAdapter(KeyText).json_schema(),
+    "description": KEY_SAID,
+}
+
+router = APIRouter(include_in_schema=False)
+
+
+def routes_of(part: Any) -> Iterator[APIRoute]:
+    """The routes of one part of `/v1`."""
+    yield from cast("list[APIRoute]", part.router.routes)
+
+
+def openapi(app: FastAPI, parts: tuple[Any, ...]) -> dict[str, Any]:
+    """The document: FastAPI's, with the verb and the roles of each route, and the key that writes take."""
+    document = get_openapi(
+        title=app.title, version=app.version, openapi_version="3.1.0", description=OVERVIEW, routes=app.routes
+    )
+    for route in (route for part in parts for route in routes_of(part)):
+        for method in route.methods or ():
+            _tell(document["paths"][f"/v1{route.path}"][method.lower()], route, method)
+    return _readable(document)
+
+
+def _tell(operation: dict[str, Any], route: APIRoute, method: str) -> None:
+    may = verb_of(route)
+    verbs: list[Verb] = [verb for verb in (may.verb, may.agents) if verb is not None]
+    operation["x-verbs"] = verbs
+    operation["x-roles"] = sorted({role for verb in verbs for role in ALLOWED[verb]})
+    operation["x-roles-also"] = sorted(ALLOWED[may.also]) if may.also is not None else []
+    operation["x-persons-only"] = bool(verbs) and all(verb in PERSONS_ONLY for verb in verbs)
+    parameters = operation.setdefault("parameters", [])
+    if method != "GET" and route.path not in READS and all(one["name"] != IDEMPOTENCY_HEADER for one in parameters):
+        parameters.append(_KEY)
+
+
+def _readable(value: Any) -> Any:
+    """Patterns as ECMAScript writes them; ours are written for pydantic's own engine."""
+    if isinstance(value, dict):
+        told = cast("dict[str, Any]", value)
+        return {
+            name: one.replace(r"\x{2028}", r"\u2028").replace(r"\x{2029}", r"\u2029")
+            if name == "pattern" and isinstance(one, str)
+            else _readable(one)
+            for name, one in told.items()
+        }
+    if isinstance(value, list):
+        return [_readable(one) for one in cast("list[Any]", value)]
+    return value
+
+
+@router.get("/openapi.json")
+async def document(request: Request) -> Response:
+    """The document itself."""
+    return Response((await _made(request.app)).document, media_type="application/json")
+
+
+@router.get("/docs")
+async def page(request: Request) -> HTMLResponse:
+    """The document as a page."""
+    body = (await _made(request.app)).page
+    return HTMLResponse(body, headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"})
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The document and its page, as they are sent."""
+
+    document: bytes
+    page: str
+
+
+async def _made(app: FastAPI) -> _Made:
+    """Made at the first request, which takes a second, in a thread; kept for all that follow."""
+    if not hasattr(app.state, "documentation"):
+        app.state.documentation = await in_thread(_make, app)
+    return cast("_Made", app.state.documentation)
+
+
+def _make(app: FastAPI) -> _Made:
+    document = app.openapi()
+    return _Made(to_json(document), _page(document))
+
+
+def _page(document: dict[str, Any]) -> str:
+    sections = "".join(
+        _section(path, method, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    )
+    return _PAGE.format(title=escape(document["info"]["title"]), overview=escape(OVERVIEW), sections=sections)
+
+
+def _section(path: str, method: str, operation: dict[str, Any]) -> str:
+    rows = "".join(
+        f"<tr><td><code>{escape(one['name'])}</code></td><td>{escape(one['in'])}</td>"
+        f"<td>{escape(one.get('description', ''))}</td></tr>"
+        for one in operation.get("parameters", ())
+    )
+    roles = " or ".join(operation.get("x-roles", ())) or "nobody in particular"
+    also = " or ".join(operation.get("x-roles-also", ()))
+    roles += f"; it takes {also} too" if also else ""
+    body = operation.get("requestBody")
+    schema = dumps(body["content"], indent=2) if body else ""
+    return (
+        f'<section id="{escape(operation["operationId"])}"><h2><code>{method.upper()} {escape(path)}</code></h2>'
+        f"<p>{escape(operation.get('description', ''))}</p><p>For: {escape(roles)}</p>"
+        + (f"<table><thead><tr><th>parameter</th><th>in</th><th>what</th></tr></thead>{rows}</table>" if rows else "")
+        + (f"<details><summary>body</summary><pre>{escape(schema)}</pre></details>" if schema else "")
+        + "</section>"
+    )
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}: the HTTP interface</title>
+<style>
+:root {{ color-scheme: light dark }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem }}
+h2 {{ font-size: 1rem; border-top: 1px solid; padding-top: 1rem }}
+table {{ border-collapse: collapse; width: 100% }} td, th {{ text-align: left; padding: .2rem .6rem .2rem 0 }}
+pre {{ overflow: auto }}
+</style></head>
+<body><h1>{title}</h1><p>{overview}</p><p>The whole document: <a href="openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
+{sections}</body></html>
+"""

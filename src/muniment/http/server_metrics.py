@@ -1,0 +1,60 @@
+"""Meters: what the server itself does, for Prometheus. No tenant, no id, no content."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+
+from muniment.job import Done
+from muniment.worker.due import Due
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class ServerMetrics:
+    """The counts of one server process."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._requests = Counter(
+            "muniment_http_requests_total", "Requests answered.", ("method", "route", "status"), registry=self._registry
+        )
+        self._seconds = Histogram(
+            "muniment_http_request_seconds",
+            "Time to answer.",
+            ("method", "route"),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._in_flight = Gauge("muniment_http_requests_in_flight", "Requests being answered.", registry=self._registry)
+        self._streams = Gauge("muniment_event_streams", "Event streams that are open.", registry=self._registry)
+        self._jobs = Counter(
+            "muniment_jobs_total", "Jobs that the worker inside ran.", ("job", "outcome"), registry=self._registry
+        )
+
+    @contextmanager
+    def in_flight(self) -> Generator[None]:
+        """While a request is being answered."""
+        with self._in_flight.track_inprogress():
+            yield
+
+    @contextmanager
+    def stream(self) -> Generator[None]:
+        """While an event stream is open."""
+        with self._streams.track_inprogress():
+            yield
+
+    def done(self, method: str, route: str, status: int, seconds: float) -> None:
+        """A request was answered."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def worked(self, what: Due, done: Done | None) -> None:
+        """A job ran, or failed."""
+        self._jobs.labels(what.job, "done" if done is not None else "failed").inc()
+
+    def text(self) -> bytes:
+        """As Prometheus reads it."""
+        return generate_latest(self._registry)

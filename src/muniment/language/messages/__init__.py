@@ -1,0 +1,1 @@
+"""Reads what people say about themselves in messages, by rules for English."""

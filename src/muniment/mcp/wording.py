@@ -1,0 +1,109 @@
+"""Results in words, for a model to read; the same, whole, is beside them as data.
+
+What memories say goes through the compiler, which keeps it in its block: a memory is data, whatever it asks for.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from muniment.capture.store import Receipt
+from muniment.language.embedding.tokenizers import tokenizer
+from muniment.mcp import addresses
+from muniment.model.candidate import Refusal
+from muniment.model.compiled import CompiledMemory, Manifest
+from muniment.model.explanation import Explanation
+from muniment.model.proposal import Submission
+from muniment.model.recall import Recall
+from muniment.recall.compiling import compile_memory
+
+# About 32,000 characters; what has no room in the words is still in the data.
+_WORDS = 8_000
+
+
+def captured(receipt: Receipt) -> str:
+    """That it is written down, and what that does not mean."""
+    again = " It was captured before, under the same idempotency key; nothing was added." if receipt.repeated else ""
+    return (
+        f"Captured as {receipt.capture_id}.{again} It is kept, but it is not memory yet: what it holds is checked, "
+        "and reviewed by a person, before it can be recalled."
+    )
+
+
+def proposed(outcome: Submission | Refusal) -> str:
+    """What became of a proposal."""
+    if isinstance(outcome, Refusal):
+        before = f" It repeats {outcome.rejection}, which a person rejected." if outcome.rejection else ""
+        return (
+            f"Refused by the gate {outcome.gate}: {outcome.reason}.{before} It will not become memory; "
+            f"that it was said is kept as {outcome.capture_id}. Do not propose the same again in other words."
+        )
+    if outcome.status != "pending":
+        return f"Proposed before as {outcome.proposal_id}; it is {outcome.status}."
+    return f"Proposed as {outcome.proposal_id}. It waits for a person; until it is approved no recall returns it."
+
+
+def recalled(answer: Recall) -> str:
+    """The records with their papers, and how each is found again."""
+    shown = compile_memory(
+        answer.records,
+        answer.low_confidence,
+        answer.conflicts,
+        token_budget=_WORDS,
+        tokens=tokenizer("characters"),
+        format="markdown",
+    )
+    return _joined(_counted(answer), shown.text, _labels(shown.manifest), *_apart(answer.omitted, answer.degraded))
+
+
+def _counted(answer: Recall) -> str:
+    if not answer.all_records:
+        return f"Nothing is known that this run may see ({answer.recall_id})."
+    counts = {"": answer.records, " of low confidence": answer.low_confidence, " in conflict": answer.conflicts}
+    told = ", ".join(f"{len(found)}{what}" for what, found in counts.items() if found)
+    return f"Recalled ({answer.recall_id}): {told}."
+
+
+def compiled(memory: CompiledMemory) -> str:
+    """The text to be put into a prompt, and how each label in it is found again."""
+    told = f"Compiled ({memory.compile_id} of {memory.recall_id}): {memory.budget.used} tokens."
+    if not memory.blocks:
+        told = f"Nothing is known that this run may see, or nothing that fits ({memory.recall_id})."
+    left_out = len(memory.budget.left_out)
+    room = [f"{left_out} had no room within {memory.budget.token_budget} tokens."] if left_out else []
+    return _joined(told, memory.text, _labels(memory.manifest), *room, *_apart(memory.omitted, memory.degraded))
+
+
+def explained(why: Explanation) -> str:
+    """Whether it is visible, and which filters hid it."""
+    where = f" in {why.recall_id}" if why.recall_id else ""
+    told = f"{why.memory_id} is {why.visibility}{where}, as of {why.at.isoformat(timespec='seconds')}."
+    return _joined(told, *_details(why), apart=" ")
+
+
+def _details(why: Explanation) -> Iterator[str]:
+    if why.hidden_by:
+        yield f"Hidden by {', '.join(why.hidden_by)}."
+    if why.returned is not None:
+        yield "That recall returned it." if why.returned else "That recall did not return it."
+    if why.missed is not None:
+        yield "It was asked for more narrowly." if why.missed == "narrowed" else "The limit cut it off."
+    if why.prompts:
+        yield f"It went into {', '.join(why.prompts)}."
+    if why.retraction_reason is not None:
+        yield f"It was retracted: {why.retraction_reason}."
+    if why.superseded_by is not None:
+        yield f"{why.superseded_by} took its place."
+
+
+def _labels(manifest: Manifest) -> str:
+    return "\n".join(f"{label}: {addresses.memory(found)}" for label, found in manifest.citations.items())
+
+
+def _apart(omitted: int, degraded: Iterable[str]) -> Iterator[str]:
+    if omitted:
+        yield f"{omitted} more were cut by the limit."
+    if missing := ", ".join(degraded):
+        yield f"Degraded ({missing}): something may be missing, or the order worse than usual."
+
+
+def _joined(*parts: str, apart: str = "\n\n") -> str:
+    return apart.join(part.strip() for part in parts if part.strip())

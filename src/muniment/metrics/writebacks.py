@@ -1,0 +1,116 @@
+"""Personal data that was written back though it should not have been: counted, and looked for in batches (MET-4)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from psycopg.types.json import Jsonb
+from pydantic_core import from_json
+
+from muniment.database.sealing import Vault
+from muniment.database.storage import LATEST, Named, Row, Transaction
+from muniment.errors import SealBroken
+from muniment.metrics.pii_scan import personal_data, personal_data_in
+from muniment.metrics.window import Answers, Window, asked, pack_of
+from muniment.model.metrics import PiiKind, PiiMetrics, PiiScan, Tally
+from muniment.packs.store import Packs
+
+# Memories that one pass opens; that metrics open beyond the last pass; ids that metrics name.
+AT_ONCE, UNSCANNED, NAMED = 500, 500, 1000
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What one pass looked at, up to which memory, and what it found."""
+
+    scan: PiiScan
+    seq: int
+    memory_id: str
+
+
+def questions(window: Window) -> list[Named]:
+    """What has to be asked."""
+    return [
+        window.ask("metrics.without_consent", count=NAMED),
+        window.ask("metrics.unmasked"),
+        window.ask("metrics.scanned"),
+    ]
+
+
+async def measure(tx: Transaction, vault: Vault, packs: Packs, window: Window, found: Answers) -> PiiMetrics:
+    """What the passes found in the window's promotions, and what the first of those behind them show just now."""
+    seq, after = _place(found["metrics.scanned"])
+    if seq < window.first_seq:
+        seq, after = window.first_seq, "~"  # after all of that number
+    rest = {"after_seq": seq, "after": after, "last_seq": window.last_seq}
+    answers = await asked(tx, ("metrics.to_scan", rest | {"count": UNSCANNED}), ("metrics.not_scanned", rest))
+    looked = await _looked_at(tx, vault, packs, answers["metrics.to_scan"])
+    unmasked: dict[str, Sequence[str]] = {row["memory_id"]: row["kinds"] for row in found["metrics.unmasked"]}
+    unmasked |= looked.found
+    rows = found["metrics.without_consent"]
+    without, count = {row["memory_id"] for row in rows}, rows[0]["n"] if rows else 0
+    kinds = Counter(kind for found_kinds in unmasked.values() for kind in found_kinds)
+    return PiiMetrics(
+        violations=count + len(unmasked.keys() - without),
+        without_consent=count,
+        unmasked=len(unmasked),
+        unmasked_kinds=tuple(Tally(name=kind, count=count) for kind, count in sorted(kinds.items())),
+        memory_ids=tuple(sorted({*without, *unmasked}))[:NAMED],
+        waiting=answers["metrics.not_scanned"][0]["n"] - looked.scanned,
+        unreadable=looked.unreadable,
+    )
+
+
+async def next_pass(tx: Transaction, vault: Vault, packs: Packs, count: int = AT_ONCE) -> Passed | None:
+    """Look at the next memories, in the order of their promotion; None when all were looked at.
+
+    Reading takes keys, writing down (`record`) another login: the two are two transactions.
+    """
+    seq, after = _place(await tx.rows("metrics.scanned"))
+    rows = await tx.rows("metrics.to_scan", after_seq=seq, after=after, last_seq=LATEST, count=count)
+    if not rows:
+        return None
+    scan = await _looked_at(tx, vault, packs, rows)
+    return Passed(scan.model_copy(update={"done": len(rows) < count}), rows[-1]["born_seq"], rows[-1]["memory_id"])
+
+
+async def record(tx: Transaction, passed: Passed) -> None:
+    """Write a pass down; the same twice is once."""
+    kinds = {memory_id: list(found) for memory_id, found in passed.scan.found.items()}
+    await tx.do(
+        "metrics.record_scan",
+        seq=passed.seq,
+        memory_id=passed.memory_id,
+        scanned=passed.scan.scanned,
+        found=Jsonb(kinds),
+    )
+
+
+def _place(rows: Sequence[Row]) -> tuple[int, str]:
+    return (rows[0]["seq"], rows[0]["memory_id"]) if rows else (0, "")
+
+
+async def _looked_at(tx: Transaction, vault: Vault, packs: Packs, rows: Sequence[Row]) -> PiiScan:
+    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"] is not None}, skip_broken=True)
+    allowed = {ref: await _let_through(tx, packs, ref) for ref in {row["pack"] for row in rows}}
+    found: dict[str, tuple[PiiKind, ...]] = {}
+    unreadable = 0
+    for row in rows:
+        if row["content"] is None:
+            continue  # taken away: nothing is left to be seen
+        try:
+            fact = from_json(keys[row["holder"]].open("memory_bodies.content", row["memory_id"], row["content"]))
+        except (SealBroken, KeyError):
+            unreadable += 1
+            continue
+        kinds = personal_data(fact["text"]) | personal_data_in(fact["value"])
+        if kinds := kinds - allowed[row["pack"]]:
+            found[row["memory_id"]] = tuple(sorted(kinds))
+    return PiiScan(scanned=len(rows), found=found, unreadable=unreadable)
+
+
+async def _let_through(tx: Transaction, packs: Packs, ref: str) -> frozenset[str]:
+    """What the pack does not want masked: the detectors that it turned off."""
+    rules = (await pack_of(tx, packs, ref)).policy_layer.guardrails.redaction_rules
+    on = {rule.detector for rule in rules if rule.enabled}
+    return frozenset(str(rule.detector) for rule in rules if rule.detector is not None and rule.detector not in on)

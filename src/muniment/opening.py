@@ -1,0 +1,155 @@
+"""Opening and closing: the embedded server or another, its schema, its keys."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import psycopg
+from psycopg import AsyncConnection, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from muniment.archives.folder import Archives
+from muniment.context import FabricContext
+from muniment.database import embedded
+from muniment.database.address import Address
+from muniment.database.master import MasterKeys, find_master_keys
+from muniment.database.migrate import migrate, require_ready, status
+from muniment.database.sealing import Vault
+from muniment.database.storage import Storage
+from muniment.database.unavailable import answering, no_answer
+from muniment.errors import StorageUnavailable
+from muniment.language.embedding.choose import find_embedder
+from muniment.language.redaction import redactor_of
+from muniment.packs.store import Packs
+from muniment.promotion.embedders import Embedders
+from muniment.sessions.store import session_store
+from muniment.settings import Settings
+
+DATABASE = "muniment"
+OWNER = "muniment_owner"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An open fabric's parts, and the embedded server's lease where there is one."""
+
+    context: FabricContext
+    address: Address
+    lease: embedded.Lease | None
+
+    @property
+    def superuser(self) -> str:
+        """Who may clear the log: the embedded server's superuser, elsewhere the owner if the server lets it."""
+        if self.lease is None:
+            return self.address.for_owner()
+        return make_conninfo(self.lease.conninfo, dbname=DATABASE)
+
+    @property
+    def data(self) -> Path | None:
+        """The data folder of the embedded server."""
+        return self.lease.home / "data" if self.lease is not None else None
+
+    @property
+    def deaths(self) -> int:
+        """How often the embedded server died while this was open."""
+        return self.lease.watch().deaths if self.lease is not None else 0
+
+    async def close(self) -> None:
+        """Close the connections, then give the server back."""
+        try:
+            await self.context.storage.close()
+            await self.context.sessions.close()
+        finally:
+            if self.lease is not None:
+                await _give_back(self.lease)
+
+
+async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
+    """Open it; raises `StorageUnavailable`, `SchemaMissing`, `SchemaNewer`, `KeyUnavailable`, `PackInvalid`."""
+    if settings.pack is not None:
+        redactor_of(settings.pack)  # A rule that needs what is not installed is told here, not at the first candidate.
+    if settings.url is not None:
+        keys = master_keys or find_master_keys(None)
+        address = Address.parse(settings.url, keys.login_secret())
+        await require_ready(address)
+        return Opened(_context(settings, address, keys), address, None)
+    embedded.release_before_ending()
+    lease = await anyio.to_thread.run_sync(embedded.acquire, settings.home)
+    try:
+        watch = lease.watch()
+        address = await prepared(lease)
+        with answering(watch.explain):
+            has_tenants = await _has_tenants(address)
+        keys = master_keys or find_master_keys(settings.home, may_make=not has_tenants)
+    except BaseException:
+        await _give_back(lease)
+        raise
+    return Opened(_context(settings, address, keys, watch.explain), address, lease)
+
+
+async def _give_back(lease: embedded.Lease) -> None:
+    # Cancelled or not: a server that nobody uses must not stay.
+    with anyio.CancelScope(shield=True):
+        await anyio.to_thread.run_sync(lease.release)
+
+
+async def prepared(lease: embedded.Lease) -> Address:
+    """The embedded server's database, created and migrated as needed."""
+    address = embedded_address(lease)
+    try:
+        if not (await status(address)).ready:
+            await migrate(address)
+    except StorageUnavailable:
+        with answering():
+            await _create_database(lease)
+        await migrate(address)
+    return address
+
+
+def embedded_address(lease: embedded.Lease) -> Address:
+    """Where the fabric's own database is on the embedded server."""
+    place = conninfo_to_dict(lease.conninfo)
+    return Address({**place, "dbname": DATABASE, "user": OWNER}, None)
+
+
+async def _create_database(lease: embedded.Lease) -> None:
+    # The one thing done as the superuser: tables belong to an owner that is neither superuser nor used at work.
+    async with await AsyncConnection.connect(lease.conninfo, autocommit=True) as connection:
+        # Another process may be doing the same at this moment.
+        with suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+            await connection.execute(
+                sql.SQL("CREATE ROLE {} LOGIN CREATEROLE NOSUPERUSER NOBYPASSRLS").format(sql.Identifier(OWNER))
+            )
+        with suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):
+            await connection.execute(
+                sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), sql.Identifier(OWNER))
+            )
+    place = make_conninfo(lease.conninfo, dbname=DATABASE)
+    async with await AsyncConnection.connect(place, autocommit=True) as connection:
+        with suppress(psycopg.errors.UniqueViolation):
+            await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+
+
+async def _has_tenants(address: Address) -> bool:
+    async with await AsyncConnection.connect(address.for_task("jobs"), autocommit=True) as connection:
+        return await (await connection.execute("SELECT FROM tenants LIMIT 1")).fetchone() is not None
+
+
+def _context(
+    settings: Settings, address: Address, keys: MasterKeys, explain: Callable[[], str] = no_answer
+) -> FabricContext:
+    return FabricContext(
+        Storage(address, explain=explain),
+        Vault(keys),
+        Packs(settings.pack),
+        settings.clock,
+        settings.judge,
+        Embedders(find_embedder(settings.embedder)),
+        session_store(settings.redis_url),
+        outbox=settings.webhooks,
+        archives=Archives(settings.archives),
+        models=settings.models,
+    )

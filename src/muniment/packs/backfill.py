@@ -1,0 +1,393 @@
+"""Ontology backfill: live memories get the names and types of a later ontology, as new records in their place (JOB-8).
+
+A person orders it, and is the approver of every record. The work goes memory by memory, one transaction each, which
+holds the order, writes what became of the memory and moves on: killed, run twice or at once, it does nothing twice.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from muniment.candidates import backlog as waiting
+from muniment.candidates import store as candidates
+from muniment.candidates.intake import Admission, Decided
+from muniment.candidates.propose import as_captured
+from muniment.candidates.store import Draft
+from muniment.capture import store as captures
+from muniment.capture.store import Receipt
+from muniment.consent import store as ledger
+from muniment.context import FabricContext, retry_on_pack_change
+from muniment.contradictions import store as contradictions
+from muniment.contradictions.rules import Compared
+from muniment.database.rows import memory_of
+from muniment.database.storage import Row, Transaction
+from muniment.erasure.store import hold_off_erasure
+from muniment.errors import Conflict, MunimentError, SealBroken, SelfApproval, StorageUnavailable
+from muniment.model.backfill import Backfill, BackfillItem, Change, ItemOutcome
+from muniment.model.capture import Capture, CaptureInput, TypedFact
+from muniment.model.context import Principal
+from muniment.model.fields import build
+from muniment.model.ids import make_ids
+from muniment.model.names import is_among, same_person
+from muniment.model.promoted import PromotedMemory
+from muniment.pack import Pack
+from muniment.packs import backfill_rules as migration
+from muniment.packs import backfill_store as backfills
+from muniment.packs import store as packs
+from muniment.packs.backfill_rules import Step
+from muniment.promotion import store as promote
+from muniment.promotion.promote import four_eyes
+from muniment.promotion.retract import withdraw
+from muniment.promotion.scope import covers
+from muniment.review import store as review
+
+AUTHOR = "muniment:backfill"
+EXTRACTOR = "backfill@1"
+_PAGE = 500
+_AT_ONCE = 50
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class _Became:
+    """What became of one memory."""
+
+    outcome: ItemOutcome
+    reason: str | None = None
+    proposal_id: str | None = None
+    became: str | None = None
+
+
+@retry_on_pack_change
+async def order(context: FabricContext, principal: Principal, ref: str) -> Backfill:
+    """Record the order; raises `NotFound` for a pack that is not registered, `Conflict` while another is under way."""
+    if same_person(principal.id, AUTHOR):
+        raise SelfApproval("the author of a backfill cannot approve it", field="asker")
+    plan = await planned(context, principal, ref)
+    pack = await context.pack_for(principal)
+    if pack.ref != ref:
+        raise Conflict(f"{ref} is not in force, {pack.ref} is: activate it first", field="ref")
+    async with context.write_once(principal.tenant_id, "writer", under=pack) as tx:
+        backfill_id, tick = await backfills.order(tx, principal, plan)
+    return plan.model_copy(update={"backfill_id": backfill_id, "ordered_at": tick.at})
+
+
+async def planned(context: FabricContext, principal: Principal, ref: str) -> Backfill:
+    """What an order would be about, and which values cannot be of their new type; the gates speak when it runs."""
+    versions: set[str] = set()
+    count: Counter[Change] = Counter()
+    left: list[BackfillItem] = []
+    place, pack = backfills.START, None
+    while True:
+        async with context.read_only(principal.tenant_id) as tx:
+            pack = pack or (await packs.one(tx, ref)).pack
+            rows = await backfills.due(tx, pack, place, count=_PAGE)
+            for row in rows:
+                todo = _step(await _memory(context, tx, row), row, pack)
+                if todo is not None:
+                    count[todo.change] += 1
+                    versions.add(row["ontology_version"])
+                    if todo.failed is not None and len(left) < backfills.LEFT_SHOWN:
+                        left.append(_item(row, todo, _Became("left", todo.failed)))
+        if not rows:
+            break
+        place = (rows[-1]["born_seq"], rows[-1]["memory_id"])
+    return Backfill(
+        backfill_id=None,
+        pack=pack.ref,
+        ontology_version=pack.meta.ontology_version,
+        from_versions=tuple(sorted(versions)),
+        ordered_by=principal.id,
+        ordered_at=context.now(),
+        planned=dict(count),
+        left=tuple(left),
+    )
+
+
+async def work(context: FabricContext, tenant_id: str, count: int = 200) -> bool:
+    """Carry out a part of the tenant's order, at most so many memories; whether there is more to do."""
+    for _ in range(count):
+        if not await _one(context, tenant_id):
+            return False
+    return True
+
+
+async def run(context: FabricContext, tenant_id: str, on_progress: Progress | None = None) -> Backfill | None:
+    """Carry out the tenant's order to its end; what came of it, or None where there was none."""
+    async with context.transaction(tenant_id, "auditor") as tx:
+        backfill_id = await backfills.under_way(tx)
+    if backfill_id is None:
+        return None
+    while True:
+        more = await work(context, tenant_id, _AT_ONCE)
+        async with context.transaction(tenant_id, "auditor") as tx:
+            (now,) = await backfills.listed(tx, 1, backfill_id)
+        if on_progress is not None:
+            on_progress(sum(now.done.values()))
+        if not more:
+            return now
+
+
+@retry_on_pack_change
+async def _one(context: FabricContext, tenant_id: str) -> bool:
+    """The next memory of the order; False when there is no order, or it has come to its end."""
+    at: tuple[Row, Row, Step] | None = None
+    try:
+        pack = await context.pack_in_force(tenant_id)
+        async with context.transaction(tenant_id, "writer", under=pack) as tx:
+            # What is written anew was read before: no erasure may pass in between.
+            await hold_off_erasure(tx)
+            if (under := await backfills.take(tx)) is None:
+                return False
+            if pack.meta.ontology_version != under["ontology_version"]:
+                # Another ontology is in force by now: nothing is brought under this one any more.
+                await backfills.finish(tx, under)
+                return False
+            place = (under["place_seq"], under["place"])
+            rows = await backfills.due(tx, pack, place, seq=under["seq"])
+            if not rows:
+                await backfills.finish(tx, under)
+                return False
+            (row,) = rows
+            memory = await _memory(context, tx, row)
+            if (todo := _step(memory, row, pack)) is not None:
+                at = (under, row, todo)
+                became = _Became("left", "seal_broken")
+                if memory is not None:
+                    became = await _Migration(context, tx, under, pack, memory, row, todo).carry_out()
+                backfills.note(tx, under, _item(row, todo, became))
+            backfills.go_past(tx, under, row)
+    except (Conflict, StorageUnavailable):
+        raise  # Somebody is in the way, or the database is away: the same again later.
+    except MunimentError as error:
+        if at is None:
+            raise
+        await _leave(context, tenant_id, *at, error.code)
+    return True
+
+
+async def _leave(context: FabricContext, tenant_id: str, under: Row, row: Row, todo: Step, why: str) -> None:
+    """Go past a memory whose migration was rolled back; unless another was quicker."""
+    async with context.transaction(tenant_id, "writer") as tx:
+        now = await backfills.take(tx)
+        if now is not None and (now["backfill_id"], now["place"]) == (under["backfill_id"], under["place"]):
+            backfills.note(tx, under, _item(row, todo, _Became("left", why)))
+            backfills.go_past(tx, under, row)
+
+
+async def _memory(context: FabricContext, tx: Transaction, row: Row) -> PromotedMemory | None:
+    try:
+        key = await context.vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+        return memory_of(row, key.open("memory_bodies.content", row["memory_id"], row["content"]))
+    except SealBroken:
+        return None
+
+
+def _step(memory: PromotedMemory | None, row: Row, pack: Pack) -> Step | None:
+    """What is to be done; of a value that nobody can read only what its name says."""
+    return migration.step(row["predicate"], memory.value if memory is not None else None, pack)
+
+
+def _item(row: Row, todo: Step, became: _Became) -> BackfillItem:
+    return BackfillItem(memory_id=row["memory_id"], change=todo.change, **vars(became))
+
+
+@dataclass(frozen=True)
+class _Migration:
+    """One memory on its way, inside its transaction."""
+
+    context: FabricContext
+    tx: Transaction
+    order: Row
+    pack: Pack
+    memory: PromotedMemory
+    row: Row
+    todo: Step
+
+    @property
+    def person(self) -> Principal:
+        """Who ordered it, and so approves it."""
+        name: str = self.order["ordered_by"]
+        return Principal(tenant_id=self.tx.tenant_id, id=name, kind="operator", roles={"reviewer"})
+
+    async def carry_out(self) -> _Became:
+        """By its change; what cannot be done is left, with the reason."""
+        if self.todo.change == "dropped":
+            await withdraw(
+                self.context, self.tx, self.memory.memory_id, by=self.person.id, reason="deprecated", pack=self.pack
+            )
+            return _Became("dropped")
+        if (why := self.todo.failed or await self._stays()) is not None:
+            return _Became("left", why)
+        return await self._migrate()
+
+    async def _stays(self) -> str | None:
+        """Why a person has to look at it first, if one has."""
+        memory = self.memory
+        if memory.scope.required:
+            return "coexists"  # It is seen only by runs that say so, which no new record could ask for.
+        if await contradictions.listed(self.tx, memory_id=memory.memory_id, closed=False, limit=1):
+            return "contradiction_open"
+        if not self.pack.has_label(memory.classification):
+            return "unknown_classification"
+        if (memory.sensitive or memory.tier == "durable") and is_among(
+            self.person.id, (memory.author, *self.row["editors"])
+        ):
+            return "self_approval"
+        return None
+
+    async def _migrate(self) -> _Became:
+        """The way of every proposal: captured, through the gates, into the queue, approved, promoted in its place."""
+        context, tx, pack, memory = self.context, self.tx, self.pack, self.memory
+        author = Principal(tenant_id=tx.tenant_id, id=AUTHOR, kind="system")
+        item = self._as_input()
+        prepared = captures.Prepared(pack, context.now())
+        prepared.add([item])
+        ids = make_ids("cap", 1, tx.now)
+        unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
+        (draft,) = candidates.drafts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
+        # Not the word of a source that people judge: it was judged when it was first proposed.
+        own = draft.candidate.model_copy(update={"extractor": EXTRACTOR, "claimed_by": ""})
+        admission = await Admission.of(context, tx, pack, [replace(draft, candidate=own)])
+        # INVARIANT: all locks come before the tenant's clock, which the capture takes.
+        await promote.hold(tx, [own])
+        # What was erased stands no more.
+        if not await promote.lock_live(tx, memory.memory_id):
+            return _Became("left", "gone")
+        decided = self._weighed(await admission.decided(tx))
+        standing = await self._standing(decided)
+        (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
+        waiting.mark_done(tx, ids)
+        capture = as_captured(item, author, receipt, pack)
+        proposals, refusals = await decided.captured(capture).enter(tx)
+        if refusals:
+            return _Became("refused", f"{refusals[0].gate}.{refusals[0].reason}")
+        return await self._approved(proposals[0], decided, standing, capture, admission)
+
+    def _as_input(self) -> CaptureInput:
+        memory, todo = self.memory, self.todo
+        link = memory.write_class == "evidence_link"
+        said: dict[str, Any] = {"write_class": memory.write_class, "entity": memory.entity}
+        was = None if link else TypedFact.model_construct(**said, predicate=memory.predicate, value=memory.value)
+        text = None if was is None or memory.text == candidates.rendered(was) else memory.text
+        fact = build(
+            TypedFact,
+            {
+                **said,
+                "predicate": todo.predicate,
+                "value": todo.value,
+                "text": text,
+                "confidence": memory.confidence,
+                "corrects": memory.memory_id if memory.write_class == "correction" else None,
+            },
+        )
+        return build(
+            CaptureInput,
+            {
+                # A link passes the allow-list by the kind of its capture.
+                "kind": memory.kind if link else "statement",
+                "classification": memory.classification,
+                "fact": fact,
+                "origin": AUTHOR,
+                "subject": memory.subject,
+                "user_id": memory.scope.user_id,
+                "session_id": memory.scope.session_id,
+                "workflow_id": memory.scope.workflow_id,
+                "intent_id": memory.scope.intent_id,
+                "decision_key": memory.decision_key,
+                "qualifiers": memory.scope.qualifiers,
+                "evidence_refs": memory.evidence_refs,
+                "observed_at": memory.observed_at,
+            },
+        )
+
+    def _weighed(self, decided: Decided) -> Decided:
+        """With the memory's own confidence and no more than its trust; held against all but the memory itself."""
+        admitted = [(self._as_sure(draft), self._others(compared)) for draft, compared in decided.admitted]
+        return replace(decided, admitted=tuple(admitted))
+
+    def _as_sure(self, draft: Draft) -> Draft:
+        own = draft.candidate
+        changed = {"confidence": self.memory.confidence, "trust": min(own.trust, self.memory.trust)}
+        return replace(draft, candidate=own.model_copy(update=changed))
+
+    def _others(self, compared: Compared) -> Compared:
+        mine = self.memory.memory_id
+        return Compared(
+            tuple(one for one in compared.contradicts if one.memory.memory_id != mine),
+            tuple(one for one in compared.says_the_same if one.memory_id != mine),
+        )
+
+    async def _standing(self, decided: Decided) -> list[PromotedMemory]:
+        """What says the same under the new name already, held until the commit."""
+        same = [memory for _, compared in decided.admitted for memory in compared.says_the_same]
+        return [
+            one
+            for one in sorted(same, key=lambda one: one.memory_id)
+            if await promote.lock_live(self.tx, one.memory_id)
+        ]
+
+    async def _approved(
+        self, proposal_id: str, decided: Decided, standing: list[PromotedMemory], capture: Capture, admission: Admission
+    ) -> _Became:
+        context, tx, pack, memory = self.context, self.tx, self.pack, self.memory
+        ((draft, compared),) = decided.admitted
+        loaded = await review.load(tx, context.vault, proposal_id)
+        if loaded.proposal.status == "duplicate":
+            return await self._merged(loaded, standing)
+        if compared.contradicts:
+            why: review.Cause = "contradiction"
+            await review.decide(tx, loaded, "hold", self.person, pack, reason=why, cause=why)
+            return _Became("held", why, proposal_id)
+        # Where it was and how much it counted was decided before.
+        placed = {"tier_target": memory.tier, "priority": memory.priority}
+        loaded = replace(loaded, proposal=loaded.proposal.model_copy(update=placed))
+        four_eyes(self.person, loaded, pack)
+        consent_id = draft.candidate.consent_id
+        ground = promote.PromotionCheck(
+            consent=await ledger.one(tx, context.vault, consent_id) if consent_id is not None else None,
+            supersedes=(memory, *self._outdone(standing)),
+            contradicts=(),
+            duplicate_of=None,
+            probe=admission.screened[0].probe,
+        )
+        note = f"ontology backfill {self.order['backfill_id']}"
+        verdict_id = await review.decide(
+            tx, loaded, "approve", self.person, pack, note=note, tier=memory.tier, priority=memory.priority
+        )
+        became = await promote.insert(
+            tx,
+            context.vault,
+            loaded.key,
+            loaded.proposal,
+            capture,
+            ground,
+            promote.Approval(verdict_id, self.person.id, "operator", loaded.editors),
+            admission.comparer,
+            pack,
+            ends_by=memory.expires_at,
+        )
+        return _Became("migrated", None, proposal_id, became)
+
+    def _outdone(self, standing: list[PromotedMemory]) -> list[PromotedMemory]:
+        """A correction takes the place of what said the same before, as it does whenever it is promoted."""
+        if self.memory.write_class != "correction":
+            return []
+        mine = (self.memory.scope, self.memory.tier)
+        return [one for one in standing if one.write_class != "correction" and covers(*mine, one.scope, one.tier)]
+
+    async def _merged(self, loaded: review.Loaded, standing: list[PromotedMemory]) -> _Became:
+        """What says it already stands for it, if every run that saw it sees that one too."""
+        memory, proposal_id = self.memory, loaded.proposal.proposal_id
+        kept = next((one for one in standing if one.memory_id == loaded.proposal.duplicate_check), None)
+        if (
+            kept is None
+            or not covers(kept.scope, kept.tier, memory.scope, memory.tier)
+            or not self.pack.at_least(kept.classification, memory.classification)
+        ):
+            return _Became("left", "duplicate", proposal_id)
+        by = self.person.id
+        await promote.supersede(self.tx, memory.memory_id, by=by, reason="superseded", superseded_by=kept.memory_id)
+        return _Became("merged", None, proposal_id, kept.memory_id)

@@ -1,0 +1,99 @@
+"""Orders to bring memories under a later ontology: given once, carried out memory by memory, never undone (JOB-8)."""
+
+from typing import Any
+
+import psycopg
+
+from muniment.database import pages
+from muniment.database.storage import LATEST, Row, Tick, Transaction
+from muniment.errors import Conflict
+from muniment.model.backfill import Backfill, BackfillItem
+from muniment.model.context import Principal
+from muniment.model.ids import make_id
+from muniment.pack import Pack
+from muniment.packs import backfill_rules as migration
+
+LEFT_SHOWN = 1000
+Place = tuple[int, str]
+START: Place = (0, "")
+
+
+async def order(tx: Transaction, principal: Principal, plan: Backfill) -> tuple[str, Tick]:
+    """Write the order down; raises `Conflict` while another is under way."""
+    if await under_way(tx) is not None:
+        raise Conflict("a backfill of this tenant is under way", field="ref")
+    tick = await tx.tick()
+    backfill_id = make_id("bkf", tick.at)
+    try:
+        await tx.do(
+            "backfill.order",
+            backfill_id=backfill_id,
+            seq=tick.seq,
+            at=tick.at,
+            by=principal.id,
+            pack=plan.pack,
+            ontology_version=plan.ontology_version,
+            from_versions=list(plan.from_versions),
+        )
+    except psycopg.errors.UniqueViolation as error:
+        raise Conflict("a backfill of this tenant is under way", field="ref") from error
+    about = {"about": "backfill_ordered", "backfill_id": backfill_id, "pack": plan.pack}
+    tx.emit("memory.note", principal.id, **about, planned=plan.planned)
+    return backfill_id, tick
+
+
+async def take(tx: Transaction) -> Row | None:
+    """The order under way, held until the commit; None where there is none."""
+    return await tx.row("backfill.take")
+
+
+async def due(tx: Transaction, pack: Pack, place: Place, *, seq: int = LATEST, count: int = 1) -> list[Row]:
+    """The next live memories whose predicate the pack's ontology may change."""
+    predicates = migration.concerned(pack)
+    if not predicates:
+        return []
+    given: dict[str, Any] = {"predicates": predicates, "pack": pack.ref, "seq": seq, "count": count}
+    given |= {"ontology_version": pack.meta.ontology_version, "place_seq": place[0], "place": place[1]}
+    return await tx.rows("backfill.next", **given)
+
+
+def note(tx: Transaction, under: Row, item: BackfillItem) -> None:
+    """What became of one memory; a second time for one order meets the primary key."""
+    tx.defer("backfill.item", backfill_id=under["backfill_id"], **item.model_dump())
+
+
+def go_past(tx: Transaction, under: Row, memory: Row) -> None:
+    """Go on behind a memory."""
+    place = {"place_seq": memory["born_seq"], "place": memory["memory_id"]}
+    tx.defer("backfill.move", backfill_id=under["backfill_id"], **place)
+
+
+async def finish(tx: Transaction, under: Row) -> None:
+    """End the order, and say what became of its memories."""
+    (row,) = await tx.rows("backfill.list", backfill_id=under["backfill_id"], count=1, seq=LATEST, after="")
+    tx.defer("backfill.finish", backfill_id=under["backfill_id"])
+    tx.told.row("backfills.finished", backfill_id=under["backfill_id"], finished_at=tx.now)
+    about = {"about": "backfill_finished", "backfill_id": under["backfill_id"], "pack": under["pack"]}
+    tx.emit("memory.note", under["ordered_by"], **about, **row["done"])
+
+
+async def under_way(tx: Transaction) -> str | None:
+    """The order that is not finished, if there is one."""
+    row = await tx.row("backfill.under_way")
+    return row["backfill_id"] if row is not None else None
+
+
+async def listed(
+    tx: Transaction, count: int, backfill_id: str | None = None, *, after: str | None = None
+) -> list[Backfill]:
+    """The latest first, or one, with what became of their memories and those that stay.
+
+    Raises `NotFound` for an `after` that is no order of the tenant.
+    """
+    place = await pages.place(tx, "backfill.place", after, latest_first=True)
+    rows = await tx.rows("backfill.list", backfill_id=backfill_id, count=count, **place)
+    stay = await tx.rows("backfill.left", backfill_ids=[row["backfill_id"] for row in rows], count=LEFT_SHOWN)
+    left: dict[str, list[BackfillItem]] = {}
+    for row in stay:
+        left.setdefault(row.pop("backfill_id"), []).append(BackfillItem(**row))
+    return [Backfill(**row, left=tuple(left.get(row["backfill_id"], ()))) for row in rows]

@@ -1,0 +1,330 @@
+"""Backtest: recorded captures and recalls under another pack beside the one in force, in a shadow (PAC-3).
+
+Every transaction here is `desk.shadow`: the auditor's login, read-only. A mistake in this file cannot write.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from anyio.lowlevel import checkpoint
+from pydantic_core import to_json
+
+from muniment.candidates import store as candidates
+from muniment.candidates.comparison import TextComparer
+from muniment.candidates.extractors import Extractor, extractors_of
+from muniment.candidates.extractors.maps import MapExtractor
+from muniment.candidates.extractors.model import ModelExtractor
+from muniment.candidates.extractors.plugins import PluginExtractor
+from muniment.candidates.routing import tier_for
+from muniment.candidates.store import Draft, Found
+from muniment.context import FabricContext
+from muniment.contradictions.rules import compare
+from muniment.errors import ExtractorFailed
+from muniment.language.redaction import redactor_of
+from muniment.model.backtest import EXAMPLES, FATES, Backtest, Example, Fate, RuleDifference, Tally
+from muniment.model.candidate import Candidate
+from muniment.model.capture import Capture, holder_of
+from muniment.model.ids import make_ids
+from muniment.pack import Pack
+from muniment.packs import backtest_history as history
+from muniment.packs import backtest_rules as policy
+from muniment.packs.backtest_history import Past
+from muniment.packs.backtest_recalls import Recalls
+from muniment.packs.backtest_rules import Outcome
+
+AT_ONCE = 100
+_TEXT = 120
+NOTES = (
+    "each capture alone, compared with what stood promoted when it was decided",
+    "consents, calibrations and rejections of what was captured before it count as they are now",
+    "nobody was asked: of a language model only stored answers count, plug-ins were not run",
+)
+
+Progress = Callable[[int], None]
+
+
+@dataclass
+class Differences:
+    """What differed so far, by rule and both sides."""
+
+    count: Counter[policy.Changed] = field(default_factory=Counter[policy.Changed])
+    examples: dict[policy.Changed, list[Example]] = field(default_factory=dict[policy.Changed, list[Example]])
+
+    def add(self, changed: policy.Changed, example: Example) -> None:
+        """One more; the first few are kept as examples."""
+        self.count[changed] += 1
+        shown = self.examples.setdefault(changed, [])
+        if len(shown) < EXAMPLES and all(one.id != example.id for one in shown):
+            shown.append(example)
+
+    def listed(self) -> tuple[RuleDifference, ...]:
+        """By rule, those that change most first."""
+        ordered = sorted(self.count.items(), key=lambda one: (one[0][0], -one[1], one[0]))
+        return tuple(
+            RuleDifference(rule=one[0], before=one[1], after=one[2], count=n, examples=tuple(self.examples[one]))
+            for one, n in ordered
+        )
+
+
+@dataclass
+class _Side:
+    """One of the two packs, and what it made of history so far."""
+
+    pack: Pack
+    fates: Counter[Fate] = field(default_factory=Counter[Fate])
+    refusals: Counter[str] = field(default_factory=Counter[str])
+
+    def count(self, outcomes: Iterable[Outcome]) -> None:
+        for one in outcomes:
+            self.fates[one.fate] += 1
+            if one.refusal is not None:
+                self.refusals[one.refusal] += 1
+
+    def tally(self) -> Tally:
+        fates: dict[Fate, int] = {fate: self.fates[fate] for fate in FATES if self.fates[fate]}
+        return Tally(candidates=sum(self.fates.values()), fates=fates, refusals=dict(sorted(self.refusals.items())))
+
+
+# The facts of one capture under one pack: what each was before the gates, and what became of it.
+_Outcomes = list[tuple[Candidate, Outcome]]
+
+
+async def backtest(
+    context: FabricContext,
+    tenant_id: str,
+    pack: Pack,
+    against: Pack,
+    *,
+    since: datetime | None,
+    until: datetime | None,
+    limit: int,
+    recalls: int,
+    texts: bool,
+    on_progress: Progress | None,
+) -> Backtest:
+    """The latest captures and recalls of the window under both packs, and every rule that decides differently."""
+    run = _Run(context, tenant_id, _Side(against), _Side(pack), texts)
+    ends = until or context.now()
+    place, done, more = history.LAST, 0, False
+    while not more and (page := await run.page(since, ends, place, min(AT_ONCE, limit - done + 1))):
+        more = done + len(page) > limit
+        page = page[: limit - done]
+        await run.captures(page)
+        done += len(page)
+        if page:
+            place = (page[-1].capture.seq, page[-1].capture.capture_id)
+        if on_progress is not None:
+            on_progress(done)
+    again = Recalls(context, tenant_id, against, pack, run.differences.add)
+    await again.run(since, ends, recalls, (lambda n: on_progress(done + n)) if on_progress is not None else None)
+    return Backtest(
+        pack=pack.ref,
+        against=against.ref,
+        since=since,
+        until=ends,
+        captures=done,
+        unreadable=run.unreadable,
+        more=more,
+        before=run.before.tally(),
+        after=run.after.tally(),
+        recalls=again.tally,
+        differences=run.differences.listed(),
+        left_out=dict(sorted(run.left_out.items())),
+        notes=NOTES,
+    )
+
+
+@dataclass
+class _Run:
+    """A backtest of captures under way."""
+
+    context: FabricContext
+    tenant_id: str
+    before: _Side
+    after: _Side
+    texts: bool
+    differences: Differences = field(default_factory=Differences)
+    left_out: Counter[str] = field(default_factory=Counter[str])
+    unreadable: int = 0
+
+    async def page(self, since: datetime | None, until: datetime, place: history.Place, count: int) -> list[Past]:
+        async with self.context.read_only(self.tenant_id) as tx:
+            if await self.context.vault.tenant(tx) is None:
+                return []
+            return await history.captures(tx, self.context.vault, since, until, place, count)
+
+    async def captures(self, page: Sequence[Past]) -> None:
+        """Run a page through both packs, and note what differs."""
+        readable = [past for past in page if past.capture.content is not None]
+        self.unreadable += len(page) - len(readable)
+        if not readable:
+            return
+        async with self.context.read_only(self.tenant_id) as tx:
+            comparer = [await self.context.reading_comparer(tx, side.pack) for side in (self.before, self.after)]
+            models = [e.name for e in self._extractors() if isinstance(e, ModelExtractor)]
+            stored = await history.answers(tx, self.context.vault, [one.capture.capture_id for one in readable], models)
+        found = await _Reading(readable, stored, self.left_out).by_pack((self.before.pack, self.after.pack))
+        was = await self._under(self.before, readable, found[0], comparer[0])
+        now = await self._under(self.after, readable, found[1], comparer[1])
+        for past in readable:
+            self._compare(past, was.get(past.capture.capture_id, []), now.get(past.capture.capture_id, []))
+
+    def _extractors(self) -> list[Extractor]:
+        return [*extractors_of(self.before.pack), *extractors_of(self.after.pack)]
+
+    async def _under(
+        self, side: _Side, page: Sequence[Past], found: Mapping[str, list[Found]], comparer: TextComparer
+    ) -> dict[str, _Outcomes]:
+        """What one pack makes of a page, by capture."""
+        pack, past_of = side.pack, {past.capture.capture_id: past for past in page}
+        drafts, first = await self._drafts(pack, page, found)
+        screened, refused = await candidates.screen(drafts, comparer, pack, self.context.now())
+        outcomes = {draft.candidate.candidate_id: policy.refused(gate, why) for draft, gate, why in refused}
+        async with self.context.read_only(self.tenant_id) as tx:
+            vault = self.context.vault
+            passed, stopped = await candidates.admit(tx, vault, screened, comparer, pack, counts=_earlier)
+            probes = [(one.probe, past_of[one.draft.capture.capture_id]) for one in passed]
+            around = await history.neighbours(tx, vault, probes, comparer, pack)
+        for draft, gate, why in stopped:
+            outcomes[draft.candidate.candidate_id] = policy.refused(gate, why, dict(draft.candidate.redactions))
+        for one, near in zip(passed, around, strict=True):
+            candidate = one.draft.candidate
+            compared = compare(candidate, tier_for(candidate, pack), near, pack, comparer.by)
+            outcome = policy.admitted(candidate, one.draft.capture.observed_at, compared, pack)
+            outcomes[candidate.candidate_id] = outcome
+        side.count(outcomes.values())
+        by_capture: dict[str, _Outcomes] = {}
+        for candidate_id, outcome in outcomes.items():
+            by_capture.setdefault(first[candidate_id].capture_id, []).append((first[candidate_id], outcome))
+        return by_capture
+
+    async def _drafts(
+        self, pack: Pack, page: Sequence[Past], found: Mapping[str, list[Found]]
+    ) -> tuple[list[Draft], dict[str, Candidate]]:
+        """What the captures state, on the keys it is stored under; and each candidate, by its id, as it was read."""
+        some = sum(1 + len(found.get(past.capture.capture_id, ())) for past in page)
+        ids = iter(make_ids("mc", some, self.context.now()))
+        spoken = {_holder(past) for past in page if found.get(past.capture.capture_id)}
+        drafts: list[Draft] = []
+        first: dict[str, Candidate] = {}
+        async with self.context.read_only(self.tenant_id) as tx:
+            keys = await self.context.vault.keys(tx, spoken, skip_broken=True)
+            for past in page:
+                seen = found.get(past.capture.capture_id, [])
+                read = [one.candidate for one in candidates.drafts(past.capture, pack, seen, ids)]
+                first |= {one.candidate_id: one for one in read}
+                same = (one.candidate_id for one in read)
+                drafts += candidates.drafts(past.capture, pack, seen, same, keys.get(_holder(past)))
+        return drafts, first
+
+    def _compare(self, past: Past, was: _Outcomes, now: _Outcomes) -> None:
+        """Facts that both packs see are held against each other; one that only one of them sees is an extractor's."""
+        left = list(now)
+        for candidate, before in was:
+            match = next((one for one in left if _same_fact(one[0], candidate)), None)
+            if match is None:
+                changed = (f"extractor.{_name(candidate)}", "a fact", "no fact")
+                self.differences.add(changed, self._example(past, candidate, before))
+                continue
+            left.remove(match)
+            for changed in policy.differing(before, match[1]):
+                self.differences.add(changed, self._example(past, candidate, before))
+        for candidate, _ in left:
+            changed = (f"extractor.{_name(candidate)}", "no fact", "a fact")
+            self.differences.add(changed, Example(id=past.capture.capture_id))
+
+    def _example(self, past: Past, candidate: Candidate, before: Outcome) -> Example:
+        """Its id; for a reviewer who asked its beginning too, masked by both packs, if it can be read in the queue."""
+        if not self.texts or not past.queued or before.fate == "refused":
+            return Example(id=past.capture.capture_id)
+        text = candidate.text
+        for side in (self.before, self.after):
+            text = redactor_of(side.pack).text(text).content
+        return Example(id=past.capture.capture_id, text=text if len(text) <= _TEXT else text[: _TEXT - 3] + "...")
+
+
+def _holder(past: Past) -> str:
+    return holder_of(past.capture.subject, past.capture.user_id)
+
+
+def _earlier(draft: Draft, rejected: candidates.Rejected) -> bool:
+    """A rejection is held against what was captured after: ids begin with their time."""
+    return rejected.candidate.capture_id < draft.capture.capture_id
+
+
+def _name(candidate: Candidate) -> str:
+    return candidate.extractor.partition("@")[0]
+
+
+def _same_fact(one: Candidate, other: Candidate) -> bool:
+    return _fact(one) == _fact(other)
+
+
+def _fact(candidate: Candidate) -> tuple[object, ...]:
+    said = (candidate.write_class, candidate.entity, candidate.predicate, candidate.text, to_json(candidate.value))
+    return (_name(candidate), *said)
+
+
+@dataclass
+class _Reading:
+    """What the extractors of two packs read in captures. Those that ask somebody are not asked."""
+
+    page: Sequence[Past]
+    stored: Mapping[tuple[str, str], bytes]
+    left_out: Counter[str]
+
+    async def by_pack(self, packs: Sequence[Pack]) -> list[dict[str, list[Found]]]:
+        """By capture, for each pack; an extractor that both have is run once."""
+        found: list[dict[str, list[Found]]] = [{} for _ in packs]
+        for past in self.page:
+            capture = past.capture
+            assert capture.content is not None, "only what opened is read"
+            read: dict[str, list[Found]] = {}
+            missed: set[str] = set()
+            for place, pack in enumerate(packs):
+                for extractor in extractors_of(pack) if capture.content.fact is None else ():
+                    if not isinstance(extractor, PluginExtractor) and not extractor.reads(capture):
+                        continue
+                    facts = read.get(extractor.name)
+                    if facts is None:
+                        facts = await self._facts(extractor, capture, missed)
+                        # What a map or a model gives is the pack's too, whatever version it says it has.
+                        if not isinstance(extractor, MapExtractor | ModelExtractor):
+                            read[extractor.name] = facts
+                    found[place].setdefault(capture.capture_id, []).extend(facts)
+            self.left_out.update(missed)
+            await checkpoint()
+        return found
+
+    async def _facts(self, extractor: Extractor, capture: Capture, missed: set[str]) -> list[Found]:
+        if not isinstance(extractor, PluginExtractor):
+            # Whatever it raises, it would be tried again, and parked in the end: here it has read nothing.
+            with suppress(Exception):
+                seen = await extractor.extract(capture, _Stored(self.stored, capture.capture_id))
+                return [(extractor.name, one) for one in seen]
+        missed.add(extractor.name)
+        return []
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A model's answers as they are kept; where there is none it is not asked."""
+
+    answers: Mapping[tuple[str, str], bytes]
+    capture_id: str
+
+    async def get(self, extractor: str) -> bytes | None:
+        found = self.answers.get((self.capture_id, extractor))
+        if found is None:
+            raise ExtractorFailed("no answer is kept, and nobody is asked")
+        return found
+
+    async def put(self, extractor: str, answer: bytes) -> None:
+        raise ExtractorFailed("nothing is written here")
+
+    async def spend(self, extractor: str, most: int) -> bool:
+        """Nobody is asked here."""
+        return False

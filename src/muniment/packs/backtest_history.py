@@ -1,0 +1,159 @@
+"""The shadow: recorded captures with what each was compared with at its time, read without writing anything (PAC-3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from muniment.candidates.comparison import EmbeddedCandidate, TextComparer, Vector, from_sql
+from muniment.candidates.neighbours import AT_ONCE, FETCHED, ROUNDING, near_to, opened_of
+from muniment.candidates.subjects import compared_as
+from muniment.contradictions.rules import Neighbour
+from muniment.database.rows import capture_of
+from muniment.database.sealing import Vault
+from muniment.database.storage import LATEST, Row, Transaction
+from muniment.errors import SealBroken
+from muniment.model.capture import Capture
+from muniment.pack import Pack
+from muniment.recall.visibility import sensitive_labels
+
+Place = tuple[int, str]
+# Beyond every capture there can be.
+LAST: Place = (LATEST, "")
+# Of a scope too large to be fetched, each candidate's nearest are looked up.
+NEAREST = 200
+
+
+@dataclass(frozen=True)
+class Past:
+    """A capture, the number under which something was made of it, and whether that came into the queue.
+
+    Its content is None where it is gone or does not open.
+    """
+
+    capture: Capture
+    decided_seq: int
+    queued: bool
+
+
+async def captures(
+    tx: Transaction, vault: Vault, since: datetime | None, until: datetime, before: Place, count: int
+) -> list[Past]:
+    """The latest captures of a window before a place, the newest first, opened."""
+    given = {"since": since, "until": until, "seq": before[0], "capture_id": before[1], "count": count}
+    rows = await tx.rows("backtest.captures", **given)
+    keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]}, skip_broken=True)
+    found: list[Past] = []
+    for row in rows:
+        content = None
+        if row["content"] and (key := keys.get(row["holder"])) is not None:
+            try:
+                content = key.open("captures.content", row["capture_id"], row["content"])
+            except SealBroken:
+                content = None
+        found.append(Past(capture_of(row, content), row["decided_seq"], row["queued"]))
+    return found
+
+
+async def answers(
+    tx: Transaction, vault: Vault, capture_ids: Sequence[str], extractors: Sequence[str]
+) -> dict[tuple[str, str], bytes]:
+    """What models answered, by capture and extractor."""
+    if not capture_ids or not extractors:
+        return {}
+    given = {"capture_ids": list(capture_ids), "extractors": list(extractors)}
+    rows = await tx.rows("backtest.answers", **given)
+    keys = await vault.keys(tx, {row["holder"] for row in rows}, skip_broken=True)
+    found: dict[tuple[str, str], bytes] = {}
+    for row in rows:
+        if (key := keys.get(row["holder"])) is not None:
+            where = (row["capture_id"], row["extractor"])
+            found[where] = key.open("extractions.answer", "/".join(where), row["answer"])
+    return found
+
+
+async def neighbours(
+    tx: Transaction, vault: Vault, probes: Sequence[tuple[EmbeddedCandidate, Past]], comparer: TextComparer, pack: Pack
+) -> list[list[Neighbour]]:
+    """Of each candidate what stood on its key or near its text when its capture was decided; consent is as of now."""
+    if not probes:
+        return []
+    users = {probe.candidate.scope.user_id for probe, _ in probes}
+    scope = {
+        "embedder": comparer.embedder.name,
+        "users": None if None in users else ["", *sorted(user for user in users if user is not None)],
+        "count": FETCHED + 1,
+        "own": f"{comparer.by.user_namespace}:",
+    }
+    keys = sorted(
+        {(one.candidate.entity or "", one.candidate.predicate or "") for one, _ in probes if one.candidate.on_key}
+    )
+    on = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
+    labels = sensitive_labels(pack)
+    seen, on_keys = await tx.gather(("backtest.vectors", scope), ("backtest.on_keys", on | {"sensitive": labels}))
+    if len(seen) <= FETCHED:
+        vectors = np.stack([from_sql(row["vector"]) for row in seen]) if seen else None
+        near = [_near(probe, past, seen, vectors, comparer) for probe, past in probes]
+        wanted = sorted({memory_id for found in near for memory_id in found})
+        rows = await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else []
+    else:
+        near, rows = await _searched(tx, probes, comparer, pack)
+    opened = await opened_of(tx, vault, [*on_keys, *rows])
+    hidden = {row["memory_id"] for row in (*on_keys, *rows) if row["hidden"]}
+    answers: list[list[Neighbour]] = []
+    for (probe, past), similar in zip(probes, near, strict=True):
+        key = (probe.candidate.entity, probe.candidate.predicate)
+        there = [row["memory_id"] for row in on_keys if (row["entity"], row["predicate"]) == key and _stood(row, past)]
+        shown = [name for name in dict.fromkeys([*there, *similar]) if name in opened]
+        answers.append([Neighbour(opened[name], similar.get(name, 0.0), name in hidden) for name in shown])
+    return answers
+
+
+def _stood(row: Row, past: Past) -> bool:
+    """Whether it was live when the capture was decided."""
+    if row["born_seq"] >= past.decided_seq or (row["died_seq"] is not None and row["died_seq"] < past.decided_seq):
+        return False
+    return row["ends_at"] is None or row["ends_at"] > past.capture.captured_at
+
+
+def _near(
+    probe: EmbeddedCandidate, past: Past, seen: Sequence[Row], vectors: Vector | None, comparer: TextComparer
+) -> dict[str, float]:
+    """Those near enough to it that its user saw, with their similarity: a fact on a key meets plain texts only."""
+    if probe.vector is None or vectors is None:
+        return {}
+    candidate = probe.candidate
+    user, about = candidate.scope.user_id, compared_as(candidate, comparer.by.user_namespace)
+    similar = vectors @ probe.vector
+    found: dict[str, float] = {}
+    for place in np.flatnonzero(similar >= comparer.by.thresholds.similarity - ROUNDING).tolist():
+        row = seen[place]
+        meets = (user is None or row["user_id"] in ("", user)) and not (candidate.on_key and row["on_key"])
+        if meets and (about is None or row["about"] in (None, about)) and _stood(row, past):
+            found[row["memory_id"]] = float(similar[place])
+    return found
+
+
+async def _searched(
+    tx: Transaction, probes: Sequence[tuple[EmbeddedCandidate, Past]], comparer: TextComparer, pack: Pack
+) -> tuple[list[dict[str, float]], list[Row]]:
+    """The same where they are too many to be fetched: each candidate's are looked up by the database."""
+    near: list[dict[str, float]] = []
+    rows: list[Row] = []
+    for first in range(0, len(probes), AT_ONCE):
+        asked = [
+            near_to(probe, comparer, pack, NEAREST, seq=past.decided_seq, at=past.capture.captured_at)
+            for probe, past in probes[first : first + AT_ONCE]
+        ]
+        answered = iter(await tx.gather(*(one for one in asked if one is not None)))
+        for one in asked:
+            found = [row for row in next(answered) if row["comes"]] if one is not None else []
+            near.append({row["memory_id"]: row["similarity"] for row in found})
+            rows += found
+    return near, rows
+
+
+async def recall_ids(tx: Transaction, since: datetime | None, until: datetime, count: int) -> list[str]:
+    """The latest recalls of a window, the newest first."""
+    return [row["recall_id"] for row in await tx.rows("backtest.recalls", since=since, until=until, count=count)]

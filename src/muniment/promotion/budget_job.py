@@ -1,0 +1,34 @@
+"""JOB-10: what waits in the queue for room comes back when there is room."""
+
+from muniment.context import retry_on_pack_change
+from muniment.job import Done
+from muniment.opening import Opened
+from muniment.promotion import budget_store as budgets
+from muniment.review import store as review
+
+# Looked at, so that a class without room keeps no other waiting; and released in one transaction.
+MOST, AT_ONCE = 5000, 200
+
+
+@retry_on_pack_change
+async def run(opened: Opened, tenant_id: str) -> Done:
+    """Release what was held for want of room, the one due first first, as far as there is room now."""
+    context = opened.context
+    pack = await context.current_pack(tenant_id)
+    async with context.transaction(tenant_id, "writer", under=pack) as tx:
+        rows = await tx.rows("jobs.held_for_budget", count=MOST)
+        if not rows:
+            return Done()
+        room = await budgets.room(tx, pack)
+        fits = [row["proposal_id"] for row in rows if room.take(row["tier"], row["class"], row["size"]) is None][
+            :AT_ONCE
+        ]
+        await review.lock(tx, fits)
+        loaded = [
+            one
+            for one in await review.load_many(tx, context.vault, fits, skip_broken=True)
+            if one.proposal.status == "held"
+        ]
+        for one in loaded:
+            await review.decide(tx, one, "release", None, pack, held=True)
+    return Done({"released": len(loaded)}, more=len(loaded) == AT_ONCE)

@@ -1,0 +1,44 @@
+"""JOB-2: memories whose time is over are told of; beyond the replay horizon their content goes, a tombstone stays."""
+
+from muniment.consent.tombstones import AT_ONCE, collect
+from muniment.database import cursors
+from muniment.erasure.store import hold_off_erasure
+from muniment.job import Done
+from muniment.opening import Opened
+from muniment.recall.pinning import replay_horizon
+
+CURSOR = "expire"
+
+
+async def run(opened: Opened, tenant_id: str) -> Done:
+    """What ended since the last run, by tier and class; and some of what can be collected."""
+    ended = await _tell(opened, tenant_id)
+    collected = await _collect(opened, tenant_id)
+    return Done({"expired": ended, "collected": collected}, more=collected == AT_ONCE)
+
+
+async def _tell(opened: Opened, tenant_id: str) -> int:
+    async with opened.context.transaction(tenant_id, "jobs") as tx:
+        cursor = await cursors.take(tx, CURSOR)
+        clock = await tx.row("tenant.clock")
+        # By the tenant's own time, which never runs backwards: nothing promoted later can have ended before it.
+        until = max(tx.now, clock["at"]) if clock is not None and clock["at"] is not None else tx.now
+        rows = await tx.rows("jobs.expired", since=cursor["at"], until=until)
+        tx.defer("cursor.move_to", cursor=CURSOR, at=max(until, cursor["at"] or until))
+        for row in rows:
+            tx.emit("memory.expired", "auto", tier=row["tier"], write_class=row["class"], memories=row["memories"])
+        return sum(row["memories"] for row in rows)
+
+
+async def _collect(opened: Opened, tenant_id: str) -> int:
+    context = opened.context
+    await context.current_pack(tenant_id)
+    async with context.transaction(tenant_id, "jobs") as tx:
+        horizon = replay_horizon(await context.packs.within_notice(tx))
+        await cursors.take(tx, CURSOR)
+        await hold_off_erasure(tx)
+        rows = await tx.rows("jobs.collectable", before=tx.now - horizon, count=AT_ONCE)
+        if rows:
+            await collect(tx, [row["memory_id"] for row in rows])
+            tx.emit("memory.note", "auto", about="collected", memories=len(rows))
+        return len(rows)

@@ -1,0 +1,149 @@
+"""Finding: what a run sees, in the order of its answer.
+
+Filters first, always: the one condition `visible` of sql/fragments.sql stands in every statement. Then ranking, then
+the limit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+from pydantic_core import from_json
+
+from muniment.database.sealing import Vault
+from muniment.database.storage import Row, Transaction
+from muniment.errors import SealBroken
+from muniment.pack import Pack
+from muniment.promotion import indexing
+from muniment.recall import links
+from muniment.recall.ranking import MOST_SEEN
+from muniment.recall.visibility import View
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A point in a tenant's history: its number, and the time."""
+
+    seq: int
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for beside the view.
+
+    `entities` are those it is narrowed to, each with its distance from those that were named. `candidates` are those
+    that an approximate search chose from: a replay chooses from them again.
+    """
+
+    limit: int
+    query: str | None = None
+    entities: Mapping[str, int] | None = None
+    hops: int = 0
+    only: list[str] | None = None
+    decision_key: str | None = None
+    candidates: list[str] | None = None
+    most_seen: int = MOST_SEEN
+
+
+@dataclass(frozen=True)
+class Found:
+    """What to answer with, in order: plain, of low confidence, and conflict sets with their contradictions.
+
+    `holder_key` is the wrapped key of whose query it was, where that came along.
+    """
+
+    plain: list[str]
+    low: list[str]
+    sets: list[tuple[list[str], list[str]]]
+    omitted: int
+    scores: Mapping[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    embedder: str | None = None
+    candidates: list[str] | None = None
+    degraded: tuple[str, ...] = ()
+    holder_key: tuple[bytes | None, int | None] | None = None
+    working: frozenset[str] = frozenset()
+
+    @property
+    def ids(self) -> list[str]:
+        """All of them."""
+        return [*self.plain, *self.low, *(member for _, members in self.sets for member in members)]
+
+
+def filters(view: View, request: Request, moment: Moment) -> dict[str, Any]:
+    """The parameters of the conditions `visible` and `wanted`."""
+    return {
+        "users": view.users,
+        "labels": view.labels,
+        "sensitive": view.sensitive,
+        "intents": view.intents,
+        "session_id": view.session_id,
+        "workflow_id": view.workflow_id,
+        "tiers": view.tiers,
+        "classes": view.classes,
+        "entities": list(request.entities) if request.entities is not None else None,
+        "only": request.only,
+        "qualifiers": Jsonb(view.qualifiers),
+        "fresh_working": view.fresh_since["working"],
+        "fresh_episodic": view.fresh_since["episodic"],
+        "fresh_semantic": view.fresh_since["semantic"],
+        "fresh_durable": view.fresh_since["durable"],
+        "seq": moment.seq,
+        "at": moment.at,
+    }
+
+
+async def listed(tx: Transaction, request: Request, given: dict[str, Any], pack: Pack) -> Found:
+    """Without a query: by priority, then newest first, then id; a correction before all others on its key (REC-2)."""
+    confidence = pack.memory_layer.recall_policy.confidence
+    rows = await tx.rows("recall.visible", **given, confidence=confidence, count=request.limit)
+    plain = [row["memory_id"] for row in rows if row["part"] == 0]
+    low = [row["memory_id"] for row in rows if row["part"] == 1]
+    sets = conflict_sets([(row["contradiction_id"], row["memory_id"]) for row in rows if row["part"] == 2])
+    totals = {row["part"]: row["total"] for row in rows if row["part"] < 2}
+    omitted = totals.get(0, 0) - len(plain) + totals.get(1, 0) - len(low)
+    omitted += sum(len(members) for _, members in sets[request.limit :])
+    working = frozenset(row["memory_id"] for row in rows if row["tier"] == "working")
+    return Found(plain, low, sets[: request.limit], omitted, working=working)
+
+
+async def reach(
+    tx: Transaction, vault: Vault, entities: Sequence[str], hops: int, given: dict[str, Any]
+) -> dict[str, int]:
+    """Those entities and those that visible facts tie to them, each with its distance (REC-6)."""
+    reached = dict.fromkeys(entities, 0)
+    around, key = set(entities), await vault.known_comparing(tx) if hops else None
+    for distance in range(1, hops + 1):
+        if not around or key is None:
+            break
+        asked = sorted(indexing.end(key, one) for one in around)
+        rows = await tx.rows("recall.links", **given, around=asked, count=links.MOST_TIES)
+        ties = [tie for row in rows if (tie := await _tie(tx, vault, row)) is not None]
+        around = links.step(around, reached, ties, distance)
+    return reached
+
+
+async def _tie(tx: Transaction, vault: Vault, row: Row) -> tuple[str, str] | None:
+    try:
+        key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+        value = from_json(key.open("memory_bodies.content", row["memory_id"], row["content"]))["value"]
+    except SealBroken:
+        return None
+    other = links.link_of(row["entity"], value)
+    return (row["entity"], other) if other is not None else None
+
+
+def conflict_sets(sides: list[tuple[str, str]]) -> list[tuple[list[str], list[str]]]:
+    """Contradictions that share a side make one set, so that a set is always whole (REC-4)."""
+    pairs: dict[str, list[str]] = {}
+    for contradiction_id, memory_id in sides:
+        pairs.setdefault(contradiction_id, []).append(memory_id)
+    sets: list[tuple[set[str], set[str]]] = []
+    for contradiction_id, members in sorted(pairs.items()):
+        touching = [one for one in sets if one[1] & set(members)]
+        ids = {contradiction_id}.union(*(one[0] for one in touching))
+        joined = set(members).union(*(one[1] for one in touching))
+        sets = [one for one in sets if one not in touching] + [(ids, joined)]
+    return sorted((sorted(ids), sorted(members)) for ids, members in sets)

@@ -1,0 +1,298 @@
+"""Stage 5, recall: promoted memory only, under the run's view, and a record of it beside the answer."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+from pydantic_core import from_json
+
+from muniment.candidates.comparison import Vector
+from muniment.database.rows import provenance_of, scope_of
+from muniment.database.sealing import SubjectKey, Vault
+from muniment.database.storage import LATEST, Named, Row, Transaction
+from muniment.errors import SealBroken
+from muniment.language.embedding import Embedder
+from muniment.model.capture import TENANT_HOLDER, holder_of
+from muniment.model.compiled import Compiled, CompiledMemory
+from muniment.model.context import RunContext
+from muniment.model.ids import make_id
+from muniment.model.recall import ConflictSet, Recall, Record
+from muniment.model.review_views import RecallPreview
+from muniment.pack import Pack
+from muniment.recall.filters import Found, Moment, Request, filters, listed, reach
+from muniment.recall.search import Asked, Search
+from muniment.recall.visibility import View
+from muniment.sessions.store import SessionStore
+from muniment.tracing import spanned
+
+
+@dataclass(frozen=True)
+class RecallDependencies:
+    """What a recall works with: keys, the embedder in use (None: none that this process has), the session store.
+
+    `place` is where the query lies by an embedder other than the built-in: that was asked before the transaction.
+    """
+
+    vault: Vault
+    embedder: Embedder | None
+    sessions: SessionStore
+    place: Vector | None = None
+
+
+@spanned("recall")
+async def recall(
+    tx: Transaction,
+    dependencies: RecallDependencies,
+    run: RunContext,
+    view: View,
+    pack: Pack,
+    request: Request,
+    as_of: Moment | None = None,
+) -> Recall:
+    """Find, order, cut, open and record: nothing is opened that is not returned."""
+    holder = holder_of(None, run.user_id)
+    await dependencies.vault.tenant(tx)  # Known from here on: after the commit nothing can be asked any more.
+    found = await find(tx, dependencies, view, pack, request, as_of, holder)
+    recall_id = make_id("rcl", tx.now)
+    record = {
+        "recall_id": recall_id,
+        "agent_id": run.agent_id,
+        "run_id": run.run_id,
+        "user_id": run.user_id,
+        "pack": pack.ref,
+        "embedder": found.embedder,
+        "request": Jsonb(_recorded(run, view, request)),
+        "result_ids": found.ids,
+        "omitted": found.omitted,
+        "as_of": as_of.at if as_of is not None else None,
+        "as_of_seq": as_of.seq if as_of is not None else None,
+        "degraded": list(found.degraded),
+        "candidates": found.candidates,
+        **await _sealed_query(tx, dependencies.vault, recall_id, request.query, holder, found),
+    }
+    at = as_of.seq if as_of is not None else LATEST
+    records, seq, degraded = await _opened(tx, dependencies, run, found, at, ("recall.record", record))
+    return Recall(
+        recall_id=recall_id,
+        at=tx.now,
+        seq=seq,
+        as_of=as_of.at if as_of is not None else None,
+        pack=pack.ref,
+        embedder=found.embedder,
+        approximate=found.candidates is not None,
+        **_arranged(found, records),
+        degraded=(*found.degraded, *degraded),
+    )
+
+
+async def look(
+    tx: Transaction, dependencies: RecallDependencies, view: View, pack: Pack, request: Request
+) -> RecallPreview:
+    """What a run would be shown now, opened; nothing is recorded, and the session store is left alone."""
+    found = await find(tx, dependencies, view, pack, request)
+    rows = await tx.rows("recall.bodies", memory_ids=found.ids, held=[], seq=LATEST)
+    opened = [await _record(tx, dependencies.vault, row, row["content"], found.scores) for row in rows]
+    records = {one.id: one for one in opened if one is not None}
+    degraded = found.degraded if len(records) == len(found.ids) else (*found.degraded, "seal_broken")
+    return RecallPreview(**_arranged(found, records), degraded=degraded)
+
+
+def _arranged(found: Found, records: Mapping[str, Record]) -> dict[str, Any]:
+    """The records in the order and the parts that they were found in."""
+    return {
+        "records": tuple(records[memory_id] for memory_id in found.plain if memory_id in records),
+        "low_confidence": tuple(records[memory_id] for memory_id in found.low if memory_id in records),
+        "conflicts": tuple(
+            ConflictSet(
+                contradiction_ids=tuple(ids),
+                records=tuple(
+                    records[member].model_copy(update={"contradiction": True})
+                    for member in members
+                    if member in records
+                ),
+            )
+            for ids, members in found.sets
+        ),
+        "omitted": found.omitted,
+    }
+
+
+async def find(
+    tx: Transaction,
+    dependencies: RecallDependencies,
+    view: View,
+    pack: Pack,
+    request: Request,
+    as_of: Moment | None = None,
+    holder: str = TENANT_HOLDER,
+) -> Found:
+    """What the run sees of what is asked for, in order; nothing is opened but links, nothing recorded."""
+    moment = as_of or Moment(LATEST, tx.now)
+    if request.entities is not None and request.hops:
+        given = filters(view, request, moment)
+        reached = await reach(tx, dependencies.vault, sorted(request.entities), request.hops, given)
+        request = replace(request, entities=reached)
+    given = filters(view, request, moment)
+    if request.query is None:
+        return await listed(tx, request, given, pack)
+    asked = await Asked.of(tx, dependencies.vault, request.query, dependencies.embedder, holder, dependencies.place)
+    return await Search(tx, request, given, pack, asked, moment.at).found()
+
+
+def record_compiled(
+    tx: Transaction, run: RunContext, answer: Recall, compiled: Compiled, told_seq: int
+) -> CompiledMemory:
+    """Write down, with the commit, which memories of a recall went into a prompt, in which blocks (REC-8).
+
+    Up to the number `told_seq` the run has now been told of its own proposals.
+    """
+    compile_id = make_id("cmp", tx.now)
+    tx.defer(
+        "recall.compiled",
+        compile_id=compile_id,
+        recall_id=answer.recall_id,
+        agent_id=run.agent_id,
+        run_id=run.run_id,
+        token_budget=compiled.budget.token_budget,
+        tokens=compiled.budget.used,
+        format=compiled.format,
+        tokenizer=compiled.tokenizer,
+        blocks=Jsonb([entry.model_dump(mode="json") for entry in compiled.manifest.entries]),
+        memory_ids=list(compiled.memory_ids),
+        left_out=[memory_id for left in compiled.budget.left_out for memory_id in left.memory_ids],
+        told_seq=told_seq,
+        digest=compiled.digest,
+    )
+    said = {name: getattr(answer, name) for name in ("recall_id", "as_of", "omitted", "approximate", "degraded")}
+    return CompiledMemory(**dict(compiled), **said, compile_id=compile_id, at=tx.now)
+
+
+async def _sealed_query(
+    tx: Transaction, vault: Vault, recall_id: str, query: str | None, holder: str, found: Found
+) -> dict[str, str | bytes | None]:
+    """The query under the key of the run's user; under the tenant's while that user has none."""
+    if query is None or await vault.tenant(tx) is None:
+        return {"holder": None, "query": None}
+    key: SubjectKey | None = None
+    if found.holder_key is None:
+        key = (await vault.keys(tx, [holder], skip_broken=True)).get(holder)
+    elif found.holder_key[1] is not None:
+        with suppress(SealBroken):
+            key = await vault.open_key(tx, holder, found.holder_key[0], found.holder_key[1])
+    if key is None:
+        holder, key = TENANT_HOLDER, await vault.known_comparing(tx)
+    if key is None:
+        return {"holder": None, "query": None}
+    return {"holder": holder, "query": key.seal("recalls.query", recall_id, query.encode())}
+
+
+async def _opened(
+    tx: Transaction, dependencies: RecallDependencies, run: RunContext, found: Found, seq: int, record: Named
+) -> tuple[dict[str, Record], int, tuple[str, ...]]:
+    """The records by id, the tenant's number, and what was missing on the way.
+
+    Where the session store holds nothing, the bodies, the record and the commit are one round trip.
+    """
+    ids = found.ids
+    degraded: list[str] = []
+    held: dict[str, bytes] = {}
+    if found.working and run.session_id is not None:
+        held = await dependencies.sessions.held(tx.tenant_id, run.session_id, sorted(found.working), tx.now)
+        if dependencies.sessions.away:
+            degraded.append("session_store")
+    rows: list[Row] = []
+    if held:
+        rows = await tx.rows("recall.bodies", memory_ids=ids, held=list(held), seq=seq)
+        # What the store gave and does not open was not ours: the database has the true one.
+        forged = [
+            row["memory_id"] for row in rows if row["content"] is None and not await _opens(tx, dependencies, row, held)
+        ]
+        if forged:
+            again = {
+                row["memory_id"]: row for row in await tx.rows("recall.bodies", memory_ids=forged, held=[], seq=seq)
+            }
+            rows = [again.get(row["memory_id"], row) for row in rows]
+        recorded = (await tx.commit_with(record))[0]
+    else:
+        rows, recorded = await tx.commit_with(("recall.bodies", {"memory_ids": ids, "held": [], "seq": seq}), record)
+    records: dict[str, Record] = {}
+    for row in rows:
+        content = row["content"] if row["content"] is not None else held[row["memory_id"]]
+        if (one := await _record(tx, dependencies.vault, row, content, found.scores)) is not None:
+            records[one.id] = one
+    if len(records) < len(ids):
+        degraded.append("seal_broken")
+    await _fill(dependencies.sessions, tx, run, found, rows)
+    return records, recorded[0]["seq"], tuple(degraded)
+
+
+async def _opens(tx: Transaction, dependencies: RecallDependencies, row: Row, held: Mapping[str, bytes]) -> bool:
+    try:
+        key = await dependencies.vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+        key.open("memory_bodies.content", row["memory_id"], held[row["memory_id"]])
+    except SealBroken:
+        return False
+    return True
+
+
+async def _fill(sessions: SessionStore, tx: Transaction, run: RunContext, found: Found, rows: list[Row]) -> None:
+    """Keep the working memories that the session store did not have."""
+    fresh = {row["memory_id"]: row for row in rows if row["memory_id"] in found.working and row["content"] is not None}
+    if not fresh or run.session_id is None or sessions.away:
+        return
+    ends = {name: row["ends_at"] or datetime.max.replace(tzinfo=tx.now.tzinfo) for name, row in fresh.items()}
+    bodies = {name: bytes(row["content"]) for name, row in fresh.items()}
+    await sessions.keep(tx.tenant_id, run.session_id, bodies, ends, tx.now)
+
+
+async def _record(
+    tx: Transaction, vault: Vault, row: Row, content: bytes, scores: Mapping[str, dict[str, float]]
+) -> Record | None:
+    """The record, or None if its content does not open: one that was tampered with must not silence all others."""
+    try:
+        key: SubjectKey = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+        fact = from_json(key.open("memory_bodies.content", row["memory_id"], content))
+    except SealBroken:
+        return None
+    return Record(
+        id=row["memory_id"],
+        text=fact["text"],
+        value=fact["value"],
+        write_class=row["class"],
+        entity=row["entity"],
+        predicate=row["predicate"],
+        subject=row["subject"],
+        classification=row["classification"],
+        tier=row["tier"],
+        priority=row["priority"],
+        confidence=row["confidence"],
+        scope=scope_of(row),
+        score=scores.get(row["memory_id"]) or {"priority": row["priority"]},
+        provenance=provenance_of(row, tuple(fact["evidence_refs"])),
+    )
+
+
+def _recorded(run: RunContext, view: View, request: Request) -> dict[str, Any]:
+    # Everything that decided the answer but the query, as ids and labels: an erasure has nothing to reach.
+    return {
+        "role": run.role,
+        "session_id": run.session_id,
+        "workflow_id": run.workflow_id,
+        "intent_id": run.intent_id,
+        "decision_key": run.decision_key,
+        "classification_allowed": sorted(run.classification_allowed),
+        "qualifiers": run.qualifiers,
+        "tiers": view.tiers,
+        "classes": view.classes,
+        "entities": sorted(request.entities) if request.entities is not None else None,
+        "hops": request.hops,
+        "pinned": run.pack is not None,
+        "only": request.only,
+        "limit": request.limit,
+        "most_seen": request.most_seen,
+        "with_query": request.query is not None,
+        "trace_id": run.trace_id,
+    }

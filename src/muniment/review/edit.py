@@ -1,0 +1,145 @@
+"""Editing a proposal: what a reviewer changes becomes a draft, which is put in its place or only tried."""
+
+from typing import Any, TypedDict
+
+from muniment.candidates import routing
+from muniment.candidates import store as candidates
+from muniment.candidates.intake import Admission
+from muniment.candidates.store import Draft
+from muniment.context import FabricContext
+from muniment.contradictions.resolution import supersedes
+from muniment.contradictions.rules import repeated
+from muniment.database.storage import Transaction
+from muniment.errors import Conflict, InvalidInput
+from muniment.model.candidate import Candidate
+from muniment.model.capture import Capture, TypedFact
+from muniment.model.context import Principal
+from muniment.model.fields import Artifact, EvidenceRefs, Label, Note, WriteClass, build
+from muniment.model.review_views import Against, EditCheck
+from muniment.pack import Pack
+from muniment.promotion.promote import capture_of
+from muniment.review import approval, breakers
+from muniment.review.store import Loaded
+
+# As the table of candidates has it.
+EDITS_LIMIT = 8
+
+
+class EditFields(TypedDict, total=False):
+    """What `edit` can change."""
+
+    text: str
+    value: Any
+    classification: str
+    evidence_refs: list[str]
+
+
+class Edit(Artifact):
+    """What is changed, as far as it can be checked without the proposal."""
+
+    note: Note | None = None
+    text: Any = None
+    value: Any = None
+    classification: Label | None = None
+    evidence_refs: EvidenceRefs | None = None
+
+
+def changed(changes: EditFields, note: str | None = None) -> Edit:
+    """The changes, checked; raises `InvalidInput`."""
+    given = build(Edit, {"note": note, **changes})
+    if not changes:
+        raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
+    return given
+
+
+async def draft(
+    context: FabricContext,
+    tx: Transaction,
+    editor: Principal,
+    loaded: Loaded,
+    pack: Pack,
+    changes: EditFields,
+    given: Edit,
+) -> Draft:
+    """The edited fact before the gates; raises `Conflict` for what cannot be edited, and `InvalidInput`."""
+    if loaded.proposal.audits is not None:
+        raise Conflict("is a sample: reject it if it is wrong, and propose what is right", field="proposal_id")
+    if len(loaded.editors) >= EDITS_LIMIT:
+        raise Conflict(f"was edited {EDITS_LIMIT} times: reject it and have it proposed anew", field="proposal_id")
+    capture = await capture_of(context, tx, loaded, to_edit=True)
+    (candidate_id,) = candidates.new_ids(tx, 1)
+    ordinals = await candidates.ordinals(tx, [capture.capture_id])
+    edited = _edited(editor, loaded.proposal.candidate, pack, changes, given, capture, candidate_id)
+    return Draft(edited, capture, ordinals[capture.capture_id], loaded.editors)
+
+
+async def check(context: FabricContext, tx: Transaction, pack: Pack, proposal_id: str, edited: Draft) -> EditCheck:
+    """What the edit would become. Nothing is written: the transaction may be one that cannot."""
+    comparer = await context.reading_comparer(tx, pack)
+    decided = await (await Admission.of(context, tx, pack, [edited], comparer=comparer)).decided(tx)
+    if decided.refused:
+        (refusal,) = await candidates.refuse(tx, decided.refused, keep=False)
+        return EditCheck(proposal_id=proposal_id, refusal=refusal)
+    ((passed, compared),) = decided.admitted
+    candidate, observed_at = passed.candidate, passed.capture.observed_at
+    tier = routing.tier_for(candidate, pack)
+    against = [
+        Against(
+            memory_id=one.memory.memory_id,
+            reason=one.reason,
+            replaced=supersedes(candidate, tier, observed_at, one.memory, pack).passed,
+        )
+        for one in compared.contradicts
+    ]
+    auto = pack.policy_for(candidate.write_class).approval == "auto"
+    suspended = await breakers.suspended(tx) if auto else frozenset[WriteClass]()
+    return EditCheck(
+        proposal_id=proposal_id,
+        candidate=candidate,
+        tier=tier,
+        priority=routing.priority_for(candidate, pack),
+        human_reasons=approval.reasons_for_a_person(
+            candidate,
+            tier=tier,
+            contradicts=any(not one.replaced for one in against),
+            suspended=candidate.write_class in suspended,
+            pack=pack,
+        ),
+        contradicts=tuple(against),
+        repeats=tuple(memory.memory_id for memory in repeated(candidate, tier, compared, pack)),
+    )
+
+
+def _edited(
+    editor: Principal,
+    old: Candidate,
+    pack: Pack,
+    changes: EditFields,
+    given: Edit,
+    capture: Capture,
+    candidate_id: str,
+) -> Candidate:
+    value = changes.get("value", old.value)
+    text = changes.get("text", None if "value" in changes else old.text)
+    fact = build(
+        TypedFact,
+        {
+            "write_class": old.write_class,
+            "entity": old.entity,
+            "predicate": old.predicate,
+            "value": value,
+            "text": None if old.write_class == "evidence_link" else text,
+        },
+    )
+    label = given.classification or old.classification
+    if not pack.has_label(label) or pack.rank(label) < pack.rank(old.classification):
+        raise InvalidInput(f"may only rise from {old.classification}", field="classification")
+    become = {
+        "value": fact.value,
+        "text": fact.text or candidates.rendered(fact),
+        "classification": label,
+        "evidence_refs": given.evidence_refs if given.evidence_refs is not None else old.evidence_refs,
+        "edits": old.candidate_id,
+        "editor": editor.id,
+    }
+    return candidates.afresh(old, candidate_id, capture, pack, **become)

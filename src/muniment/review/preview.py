@@ -1,0 +1,107 @@
+"""Previewing an approval: it is carried out, looked at and undone, in one transaction that leaves nothing behind.
+
+No verdict, no event, no number and no recall is recorded, and the session store is not touched. What promotion locks is
+held for as long as one recall takes.
+"""
+
+from muniment.context import FabricContext, RecallPacks
+from muniment.errors import AlreadyDecided, InvalidInput, MunimentError, NotFound, StorageUnavailable
+from muniment.model.candidate import Scope
+from muniment.model.context import Principal, RunContext
+from muniment.model.fields import build
+from muniment.model.names import is_among
+from muniment.model.review_views import Preview
+from muniment.pack import Pack
+from muniment.promotion.promote import promote_proposal
+from muniment.recall.filters import Request
+from muniment.recall.recall import dependencies, view_now
+from muniment.recall.store import look
+from muniment.review import store as review
+from muniment.review.regate import regate
+from muniment.verbs.inputs import RecallInput
+
+_NAME = "preview"
+
+
+async def preview(
+    context: FabricContext, asker: Principal, proposal_id: str, run: RunContext | None, query: str | None
+) -> Preview:
+    """What a run would be shown before and after; raises `NotFound`, `AlreadyDecided`, `InvalidInput`."""
+    given = build(RecallInput, {"query": query})
+    if run is not None and not isinstance(run, RunContext):
+        raise InvalidInput("expected a RunContext", field="run")
+    if run is not None and run.tenant_id != asker.tenant_id:
+        raise NotFound("no such proposal", field="proposal_id")
+    pack = await context.pack_for(asker)
+    packs = await context.recall_packs(run) if run is not None else RecallPacks(pack, pack)
+    decides = packs.decides
+    works_with = await dependencies(context, asker.tenant_id, given.query)
+    async with context.dry_run(asker.tenant_id, under=pack) as tx:
+        loaded = await review.load(tx, context.vault, proposal_id)
+        review.undecided(loaded)
+        proposal = loaded.proposal
+        whose = run or _run_of(proposal.candidate.scope, asker.tenant_id, decides)
+        view = view_now(whose, packs, tx.now)
+        request = Request(
+            limit=decides.memory_layer.recall_policy.max_recalls, query=given.query, decision_key=whose.decision_key
+        )
+        before = await look(tx, works_with, view, decides, request)
+        if proposal.audits is not None:
+            # A sample that is confirmed repeats the memory it was drawn from.
+            return Preview(proposal_id=proposal_id, status="duplicate", before=before, after=before)
+        try:
+            # Held from here on.
+            loaded = await review.load(tx, context.vault, proposal_id, to_decide=True)
+            if not (await regate(context, tx, loaded, pack)).stands:
+                return Preview(proposal_id=proposal_id, status="withdrawn", before=before, after=before)
+            somebody = _another(asker, {proposal.candidate.author, *loaded.editors})
+            memory_id = await promote_proposal(context, tx, loaded, pack, somebody)
+        except (AlreadyDecided, StorageUnavailable):
+            raise
+        except MunimentError as error:
+            return Preview(
+                proposal_id=proposal_id,
+                status=proposal.status,
+                error=error.code,
+                message=error.message,
+                before=before,
+                after=before,
+            )
+        after = await look(tx, works_with, view, decides, request)
+        return Preview(
+            proposal_id=proposal_id,
+            status=(await review.load(tx, context.vault, proposal_id)).proposal.status,
+            memory_id=memory_id,
+            supersedes=tuple(sorted(one["memory_id"] for one in tx.emitted("memory.retracted"))),
+            before=before,
+            after=after,
+            appears=tuple(one for one in after.all_ids if one not in before.all_ids),
+            disappears=tuple(one for one in before.all_ids if one not in after.all_ids),
+        )
+
+
+def _run_of(scope: Scope, tenant_id: str, pack: Pack) -> RunContext:
+    """A run that would see what the proposal says, cleared for everything the pack lets an agent see."""
+    role = "agent" if "agent" in pack.roles else min(pack.roles)
+    return RunContext(
+        tenant_id=tenant_id,
+        run_id=_NAME,
+        agent_id=_NAME,
+        user_id=scope.user_id,
+        session_id=scope.session_id,
+        workflow_id=scope.workflow_id,
+        # Under `support.*` lies `support.preview`.
+        intent_id=scope.intent_id.replace("*", _NAME) if scope.intent_id is not None else None,
+        role=role,
+        roles={role},
+        classification_allowed={label.name for label in pack.classifications},
+        qualifiers=scope.qualifiers | scope.required,
+    )
+
+
+def _another(asker: Principal, not_these: set[str]) -> Principal:
+    """Whoever asks, or where the rules want somebody else, a stand-in: what would be is no matter of who looks."""
+    name = asker.id
+    while is_among(name, not_these):
+        name += "'"
+    return asker.model_copy(update={"id": name})

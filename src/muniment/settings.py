@@ -1,0 +1,95 @@
+"""Where a fabric lives: its database, its keys, its clock."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from muniment.candidates.extractors.models import Models
+from muniment.errors import InvalidInput
+from muniment.language.assertion import Judge, judge
+from muniment.language.embedding import Embedder
+from muniment.pack import Pack, load_pack
+from muniment.webhooks.rules import Rules
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `open` was told, with the environment filled in for what it was not."""
+
+    url: str | None
+    home: Path
+    pack: Pack | None
+    clock: Clock
+    judge: Judge = judge
+    embedder: str | Embedder | None = None
+    redis_url: str | None = None
+    webhooks: Rules = field(default_factory=Rules)
+    archives: Path | None = None
+    activate: bool = False
+    models: Models = field(default_factory=Models)
+
+    @classmethod
+    def gather(
+        cls,
+        url: str | None,
+        *,
+        pack: str | Path | Pack | None,
+        activate: bool = False,
+        home: str | Path | None,
+        clock: Clock | None,
+        judge: Judge = judge,
+        embedder: str | Embedder | None = None,
+        redis_url: str | None = None,
+        private_webhooks: bool | None = None,
+        archives: str | Path | None = None,
+        models: Models | Mapping[str, Any] | str | Path | None = None,
+    ) -> "Settings":
+        """Raises `InvalidInput` or `PackInvalid`."""
+        if url is not None and not url.strip():
+            raise InvalidInput("must not be empty", field="url")
+        if url is not None and home is not None:
+            raise InvalidInput("give an address or a home folder, not both", field="url")
+        if url is None and home is None:
+            url = os.environ.get("MUNIMENT_DATABASE_URL") or None
+        own = _pack(pack)
+        if activate and own is None:
+            raise InvalidInput("takes a pack to put in force", field="activate")
+        folder = Path(home or os.environ.get("MUNIMENT_HOME") or ".muniment").expanduser()
+        return cls(
+            url,
+            folder.absolute(),
+            own,
+            clock or _now,
+            judge,
+            embedder or os.environ.get("MUNIMENT_EMBEDDER") or None,
+            redis_url or os.environ.get("MUNIMENT_REDIS_URL") or None,
+            Rules.gather(private_webhooks),
+            _archives(archives, None if url is not None else folder),
+            activate,
+            Models.gather(models),
+        )
+
+
+def _pack(given: str | Path | Pack | None) -> Pack | None:
+    named = given or os.environ.get("MUNIMENT_PACK") or None
+    if named is None or isinstance(named, Pack):
+        return named
+    path = Path(named)
+    if not path.is_file():
+        raise InvalidInput(f"there is no file {path}", field="pack")
+    return load_pack(path)
+
+
+def _archives(given: str | Path | None, home: Path | None) -> Path | None:
+    """The folder of archive files; without one to be found there are none."""
+    named = given or os.environ.get("MUNIMENT_ARCHIVES") or (home / "archives" if home is not None else None)
+    return Path(named).expanduser().absolute() if named is not None else None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

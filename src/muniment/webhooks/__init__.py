@@ -1,0 +1,1 @@
+"""Webhooks: registration, delivery of events as signed CloudEvents."""

@@ -1,0 +1,1 @@
+"""The worker: which jobs are due in which tenant, and running them."""

@@ -1,0 +1,37 @@
+"""Every job there is, by its name in the pack's schedule."""
+
+from muniment.archives import job as compact
+from muniment.audit import job as seal
+from muniment.candidates import calibration_job as calibrate
+from muniment.candidates import job as consolidate
+from muniment.consent import job as sweep
+from muniment.erasure import job as purge
+from muniment.job import Job
+from muniment.metrics import alert_job as alert
+from muniment.metrics import job as scan
+from muniment.packs import backfill_job as backfill
+from muniment.promotion import budget_job as budget
+from muniment.promotion import expire_job as expire
+from muniment.promotion import reindex_job as embed
+from muniment.review import sample_job as sample
+from muniment.webhooks import job as deliver
+
+JOBS: dict[str, Job] = {
+    job.name: job
+    for job in (
+        Job("consolidate", "JOB-1", consolidate.run, follows_log=True),
+        Job("expire", "JOB-2", expire.run),
+        Job("sweep", "JOB-3", sweep.run),
+        Job("compact", "JOB-4", compact.run),
+        Job("calibrate", "JOB-5", calibrate.run),
+        Job("sample", "JOB-6", sample.run),
+        Job("alert", "JOB-7", alert.run),
+        Job("backfill", "JOB-8", backfill.run),
+        Job("seal", "JOB-9", seal.run, follows_log=True),
+        Job("budget", "JOB-10", budget.run),
+        Job("embed", "JOB-11", embed.run),
+        Job("deliver", "EVT-1", deliver.run, follows_log=True),
+        Job("purge", "ERA-3", purge.run),
+        Job("scan", "MET-4", scan.run),
+    )
+}

@@ -1,0 +1,122 @@
+"""What a call costs: how often the database is asked."""
+
+import re
+from dataclasses import asdict
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.rows import scalar_row
+
+from muniment import AsyncFabric, Fabric
+from muniment.database.storage import Named, Transaction
+from muniment.model.webhook import Deliveries
+from muniment.review.store import Narrowed
+from muniment.testing import People, TestServer
+from muniment.testing.database import MASTER_KEYS
+from tests.stories import CONSENT, proposed
+
+
+@pytest.fixture
+def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The round trips of each transaction that ends from here on."""
+    counted: list[int] = []
+    complete = Transaction.complete
+
+    async def counting(self: Transaction) -> None:
+        await complete(self)
+        counted.append(self.round_trips)
+
+    monkeypatch.setattr(Transaction, "complete", counting)
+    return counted
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        {"write_class": "statement", "text": "Parcels leave at noon."},
+        {"write_class": "preference", "entity": "customer:cust_1", "predicate": "likes", "value": "tea"},
+        {
+            "write_class": "preference",
+            "entity": "customer:cust_1",
+            "predicate": "mail",
+            "value": "ann.lee@example.com",
+            "subject": "customer:cust_1",
+        },
+    ],
+)
+def test_one_candidate_through_all_gates_and_checks_takes_four_round_trips(
+    fabric: Fabric, people: People, trips: list[int], fact: dict[str, Any]
+) -> None:
+    fabric.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
+    proposed(
+        fabric,
+        people.run(),
+        write_class="statement",
+        text="The first one opens the tenant.",
+        subject=fact.get("subject"),
+    )
+    trips.clear()
+    fabric.propose(people.run(), classification="INTERNAL", **fact)
+    assert trips == [4]
+
+
+def test_who_has_no_webhooks_is_asked_once_whether_anything_is_due(
+    fabric: Fabric, people: People, trips: list[int]
+) -> None:
+    fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL")
+    trips.clear()
+    assert fabric.webhooks.deliver(people.tenant_id) == Deliveries()
+    assert trips == [3], "one transaction: its beginning, what is due and when, its end"
+
+
+FROM_A_PLACE_ON: tuple[Named, ...] = (
+    ("candidate.next_captures", {"count": 10}),
+    ("candidate.backlog", {}),
+    ("metrics.waiting", {}),
+    ("review.auto_promotable", {"count": 10, "suspended": []}),
+    ("review.settled", {}),
+    ("review.list", {**asdict(Narrowed()), "after": "mwp_1", "count": 10}),
+    ("review.list_all", {**asdict(Narrowed()), "after": "mwp_1", "count": 10}),
+)
+
+
+def test_what_lies_before_a_cursor_or_a_page_is_not_read(
+    server: TestServer, fresh_database: str, people: People
+) -> None:
+    async def planned(fabric: AsyncFabric, statement: str, given: dict[str, Any]) -> str:
+        async with fabric._context.transaction(people.tenant_id, "auditor") as tx:
+            await tx._connection.execute("SET LOCAL enable_seqscan = off")
+            await tx._connection.execute("SET LOCAL enable_bitmapscan = off")
+            stated, parameters = tx._stated(statement, given)
+            asked = psycopg.AsyncRawCursor(tx._connection, row_factory=scalar_row)
+            await asked.execute(f"EXPLAIN {stated.sql}".encode(), parameters)
+            return "\n".join(await asked.fetchall())
+
+    # A database of its own, of which nothing is known: which index is taken hangs on what is.
+    with Fabric.open(server.url(fresh_database), master_keys=MASTER_KEYS) as fabric:
+        fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL")
+        for statement, given in FROM_A_PLACE_ON:
+            plan = fabric._portal.call(planned, fabric._fabric, statement, given)
+            assert re.search(r"Index Cond: .*ROW\((seq|due_at), ", plan), statement
+            no_default = not re.search(r" Filter: \(ROW\(.*COALESCE", plan)
+            assert no_default, f"{statement}: the default of a cursor stands in its subquery"
+
+
+def test_a_deed_that_is_done_once_takes_no_round_trip_more(fabric: Fabric, people: People, trips: list[int]) -> None:
+    first, second = (
+        proposed(fabric, people.run(), entity="customer:cust_1", predicate=name, value="x").proposal_id
+        for name in ("likes", "owns")
+    )
+    requests = fabric._fabric.requests
+
+    async def approved_once() -> None:
+        with requests.asked(people.reviewer, "k1", b"approve the second"):
+            await fabric._fabric.queue.approve(people.reviewer, second)
+
+    trips.clear()
+    fabric.queue.approve(people.reviewer, first)
+    plainly = list(trips)
+    trips.clear()
+    fabric._portal.call(approved_once)
+    assert trips == plainly

@@ -1,0 +1,263 @@
+"""Every field of every call, given wrongly in every way: a clear error that names the field, and nothing written."""
+
+import inspect
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from muniment import Fabric, Refusal, Submission
+from muniment.errors import InvalidInput
+from muniment.model.ids import holds_card_number
+from muniment.sync_captures import Captures, Refusals
+from muniment.sync_groups import Consents, Contradictions, Keys, Memories, Queue, Recalls, Webhooks, Work
+from muniment.sync_packs import Packs
+from tests.interfaces.door import Door, complaint, door, shown, told
+from tests.interfaces.wrong import ASKERS, NAMES, SUBJECT
+from tests.interfaces.wrong_calls import CALLS
+
+__all__ = ["door"]  # a fixture
+
+# They take the tenant alone, or nobody in particular.
+ASKED_BY_NOBODY = {
+    "open",
+    "close",
+    "consolidate",
+    "consent.sweep",
+    "keys.check",
+    "packs.run_backfill",
+    "reindex",
+    "scan_pii",
+    "seal",
+    "webhooks.deliver",
+}
+
+
+# --- the table
+
+
+def test_every_public_call_is_in_the_table() -> None:
+    groups = {"queue": Queue, "consent": Consents, "contradictions": Contradictions, "packs": Packs}
+    groups |= {"webhooks": Webhooks, "work": Work, "keys": Keys, "memories": Memories, "recalls": Recalls}
+    groups |= {"captures": Captures, "refusals": Refusals}
+    found = {name for name, _ in inspect.getmembers(Fabric, callable) if name[0] != "_"}
+    found |= {
+        f"{group}.{name}"
+        for group, kind in groups.items()
+        for name, _ in inspect.getmembers(kind, callable)
+        if name[0] != "_"
+    }
+    assert found == set(CALLS) | ASKED_BY_NOBODY
+
+
+@pytest.mark.rule("ERR-1", "CAP-2", "ISO-4")
+@pytest.mark.parametrize(
+    ("name", "argument"), [(name, argument) for name, call in CALLS.items() for argument in call.wrong]
+)
+def test_a_wrong_argument_gets_an_error_that_names_it_and_nothing_is_written(
+    door: Door, name: str, argument: str
+) -> None:
+    door.renew()
+    call, before = CALLS[name], door.events()
+    known = (argument, "captures") if argument == "items" else (argument,)
+    found: dict[str, str | None] = {}
+    for value in call.wrong[argument]:
+        arguments = call.good | {argument: value}
+        said = complaint(lambda given=arguments: door.attempt(name, door.asker(call.who), given), *known)
+        if said is not None:
+            found[shown(value)] = said
+            door.renew()
+    assert not found, told(found)
+    assert door.events() == before
+
+
+@pytest.mark.rule("ERR-1")
+@pytest.mark.parametrize("name", CALLS)
+def test_whoever_asks_must_be_a_principal_or_a_run(door: Door, name: str) -> None:
+    call, before = CALLS[name], door.events()
+    found = {
+        shown(asker): said
+        for asker in ASKERS
+        if (said := complaint(lambda a=asker: door.attempt(name, a, call.good), "asker", call.first)) is not None
+    }
+    assert not found, told(found)
+    assert door.events() == before
+
+
+@pytest.mark.rule("ERR-1", "CAP-2")
+@pytest.mark.parametrize(("name", "missing"), [(name, one) for name, call in CALLS.items() for one in call.required])
+def test_a_missing_field_is_named(door: Door, name: str, missing: str) -> None:
+    arguments = {key: value for key, value in CALLS[name].good.items() if key != missing}
+    with pytest.raises(InvalidInput, match="is required") as caught:
+        door.attempt(name, door.asker(CALLS[name].who), arguments)
+    assert caught.value.field == missing
+
+
+@pytest.mark.rule("ERR-1")
+@pytest.mark.parametrize("name", ["capture", "propose", "correct", "consent.grant", "queue.edit"])
+@pytest.mark.parametrize("unknown", ["colour", "tenant_id", "source", "fact", "reason", "tier", "assignee", "priority"])
+def test_an_unknown_field_is_named(door: Door, name: str, unknown: str) -> None:
+    door.renew()
+    before = door.events()
+    with pytest.raises(InvalidInput, match="is not a known field") as caught:
+        door.attempt(name, door.asker(CALLS[name].who), CALLS[name].good | {unknown: "x"})
+    assert caught.value.field == unknown
+    assert door.events() == before
+
+
+@pytest.mark.rule("ERR-1")
+@pytest.mark.parametrize("tenant", [*NAMES, "x" * 129, None])
+def test_work_on_a_whole_tenant_takes_its_name(door: Door, tenant: Any) -> None:
+    assert complaint(lambda: door.fabric.consolidate(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.consent.sweep(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.reindex(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.seal(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.scan_pii(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.packs.run_backfill(tenant), "tenant_id") is None
+    assert complaint(lambda: door.fabric.webhooks.deliver(tenant), "tenant_id") is None
+
+
+@pytest.mark.rule("ERR-1", "COR-1")
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({}, ("memory_id",)),
+        ({"entity": SUBJECT, "value": 1}, ("memory_id",)),
+        ({"predicate": "eats", "value": 1}, ("memory_id",)),
+        ({"memory_id": "{memory}", "entity": SUBJECT, "predicate": "eats", "value": 1}, ("memory_id",)),
+        ({"memory_id": "{memory}"}, ("value",)),
+        ({"entity": SUBJECT, "predicate": "eats", "classification": "PUBLIC"}, ("value",)),
+        ({"entity": SUBJECT, "predicate": "eats", "value": 1}, ("classification",)),
+        ({"entity": "nobody", "predicate": "eats", "value": 1}, ("entity",)),
+        ({"entity": SUBJECT, "predicate": "Eats", "value": 1}, ("predicate",)),
+    ],
+)
+def test_a_correction_names_one_target_and_says_what_is_right(
+    door: Door, given: dict[str, Any], names: tuple[str, ...]
+) -> None:
+    before = door.events()
+    assert complaint(lambda: door.attempt("correct", door.people.author, given), *names) is None
+    assert door.events() == before
+
+
+@pytest.mark.rule("ERR-1", "CTR-5")
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"way": "coexist"}, "existing"),
+        ({"way": "coexist", "existing": {"region": "de"}}, "incoming"),
+        ({"way": "coexist", "existing": {"region": "de"}, "incoming": {"region": "de"}}, "incoming"),
+        ({"way": "coexist", "existing": {"region": "de"}, "incoming": {"shop": "fr"}}, "incoming"),
+        ({"way": "coexist", "existing": {"a": "1"}, "incoming": {"a": "2"}, "keep": "existing"}, "keep"),
+        ({"way": "block", "keep": "existing"}, "keep"),
+        ({"way": "block", "existing": {"region": "de"}}, "existing"),
+        ({"way": "retract", "incoming": {"region": "de"}}, "incoming"),
+    ],
+)
+def test_each_way_to_settle_a_contradiction_asks_for_its_own(door: Door, given: dict[str, Any], names: str) -> None:
+    before = door.events()
+    arguments = {"contradiction_id": "{contradiction}", **given}
+    assert complaint(lambda: door.attempt("contradictions.resolve", door.people.reviewer, arguments), names) is None
+    assert door.events() == before
+
+
+@pytest.mark.rule("ERR-1", "CAN-1", "CAN-10")
+@pytest.mark.parametrize(
+    ("fact", "names"),
+    [
+        ({"write_class": "preference", "predicate": "p", "value": 1}, ("entity",)),
+        ({"write_class": "preference", "entity": SUBJECT, "value": 1}, ("predicate",)),
+        ({"write_class": "decision_outcome", "entity": SUBJECT, "predicate": "p"}, ("value",)),
+        ({"write_class": "statement"}, ("text",)),
+        ({"write_class": "statement", "text": "x", "value": 1}, ("value",)),
+        ({"write_class": "statement", "text": "x", "entity": SUBJECT}, ("entity",)),
+        ({"write_class": "evidence_link", "text": "x"}, ("text",)),
+        ({"write_class": "evidence_link", "value": 1}, ("value",)),
+        ({"write_class": "correction"}, ("text", "entity")),
+        ({"write_class": "correction", "text": "x", "predicate": "p"}, ("entity", "predicate")),
+        ({"write_class": "correction", "entity": SUBJECT, "value": 1}, ("predicate",)),
+    ],
+)
+def test_what_a_class_lacks_or_may_not_have_is_named(door: Door, fact: dict[str, Any], names: tuple[str, ...]) -> None:
+    before = door.events()
+    said = complaint(lambda: door.fabric.propose(door.people.author, classification="INTERNAL", **fact), *names)
+    assert said is None
+    assert door.events() == before
+
+
+# --- any text at all
+
+ANY_TEXT = st.text(
+    st.one_of(st.characters(), st.sampled_from("\x00\x07\x1b\x7f\x85\u2028\ufffe\ud800\udfff 'a\"\\%{}\t\n")),
+    max_size=40,
+)
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(ANY_TEXT, inner, max_size=4),
+    max_leaves=8,
+)
+SHARED = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.mark.rule("ERR-1", "CAN-1")
+@SHARED
+@given(text=ANY_TEXT)
+def test_any_text_comes_back_as_it_was_or_is_refused_by_name(door: Door, text: str) -> None:
+    try:
+        got = door.fabric.propose(
+            door.people.run(), write_class="statement", text=text, classification="INTERNAL", evidence_refs=["e:1"]
+        )
+    except InvalidInput as error:
+        assert error.field == "text"
+        assert text == "" or not text.isprintable()
+    else:
+        if isinstance(got, Refusal):  # It reads like an address or a number of somebody.
+            assert (got.gate, got.reason) == ("consent", "anonymous_subject")
+            return
+        assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.text == text
+
+
+@pytest.mark.rule("ERR-1", "CAN-1")
+@SHARED
+@given(value=ANY_JSON)
+def test_any_value_comes_back_as_it_was_or_is_refused_by_name(door: Door, value: Any) -> None:
+    fact: dict[str, Any] = {"entity": f"order:{uuid4().hex}", "predicate": "holds", "value": value}
+    try:
+        got = door.fabric.propose(door.people.run(), write_class="preference", classification="INTERNAL", **fact)
+    except InvalidInput as error:
+        assert (error.field or "").split(".")[0] == "value"
+    else:
+        if isinstance(got, Refusal):
+            # A number that passes for a card's is personal, and nobody's consent covers it.
+            assert (got.gate, got.reason) == ("consent", "anonymous_subject")
+        else:
+            assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.value == value
+
+
+@pytest.mark.rule("ERR-1", "ISO-4")
+@SHARED
+@given(name=ANY_TEXT)
+def test_any_name_is_taken_byte_for_byte_or_refused_by_name(door: Door, name: str) -> None:
+    try:
+        run = door.people.run(name)
+    except InvalidInput as error:
+        assert error.field == "user_id"
+        return
+    got = door.fabric.propose(run, write_class="statement", text="x", classification="INTERNAL")
+    assert isinstance(got, Submission)
+    assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.scope.user_id == name
+    assert door.fabric.queue.get(door.people.reviewer, got.proposal_id).candidate.scope.user_id == name
+
+
+@pytest.mark.rule("ERA-1", "CAP-2")
+def test_a_card_number_is_no_entity_id_and_a_uuid_is_one() -> None:
+    for card in ("4111111111111111", "4111-1111-1111-1111", "cus_4111.1111.1111.1111", "378282246310005"):
+        assert holds_card_number(card), card
+    assert not holds_card_number("4111111111111112")
+    for digit in range(10):
+        # Within a word of hex digits even a valid number is chance.
+        assert not holds_card_number(f"a4111111111111111{digit}")
+        assert not holds_card_number("4111111111111111f")
+    assert sum(holds_card_number(uuid4().hex) for _ in range(5000)) <= 2

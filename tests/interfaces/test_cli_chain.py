@@ -1,0 +1,114 @@
+"""The command line of the audit chain and of events that are followed or posted."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.interfaces.command import MUNIMENT, Terminal, run
+
+
+@pytest.fixture
+def owner(home: Path, terminal: Terminal) -> Iterator["psycopg.Connection[Any]"]:
+    """Who can write anything in the database."""
+    terminal.json("capture", "hello", "-k", "message", "-c", "INTERNAL")
+    address = run("db", "url", "--home", home, "--json").json["url"].replace("muniment_owner", "postgres")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("SET session_replication_role = replica")
+        yield connection
+
+
+@pytest.mark.rule("AUD-2", "JOB-9")
+def test_verify_proves_the_chain_exports_its_head_and_ends_with_1_when_it_is_broken(
+    terminal: Terminal, owner: "psycopg.Connection[Any]", tmp_path: Path
+) -> None:
+    head = tmp_path / "head.json"
+    ran = terminal("verify", "--export-head", head)
+    assert (ran.code, head.exists()) == (0, False)
+    assert "nothing is sealed yet" in ran.err
+    assert terminal.json("seal") == {"sealed": 3}
+    found = terminal.json("verify", "--export-head", head)
+    assert (found["ok"], found["events"], found["batches"], found["unsealed"]) == (True, 3, 1, 0)
+    (line,) = head.read_text().splitlines()
+    assert json.loads(line) == found["head"]
+    shown = terminal("verify", "--head", head)
+    assert shown.code == 0
+    assert shown.out.startswith("the chain holds: 3 events in 1 batch, 0 not sealed yet\n")
+    owner.execute("UPDATE events SET actor = 'eve' WHERE tenant_id = %s AND seq = 2", [terminal.tenant])
+    ran = terminal("verify", "--head", head, "--export-head", tmp_path / "other.json")
+    assert (ran.code, (tmp_path / "other.json").exists()) == (1, False)
+    assert "changed  batch 1, number 2.0, evt_" in ran.out
+    ran = terminal("verify", "--json")
+    assert (ran.code, ran.err, [one["kind"] for one in ran.json["breaks"]]) == (1, "", ["changed"])
+    head.write_text("[]")
+    for wrong in (head, tmp_path / "none.json", tmp_path):
+        ran = terminal("verify", "--head", wrong, "--json")
+        assert (ran.code, ran.error["field"]) == (1, "head")
+    assert terminal("verify", "--role", "reviewer", "--json").error["code"] == "role_missing"
+
+
+@pytest.mark.rule("AUD-4")
+def test_verify_names_a_row_that_was_changed_and_goes_on_after_an_interruption(
+    terminal: Terminal, owner: "psycopg.Connection[Any]", tmp_path: Path
+) -> None:
+    memory, place = terminal.promoted(), tmp_path / "place"
+    terminal.json("seal")
+    assert "covered from number 1 on" in terminal("verify").out
+    place.write_text("no cursor")
+    assert terminal("verify", "--resume", place, "--json").error["field"] == "cursor"
+    place.unlink()
+    found = terminal.json("verify", "--resume", place)
+    assert (found["ok"], found["cursor"], place.exists()) == (True, None, False)
+    owner.execute("UPDATE memories SET approver = 'eve' WHERE tenant_id = %s", [terminal.tenant])
+    ran = terminal("verify")
+    assert (ran.code, f"row_changed  memories {memory}: it is not what was written" in ran.out) == (1, True)
+    (wrong,) = terminal("verify", "--json").json["breaks"]
+    assert (wrong["kind"], wrong["table"], wrong["row_id"]) == ("row_changed", "memories", memory)
+    assert terminal("verify", "--resume", tmp_path, "--json").error["field"] == "resume"
+
+
+@pytest.mark.rule("EVT-1")
+def test_webhooks_are_added_listed_and_looked_after(terminal: Terminal) -> None:
+    made = terminal.json("webhook", "add", "https://8.8.8.8/hook", "--type", "memory.promoted")
+    assert made["secret"].startswith("whsec_")
+    name = made["webhook_id"]
+    shown = terminal("webhook")
+    assert shown.code == 0
+    assert all(word in shown.out for word in (name, "https://8.8.8.8/hook", "memory.promoted", "active"))
+    assert made["secret"] not in shown.out
+    changed = terminal("webhook", "rotate", name)
+    assert "whsec_" in changed.out
+    assert "not shown again" in changed.err
+    assert terminal.json("webhook", "replay", name, "--after", 0)["seq"] == 0
+    assert terminal.json("webhook", "resume", name)["state"] == "active"
+    assert terminal.json("webhook", "remove", name) == {"webhook_id": name, "removed": True}
+    assert terminal.json("webhook", "list") == []
+    assert terminal.json("webhook", "deliver")["delivered"] == 0
+    assert terminal("webhook", "remove", name, "--json").error["code"] == "not_found"
+    for wrong, field in ((("http://8.8.8.8/",), "url"), (("https://8.8.8.8/", "--type", "all"), "types.0")):
+        assert terminal("webhook", "add", *wrong, "--json").error["field"] == field
+
+
+@pytest.mark.rule("EVT-1")
+def test_the_log_is_followed_as_cloud_events_one_a_line(terminal: Terminal, home: Path) -> None:
+    memory = terminal.promoted()
+    whole = [json.loads(line) for line in terminal("events", "--cloudevents", "--after", 1).out.splitlines()]
+    assert [one["type"] for one in whole][-2:] == ["memory.reviewed", "memory.promoted"]
+    assert whole[-1]["subject"] == memory
+    place = ("--home", home, "--tenant", terminal.tenant)
+    following = [MUNIMENT, "events", "--follow", "--cloudevents", "--after", "1", "--limit", "2", *map(str, place)]
+    with subprocess.Popen(following, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            seen = [json.loads(process.stdout.readline()) for _ in whole]
+            terminal.json("capture", "hello", "-k", "message", "-c", "INTERNAL")
+            seen.append(json.loads(process.stdout.readline()))
+        finally:
+            process.terminate()
+    assert process.returncode == 143
+    assert seen[:-1] == whole
+    assert seen[-1]["type"] == "memory.captured"

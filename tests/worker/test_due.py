@@ -1,0 +1,74 @@
+"""When a job is due: by its pause, by the log, after failures, and whatever the clock does."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from muniment.job import Job
+from muniment.pack import builtin_pack
+from muniment.pack.jobs import Schedule
+from muniment.worker.due import Ran, is_due, rest_after
+from muniment.worker.registry import JOBS
+
+NOW = datetime(2026, 1, 5, 9, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def ran(ago: timedelta, *, seq: int = 7, next_at: datetime | None = None, failures: int = 0) -> Ran:
+    return Ran(NOW - ago, seq, next_at, failures)
+
+
+def job(follows_log: bool = False) -> Job:
+    return Job("x", "JOB-0", JOBS["seal"].run, follows_log)
+
+
+@pytest.mark.rule("JOB-1")
+@pytest.mark.parametrize(
+    ("follows_log", "before", "seq", "due"),
+    [
+        (False, None, 7, True),
+        (False, ran(MINUTE), 7, True),
+        (False, ran(MINUTE * 0.9), 8, False),
+        (True, None, 7, True),
+        (True, ran(MINUTE * 10), 7, False),
+        (True, ran(MINUTE * 10), 8, True),
+        (True, ran(MINUTE * 0.9), 8, False),
+        (True, ran(MINUTE * 0.9, next_at=NOW), 7, True),
+        (True, ran(MINUTE * 10, next_at=NOW + MINUTE), 7, False),
+    ],
+)
+def test_by_its_pause_and_for_those_that_follow_the_log_only_where_it_moved(
+    follows_log: bool, before: Ran | None, seq: int, due: bool
+) -> None:
+    assert is_due(job(follows_log), MINUTE, seq, before, NOW) is due
+    assert not is_due(job(follows_log), None, seq, before, NOW), "turned off"
+
+
+def test_eager_it_does_not_rest_where_the_log_moved() -> None:
+    assert is_due(job(), MINUTE, 8, ran(MINUTE * 0), NOW, eager=True)
+    assert not is_due(job(), MINUTE, 7, ran(MINUTE * 0), NOW, eager=True)
+    assert not is_due(job(), MINUTE, 8, ran(MINUTE * 0, failures=1), NOW, eager=True)
+
+
+@pytest.mark.rule("ERR-2")
+def test_after_failures_it_rests_longer_up_to_an_hour() -> None:
+    assert not is_due(job(), MINUTE, 8, ran(MINUTE * 1.9, failures=1), NOW)
+    assert is_due(job(), MINUTE, 8, ran(MINUTE * 2, failures=1), NOW)
+    assert is_due(job(), MINUTE, 8, ran(timedelta(hours=1), failures=1000), NOW)
+    assert is_due(job(follows_log=True), MINUTE, 7, ran(MINUTE * 2, failures=1), NOW), "though the log stood still"
+
+
+def test_a_clock_set_back_makes_it_run_at_once_and_one_set_ahead_only_once() -> None:
+    assert is_due(job(), MINUTE, 7, ran(-timedelta(days=300)), NOW)
+    assert not is_due(job(), MINUTE, 7, ran(timedelta(0)), NOW)
+
+
+def test_every_job_has_its_pause_in_the_pack() -> None:
+    assert set(JOBS) == set(Schedule.model_fields)
+    assert all(getattr(builtin_pack().memory_layer.jobs, name) is not None for name in JOBS)
+
+
+@pytest.mark.rule("JOB-1")
+@pytest.mark.parametrize(("took", "rests"), [(0.0, 1.0), (0.2, 1.0), (0.5, 2.0), (30.0, 120.0)])
+def test_who_looks_out_rests_the_longer_the_longer_a_look_takes(took: float, rests: float) -> None:
+    assert rest_after(took) == rests
