@@ -1,4 +1,4 @@
-"""What every verb needs: transactions, keys, packs, the clock, and who may do what."""
+"""FabricContext: what verb handlers work with: transactions, keys, the pack in force, the clock, authorisation."""
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -16,7 +16,7 @@ from muniment.archives.folder import Archives
 from muniment.candidates.comparison import TextComparer
 from muniment.candidates.extractors.models import Models
 from muniment.contradictions.rules import Comparison
-from muniment.database import idempotency as requests
+from muniment.database import idempotency
 from muniment.database.idempotency import CURRENT_REQUEST
 from muniment.database.row_lists import RowKey
 from muniment.database.sealing import SubjectKey, Vault
@@ -32,11 +32,10 @@ from muniment.sessions.store import SessionStore
 from muniment.settings import Clock
 from muniment.webhooks.rules import Rules
 
-# Seconds until a trial has its turn.
-_TRIED_WITHIN = 5.0
+# Seconds that a dry run waits for the one before it.
+_DRY_RUN_WAIT = 5.0
 
-
-# Decisions are repeated so often when packs are put in force while they are made.
+# How often a call is tried when the pack in force changes under it.
 _TRIES = 4
 
 P = ParamSpec("P")
@@ -45,44 +44,44 @@ T = TypeVar("T")
 log = logging.getLogger("muniment.packs")
 
 
-class _Undone(Exception):
-    pass
+class _RollBack(Exception):
+    """Ends a dry run."""
 
 
 def retry_on_pack_change(verb: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Repeat a call that was decided under a pack which is not in force any more; nothing of it was written."""
+    """Call the handler again when another pack was put in force meanwhile; the first attempt wrote nothing."""
 
     @wraps(verb)
-    async def again(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def retried(*args: P.args, **kwargs: P.kwargs) -> T:
         for _ in range(_TRIES - 1):
             with suppress(PackChanged):
                 return await verb(*args, **kwargs)
         return await verb(*args, **kwargs)
 
-    return again
+    return retried
 
 
 @dataclass(frozen=True)
 class RecallPacks:
-    """The packs that a recall is decided under: the one in force, and the pinned one (else the same again)."""
+    """The packs that decide a recall: the one in force, and the one the run pins (the same pack without a pin)."""
 
     in_force: Pack
     pinned: Pack
 
     @property
     def limits(self) -> tuple[Pack, ...]:
-        """What limits the pinned one."""
+        """The packs that limit the pinned one: the pack in force, or none without a pin."""
         return () if self.pinned is self.in_force else (self.in_force,)
 
     @property
     def decides(self) -> Pack:
-        """The pack that ranks and bounds, narrowed to what the one in force allows."""
+        """The pinned pack, limited to what the pack in force allows."""
         return narrowed(self.pinned, self.limits)
 
 
 @dataclass(frozen=True)
 class FabricContext:
-    """The parts of an open fabric."""
+    """The parts of an open fabric, handed to every verb handler and job."""
 
     storage: Storage
     vault: Vault
@@ -94,16 +93,18 @@ class FabricContext:
     outbox: Rules = field(default_factory=Rules)
     archives: Archives = field(default_factory=lambda: Archives(None))
     models: Models = field(default_factory=Models)
-    # Whose turn it is to try something, by tenant.
+    # One dry run at a time in each tenant.
     dry_runs: WeakValueDictionary[str, Semaphore] = field(default_factory=WeakValueDictionary[str, Semaphore])
+    # Tenants whose pack was compared with the process's own.
+    _compared: set[str] = field(default_factory=set[str])
 
     async def comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
-        """What texts are compared with under this pack: the tenant's embedder with its thresholds, and the judge."""
+        """How texts are compared under this pack: the tenant's embedder, its thresholds, and the judge."""
         known = await self.embedders.enter(tx)
         return TextComparer(known.in_use, self._comparison(known.in_use.name, pack), known.coming)
 
     async def reading_comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
-        """The same for who only compares: the fabric's embedder is not noted where it was not."""
+        """The same for callers that only read: the tenant's embedder is looked up and never recorded."""
         used = (await self.embedders.look(tx)).in_use
         return TextComparer(used, self._comparison(used.name, pack))
 
@@ -112,7 +113,7 @@ class FabricContext:
         return Comparison(thresholds, self.judge, pack.identity.user_namespace)
 
     def now(self) -> datetime:
-        """The time, in UTC; a clock without a zone is a mistake that would move every expiry."""
+        """The current time in UTC; raises `InvalidInput` for a clock without a time zone."""
         now = self.clock()
         if now.tzinfo is None:
             raise InvalidInput("the clock gives a time without a zone", field="clock")
@@ -122,9 +123,9 @@ class FabricContext:
     async def transaction(
         self, tenant_id: str, task: Task, *, under: Pack | None = None, read_only: bool = False
     ) -> AsyncGenerator[Transaction]:
-        """A transaction of that tenant as that task's login, at this moment.
+        """Open a transaction in the tenant with the task's database login.
 
-        What it decides it decides `under` that pack: where another is in force, it raises `PackChanged`.
+        `under` is the pack that its decisions are made with: raises `PackChanged` where another pack is in force.
         """
         ref = under.ref if under is not None else None
         try:
@@ -138,13 +139,14 @@ class FabricContext:
             raise
 
     def knows_row_key(self, tenant_id: str) -> bool:
-        """Whether this process has the tenant's audit key."""
+        """Whether this process has read the tenant's audit key."""
         return self.vault.knows_row_key(tenant_id)
 
     async def row_key(self, tx: Transaction) -> RowKey | None:
-        """The tenant's audit key; the jobs' login reads no keys, so for it another reads it beside the transaction.
+        """Read the tenant's audit key; None where its rows are not digested yet. Raises `SealBroken`.
 
-        That is one that waits for nobody: the transaction holds the tenant's clock. Raises `SealBroken`.
+        The jobs' login may not read keys, so the key is read in a second, read-only transaction. That one takes no
+        locks: the first transaction may hold the tenant's clock row.
         """
         if tx.task != "jobs" or self.vault.knows_row_key(tx.tenant_id):
             return await self.vault.row_key(tx)
@@ -155,49 +157,49 @@ class FabricContext:
 
     @asynccontextmanager
     async def write_once(self, tenant_id: str, task: Task, *, under: Pack | None = None) -> AsyncGenerator[Transaction]:
-        """The one transaction in which a verb does what it was asked to; where that is a request, once.
+        """Open the verb's write transaction and claim its idempotency key in it.
 
-        The first deed of a request that is committed claims it; where another did, `RequestRepeated` rolls it back.
+        Raises `RequestRepeated`, and rolls back, where another transaction has claimed the key.
         """
-        asked = CURRENT_REQUEST.get()
+        request = CURRENT_REQUEST.get()
         async with self.transaction(tenant_id, task, under=under) as tx:
-            claims = asked is not None and not asked.claimed and await requests.claim(tx, self.vault, asked)
+            claims = request is not None and not request.claimed and await idempotency.claim(tx, self.vault, request)
             yield tx
-        if asked is not None and claims:
-            asked.claimed = True
+        if request is not None and claims:
+            request.claimed = True
 
     def read_only(self, tenant_id: str, *, under: Pack | None = None) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction that cannot write: as the auditor's login, and read-only to the database (PAC-3)."""
+        """Open a transaction that cannot write: the auditor's login, and read-only in the database (PAC-3)."""
         return self.transaction(tenant_id, "auditor", under=under, read_only=True)
 
     @asynccontextmanager
     async def dry_run(self, tenant_id: str, *, under: Pack) -> AsyncGenerator[Transaction]:
-        """A transaction in which everything can be done and nothing stays: it is rolled back in the end.
+        """Open a write transaction that is rolled back at the end.
 
-        What it locks it holds until then, as any other: so a tenant has one at a time, and captures wait for one.
-        Raises `Conflict` where others take too long.
+        It holds its locks until then, so each tenant has one dry run at a time. Raises `Conflict` where the one before
+        takes too long.
         """
         turn = self.dry_runs.setdefault(tenant_id, Semaphore(1))
         try:
-            with fail_after(_TRIED_WITHIN):
+            with fail_after(_DRY_RUN_WAIT):
                 await turn.acquire()
         except TimeoutError:
-            raise Conflict("others of this tenant are being tried just now: try again in a moment") from None
+            raise Conflict("another dry run of this tenant is under way: try again in a moment") from None
         try:
-            with suppress(_Undone):
+            with suppress(_RollBack):
                 async with self.transaction(tenant_id, "writer", under=under) as tx:
                     yield tx
-                    raise _Undone
+                    raise _RollBack
         finally:
             turn.release()
 
     async def own_key(self, tenant_id: str) -> SubjectKey | None:
-        """The tenant's own data key, for jobs whose login reads none; None for a tenant that never wrote anything."""
+        """Read the tenant's own data key for a job, whose login may not; None for a tenant without any writes."""
         async with self.transaction(tenant_id, "writer") as tx:
             return await self.vault.comparing(tx) if await self.vault.tenant(tx) is not None else None
 
     async def authorise(self, asker: Asker, verb: Verb) -> Principal:
-        """Who acts, if they may; otherwise a security event is written and `RoleMissing` raised."""
+        """The acting principal; where its roles do not allow the verb, a security event and `RoleMissing`."""
         if not isinstance(asker, Principal | RunContext):
             raise InvalidInput("expected a Principal or a RunContext", field="asker")
         principal = asker.principal if isinstance(asker, RunContext) else asker
@@ -212,7 +214,7 @@ class FabricContext:
 
     @asynccontextmanager
     async def reported(self, principal: Principal, verb: Verb, target: str | None = None) -> AsyncGenerator[None]:
-        """Write a security event for any denial inside, after its transaction was rolled back (AUD-3)."""
+        """Write a security event for any denial raised inside, after its transaction was rolled back (AUD-3)."""
         try:
             yield
         except Denied as error:
@@ -220,7 +222,7 @@ class FabricContext:
             raise
 
     async def report(self, principal: Principal, verb: Verb, error: Denied, target: str | None = None) -> None:
-        """Write the security event of a denied attempt, in the tenant it was made in, if there is such a tenant."""
+        """Write the security event of a denied attempt to the tenant's log, if there is such a tenant."""
         async with self.transaction(principal.tenant_id, "writer") as tx:
             if await self.vault.tenant(tx) is not None:
                 tx.emit(
@@ -233,24 +235,24 @@ class FabricContext:
                 )
 
     async def pack_for(self, asker: Asker) -> Pack:
-        """The pack in force in the asker's tenant, as far as this process knows: decide `under` it."""
+        """The pack in force in the asker's tenant; see `pack_in_force`."""
         return await self.pack_in_force(asker.tenant_id)
 
     async def pack_in_force(self, tenant_id: str) -> Pack:
-        """The pack in force in the tenant, as far as this process knows; the process's own where there is no tenant.
+        """The pack in force in the tenant, from this process's cache; the process's own pack where there is no tenant.
 
-        Another process may have put another in force since: a transaction that is opened `under` this one then raises
-        `PackChanged`, and `decided_again` repeats what was decided.
+        Another process may have put another pack in force since. A transaction opened `under` the cached pack then
+        raises `PackChanged`, and `retry_on_pack_change` calls the handler again.
         """
         return self.packs.in_force(tenant_id) or await self.current_pack(tenant_id)
 
     async def current_pack(self, tenant_id: str) -> Pack:
-        """The pack in force in the tenant at this moment, read from the database: what the jobs go by."""
+        """The pack in force in the tenant, read from the database; jobs use this."""
         async with self.transaction(tenant_id, "recall") as tx:
             found = await self.packs.read_in_force(tx)
             there = found is not None or await self.vault.tenant(tx) is not None
         if found is not None:
-            self._say_which(tenant_id, found)
+            self._compare_with_own(tenant_id, found)
             self.packs.remember_in_force(tenant_id, found)
             return found
         if not there:
@@ -259,9 +261,9 @@ class FabricContext:
         return self.packs.in_force(tenant_id) or self.packs.default
 
     async def recall_packs(self, run: RunContext) -> RecallPacks:
-        """The packs that a recall of this run is decided under: the one in force, and the one that the run pins.
+        """The packs that decide a recall of this run: the one in force, and the one that the run pins.
 
-        Raises `PinRefused` where the pack in force does not list the pinned version, or that was retired.
+        Raises `PinRefused` where the pack in force does not list the pinned version, or the version is retired.
         """
         in_force = await self.pack_in_force(run.tenant_id)
         if run.pack is None or run.pack == in_force.ref:
@@ -282,23 +284,23 @@ class FabricContext:
         return error
 
     async def registered_pack(self, tenant_id: str, ref: str) -> Pack:
-        """That version as registered in the tenant, for what was decided under it; raises `InvalidInput`."""
+        """A version registered in the tenant, to read what was decided under it; raises `InvalidInput`."""
         if (known := self.packs.known(tenant_id, ref)) is not None:
             return known
         async with self.transaction(tenant_id, "recall") as tx:
             found = await self.packs.read(tx, ref)
         if found is None and ref == self.packs.default.ref:
-            # What was recorded in a tenant before anything was registered there.
+            # Recorded before the tenant had any registered pack.
             return self.packs.default
         if found is None:
             raise InvalidInput(f"no pack {ref} is registered in this tenant", field="pack")
         return found
 
     async def open_tenant(self, tenant_id: str) -> None:
-        """Make sure that the tenant has its clock, its key and a pack in force, before the first write in it.
+        """Give the tenant its clock, its key and a pack in force before the first write in it.
 
-        A tenant without one gets the process's own pack: its first, or, where it was written in before there were
-        activations, the one that its calls went by until now (`upgrade`). Of several processes one wins.
+        A tenant without a pack gets the process's own: as its first pack, or, where it has data from before packs were
+        activated, as the one its calls used until now (`upgrade`). Where several processes try, one wins.
         """
         if self.packs.in_force(tenant_id) is not None:
             return
@@ -315,32 +317,36 @@ class FabricContext:
                         await packs.activate(tx, self.packs, pack.ref, None, reason, first=True)
                     used = await self.embedders.enter(tx)
             except (PackImmutable, PackChanged):
-                # Another process was first: the next look tells which pack it put in force.
+                # Another process was first: the next attempt reads the pack that it put in force.
                 if attempt == 3:
                     raise
             else:
-                self._say_which(tenant_id, pack)
+                self._compare_with_own(tenant_id, pack)
                 self.packs.remember_in_force(tenant_id, pack)
                 self.embedders.remember(tenant_id, used)
                 return
 
-    def _say_which(self, tenant_id: str, in_force: Pack) -> None:
-        """Tell whoever started the process with a pack of its own that another decides in a tenant (PAC-6)."""
+    def _compare_with_own(self, tenant_id: str, in_force: Pack) -> None:
+        """Compare the pack in force with the one this process was started with, once for each tenant (PAC-6).
+
+        Logs where another pack decides. Raises `PackImmutable` where the same version has other content.
+        """
         own = self.packs.default
-        if self.packs.in_force(tenant_id) is not None:
+        if tenant_id in self._compared:
             return
-        if not self.packs.given:
-            if in_force.meta.id == own.meta.id and in_force.ref != own.ref:
-                log.info("tenant %s is under %s; this version brings %s", tenant_id, in_force.ref, own.ref)
-            return
-        if in_force.ref == own.ref and in_force.digest != own.digest:
+        if self.packs.given and in_force.ref == own.ref and in_force.digest != own.digest:
             raise PackImmutable(
                 f"{own.ref} is registered in this tenant with other content; give the pack a new version", field="pack"
             )
-        if in_force.ref != own.ref:
+        self._compared.add(tenant_id)
+        if in_force.ref == own.ref:
+            return
+        if self.packs.given:
             log.warning(
                 "tenant %s: %s was given at start, but %s is in force and decides; muniment pack activate changes that",
                 tenant_id,
                 own.ref,
                 in_force.ref,
             )
+        elif in_force.meta.id == own.meta.id:
+            log.info("tenant %s is under %s; this version brings %s", tenant_id, in_force.ref, own.ref)

@@ -6,36 +6,36 @@
     │   └── UnknownLabel     unknown_classification   the pack declares no such classification
     ├── PackInvalid          pack_invalid             a pack was refused, with every error at its line
     ├── NotFound             not_found                nothing of that id in this tenant
-    ├── Unauthenticated      unauthenticated          no credential, or none that holds
+    ├── Unauthenticated      unauthenticated          no credential, or not a valid one
     ├── RateLimited          rate_limited             too many calls, or too many wrong credentials
     ├── Denied               denied                   the principal may not do this
     │   ├── RoleMissing      role_missing             it lacks the role
     │   ├── PinRefused       pin_refused              the pack in force does not let runs pin that version
-    │   ├── SecondPersonRequired second_person_required  another admin has to put this pack in force
+    │   ├── SecondPersonRequired second_person_required  another admin must put this pack in force
     │   └── SelfApproval     self_approval            four eyes: the author cannot approve
     ├── Conflict             conflict                 somebody else was first
     │   ├── AlreadyDecided   already_decided          the proposal has its final verdict
-    │   ├── IdempotencyConflict idempotency_conflict  same key, other content
+    │   ├── IdempotencyConflict idempotency_conflict  the same key with other content
     │   ├── RequestRepeated  request_repeated         the request was carried out before
     │   ├── VersionConflict  version_conflict         it was changed since you read it
     │   ├── ConsentChanged   consent_changed          the consent was superseded or revoked already
-    │   ├── KeyRotated       key_rotated              the tenant's key was rotated at this moment
-    │   ├── PackChanged      pack_changed             another pack was put in force at this moment
+    │   ├── KeyRotated       key_rotated              the tenant's key was rotated meanwhile
+    │   ├── PackChanged      pack_changed             another pack was put in force meanwhile
     │   └── PackImmutable    pack_immutable           that version is registered with other content
-    ├── NotPromotable        not_promotable           what the proposal rests on changed since its review
-    │   └── LeftOut          left_out                 not ordinary: it is approved alone, or acknowledged
+    ├── NotPromotable        not_promotable           what the proposal relies on changed since its review
+    │   └── LeftOut          left_out                 not ordinary: approve it alone, or acknowledge it
     ├── HistoryCollected     history_collected        the moment lies beyond the replay horizon
-    ├── MomentAmbiguous      moment_ambiguous         the time was twice, since a clock was brought back
-    ├── ClockAhead           clock_ahead              a clock is further ahead of the database's than that allows
-    ├── ServerUnavailable    server_unavailable       a client's server does not answer, or not as one
-    ├── EmbedderUnavailable  embedder_unavailable     the embedder is missing, away, or answers wrongly
-    ├── ExtractorFailed      extractor_failed         an extractor raised, is missing, or is answered wrongly
+    ├── MomentAmbiguous      moment_ambiguous         the time occurred twice, as a clock was set back
+    ├── ClockAhead           clock_ahead              a clock is too far ahead of the database's
+    ├── ServerUnavailable    server_unavailable       a client's server does not answer, or answers wrongly
+    ├── EmbedderUnavailable  embedder_unavailable     the embedder is missing, unreachable, or answers wrongly
+    ├── ExtractorFailed      extractor_failed         an extractor raised, is missing, or got a wrong answer
     └── StorageError
-        ├── StorageUnavailable storage_unavailable    no database, or it went away
+        ├── StorageUnavailable storage_unavailable    no database, or the connection was lost
         ├── SchemaMissing    schema_missing           the database was never migrated, or not far enough
         ├── SchemaNewer      schema_newer             the database is newer than this program
         ├── KeyUnavailable   key_unavailable          no master key, or not the one this data was sealed with
-        ├── PurgeIncomplete  purge_incomplete         something erased is still kept beneath the tables
+        ├── PurgeIncomplete  purge_incomplete         erased data is still in files beneath the tables
         ├── ArchiveBroken    archive_broken           an archive file is missing, changed or unreadable
         └── SealBroken       seal_broken              sealed content does not open: changed, moved or erased
 
@@ -60,7 +60,7 @@ class MunimentError(Exception):
         return f"{self.field}: {self.message}" if self.field else self.message
 
     def as_dict(self) -> dict[str, object]:
-        """The error as every door shows it."""
+        """The error as all interfaces show it."""
         shown: dict[str, object] = {"code": self.code, "message": self.message}
         if self.field is not None:
             shown["field"] = self.field
@@ -123,13 +123,13 @@ class NotFound(MunimentError):
 
 
 class Unauthenticated(MunimentError):
-    """There is no credential, or none that holds; which of the two is not told."""
+    """There is no credential, or not a valid one; which of the two is not told."""
 
     code = "unauthenticated"
 
 
 class RateLimited(MunimentError):
-    """Too many calls under this credential, or too many wrong credentials; `wait` seconds later it may go."""
+    """Too many calls under this credential, or too many wrong credentials; retry after `wait` seconds."""
 
     code = "rate_limited"
 
@@ -163,7 +163,7 @@ class SecondPersonRequired(Denied):
 
 
 class SelfApproval(Denied):
-    """Four eyes: who wrote or edited it cannot approve it."""
+    """Four eyes: whoever wrote or edited a proposal cannot approve it."""
 
     code = "self_approval"
 
@@ -205,13 +205,13 @@ class ConsentChanged(Conflict):
 
 
 class KeyRotated(Conflict):
-    """The tenant's key was rotated at this moment; the same again works."""
+    """The tenant's key was rotated meanwhile; try again."""
 
     code = "key_rotated"
 
 
 class PackChanged(Conflict):
-    """Another pack was put in force at this moment; the same again is decided under that one."""
+    """Another pack was put in force meanwhile; try again, and the new pack decides."""
 
     code = "pack_changed"
 
@@ -223,13 +223,13 @@ class PackImmutable(Conflict):
 
 
 class NotPromotable(MunimentError):
-    """What the proposal rests on changed since its review."""
+    """What the proposal relies on changed since its review."""
 
     code = "not_promotable"
 
 
 class LeftOut(NotPromotable):
-    """Left out of many that are approved together: it is not ordinary, and was not acknowledged."""
+    """Left out of a batch approval: it is not ordinary, and was not acknowledged."""
 
     code = "left_out"
 
@@ -241,7 +241,7 @@ class HistoryCollected(MunimentError):
 
 
 class MomentAmbiguous(MunimentError):
-    """The time asked about was twice: a tenant's clock was brought back over it. `numbers` names both moments."""
+    """The time occurred twice, because the tenant's clock was set back; `numbers` has both sequence numbers."""
 
     code = "moment_ambiguous"
 
@@ -250,32 +250,32 @@ class MomentAmbiguous(MunimentError):
         self.numbers = tuple(numbers)
 
     def as_dict(self) -> dict[str, object]:
-        """With the sequence numbers of the moments that the time may mean."""
+        """The error with the sequence numbers that the time may mean."""
         return super().as_dict() | {"numbers": list(self.numbers)}
 
 
 class ClockAhead(MunimentError):
-    """A clock is further ahead of the database's own than its owner allows; nothing was written."""
+    """A clock is further ahead of the database's own clock than its owner allows; nothing was written."""
 
     code = "clock_ahead"
 
 
 class ServerUnavailable(MunimentError):
-    """A client's server cannot be reached, did not answer in time, or answers what is no answer of ours."""
+    """A client's server cannot be reached, did not answer in time, or is not a Muniment server."""
 
     code = "server_unavailable"
 
 
 class EmbedderUnavailable(MunimentError):
-    """The embedder is missing, away, or answers wrongly."""
+    """The embedder is missing, unreachable, or answers wrongly."""
 
     code = "embedder_unavailable"
 
 
 class ExtractorFailed(MunimentError):
-    """An extractor raised, is missing, or is answered wrongly; the message holds nothing of the capture.
+    """An extractor raised, is missing, or got a wrong answer; the message holds no content of the capture.
 
-    `later` says that it is no fault of the capture's: it is put off and no try counted.
+    `later`: the capture is not at fault; it is tried again later and no attempt is counted.
     """
 
     code = "extractor_failed"
@@ -290,7 +290,7 @@ class StorageError(MunimentError):
 
 
 class StorageUnavailable(StorageError):
-    """There is no database to talk to, or it went away."""
+    """There is no database, or the connection to it was lost."""
 
     code = "storage_unavailable"
 
@@ -320,7 +320,7 @@ class SealBroken(StorageError):
 
 
 class PurgeIncomplete(StorageError):
-    """Something that was erased is still kept beneath the tables."""
+    """Erased data is still in files beneath the tables."""
 
     code = "purge_incomplete"
 

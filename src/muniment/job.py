@@ -1,4 +1,4 @@
-"""What a job is: work in one tenant, safe to run twice, at once, or to be killed at any line."""
+"""What a background job is: work in one tenant that may run twice, run concurrently, or be killed at any line."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from muniment.opening import Opened
 
 @dataclass(frozen=True)
 class Done:
-    """What a run found: figures to tell, whether more waits already, and by when to look again whatever happens."""
+    """The result of a run: counts, whether more work is waiting, and when the job is due again at the latest."""
 
     counts: dict[str, int] = field(default_factory=dict[str, int])
     more: bool = False
@@ -17,7 +17,7 @@ class Done:
 
     @property
     def told(self) -> dict[str, int]:
-        """The figures that are worth telling."""
+        """The counts that are not zero."""
         return {name: count for name, count in self.counts.items() if count}
 
 
@@ -26,7 +26,7 @@ Run = Callable[[Opened, str], Awaitable[Done]]
 
 @dataclass(frozen=True)
 class Job:
-    """A job by its name in the pack's schedule. One that follows the log has work only where the log moved."""
+    """A job, by its name in the pack's schedule; `follows_log` jobs are due only where new events were written."""
 
     name: str
     rule: str

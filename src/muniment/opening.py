@@ -1,4 +1,4 @@
-"""Opening and closing: the embedded server or another, its schema, its keys."""
+"""Opens and closes a fabric: the embedded server or another database, its schema, its keys."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -42,7 +42,7 @@ class Opened:
 
     @property
     def superuser(self) -> str:
-        """Who may clear the log: the embedded server's superuser, elsewhere the owner if the server lets it."""
+        """The login that may purge: the embedded server's superuser, elsewhere the owner of the tables."""
         if self.lease is None:
             return self.address.for_owner()
         return make_conninfo(self.lease.conninfo, dbname=DATABASE)
@@ -58,19 +58,19 @@ class Opened:
         return self.lease.watch().deaths if self.lease is not None else 0
 
     async def close(self) -> None:
-        """Close the connections, then give the server back."""
+        """Close the connections, then release the embedded server."""
         try:
             await self.context.storage.close()
             await self.context.sessions.close()
         finally:
             if self.lease is not None:
-                await _give_back(self.lease)
+                await _release(self.lease)
 
 
 async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
-    """Open it; raises `StorageUnavailable`, `SchemaMissing`, `SchemaNewer`, `KeyUnavailable`, `PackInvalid`."""
+    """Open a fabric; raises `StorageUnavailable`, `SchemaMissing`, `SchemaNewer`, `KeyUnavailable`, `PackInvalid`."""
     if settings.pack is not None:
-        redactor_of(settings.pack)  # A rule that needs what is not installed is told here, not at the first candidate.
+        redactor_of(settings.pack)  # A rule whose package is not installed fails here, not at the first candidate.
     if settings.url is not None:
         keys = master_keys or find_master_keys(None)
         address = Address.parse(settings.url, keys.login_secret())
@@ -85,19 +85,19 @@ async def connect(settings: Settings, master_keys: MasterKeys | None) -> Opened:
             has_tenants = await _has_tenants(address)
         keys = master_keys or find_master_keys(settings.home, may_make=not has_tenants)
     except BaseException:
-        await _give_back(lease)
+        await _release(lease)
         raise
     return Opened(_context(settings, address, keys, watch.explain), address, lease)
 
 
-async def _give_back(lease: embedded.Lease) -> None:
-    # Cancelled or not: a server that nobody uses must not stay.
+async def _release(lease: embedded.Lease) -> None:
+    # Also when cancelled: a server that nobody uses must stop.
     with anyio.CancelScope(shield=True):
         await anyio.to_thread.run_sync(lease.release)
 
 
 async def prepared(lease: embedded.Lease) -> Address:
-    """The embedded server's database, created and migrated as needed."""
+    """Create and migrate the embedded server's database as needed; its address."""
     address = embedded_address(lease)
     try:
         if not (await status(address)).ready:
@@ -110,15 +110,15 @@ async def prepared(lease: embedded.Lease) -> Address:
 
 
 def embedded_address(lease: embedded.Lease) -> Address:
-    """Where the fabric's own database is on the embedded server."""
+    """The address of the fabric's database on the embedded server."""
     place = conninfo_to_dict(lease.conninfo)
     return Address({**place, "dbname": DATABASE, "user": OWNER}, None)
 
 
 async def _create_database(lease: embedded.Lease) -> None:
-    # The one thing done as the superuser: tables belong to an owner that is neither superuser nor used at work.
+    # As superuser, only here: the tables belong to an owner that is not a superuser and that no call runs as.
     async with await AsyncConnection.connect(lease.conninfo, autocommit=True) as connection:
-        # Another process may be doing the same at this moment.
+        # Another process may be creating it at the same time.
         with suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
             await connection.execute(
                 sql.SQL("CREATE ROLE {} LOGIN CREATEROLE NOSUPERUSER NOBYPASSRLS").format(sql.Identifier(OWNER))

@@ -1,4 +1,4 @@
-"""Where a fabric lives: its database, its keys, its clock."""
+"""Settings of a fabric, from the arguments of `open` and from the environment."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True)
 class Settings:
-    """What `open` was told, with the environment filled in for what it was not."""
+    """The arguments of `open`, completed from the environment."""
 
     url: str | None
     home: Path
@@ -49,7 +49,7 @@ class Settings:
         archives: str | Path | None = None,
         models: Models | Mapping[str, Any] | str | Path | None = None,
     ) -> "Settings":
-        """Raises `InvalidInput` or `PackInvalid`."""
+        """Complete the arguments from the environment; raises `InvalidInput`, `PackInvalid`."""
         if url is not None and not url.strip():
             raise InvalidInput("must not be empty", field="url")
         if url is not None and home is not None:
@@ -58,7 +58,7 @@ class Settings:
             url = os.environ.get("MUNIMENT_DATABASE_URL") or None
         own = _pack(pack)
         if activate and own is None:
-            raise InvalidInput("takes a pack to put in force", field="activate")
+            raise InvalidInput("needs a pack: give one with `pack` or MUNIMENT_PACK", field="activate")
         folder = Path(home or os.environ.get("MUNIMENT_HOME") or ".muniment").expanduser()
         return cls(
             url,
@@ -81,12 +81,12 @@ def _pack(given: str | Path | Pack | None) -> Pack | None:
         return named
     path = Path(named)
     if not path.is_file():
-        raise InvalidInput(f"there is no file {path}", field="pack")
+        raise InvalidInput(f"no file {path}", field="pack")
     return load_pack(path)
 
 
 def _archives(given: str | Path | None, home: Path | None) -> Path | None:
-    """The folder of archive files; without one to be found there are none."""
+    """The folder of archive files; None where no folder is set and the database is not embedded."""
     named = given or os.environ.get("MUNIMENT_ARCHIVES") or (home / "archives" if home is not None else None)
     return Path(named).expanduser().absolute() if named is not None else None
 

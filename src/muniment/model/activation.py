@@ -1,4 +1,4 @@
-"""Which pack is in force in a tenant, since when, and what putting another in its place would do."""
+"""Which pack is in force in a tenant, since when, and what activating another would change."""
 
 from datetime import datetime
 from typing import Literal
@@ -13,25 +13,25 @@ class Activation(Artifact):
     """One pack put in force: by whom, when, why, and which one it followed."""
 
     pack: str = Field(description="the version that was put in force")
-    seq: int = Field(description="the sequence number from which on it decides")
+    seq: int = Field(description="the sequence number from which it decides")
     activated_at: datetime
     activated_by: str
-    by_kind: Literal["operator", "system"] = Field(description="a person, or the program when it was started")
+    by_kind: Literal["operator", "system"] = Field(description="a person, or the program at its start")
     registered_by: str
-    second_person: bool = Field(description="whether somebody other than who registered it had to activate it")
+    second_person: bool = Field(description="whether a person other than the one who registered it had to activate it")
     loosens: tuple[str, ...] = Field(default=(), description="the rules that it loosened")
     reason: str
     previous_pack: str | None = Field(default=None, description="the version that was in force before")
 
 
 class ActivationPlan(Artifact):
-    """What activating a version would change; nothing is changed by asking."""
+    """What activating a version would change; asking changes nothing."""
 
     pack: str
     in_force: str | None
     difference: PackDifference | None = Field(default=None, description="to the version in force, rule by rule")
     loosens: tuple[str, ...] = Field(default=(), description="the rules that it loosens")
-    second_person: bool = Field(description="whether somebody other than who registered it has to activate it")
+    second_person: bool = Field(description="whether a person other than the one who registered it must activate it")
     registered_by: str
     proposals: int = Field(description="open proposals that would pass the gates again before any verdict")
     horizons_from: datetime | None = Field(
@@ -42,7 +42,7 @@ class ActivationPlan(Artifact):
 
 
 class Retirement(Artifact):
-    """A version that can be neither activated nor pinned any more; history is read under it as before."""
+    """A version that can no longer be activated or pinned; what was decided under it stays readable."""
 
     pack: str
     retired_at: datetime

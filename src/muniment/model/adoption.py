@@ -15,5 +15,5 @@ class Adoption(Artifact):
     @computed_field
     @property
     def share(self) -> float | None:
-        """Of those measured; none while nothing can be."""
+        """The share of those measured; none while nothing can be measured."""
         return self.adopted / self.measured if self.measured else None

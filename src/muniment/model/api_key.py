@@ -1,4 +1,4 @@
-"""API keys: what a program presents to be let in, and what each of them stands for."""
+"""API keys: the credential that a program presents, and what each one allows."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Self
@@ -28,7 +28,7 @@ Term = Annotated[timedelta | Literal["never"] | None, BeforeValidator(_term)]
 
 
 class ApiKeyInput(Artifact):
-    """An API key as an admin orders it.
+    """An API key as an admin requests it.
 
     It ends at `expires_at`, or after `expires_in`; with neither after 90 days. One for runs may be for one user only.
     Its roles are built-in ones, or declared by the pack. `speaks_for` names the tools and channels it may speak for,
@@ -67,7 +67,7 @@ class ApiKeyInput(Artifact):
 
 
 class ApiKey(Artifact):
-    """What a key stands for and how it fares. `token` is there once, when it was made; nothing keeps it."""
+    """An API key, what it allows and its state. `token` is returned once, when the key is made, and never stored."""
 
     key_id: str
     tenant_id: str
@@ -88,5 +88,7 @@ class ApiKey(Artifact):
     last_used_at: datetime | None = Field(default=None, description="to the minute")
     revoked_at: datetime | None = None
     revoked_by: str | None = None
-    problem: str | None = Field(default=None, description="why nobody is let in by it: its principal's name is refused")
+    problem: str | None = Field(
+        default=None, description="why it is not accepted: the name of its principal is refused"
+    )
     token: str | None = Field(default=None, repr=False)

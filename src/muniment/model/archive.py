@@ -1,4 +1,4 @@
-"""Archives: captures that left the database for files, and what a look at the files found."""
+"""Archives: captures moved from the database to files, and what a check of the files found."""
 
 from datetime import datetime
 from typing import Literal
@@ -21,15 +21,15 @@ class Archive(Artifact):
     ontology_version: str
     captures: int
     last_at: datetime = Field(description="when the last of them was captured")
-    revision: int = Field(description="how often the file was written; it is when an erasure reached into it")
+    revision: int = Field(description="how often the file was written; an erasure rewrites it")
     bytes: int
     digest: str = Field(description="SHA-256 of the file")
     written_at: datetime
-    dropped_at: datetime | None = Field(default=None, description="when its retention ended and the file went")
+    dropped_at: datetime | None = Field(default=None, description="when its retention ended and the file was deleted")
 
 
 class ArchiveProblem(Artifact):
-    """One thing that is wrong with an archive's file, or a file that no archive has."""
+    """One problem with an archive's file, or a file that belongs to no archive."""
 
     kind: ArchiveFault
     archive_id: str
@@ -39,11 +39,11 @@ class ArchiveProblem(Artifact):
 
 
 class ArchiveCheck(Artifact):
-    """What a look at all files of a tenant found; `ok` when each holds what it should, and nothing else is there."""
+    """The result of checking all archive files of a tenant; `ok` when each is intact and there are no others."""
 
     ok: bool
     archives: int
     captures: int
     dropped: int
     problems: tuple[ArchiveProblem, ...] = ()
-    more: bool = Field(default=False, description="whether there are further problems than the ones listed")
+    more: bool = Field(default=False, description="whether there are more problems than listed")

@@ -1,4 +1,4 @@
-"""Backfill: live memories brought under a later ontology, by order of a named person (JOB-8)."""
+"""Backfill: live memories migrated to a later ontology, ordered by a named person (JOB-8)."""
 
 from datetime import datetime
 from typing import Literal
@@ -14,28 +14,28 @@ ItemOutcome = Literal["migrated", "merged", "dropped", "left", "refused", "held"
 
 
 class BackfillItem(Artifact):
-    """What became of one memory, and why it stayed where it did."""
+    """The outcome for one memory, and the reason where it was not migrated."""
 
     memory_id: str
     change: Change
     outcome: ItemOutcome
     reason: str | None = Field(default=None, description="a gate with its reason, or a code such as not_a_number")
     proposal_id: str | None = None
-    became: str | None = Field(default=None, description="the memory that stands in its place")
+    became: str | None = Field(default=None, description="the memory that replaced it")
 
 
 class Backfill(Artifact):
-    """An order, or what one would be about (`backfill_id` None), and how far it is."""
+    """A backfill and its progress; a plan that was not ordered has no `backfill_id`."""
 
     backfill_id: str | None
     pack: str
     ontology_version: str
-    from_versions: tuple[str, ...] = Field(default=(), description="ontology versions of the memories it is about")
+    from_versions: tuple[str, ...] = Field(default=(), description="ontology versions of the memories it covers")
     ordered_by: str
     ordered_at: datetime
     finished_at: datetime | None = None
-    planned: dict[Change, int] = Field(default_factory=dict, description="memories it is about, when it was planned")
-    done: dict[ItemOutcome, int] = Field(default_factory=dict, description="what became of those it came to")
+    planned: dict[Change, int] = Field(default_factory=dict, description="memories it covers, at the time of planning")
+    done: dict[ItemOutcome, int] = Field(default_factory=dict, description="outcomes so far")
     left: tuple[BackfillItem, ...] = Field(
-        default=(), description="those that stay and wait for a person, the first thousand"
+        default=(), description="memories that wait for a person, the first thousand"
     )

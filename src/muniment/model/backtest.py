@@ -1,4 +1,4 @@
-"""What a backtest gives back: recorded history under another pack, beside the one in force (PAC-3)."""
+"""The result of a backtest: recorded history under another pack, compared with the pack in force (PAC-3)."""
 
 from datetime import datetime
 from typing import Literal
@@ -22,7 +22,7 @@ class Example(Artifact):
 
 
 class RuleDifference(Artifact):
-    """What one rule decides differently, how often, and where for example."""
+    """What one rule decides differently, how often, with examples."""
 
     rule: str = Field(
         description="a gate with its reason, tier, approval, sla, retention, redaction, recall.labels ..."
@@ -42,7 +42,7 @@ class Tally(Artifact):
 
 
 class RecallTally(Artifact):
-    """How recorded recalls would be answered: how many were tried, and how many records come, go or move."""
+    """How recorded recalls would change: how many were run, and how many records appear, disappear or move."""
 
     recalls: int = 0
     changed: int = 0
@@ -52,20 +52,20 @@ class RecallTally(Artifact):
 
 
 class Backtest(Artifact):
-    """Recorded captures and recalls under a pack, beside the one it would take the place of. Nothing was written."""
+    """Recorded captures and recalls under a pack, compared with the one it would replace. Nothing is written."""
 
     pack: str
     against: str
     since: datetime | None
     until: datetime
     captures: int = 0
-    unreadable: int = Field(default=0, description="captures whose content is gone or does not open")
-    more: bool = Field(default=False, description="there were more captures in the window than were asked for")
+    unreadable: int = Field(default=0, description="captures whose content is gone or cannot be decrypted")
+    more: bool = Field(default=False, description="the window holds more captures than were requested")
     before: Tally
     after: Tally
     recalls: RecallTally = Field(default_factory=RecallTally)
     differences: tuple[RuleDifference, ...] = ()
     left_out: dict[str, int] = Field(
-        default_factory=dict, description="extractors that were not asked, and for how many captures"
+        default_factory=dict, description="extractors that were not called, and for how many captures"
     )
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Lengths of what callers hand in, checked before pydantic sees it (ISO-6).
+"""Limits on the lengths of input, checked before pydantic validates it (ISO-6).
 
 Pydantic makes an error of every unknown key and of every wrong item of a list before it counts them. So the lengths
 are compared with what the model allows first, from the outside to the inside, and the first that is too long raises.

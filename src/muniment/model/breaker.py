@@ -1,4 +1,4 @@
-"""Breaker: whether a class may be promoted without a person."""
+"""Breaker: whether a write class may be promoted without a person."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from muniment.model.fields import Artifact, WriteClass
 
 
 class Breaker(Artifact):
-    """The state of a class; open means that a person sees everything."""
+    """The state of a write class; open means that a person reviews everything."""
 
     write_class: WriteClass
     open: bool

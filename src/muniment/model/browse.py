@@ -1,4 +1,4 @@
-"""The tenant's memories as a person looks through them: a page, two moments compared, the graph around an entity."""
+"""The tenant's memories for browsing: a page of them, two points in time compared, the graph around an entity."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -13,7 +13,7 @@ Wanted = Literal["live", "ended", "all"]
 
 
 class MemoryShown(Artifact):
-    """A memory in a list, as it stood at the moment that was asked about.
+    """A memory in a list, in its state at the requested time.
 
     Rights count as of now: what was erased since, or whose consent ended, has no text for the past either.
     """
@@ -37,14 +37,16 @@ class MemoryShown(Artifact):
     ended_at: datetime | None = Field(default=None, description="when it was retracted, or else expired")
     reason: RetractionReason | None = Field(default=None, description="why it was retracted")
     superseded_by: str | None = None
-    tombstoned_at: datetime | None = Field(default=None, description="its content is gone since")
+    tombstoned_at: datetime | None = Field(default=None, description="since when its content is gone")
     contradiction: bool = Field(default=False, description="a contradiction with a memory or a proposal was open")
-    withheld: bool = Field(default=False, description="its consent has ended, or it does not open: no text is shown")
-    score: float | None = Field(default=None, description="of a search: how much of its words it has, 0 to 1")
+    withheld: bool = Field(
+        default=False, description="no text is shown: its consent has ended, or it cannot be decrypted"
+    )
+    score: float | None = Field(default=None, description="in a search: the share of the query's words it has, 0 to 1")
 
 
 class MemoryChanges(Artifact):
-    """What began and what ended after one moment up to another, the latest first.
+    """Memories that began or ended between two points in time, the latest first.
 
     Beyond what is listed the totals count it. What came and went in between is in both lists.
     """
@@ -52,14 +54,14 @@ class MemoryChanges(Artifact):
     since: datetime
     until: datetime
     added: tuple[MemoryShown, ...] = ()
-    ended: tuple[MemoryShown, ...] = Field(default=(), description="as they stood in the end: `state`, `reason`")
+    ended: tuple[MemoryShown, ...] = Field(default=(), description="in their final state: `state`, `reason`")
     added_total: int = 0
     ended_total: int = 0
-    still: int = Field(default=0, description="live at both moments")
+    still: int = Field(default=0, description="live at both times")
 
 
 class Turn(Artifact):
-    """A moment at which memories began or ended."""
+    """A point in time at which memories began or ended."""
 
     at: datetime
     began: int = 0
@@ -70,7 +72,7 @@ class Node(Artifact):
     """An entity of the graph."""
 
     entity: str
-    distance: int = Field(description="steps from the one that was asked about")
+    distance: int = Field(description="steps from the requested entity")
     memories: int = Field(description="live memories on it")
 
 

@@ -1,4 +1,4 @@
-"""Candidate: a typed fact drawn from a capture, not yet believed; and the refusal of one."""
+"""Candidate: a typed fact extracted from a capture, before review; and the refusal of one."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -16,7 +16,7 @@ Flag = Literal["user_correction", "compliance_flag"]
 
 
 class Scope(Artifact):
-    """Which runs could see it: user, session, workflow, intent, qualifiers."""
+    """Which runs could see a fact: user, session, workflow, intent, qualifiers."""
 
     user_id: str | None = None
     session_id: str | None = None
@@ -24,12 +24,13 @@ class Scope(Artifact):
     intent_id: str | None = None
     qualifiers: dict[str, str] = Field(default_factory=dict)
     required: dict[str, str] = Field(
-        default_factory=dict, description="qualifiers that a run must say to see it: the two sides of it may coexist"
+        default_factory=dict,
+        description="qualifiers that a run must give to see it, where two sides of a contradiction coexist",
     )
 
 
 class Passed(Artifact):
-    """A gate that let a candidate through, and why."""
+    """A gate that passed a candidate, and why."""
 
     gate: GateName
     reason: str
@@ -58,10 +59,10 @@ class Candidate(Artifact):
     trust: Probability
     consent_id: str | None = None
     extractor: str
-    claimed_by: str = Field(default="", description="whose word its confidence is: kind of source and extractor")
-    calibration: str | None = Field(default=None, description="the calibration its confidence was weighed with (CAN-6)")
+    claimed_by: str = Field(default="", description="who claimed its confidence: the kind of source and the extractor")
+    calibration: str | None = Field(default=None, description="the calibration applied to its confidence (CAN-6)")
     flags: tuple[Flag, ...] = Field(
-        default=(), description="why a person must look at it: its extractor or the pack says so"
+        default=(), description="why a person must review it: its extractor or the pack says so"
     )
     corrects: str | None = Field(default=None, description="the memory that a correction was written on")
     gates: tuple[Passed, ...] = Field(default=(), description="what it passed, in order")
@@ -86,11 +87,11 @@ class Refusal(Artifact):
 
 
 class Consolidation(Artifact):
-    """What one pass over the captures of a tenant brought."""
+    """The result of one consolidation pass over a tenant's captures."""
 
     captures: int = 0
     proposals: tuple[str, ...] = ()
     promoted: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    waiting: int = Field(default=0, description="captures to be tried again later, and those behind them")
-    failed: tuple[str, ...] = Field(default=(), description="captures that were parked, for an operator to see")
+    waiting: int = Field(default=0, description="captures that will be tried again later, and those behind them")
+    failed: tuple[str, ...] = Field(default=(), description="captures that were parked for an operator")

@@ -82,7 +82,7 @@ class TypedFact(Artifact):
 
 
 class Happening(Artifact):
-    """Something that happened, as a caller tells of it."""
+    """Something that happened, as a caller reports it."""
 
     kind: CaptureKind
     classification: Label
@@ -104,7 +104,7 @@ class Happening(Artifact):
 
 
 class CaptureInput(Happening):
-    """What is captured; the fabric adds author, source, time and pack."""
+    """The input of a capture; the fabric adds author, source, time and pack."""
 
     fact: TypedFact | None = None
 

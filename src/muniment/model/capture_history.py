@@ -36,16 +36,16 @@ class CaptureEntry(Artifact):
     observed_at: datetime | None = None
     captured_at: datetime
     pack: str | None = None
-    archive: str | None = Field(default=None, description="the archive that it went to")
+    archive: str | None = Field(default=None, description="the archive it was moved to")
     consolidations: int = Field(default=0, description="how often it was consolidated")
     proposed: int = Field(default=0, description="how many facts were proposed from it")
-    refused: int = Field(default=0, description="how many facts gates refused, over all consolidations")
+    refused: int = Field(default=0, description="how many facts the gates refused, over all consolidations")
 
 
 class RefusalEntry(Artifact):
     """A fact that a gate refused: where it came from, which gate and why; no content is kept (CAN-5)."""
 
-    refusal_id: str = Field(description="what the next page of a list goes on from")
+    refusal_id: str = Field(description="the cursor for the next page of a list")
     capture_id: str
     consolidation: int = Field(description="the number of the capture's consolidation")
     extractor: str
@@ -54,7 +54,7 @@ class RefusalEntry(Artifact):
     reason: str
     at: datetime
     rejection: str | None = Field(default=None, description="the rejected proposal that it repeats (REV-6)")
-    latest: bool = Field(description="its capture was not consolidated again since")
+    latest: bool = Field(description="its capture was not consolidated again later")
 
 
 class ConsolidationEntry(Artifact):
@@ -68,22 +68,22 @@ class ConsolidationEntry(Artifact):
 
 
 class CaptureHistory(Artifact):
-    """One capture, opened, with everything that came of it."""
+    """One capture with its content and everything derived from it."""
 
     capture_id: str
     state: CaptureState
     capture: Capture | None = Field(
         default=None,
-        description="none where its archive was dropped, and for a reviewer where it is archived",
+        description="none if its archive was dropped, and for a reviewer if it is archived",
     )
-    archive: str | None = Field(default=None, description="the archive that it went to")
+    archive: str | None = Field(default=None, description="the archive it was moved to")
     consolidations: tuple[ConsolidationEntry, ...] = ()
-    proposals: tuple[str, ...] = Field(default=(), description="the proposals that came out of it")
+    proposals: tuple[str, ...] = Field(default=(), description="the proposals made from it")
     refusals: tuple[RefusalEntry, ...] = Field(default=(), description="the latest first, at most 100")
 
 
 class Rerun(Artifact):
-    """That a capture waits to be consolidated again."""
+    """A capture that is queued to be consolidated again."""
 
     capture_id: str
     number: int = Field(description="which consolidation of the capture it will be")

@@ -1,4 +1,4 @@
-"""The audit chain as callers see it: its head, to keep elsewhere, and what a verification found."""
+"""The audit chain as callers see it: its head, to be kept elsewhere, and the result of a verification."""
 
 from typing import Annotated, Literal
 
@@ -25,7 +25,7 @@ _Number = Annotated[int, Field(strict=True, ge=1, le=2**62)]
 
 
 class Head(Artifact):
-    """The last batch of a chain. Kept where the database's keepers cannot reach, it shows later that history stands."""
+    """The last batch of a chain. Kept out of the database's reach, it proves later that history was not rewritten."""
 
     tenant_id: TenantId
     batch: _Number
@@ -35,8 +35,7 @@ class Head(Artifact):
 
 
 class Break(Artifact):
-    """One place where the chain does not hold, or a row is not what the log says: batch, event and row as far as they
-    are known, and why."""
+    """A place where the chain is broken or a row differs from the log: batch, event, row as known, and why."""
 
     kind: BreakKind
     batch: int | None = None
@@ -49,7 +48,7 @@ class Break(Artifact):
 
 
 class Verification(Artifact):
-    """What a verification found; `ok` when all was looked at and nothing is broken.
+    """The result of a verification; `ok` when everything was checked and nothing is broken.
 
     `unsealed` events wait for their batch.
     """
@@ -60,13 +59,16 @@ class Verification(Artifact):
     unsealed: int
     head: Head | None = None
     breaks: tuple[Break, ...] = ()
-    more: bool = Field(default=False, description="whether there are further breaks than the ones listed")
+    more: bool = Field(default=False, description="whether there are more breaks than listed")
     clock_bound_s: float | None = Field(
         default=None,
         description="how many seconds ahead of the database's clock an event can be dated; none: any time at all",
     )
     rows: int = Field(default=0, description="how many rows were compared with the log")
     covered_from: int | None = Field(
-        default=None, description="the number from which on the log lists rows; those of before were listed then"
+        default=None,
+        description="the sequence number from which the log lists rows; older rows were listed at that point",
     )
-    cursor: str | None = Field(default=None, description="where to go on, of a verification that is not finished")
+    cursor: str | None = Field(
+        default=None, description="the cursor to continue with, of a verification that is not finished"
+    )

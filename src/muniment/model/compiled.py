@@ -1,4 +1,4 @@
-"""What a compile makes of a recall: blocks within a token budget, their manifest, the report, the hash."""
+"""A compiled recall: blocks within a token budget, their manifest, the budget report, the hash."""
 
 from datetime import datetime
 from typing import Literal
@@ -21,7 +21,7 @@ class Block(Artifact):
 
 
 class Message(Artifact):
-    """One chat message: the fixed word on how memory is to be taken (`system`), or memory as data (`user`)."""
+    """One chat message: fixed instructions on how to treat memory (`system`), or memory as data (`user`)."""
 
     role: Literal["system", "user"]
     content: str
@@ -36,14 +36,14 @@ class WriteNotice(Artifact):
 
 
 class Citation(Artifact):
-    """A label such as `m1`, as a block shows it, and the memory it leads back to."""
+    """A label such as `m1` in a block, and the memory it refers to."""
 
     label: str
     memory_id: str
 
 
 class ManifestEntry(Artifact):
-    """What one block shows, under which labels, and what it took of the budget."""
+    """What one block shows, under which labels, and how many tokens it used."""
 
     block_id: str
     kind: BlockKind
@@ -54,7 +54,7 @@ class ManifestEntry(Artifact):
 
 
 class Manifest(Artifact):
-    """One entry per block, in their order; and what the run itself proposed to write meanwhile."""
+    """One entry for each block, in order; and the run's own proposals since its last compile."""
 
     entries: tuple[ManifestEntry, ...] = ()
     write_notices: tuple[WriteNotice, ...] = ()
@@ -66,7 +66,7 @@ class Manifest(Artifact):
 
 
 class LeftOut(Artifact):
-    """A memory or a conflict set for which there was no room, and the tokens it would have taken whole."""
+    """A memory or conflict set that did not fit, and the tokens that it would have taken."""
 
     block_id: str
     kind: BlockKind
@@ -105,12 +105,12 @@ class Compiled(Artifact):
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
-        """Every memory that stands in the text, in the order of the text."""
+        """Every memory in the text, in the order of the text."""
         return tuple(self.manifest.citations.values())
 
 
 class CompiledMemory(Compiled):
-    """What was compiled, and of which recall, when; with what that recall said of itself."""
+    """A compiled prompt section with the recall it was made from."""
 
     compile_id: str
     recall_id: str

@@ -23,7 +23,7 @@ PredicateOrAny = Annotated[Predicate | Literal["*"], Field(union_mode="left_to_r
 
 
 class ConsentInput(Artifact):
-    """A grant as a privacy officer hands it in."""
+    """A grant as a privacy officer enters it."""
 
     subject: Ceid
     purpose: OpenName
@@ -56,25 +56,27 @@ class Consent(Artifact):
     supersedes: str | None = None
     root_id: str = Field(description="the first record of an unbroken chain of renewals")
     superseded_by: str | None = None
-    superseded_from: datetime | None = Field(default=None, description="a renewal may be made ahead of its time")
+    superseded_from: datetime | None = Field(
+        default=None, description="a renewal may be recorded before it takes effect"
+    )
     revoked_at: datetime | None = None
-    swept_at: datetime | None = Field(default=None, description="when the memories that rested on it were taken away")
+    swept_at: datetime | None = Field(default=None, description="when the memories that relied on it were removed")
     state: State = "captured"
 
 
 class ConsentReach(Artifact):
-    """What the chain of a consent holds up: the memories that a revocation hides from the next recall on."""
+    """The memories that rely on a consent and its renewals: a revocation hides them from the next recall on."""
 
-    root_id: str = Field(description="the first record of an unbroken chain of renewals: all of them reach the same")
-    memories: int = Field(default=0, description="live, and seen by runs for as long as it holds")
+    root_id: str = Field(description="the first record of an unbroken chain of renewals")
+    memories: int = Field(default=0, description="live, and visible to runs while it is valid")
     by_tier: dict[Tier, int] = Field(default_factory=dict[Tier, int])
     by_class: dict[WriteClass, int] = Field(default_factory=dict[WriteClass, int])
     memory_ids: tuple[str, ...] = Field(default=(), description="the latest of them, up to 100")
-    hidden: int = Field(default=0, description="live too, but hidden already: it does not cover them now")
+    hidden: int = Field(default=0, description="also live, but hidden already: it does not cover them now")
 
 
 class Sweep(Artifact):
-    """What a pass over ended consents took away."""
+    """The result of a sweep: what was removed because its consent ended."""
 
     consents: int = 0
     memories: int = 0

@@ -1,4 +1,4 @@
-"""Who asks, and in which run: every call begins with one of these."""
+"""Who calls, and in which run: the first argument of every verb."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, get_args
@@ -22,10 +22,10 @@ from muniment.model.fields import (
 from muniment.model.names import check_name, same_person
 from muniment.model.speakers import SpeaksFor
 
-# The roles that verbs ask for. A pack may declare others, which bound what a run may see.
+# The roles that verbs require. A pack may declare others, which limit what a run may see.
 Role = Literal["agent", "reviewer", "correction_writer", "privacy_officer", "auditor", "admin"]
 BUILTIN_ROLES: frozenset[str] = frozenset(get_args(Role))
-# Over HTTP a run that no body tells of is in this header, in so many characters at most.
+# Over HTTP a run that is not in a body is in this header, of at most so many characters.
 RUN_HEADER = "Muniment-Run"
 RUN_LIMIT = 8192
 
@@ -78,7 +78,7 @@ class Principal(_MadeByCallers):
 
 
 class Run(_MadeByCallers):
-    """An agent's run as the agent tells of it: what it acts on, for whom, and what it asks to see."""
+    """An agent's run as the agent describes it: what it works on, for whom, and what it asks to see."""
 
     run_id: OpenName
     session_id: OpenName | None = None
@@ -95,7 +95,7 @@ class Run(_MadeByCallers):
     trace_id: OpenName | None = None
     speaks_for: SpeaksFor | None = Field(
         default=None,
-        description="fewer tools and channels than the credential may speak for; all of them when not said",
+        description="fewer tools and channels than the credential may speak for; by default all of them",
     )
 
 
@@ -140,7 +140,7 @@ class RunContext(Run):
 
     @property
     def principal(self) -> Principal:
-        """The agent as the one who acts. No role makes it a person: of the built-in roles it has `agent` alone."""
+        """The agent as a principal. Its only built-in role is `agent`: no role makes it a person."""
         return Principal(
             tenant_id=self.tenant_id,
             id=self.agent_id,

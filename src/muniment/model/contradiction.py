@@ -1,4 +1,4 @@
-"""Contradiction: a memory and a proposal that cannot both hold; kept from the moment it is seen until it is settled."""
+"""Contradiction: a memory and a proposal that cannot both be true, from its detection to its resolution."""
 
 from datetime import datetime
 from typing import Literal
@@ -25,31 +25,31 @@ Side = Literal["existing", "incoming"]
 
 
 class Contradiction(Artifact):
-    """An open or settled contradiction with both its sides."""
+    """An open or resolved contradiction with both its sides."""
 
     contradiction_id: str
     tenant_id: str
     seq: int
     entity: str | None = None
     predicate: str | None = None
-    existing: str = Field(description="the memory that stood first")
+    existing: str = Field(description="the memory that was there first")
     proposal_id: str = Field(description="the proposal that says something else")
     incoming: str | None = Field(default=None, description="the memory it was promoted to, if it was")
     reason: str = Field(description="in what they differ: other_value on a key, else what the judge of texts found")
     opened_at: datetime
     closed_at: datetime | None = None
-    outcome: Outcome | None = Field(default=None, description="how it was settled; none if a side just expired")
+    outcome: Outcome | None = Field(default=None, description="how it was resolved; none if one side expired")
     resolved_by: str | None = None
 
     @computed_field
     @property
     def open(self) -> bool:
-        """Whether it waits to be settled."""
+        """Whether it is still open."""
         return self.closed_at is None
 
 
 class ContradictionShown(Artifact):
-    """A contradiction with both its sides opened: what stood first, and what says something else."""
+    """A contradiction with the content of both sides: the existing memory, and what contradicts it."""
 
     contradiction: Contradiction
     existing: PromotedMemory

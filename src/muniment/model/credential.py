@@ -1,4 +1,4 @@
-"""Credential: who a request comes from, and how far it reaches. Nothing a request says adds to it."""
+"""Credential: who a request comes from, and what it may do. Nothing in a request can extend it."""
 
 from datetime import datetime
 from typing import Annotated, Self
@@ -8,12 +8,12 @@ from pydantic import Field, model_validator
 from muniment.model.context import BUILTIN_ROLES, Principal
 from muniment.model.fields import Artifact, Label, Name, misses
 
-# What a run may see under a credential that says nothing of it: as a run's own default.
+# What a run may see under a credential that sets no limit: the same as a run's default.
 CLEARANCE: frozenset[str] = frozenset({"PUBLIC", "INTERNAL"})
 
 
 class Credential(Artifact):
-    """What an API key or a token stands for: the ceilings that a run under it can only narrow (ISO-5).
+    """What an API key or a token allows: upper limits that a run under it can only narrow (ISO-5).
 
     One for one end user is an agent's or that user's own: another built-in role would reach past that user.
     """

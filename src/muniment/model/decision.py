@@ -8,7 +8,7 @@ Outcome = Literal["pass", "refuse"]
 
 
 class Reason(BaseModel):
-    """Why: a stable code, and what it rests on (ids, labels, numbers; never content)."""
+    """A reason: a stable code and its details (ids, labels, numbers; never content)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -26,15 +26,15 @@ class Decision(BaseModel):
 
     @property
     def passed(self) -> bool:
-        """Whether the rule let it through."""
+        """Whether the rule passed."""
         return self.outcome == "pass"
 
 
 def passing(code: str = "ok", detail: str = "") -> Decision:
-    """Let it through."""
+    """A decision that passes."""
     return Decision(outcome="pass", reasons=(Reason(code=code, detail=detail),))
 
 
 def refusing(code: str, detail: str = "") -> Decision:
-    """Refuse it."""
+    """A decision that refuses."""
     return Decision(outcome="refuse", reasons=(Reason(code=code, detail=detail),))

@@ -1,4 +1,4 @@
-"""Erasure: the receipt for what was made to be forgotten."""
+"""Erasure: the request, and the receipt for what was erased."""
 
 from datetime import datetime
 from typing import Self
@@ -9,7 +9,7 @@ from muniment.model.fields import Artifact, Ceid, Name, misses
 
 
 class ErasureInput(Artifact):
-    """Whom to forget: a subject by its CEID, an end user by id, or both where they are the same person."""
+    """Whom to erase: a subject by its CEID, an end user by id, or both where they are the same person."""
 
     subject: Ceid | None = None
     user_id: Name | None = None
@@ -22,20 +22,24 @@ class ErasureInput(Artifact):
 
 
 class Erasure(Artifact):
-    """What was erased, by whom, when; `purged_at` once nothing of it is left beneath the tables either."""
+    """What was erased, by whom, when; `purged_at` is set once nothing of it is left in the files beneath the tables."""
 
     erasure_id: str
     tenant_id: str
     subject: str | None = None
-    aliases: tuple[str, ...] = Field(default=(), description="the subject under the other namespaces that are the same")
+    aliases: tuple[str, ...] = Field(default=(), description="the same subject under its other namespaces")
     user_id: str | None = None
     by: str
     seq: int
     erased_at: datetime
     purged_at: datetime | None = None
-    purge_waits: str | None = Field(default=None, description="what the last purge waited for, while it is not purged")
+    purge_waits: str | None = Field(
+        default=None, description="what the last purge attempt waited for, while it is not purged"
+    )
     name_search: datetime | None = Field(
-        default=None, description="when a search of all texts for a name was finished for it; null: none was"
+        default=None, description="when a search of all texts for a name was completed for it; null if none was"
     )
     memories: int = Field(description="promoted memories that became tombstones")
-    rows: dict[str, int] = Field(default_factory=dict, description="how many of what else was blanked or removed")
+    rows: dict[str, int] = Field(
+        default_factory=dict, description="how many other rows were blanked or removed, by kind"
+    )

@@ -1,4 +1,4 @@
-"""What a proposal rests on, laid side by side for whoever decides it."""
+"""What a proposal is based on, side by side for whoever decides it."""
 
 from pydantic import Field
 
@@ -12,16 +12,18 @@ from muniment.model.proposal import Proposal
 
 
 class Evidence(Artifact):
-    """A proposal with its capture, what it was before it was edited, and the memories that the checks named."""
+    """A proposal with its capture, its versions before each edit, and the memories that the checks found."""
 
     proposal: Proposal
     capture: Capture | None = None
-    archive: str | None = Field(default=None, description="without a capture: the archive it was dropped with")
-    edits: tuple[Candidate, ...] = Field(default=(), description="what it was before it was edited, the first first")
+    archive: str | None = Field(default=None, description="the archive that its capture was dropped with, if it was")
+    edits: tuple[Candidate, ...] = Field(default=(), description="its versions before each edit, oldest first")
     contradictions: tuple[Contradiction, ...] = ()
     memories: dict[str, PromotedMemory] = Field(
         default_factory=dict, description="by id: what it contradicts, repeats, corrects, samples, or became"
     )
     consent: Consent | None = None
-    labels: tuple[str, ...] = Field(default=(), description="the classifications it may have: they only rise")
-    barred: str | None = Field(default=None, description="why whoever asks cannot approve it (REV-4)")
+    labels: tuple[str, ...] = Field(
+        default=(), description="the classifications it may be given: only the same or higher"
+    )
+    barred: str | None = Field(default=None, description="why the caller cannot approve it (REV-4)")

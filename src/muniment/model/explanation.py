@@ -1,4 +1,4 @@
-"""Answers to "why": what each filter said of a memory, and whether a recall replays."""
+"""Explanations: the decision of each filter on a memory, and the replay of a recall."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -28,7 +28,7 @@ Why = Literal["consent", "erased", "clearance", "moved", "query_erased", "embedd
 
 
 class FilterVerdict(Artifact):
-    """What one filter said: what the memory has, what the run or the moment asks for."""
+    """The decision of one filter: what the memory has, and what the run or the time requires."""
 
     name: FilterName
     passed: bool
@@ -41,8 +41,8 @@ class Explanation(Artifact):
 
     memory_id: str
     visibility: Visibility
-    at: datetime = Field(description="the moment it is about")
-    seq: int | None = Field(default=None, description="the tenant's number at that moment; none for now")
+    at: datetime = Field(description="the point in time it is about")
+    seq: int | None = Field(default=None, description="the tenant's sequence number at that time; none for now")
     recall_id: str | None = None
     returned: bool | None = Field(default=None, description="whether that recall returned it")
     missed: Missed | None = Field(default=None, description="why a visible one was not returned")
@@ -59,17 +59,17 @@ class Explanation(Artifact):
 
     @property
     def visible(self) -> bool:
-        """Whether every filter let it through."""
+        """Whether every filter passed."""
         return self.visibility == "visible"
 
     @property
     def hidden_by(self) -> tuple[FilterName, ...]:
-        """All the filters that did not let it through, not the first alone."""
+        """All filters that hide it, not only the first."""
         return tuple(one.name for one in self.filters if not one.passed)
 
 
 class Difference(Artifact):
-    """One memory that a replay places elsewhere: its place then and now, counted from 0, and why."""
+    """A memory whose rank differs in the replay: its rank then and now, counted from 0, and why."""
 
     memory_id: str
     then: int | None
@@ -78,7 +78,7 @@ class Difference(Artifact):
 
 
 class Replay(Artifact):
-    """A recorded recall run again as of then (REC-9)."""
+    """A recorded recall, run again as of its time (REC-9)."""
 
     recall_id: str
     at: datetime
@@ -88,4 +88,4 @@ class Replay(Artifact):
     then: tuple[str, ...]
     now: tuple[str, ...]
     differences: tuple[Difference, ...] = ()
-    reasons: tuple[Why, ...] = Field(default=(), description="why it could not be run as it was")
+    reasons: tuple[Why, ...] = Field(default=(), description="why it could not be run as recorded")

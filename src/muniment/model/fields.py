@@ -1,4 +1,4 @@
-"""The field types every artifact is made of, and how a validation error becomes one of ours."""
+"""Field types of all artifacts, and the translation of pydantic's validation errors into `InvalidInput`."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,7 +31,7 @@ DEPTH_LIMIT = 32
 # Values in one payload, those inside others included.
 VALUES_LIMIT = 20_000
 NUMBER_BITS = 1024
-# Beyond every number that a tenant will take: what stands there stands now.
+# Greater than every sequence number of a tenant: stands for now.
 LATEST = 2**62
 
 Source = Literal["agent", "operator", "system", "end_user"]
@@ -39,7 +39,7 @@ CaptureKind = Literal["tool_result", "decision", "effect", "message", "approval"
 WriteClass = Literal["evidence_link", "preference", "decision_outcome", "correction", "statement"]
 Tier = Literal["working", "episodic", "semantic", "durable"]
 
-# Tab and line ends are text; every other control character, and half of a surrogate pair, is not.
+# Tabs and line ends are allowed in text; other control characters and lone surrogates are not.
 _CONTROL_IN_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\ud800-\udfff]")
 _CONTROL_IN_NAME = re.compile("[\x00-\x1f\x7f\x80-\x9f\u2028\u2029\ud800-\udfff]")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -78,13 +78,13 @@ def _name_of(found: re.Match[str]) -> str:
 
 
 def clean_payload(value: Any) -> Any:
-    """Refuse what JSON cannot carry (other types, NaN, endless nesting, dirty strings) and what is past its bounds."""
+    """Refuse what JSON cannot carry (other types, NaN, control characters) and what exceeds the limits."""
     _Walk().over(value, 0)
     return value
 
 
 class _Walk:
-    """One look at every value of a payload; it ends at the first that is wrong, or one too many."""
+    """Visits every value of a payload and stops at the first that is wrong or exceeds a limit."""
 
     __slots__ = ("_characters", "_values")
 
@@ -173,11 +173,11 @@ def _utc(value: datetime) -> datetime:
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise ValueError("lies outside of the years that can be told") from None
+        raise ValueError("is outside the range of years that can be stored") from None
 
 
 def misses(field: str, message: str) -> PydanticCustomError:
-    """An error of a whole artifact that is about one of its fields."""
+    """A validation error of a model that concerns one of its fields."""
     return PydanticCustomError("field", "{message}", {"field": field, "message": message})
 
 
@@ -192,16 +192,16 @@ def _intent(value: str) -> str:
 _DIRT, _EDGE = r"\x00-\x1f\x7f-\x9f\x{2028}\x{2029}", r"\x00-\x20\x7f-\x9f\x{2028}\x{2029}"
 _CLEAN = rf"^[^{_EDGE}](?:[^{_DIRT}]*[^{_EDGE}])?$"
 Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256, pattern=_CLEAN)]
-# What a caller calls something by: kept in the open beside what is sealed, and longer than it.
+# A name chosen by a caller: stored unencrypted beside the sealed content, and kept longer.
 OpenName = Annotated[Name, AfterValidator(in_the_open)]
 TenantId = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=128, pattern=_CLEAN)]
 Ceid = Annotated[str, StringConstraints(strict=True, max_length=256, pattern=CEID_PATTERN), AfterValidator(_opaque)]
 Label = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64, pattern=_CLEAN)]
 Predicate = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_.]{0,127}$")]
 Intent = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(_intent)]
-# As a pack declares it; the built-in roles are such names too.
+# A role as a pack declares it; the built-in roles have the same form.
 RoleName = Annotated[str, StringConstraints(strict=True, pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-# No text of more characters has fewer bytes than its limit; what has more bytes is told by how many.
+# A text with more characters than this is over the limit in bytes too; the exact check counts bytes.
 Text = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=TEXT_LIMIT), AfterValidator(clean_text)]
 Query = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=8192), AfterValidator(clean_text)]
 Note = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=4096), AfterValidator(clean_text)]
@@ -226,7 +226,7 @@ def _number_or_time(value: Any) -> int | datetime:
         raise PydanticCustomError(cast("LiteralString", first["type"]), "{message}", about) from None
 
 
-# A moment of the past: a time, or the tenant's sequence number.
+# A point in the past: a time, or the tenant's sequence number.
 AsOf = Annotated[int | datetime, PlainValidator(_number_or_time, json_schema_input_type=int | datetime)]
 EvidenceRefs = Annotated[tuple[Name, ...], Field(max_length=EVIDENCE_LIMIT, fail_fast=True)]
 Qualifiers = Annotated[dict[OpenName, OpenName], Field(max_length=32)]
@@ -235,7 +235,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def build(model: type[_Model], values: Mapping[str, Any], *, within: str = "") -> _Model:
-    """Make an artifact from a caller's values; raises `InvalidInput` naming the first field at fault."""
+    """Build a model from a caller's values; raises `InvalidInput` naming the first field at fault."""
     check_lengths(model, values, within=within)
     try:
         return model.model_validate(values)
@@ -251,7 +251,7 @@ def build_many(
     within: str,
     first: int,
 ) -> list[_Model]:
-    """Make many artifacts at once; raises `InvalidInput` naming the item, counted from `first`, and the field."""
+    """Build many models at once; raises `InvalidInput` naming the item, counted from `first`, and the field."""
     for place, one in enumerate(values, first):
         check_lengths(model, one, within=f"{within}.{place}")
     try:
@@ -261,7 +261,7 @@ def build_many(
 
 
 def invalid(error: ValidationError, *, within: str = "", first: int = 0) -> InvalidInput:
-    """The first error of a pydantic validation as ours: the field, and what was expected."""
+    """The first error of a pydantic validation as `InvalidInput`: the field, and what was expected."""
     details = next(_by_weight(error.errors(include_url=False, include_context=True)))
     path = tuple(details["loc"])
     if path and isinstance(path[0], int):
@@ -270,19 +270,19 @@ def invalid(error: ValidationError, *, within: str = "", first: int = 0) -> Inva
 
 
 def told(details: ErrorDetails, path: tuple[int | str, ...], *, within: str = "") -> InvalidInput:
-    """One error of a pydantic validation, at that path, as ours."""
+    """One error of a pydantic validation as `InvalidInput`."""
     about = [str(details.get("ctx", {}).get("field"))] if details["type"] == "field" else []
     field = ".".join([*([within] if within else []), *_our_own(path), *about]) or None
     raised = TooLarge if details["type"] in ("string_too_long", "too_long") else InvalidInput
     return raised(_plain(details), field=field)
 
 
-# Their keys are the caller's own words.
+# Fields whose keys are the caller's own words.
 _OPEN_FIELDS = ("qualifiers", "existing", "incoming")
 
 
 def _our_own(path: tuple[int | str, ...]) -> Iterator[str]:
-    """A path as far as it is made of our names and of places in lists; keys that the caller wrote are not told back."""
+    """The parts of an error's path that are field names or list positions; the caller's own keys are left out."""
     for part in path:
         if isinstance(part, str) and not _FIELD.fullmatch(part):
             return
@@ -292,7 +292,7 @@ def _our_own(path: tuple[int | str, ...]) -> Iterator[str]:
 
 
 def _by_weight(errors: list[ErrorDetails]) -> Iterator[ErrorDetails]:
-    # An unknown field explains a missing one (a typo), so it is told first.
+    # An unknown field often explains a missing one (a typo), so it is reported first.
     yield from sorted(errors, key=lambda e: e["type"] != "extra_forbidden")
 
 

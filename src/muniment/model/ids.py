@@ -1,4 +1,4 @@
-"""Ids: prefixed, sortable by the time they were made, unique without asking anyone."""
+"""Ids: prefixed, sortable by creation time, unique without coordination."""
 
 import os
 import re
@@ -26,7 +26,7 @@ _ISSUED = re.compile(
 
 
 def make_ids(prefix: Prefix, count: int, now: datetime) -> list[str]:
-    """As many ids as asked, rising in the order given: 12 hex digits of milliseconds, 16 of chance."""
+    """Make ids in ascending order: 12 hex digits of milliseconds, 16 random ones."""
     millis = int(now.timestamp() * 1000)
     # The top bit stays free so that counting up within a batch cannot run over.
     start = int.from_bytes(os.urandom(8), "big") >> 1
@@ -40,12 +40,12 @@ def make_id(prefix: Prefix, now: datetime) -> str:
 
 
 def first_id(prefix: Prefix, at: datetime) -> str:
-    """What no id made at that time or later comes before."""
+    """The smallest id of that time or later."""
     return f"{prefix}_{int(at.timestamp() * 1000):012x}"
 
 
 def made_at(made: str) -> datetime | None:
-    """When an id of ours was made, to the millisecond; None for what is no such id."""
+    """When an id was made, to the millisecond; None for anything else."""
     found = _OURS.fullmatch(made)
     return datetime.fromtimestamp(int(found[1], 16) / 1000, UTC) if found is not None else None
 

@@ -12,7 +12,7 @@ PiiKind = Literal["card", "iban", "phone", "email", "ip", "api_key", "national_i
 
 
 def share_of(part: float, whole: float) -> float | None:
-    """The share, or none of nothing."""
+    """The share of the whole; None if there is nothing."""
     return part / whole if whole else None
 
 

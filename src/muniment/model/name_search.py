@@ -1,4 +1,4 @@
-"""Searching opened texts for a name: what an erasure by ids cannot find (ERA-5)."""
+"""Searching decrypted texts for a name, for what an erasure by ids cannot find (ERA-5)."""
 
 from typing import Annotated, Literal
 
@@ -22,7 +22,7 @@ SearchedName = Annotated[
 
 
 class NameSearchInput(Artifact):
-    """What to look for, for which erasure; `after` is the search to go on with."""
+    """The name to search for, and for which erasure; `after` continues a search."""
 
     name: SearchedName
     erasure_id: Name | None = None
@@ -31,7 +31,7 @@ class NameSearchInput(Artifact):
 
 
 class NameHit(Artifact):
-    """A text that holds the name: where it is, and a few words around it."""
+    """A text that contains the name: where it is, and the words around it."""
 
     place: Place = Field(description="what it stands in; archived is a capture in an archive file, recall a query")
     id: str
@@ -42,14 +42,14 @@ class NameHit(Artifact):
 
 
 class NameSearch(Artifact):
-    """One page of a search. `after` goes on with it; none when every text was looked at."""
+    """One page of a search; `after` continues it, none when every text was searched."""
 
     search_id: str
     page: int
     hits: tuple[NameHit, ...]
-    searched: int = Field(description="texts looked at so far, all pages together")
+    searched: int = Field(description="texts searched so far, over all pages")
     total: int = Field(description="texts there are now")
-    unreadable: int = Field(default=0, description="texts of this page that do not open")
+    unreadable: int = Field(default=0, description="texts of this page that cannot be decrypted")
     finished: bool
     after: str | None = None
     erasure_id: str | None = None

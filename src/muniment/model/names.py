@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 from unicodedata import category, is_normalized, normalize
 
-# Drawn as nothing, though Unicode does not call all of them format characters.
+# Invisible characters, not all of which Unicode calls format characters.
 _IGNORED = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -45,7 +45,7 @@ class NameKeys(NamedTuple):
 
 
 def check_name(name: str) -> str:
-    """The name, if a principal may be called so. Raises `ValueError` with what is wrong with it."""
+    """Check the name of a principal; raises `ValueError` with what is wrong with it."""
     if name.isascii() and name.isprintable():
         return name
     for character in name:
@@ -61,7 +61,7 @@ def check_name(name: str) -> str:
 
 
 def name_problem(name: str) -> str | None:
-    """What is wrong with a name that a principal may not have; None for one that it may."""
+    """What is wrong with a principal's name; None for an acceptable name."""
     try:
         check_name(name)
     except ValueError as error:
@@ -71,7 +71,7 @@ def name_problem(name: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def name_keys(name: str) -> NameKeys:
-    """What the name is compared by; any text has keys, also one that is refused as a name."""
+    """The keys that a name is compared by; any text has keys, even one that is refused as a name."""
     if name.isascii():
         key = _SPACES.sub(" ", name).strip(" ").translate(_ASCII)
         return NameKeys(key, key)

@@ -1,4 +1,4 @@
-"""In what two packs differ, rule by rule."""
+"""How two packs differ, rule by rule."""
 
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ ChangeKind = Literal["added", "removed", "changed"]
 
 
 class RuleChange(Artifact):
-    """One rule that the packs do not share: its place (`memory_layer.classes.preference.sla`) and both sides."""
+    """One rule that differs: its path (`memory_layer.classes.preference.sla`) and both values."""
 
     path: str
     section: str
@@ -18,7 +18,7 @@ class RuleChange(Artifact):
 
 
 class PackDifference(Artifact):
-    """All in which the other pack differs from the one; `same` when they decide alike (PAC-4)."""
+    """All rules in which two packs differ; `same` when they decide alike (PAC-4)."""
 
     one: str
     other: str

@@ -1,4 +1,4 @@
-"""PromotedMemory: a fact that may be recalled, with its papers."""
+"""PromotedMemory: a fact that may be recalled, with its provenance."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -12,7 +12,7 @@ RetractionReason = Literal["superseded", "corrected", "wrong", "consent_revoked"
 
 
 class PromotedMemory(Artifact):
-    """A promoted memory; it never changes after its insert but for its one retraction (PRO-2, PRO-3)."""
+    """A promoted memory; after its insert only its retraction can change it, once (PRO-2, PRO-3)."""
 
     memory_id: str
     candidate_id: str
@@ -41,7 +41,8 @@ class PromotedMemory(Artifact):
     kind: CaptureKind
     origin: str | None = None
     vouched: str | None = Field(
-        default=None, description="`user` or `tool:name` where its author could vouch for that (ISO-8); else a claim"
+        default=None,
+        description="`user` or `tool:name` where its author may speak for that (ISO-8); otherwise unverified",
     )
     source: Source
     author: str
@@ -57,14 +58,16 @@ class PromotedMemory(Artifact):
     retracted_by: str | None = None
     retraction_reason: RetractionReason | None = None
     superseded_by: str | None = None
-    tombstoned_at: datetime | None = Field(default=None, description="its content is gone: text and value are empty")
+    tombstoned_at: datetime | None = Field(
+        default=None, description="when its content was removed: text and value are empty"
+    )
     contradiction: bool = Field(
-        default=False, description="a contradiction is open; to a run, one with a memory that it sees"
+        default=False, description="an open contradiction exists; for a run, with a memory it can see"
     )
 
 
 class Retraction(Artifact):
-    """That a memory was withdrawn: by whom, when, why, and what took its place."""
+    """The retraction of a memory: by whom, when, why, and what replaced it."""
 
     memory_id: str
     seq: int

@@ -53,7 +53,7 @@ HumanReason = Literal[
     "suspended",
 ]
 
-# What a verdict makes of the proposal; those not listed leave its status as it was.
+# The status after a verdict; verdicts that are not listed leave the status as it is.
 STATUS_AFTER: dict[Action, Status] = {
     "approve": "promoted",
     "edit": "edited",
@@ -68,7 +68,7 @@ FINAL: frozenset[Action] = frozenset({"approve", "edit", "reject", "block", "dup
 
 
 class ContradictionCheck(Artifact):
-    """What the checks found when it entered the queue: live memories that it repeats, or that say something else."""
+    """What the checks found when it entered the queue: live memories that it repeats or contradicts."""
 
     existing: str | None = None
     verdict: Literal["no_conflict", "duplicate", "contradicts"] = "no_conflict"
@@ -76,7 +76,7 @@ class ContradictionCheck(Artifact):
 
     @property
     def contradicted(self) -> tuple[str, ...]:
-        """All that it contradicts."""
+        """The ids of all memories that it contradicts."""
         return (self.existing, *self.others) if self.verdict == "contradicts" and self.existing is not None else ()
 
     @model_serializer
@@ -105,7 +105,7 @@ class Verdict(Artifact):
 
 
 class Proposal(Artifact):
-    """A candidate that waits for, or has had, its verdict."""
+    """A candidate in review, or one that has had its final verdict."""
 
     proposal_id: str
     tenant_id: str
@@ -129,20 +129,21 @@ class Proposal(Artifact):
     status: Status
     assignee: str | None = None
     verdicts: tuple[Verdict, ...] = ()
-    version: int = Field(default=0, ge=0, description="how many verdicts it has had: what acts on it may name it")
-    memory_id: str | None = Field(default=None, description="what it was promoted to")
-    pack: str
-    edit_of: str | None = Field(default=None, description="the proposal that this edit took the place of")
-    reopens: str | None = Field(
-        default=None, description="the duplicate that came back when its original was withdrawn"
+    version: int = Field(
+        default=0, ge=0, description="how many verdicts it has had; actions may name the version they were based on"
     )
+    memory_id: str | None = Field(default=None, description="the memory it was promoted to")
+    pack: str
+    edit_of: str | None = Field(default=None, description="the proposal that this edit replaced")
+    reopens: str | None = Field(default=None, description="the duplicate that returned when its original was retracted")
     audits: str | None = Field(
-        default=None, description="the memory, promoted without a person, that somebody is asked to look at (JOB-6)"
+        default=None,
+        description="the memory, promoted by policy alone, that this sample asks a reviewer to check (JOB-6)",
     )
 
 
 class Submission(Artifact):
-    """What who proposes is told: that it waits, and in the end what a person made of it.
+    """What a proposer sees: that the proposal is in review, and in the end a person's decision.
 
     Nothing of what the checks found: that would tell of memories the proposer may not see.
     """
@@ -154,7 +155,7 @@ class Submission(Artifact):
 
     @classmethod
     def of(cls, proposal: Proposal) -> "Submission":
-        """The proposal as its proposer sees it; a verdict of policy's alone does not show."""
+        """The proposal as its proposer sees it; verdicts by policy alone are not shown."""
         decided = any(verdict.by_kind == "operator" for verdict in proposal.verdicts)
         return cls(
             proposal_id=proposal.proposal_id,
@@ -175,7 +176,7 @@ class ProposedFact(Artifact):
 
 
 class ProposalDocument(Artifact):
-    """A proposal as it is exchanged: what goes in comes out the same, key for key (REV-10)."""
+    """A proposal as a document for exchange: it round-trips key for key (REV-10)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, populate_by_name=True)
 
@@ -195,7 +196,7 @@ class ProposalDocument(Artifact):
 
 
 def status_of(actions: tuple[Action, ...]) -> Status:
-    """A proposal's status from its verdicts, in their order; the last that says anything holds."""
+    """A proposal's status from its verdicts, in order; the last one that sets a status decides."""
     status: Status = "pending"
     for action in actions:
         status = STATUS_AFTER.get(action, status)
@@ -203,7 +204,7 @@ def status_of(actions: tuple[Action, ...]) -> Status:
 
 
 class Outcome(Artifact):
-    """What became of one of many: its status, the memory it is now, or the code of what stopped it."""
+    """The outcome for one of many: its status, the memory it became, or the error code."""
 
     proposal_id: str
     status: Status | None = None
@@ -211,5 +212,5 @@ class Outcome(Artifact):
     error: str | None = None
     message: str | None = None
     left_out: tuple[Reason, ...] = Field(
-        default=(), description="why it was not taken in with the others: it is not ordinary, and was not acknowledged"
+        default=(), description="why it was left out: it is not ordinary, and was not acknowledged"
     )

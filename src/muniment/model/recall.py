@@ -1,4 +1,4 @@
-"""What a recall gives back."""
+"""The result of a recall."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from muniment.model.fields import Artifact, CaptureKind, Source, Tier, WriteClas
 
 
 class Provenance(Artifact):
-    """A record's papers: where it came from, who approved it, when (REC-5)."""
+    """A record's provenance: where it came from, who approved it, when (REC-5)."""
 
     capture_id: str
     candidate_id: str
@@ -19,7 +19,8 @@ class Provenance(Artifact):
     kind: CaptureKind
     origin: str | None
     vouched: str | None = Field(
-        default=None, description="`user` or `tool:name` where its author could vouch for that (ISO-8); else a claim"
+        default=None,
+        description="`user` or `tool:name` where its author may speak for that (ISO-8); otherwise unverified",
     )
     source: Source
     author: str
@@ -55,7 +56,7 @@ class Record(Artifact):
 
 
 class ConflictSet(Artifact):
-    """Memories that contradict each other, whole, for the planner to settle (REC-4)."""
+    """Memories that contradict each other, returned together for the agent to weigh (REC-4)."""
 
     contradiction_ids: tuple[str, ...]
     records: tuple[Record, ...]
@@ -67,10 +68,10 @@ class Recall(Artifact):
     recall_id: str
     at: datetime
     seq: int
-    as_of: datetime | None = Field(default=None, description="the moment that was asked about, if not now")
+    as_of: datetime | None = Field(default=None, description="the requested point in time, if not now")
     pack: str
-    embedder: str | None = Field(default=None, description="whose vectors ranked it; none without a query")
-    approximate: bool = Field(default=False, description="the scope was too large to be ranked whole")
+    embedder: str | None = Field(default=None, description="the embedder whose vectors ranked it; none without a query")
+    approximate: bool = Field(default=False, description="the scope was too large for an exact ranking")
     records: tuple[Record, ...] = ()
     low_confidence: tuple[Record, ...] = ()
     conflicts: tuple[ConflictSet, ...] = ()
@@ -79,6 +80,6 @@ class Recall(Artifact):
 
     @property
     def all_records(self) -> tuple[Record, ...]:
-        """Whatever it shows, plain, of low confidence, or in a conflict."""
+        """All records: plain, low confidence, and in conflict sets."""
         in_conflict = tuple(record for conflict in self.conflicts for record in conflict.records)
         return self.records + self.low_confidence + in_conflict

@@ -1,4 +1,4 @@
-"""Recorded recalls, as they may be told of now: a page of them, and what one returned."""
+"""Recorded recalls, as far as the caller may see them now: a page of them, and what one returned."""
 
 from datetime import datetime
 
@@ -10,33 +10,33 @@ from muniment.model.recall import Provenance
 
 
 class RecallNoted(Artifact):
-    """A recorded recall: whose, when, under which pack, and how much it returned. Never the words of its query."""
+    """A recorded recall: whose, when, under which pack, and how much it returned; never its query."""
 
     recall_id: str
     at: datetime
-    seq: int = Field(description="the tenant's number then")
+    seq: int = Field(description="the tenant's sequence number then")
     run_id: str
     agent_id: str
     user_id: str | None = None
     pack: str
-    as_of: datetime | None = Field(default=None, description="the moment that was asked about, if not now")
+    as_of: datetime | None = Field(default=None, description="the requested point in time, if not now")
     with_query: bool = False
-    returned: int = Field(description="how many memories it returned; to a run, of those that it may see now")
-    omitted: int | None = Field(default=0, description="how many its limit cut; not told to a run")
+    returned: int = Field(description="how many memories it returned; for a run, of those that it may see now")
+    omitted: int | None = Field(default=0, description="how many the limit cut off; not shown to a run")
     degraded: tuple[str, ...] = ()
 
 
 class Returned(Artifact):
-    """A memory that a recall returned, with its papers, and whether the run would see it now (REC-5).
+    """A memory that a recall returned, with its provenance, and whether the run would see it now (REC-5).
 
-    Rights count as of now: of what was erased, or whose consent ended, neither text nor evidence is told.
+    Rights count as of now: of what was erased, or whose consent ended, neither text nor evidence is shown.
     """
 
     memory_id: str
-    visibility: Visibility = Field(description="to the same run now")
+    visibility: Visibility = Field(description="for the same run now")
     hidden_by: tuple[FilterName, ...] = Field(default=(), description="every filter that would hide it")
-    text: str = Field(default="", description="to a person")
-    withheld: bool = Field(default=False, description="neither text nor evidence is told")
+    text: str = Field(default="", description="only for a person")
+    withheld: bool = Field(default=False, description="neither text nor evidence is shown")
     write_class: WriteClass
     tier: Tier
     classification: str
@@ -44,7 +44,7 @@ class Returned(Artifact):
 
     @property
     def visible(self) -> bool:
-        """Whether every filter would let it through."""
+        """Whether every filter would pass it."""
         return self.visibility == "visible"
 
 

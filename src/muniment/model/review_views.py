@@ -1,4 +1,4 @@
-"""What a reviewer sees before deciding: the queue in figures, an edit tried, an approval foreseen, who else looks."""
+"""What a reviewer sees before deciding: queue counts, checks of edits, previews of approvals, other reviewers."""
 
 from datetime import datetime
 from typing import Literal
@@ -15,13 +15,13 @@ OpenStatus = Literal["pending", "held"]
 
 
 class QueueCounts(Artifact):
-    """How many proposals are open, and how many of those are what. One with two reasons counts under both."""
+    """How many proposals are open, by kind; a proposal with two reasons counts under both."""
 
     open: int = 0
     overdue: int = 0
     due_within_a_day: int = Field(default=0, description="not overdue yet")
     held: int = 0
-    mine: int = Field(default=0, description="assigned to whoever asks")
+    mine: int = Field(default=0, description="assigned to the caller")
     by_class: dict[WriteClass, int] = Field(default_factory=dict)
     by_risk: dict[Risk, int] = Field(default_factory=dict)
     by_tier: dict[Tier, int] = Field(default_factory=dict)
@@ -29,19 +29,21 @@ class QueueCounts(Artifact):
 
 
 class Against(Artifact):
-    """A live memory that a candidate contradicts, and in what they differ."""
+    """A live memory that a candidate contradicts, and how they differ."""
 
     memory_id: str
     reason: str
-    replaced: bool = Field(description="whether the rules let the candidate take its place")
+    replaced: bool = Field(description="whether the rules let the candidate replace it")
 
 
 class EditCheck(Artifact):
-    """What an edit would become; nothing of it is kept."""
+    """What an edit would lead to; nothing is stored."""
 
     proposal_id: str
     refusal: Refusal | None = Field(default=None, description="the gate that would refuse it, and why")
-    candidate: Candidate | None = Field(default=None, description="as it would be stored: masked, weighed, labelled")
+    candidate: Candidate | None = Field(
+        default=None, description="as it would be stored: masked, calibrated, classified"
+    )
     tier: Tier | None = None
     priority: float | None = None
     human_reasons: tuple[HumanReason, ...] = ()
@@ -51,12 +53,12 @@ class EditCheck(Artifact):
     @computed_field
     @property
     def passes(self) -> bool:
-        """Whether every gate would let it through."""
+        """Whether every gate would pass it."""
         return self.refusal is None
 
 
 class RecallPreview(Artifact):
-    """What a run would be shown, as a recall gives it; not recorded as one."""
+    """What a recall would return to a run; not recorded as a recall."""
 
     records: tuple[Record, ...] = ()
     low_confidence: tuple[Record, ...] = ()
@@ -66,20 +68,20 @@ class RecallPreview(Artifact):
 
     @property
     def all_ids(self) -> tuple[str, ...]:
-        """Of whatever it shows."""
+        """The ids of all its records."""
         in_conflict = tuple(record for conflict in self.conflicts for record in conflict.records)
         return tuple(record.id for record in self.records + self.low_confidence + in_conflict)
 
 
 class Preview(Artifact):
-    """What recall would give before and after a proposal's approval."""
+    """What a recall would return before and after a proposal's approval."""
 
     proposal_id: str
-    status: Status = Field(description="what the proposal would be then; as it is where it cannot be approved")
-    error: str | None = Field(default=None, description="the code of what stands against its approval")
+    status: Status = Field(description="its status after the approval; its present status where it cannot be approved")
+    error: str | None = Field(default=None, description="the error code that an approval would raise")
     message: str | None = None
-    memory_id: str | None = Field(default=None, description="stands for the memory it would become here")
-    supersedes: tuple[str, ...] = Field(default=(), description="the memories whose place it would take")
+    memory_id: str | None = Field(default=None, description="the placeholder id of the memory it would become")
+    supersedes: tuple[str, ...] = Field(default=(), description="the memories it would replace")
     before: RecallPreview
     after: RecallPreview
     appears: tuple[str, ...] = ()
@@ -87,7 +89,7 @@ class Preview(Artifact):
 
 
 class Presence(Artifact):
-    """Somebody who has the same proposal before them."""
+    """A reviewer who has the same proposal open."""
 
     principal: str
     since: datetime

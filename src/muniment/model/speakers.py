@@ -1,4 +1,4 @@
-"""What a credential may speak for: tools and channels, by name (ISO-8)."""
+"""The tools and channels that a credential may speak for, by name (ISO-8)."""
 
 from typing import Annotated
 
@@ -26,7 +26,7 @@ _Names = Annotated[frozenset[Annotated[Name, AfterValidator(_bare)]], Field(max_
 class SpeaksFor(Artifact):
     """The tools and channels that a credential may speak for; `*` stands for all. Nothing listed is none."""
 
-    tools: _Names = Field(default=frozenset(), description="tools whose results it may hand in, such as crm.lookup")
+    tools: _Names = Field(default=frozenset(), description="tools whose results it may submit, such as crm.lookup")
     channels: _Names = Field(
         default=frozenset(), description="channels whose messages count as the end user's words, such as app_chat"
     )

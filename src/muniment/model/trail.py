@@ -1,4 +1,4 @@
-"""A memory's papers, laid side by side from its promotion back to its capture (AUD-1)."""
+"""A memory's provenance from its promotion back to its capture (AUD-1)."""
 
 from datetime import datetime
 
@@ -23,13 +23,13 @@ class Recalled(Artifact):
 
 
 class Trail(Artifact):
-    """Everything a promoted memory rests on, and the recalls and prompts that used it, the latest first."""
+    """Everything a promoted memory is based on, and the recalls and prompts that used it, the latest first."""
 
     memory: PromotedMemory
     proposals: tuple[Proposal, ...]
     candidates: tuple[Candidate, ...]
     capture: Capture | None
-    archive: str | None = Field(default=None, description="without a capture: the archive it was dropped with")
+    archive: str | None = Field(default=None, description="the archive that its capture was dropped with, if it was")
     consent: Consent | None = None
     contradictions: tuple[Contradiction, ...] = ()
     recalls: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Webhooks: where a tenant's events are posted, how far each has come, and what one pass over them did."""
+"""Webhooks: where a tenant's events are posted, the progress of each, and the result of a delivery pass."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -13,14 +13,14 @@ Url = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=204
 
 
 class WebhookInput(Artifact):
-    """A webhook as an admin hands it in; without `types` it gets every event."""
+    """A webhook as an admin registers it; without `types` it gets every event."""
 
     url: Url
     types: Annotated[frozenset[EventType], Field(min_length=1, fail_fast=True)] | None = None
 
 
 class Webhook(Artifact):
-    """A webhook with its place in the log: `seq` and `n` of the last event that was answered for.
+    """A webhook with its position in the log: `seq` and `n` of the last event that was delivered.
 
     `secret` is there once, when it was made.
     """
@@ -28,7 +28,7 @@ class Webhook(Artifact):
     webhook_id: str
     tenant_id: str
     url: str
-    types: tuple[EventType, ...] = Field(default=(), description="none named: all of them")
+    types: tuple[EventType, ...] = Field(default=(), description="empty for all types")
     created_at: datetime
     created_by: str
     seq: int
@@ -37,12 +37,12 @@ class Webhook(Artifact):
     tries: int = 0
     next_try_at: datetime | None = None
     parked_at: datetime | None = None
-    last_error: str | None = Field(default=None, description="a status or a short reason, never what the answer said")
+    last_error: str | None = Field(default=None, description="a status or a short reason, never the body of the answer")
     secret: str | None = Field(default=None, repr=False)
 
 
 class Deliveries(Artifact):
-    """What one pass posted: events answered for, webhooks to be tried again, webhooks parked now.
+    """The result of a delivery pass: events delivered, webhooks to retry, webhooks parked.
 
     `more` says that there is more to post at once; `next_at` when the next try is due, at the earliest.
     """

@@ -1,4 +1,4 @@
-"""Work in hand: what waits to be consolidated, what was parked, and when the jobs ran."""
+"""Background work: the backlog of captures, parked captures, and when the jobs ran."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from muniment.model.fields import Artifact
 
 
 class Parked(Artifact):
-    """A capture that could not be consolidated, for an operator to see; the capture itself is untouched."""
+    """A capture that could not be consolidated and waits for an operator; the capture itself is unchanged."""
 
     capture_id: str
     tries: int
@@ -17,7 +17,7 @@ class Parked(Artifact):
 
 
 class Backlog(Artifact):
-    """How much waits: new captures and since when, captures to be tried again and from when on, parked ones."""
+    """The backlog: new captures and since when, captures to retry and from when, parked captures."""
 
     behind: int
     since: datetime | None = None
@@ -27,7 +27,7 @@ class Backlog(Artifact):
 
 
 class ClockReset(Artifact):
-    """That a tenant's clock was brought back: the number from which on it is right again, and what it was before."""
+    """The reset of a tenant's clock: the sequence number from which it is correct again, and its value before."""
 
     seq: int
     at: datetime
