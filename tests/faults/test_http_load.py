@@ -35,7 +35,10 @@ def test_a_server_under_load_answers_all_and_does_each_thing_once(new_home: Path
         server = Serving("--home", new_home, MUNIMENT_MASTER_KEY="")
         with server.running():
             warm, measured = Measured(), Measured()
-            asyncio.run(load(near, server.url, cast, SECONDS / 3, warm, seed=1))
+            while not (warm.recalled and warm.approved):  # On a busy machine one round may not come so far.
+                asyncio.run(load(near, server.url, cast, SECONDS / 3, warm, seed=1))
+            for people in cast:
+                eventually(lambda: near.work.backlog(people.admin).behind == 0, 60)  # noqa: B023  called at once
             before = server.resident()
             began = time.monotonic()
             asyncio.run(load(near, server.url, cast, SECONDS, measured, seed=2))
