@@ -6,8 +6,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from muniment.evaluation.reading import taken, wrong
-from muniment.language.assertion.judgement import Relation
-from muniment.language.assertion.relation import relate
+from muniment.language.assertion import Relation, relate
 from muniment.language.embedding import builtin_embedder
 from muniment.pack import builtin_pack
 

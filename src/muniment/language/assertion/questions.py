@@ -1,9 +1,19 @@
-"""The framings of a question: patterns over its words, and the one form that stands for each.
+"""Strips the framing of a question: polite or roundabout openings and endings become one fixed form.
 
-`{one}` is whoever asks, `{modal}` a verb such as `can`, `{best}` praise that a question loses nothing without.
+In the patterns `{one}` is whoever asks, `{modal}` a verb such as `can`, `{best}` praise that adds nothing.
 """
 
-PARTS: dict[str, str] = {
+import re
+from collections.abc import Sequence
+
+from muniment.language.assertion.tokens import Token
+
+# An opening may have another before it.
+_MOST_OPENINGS = 4
+_WITH_AGENT = frozenset(("how ", "can ", "why ", "where "))
+_PERSONS = frozenset(("i", "we", "you"))
+
+_PARTS: dict[str, str] = {
     "one": r"(?:i|we|you|one|someone|somebody|anyone|anybody|people|a person|a man|a guy|u)",
     "modal": r"(?:can|could|should|shall|would|will|may|might|do|does|did|must)",
     "be": r"(?:is|are|was|were|would be|will be|could be|can be|should be|might be|may be|has been|have been)",
@@ -23,8 +33,8 @@ PARTS: dict[str, str] = {
     "asking": r"(?:what|how|why|who|when|where|which|if|whether) ",
     "please": r"(?:please|kindly|possibly|actually|really|exactly|ever|best|easily|effectively|quickly|properly)",
 }
-# First words, pattern, what stands for it: tried in this order at the start of every sentence until none fits.
-OPENINGS: tuple[tuple[str, str, str], ...] = (
+# First words, pattern, replacement: tried in this order at the start of every sentence until none matches.
+_OPENINGS: tuple[tuple[str, str, str], ...] = (
     # Words before the question itself.
     (
         "so well and but also hi hello hey ok okay please seriously really honestly basically generally overall",
@@ -134,8 +144,76 @@ OPENINGS: tuple[tuple[str, str, str], ...] = (
     ),
 )
 # Tried at the end of a question.
-ENDINGS: tuple[str, ...] = (
+_ENDINGS: tuple[str, ...] = (
     r" (?:and )?(?:why|how|why so|if so why|if so how|why or why not|if yes why|if yes how|if yes then how|and how)",
     r" (?:in the world|in life|in your life|of all time|in your opinion|according to you|out there|these days|nowadays|"
     r"right now|today|at the moment|in general|on earth|in history|till date|so far|for me|for you|and why)",
 )
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    for name, choices in _PARTS.items():
+        text = text.replace("{" + name + "}", choices)
+    return re.compile(text)
+
+
+def _by_first_word() -> dict[str, list[tuple[re.Pattern[str], str]]]:
+    patterns: dict[str, list[tuple[re.Pattern[str], str]]] = {}
+    for firsts, text, replacement in _OPENINGS:
+        pattern = _pattern(text)
+        for first in firsts.split():
+            patterns.setdefault(first, []).append((pattern, replacement))
+    return patterns
+
+
+_OPENINGS_BY_FIRST_WORD = _by_first_word()
+_ENDING_PATTERNS = [_pattern(text + r" ?[?.!]*$") for text in _ENDINGS]
+
+
+def strip_framing(tokens: Sequence[Token]) -> list[Token]:
+    """Replace each framing in the tokens of a question by the word that stands for it."""
+    kept: list[Token] = []
+    for sentence in _split_sentences(tokens):
+        kept += _replace_opening(sentence)
+    return _cut_ending(kept)
+
+
+def _split_sentences(tokens: Sequence[Token]) -> list[list[Token]]:
+    sentences: list[list[Token]] = [[]]
+    for token in tokens:
+        sentences[-1].append(token)
+        if token.kind == "stop" and token.lower[0] in ".!?":
+            sentences.append([])
+    return sentences
+
+
+def _replace_opening(sentence: list[Token]) -> list[Token]:
+    for _ in range(_MOST_OPENINGS):
+        text = " ".join([token.lower for token in sentence])
+        for pattern, replacement in _OPENINGS_BY_FIRST_WORD.get(sentence[0].lower if sentence else "", ()):
+            match = pattern.match(text)
+            if match is None or match.end() >= len(text) or not match[0].endswith(" "):
+                continue
+            used = match[0].count(" ")
+            words = [Token("word", word, False, True) for word in replacement.split()]
+            if replacement in _WITH_AGENT:
+                # `How can I help you` and `how can you help me` ask two things.
+                words += [token for token in sentence[:used] if token.lower in _PERSONS]
+            if [token.lower for token in sentence[:used]] == [word.lower for word in words]:
+                return sentence
+            sentence = [*words, *sentence[used:]]
+            break
+        else:
+            return sentence
+    return sentence
+
+
+def _cut_ending(tokens: list[Token]) -> list[Token]:
+    text = " ".join(token.lower for token in tokens)
+    for pattern in _ENDING_PATTERNS:
+        match = pattern.search(text)
+        if match is not None and match.start() > 0:
+            kept = text[: match.start()].count(" ") + 1
+            stop = [token for token in tokens[-1:] if token.kind == "stop"]
+            tokens, text = [*tokens[:kept], *stop], text[: match.start()]
+    return tokens
