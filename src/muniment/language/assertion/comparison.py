@@ -1,7 +1,7 @@
 """The built-in judge: compares the words of two texts, without a model and without chance."""
 
 import re
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from muniment.language.assertion.alignment import Alignment, align
 from muniment.language.assertion.contradiction import judge_contradiction
@@ -11,7 +11,9 @@ from muniment.language.assertion.paraphrase import judge_paraphrase
 from muniment.language.assertion.parse import ParsedText, parse
 from muniment.language.assertion.voice import to_active_voice
 from muniment.language.instructions import as_seen
-from muniment.pack.memory_layer import Thresholds
+
+if TYPE_CHECKING:
+    from muniment.pack.memory_layer import Thresholds
 
 # Characters past which two texts that are not the same words count as different.
 LONGEST = 4096
@@ -31,7 +33,7 @@ def judge(a: str, b: str) -> Judgement:
     return judgement
 
 
-def relate(a: str, b: str, similarity: float, thresholds: Thresholds, judge: Judge = judge) -> Judgement:
+def relate(a: str, b: str, similarity: float, thresholds: "Thresholds", judge: Judge = judge) -> Judgement:
     """Judge two texts whose similarity is known; a verdict that needs a higher similarity becomes `different`.
 
     Disguised characters are resolved first. Texts of the same words are the same whatever their similarity. Raises

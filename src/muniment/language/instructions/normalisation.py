@@ -1,4 +1,4 @@
-"""Text as the rules read it: bare lower-case words, one space apart, with stops where a sentence or a clause ends."""
+"""Normalises a text for the rules: lower-case words without accents, one space apart, with stops between clauses."""
 
 # ruff: noqa: RUF001 (the marks are meant)
 import unicodedata
@@ -9,14 +9,14 @@ _LETTERS = {
 }  # fmt: skip
 _ENDS = ".!?…。．؟۔।"
 _CLAUSES = ":;：；؛"
-_GONE = "'’‘ʼ`´"
+_REMOVED = "'’‘ʼ`´"
 
 
 def _table() -> dict[int, str]:
     table = {code: " " for code in range(128) if not chr(code).isalnum()}
     table |= {ord(mark): " . " for mark in _ENDS}
     table |= {ord(mark): " : " for mark in _CLAUSES}
-    table |= {ord(mark): "" for mark in _GONE}
+    table |= {ord(mark): "" for mark in _REMOVED}
     table |= {ord(mark): " " for mark in "“”„«»–—‐‑‒―·•、，،「」『』（）【】¿¡\u00a0"}
     return table | {ord(letter): plain for letter, plain in _LETTERS.items()}
 
@@ -24,26 +24,26 @@ def _table() -> dict[int, str]:
 _TABLE = _table()
 
 
-# Everything that combines, below the planes where no script lives.
+# All combining characters.
 _MARKS = {code: None for code in range(0x300, 0x1F000) if unicodedata.combining(chr(code))}
 
 
 def fold(text: str) -> str:
-    """Lower case without accents: `Vergiß`, `vergiss` and `VERGISS` are one."""
+    """Return the text in lower case without accents."""
     lowered = text.lower()
     if lowered.isascii():
         return lowered
     return unicodedata.normalize("NFKD", lowered).translate(_MARKS)
 
 
-def words(text: str) -> str:
-    """The text as words, with ` . ` at either end and at every end of a sentence or line, ` : ` at every colon."""
+def normalise_words(text: str) -> str:
+    """Return the words of a text, with ` . ` at either end and after every sentence or line, ` : ` at every colon."""
     if "\n" in text or "\r" in text:
-        text = _lines_joined(text)
+        text = _join_lines(text)
     return f" . {' '.join(fold(text).translate(_TABLE).split())} . "
 
 
-def _lines_joined(text: str) -> str:
+def _join_lines(text: str) -> str:
     # A line that goes on in lower case is the same sentence, wrapped.
     parts: list[str] = []
     for line in text.splitlines():
