@@ -78,7 +78,7 @@ def _read_file(name: str) -> dict[str, list[str]]:
 @cache
 def _read_parts(name: str) -> Mapping[str, str]:
     """Return the parts that the rules of a file refer to; `english_orders` shares those of `english`."""
-    shared = _read_parts("english") if name == "english_orders" else {}
+    shared: Mapping[str, str] = _read_parts("english") if name == "english_orders" else {}
     lines = _read_file(name).get(_PARTS, [])
     return {**shared, **{part: pattern for part, _, pattern in (line.partition(" = ") for line in lines)}}
 

@@ -1,7 +1,7 @@
-"""Names of persons and places, through Presidio and a spaCy pipeline: the extra `presidio`, only where a rule asks.
+"""Finds names of persons and places with Presidio and a spaCy pipeline (the extra `presidio`).
 
-Of Presidio only the recogniser over the pipeline's entities is used. Its other recognisers, and with them a list of
-domains that is fetched from the network, are never made; nor is a pipeline ever downloaded.
+Only Presidio's recogniser over the entities of the pipeline is used. Its other recognisers, which would fetch a list
+of domains from the network, are never made, and no pipeline is ever downloaded.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from muniment.errors import PackInvalid, PackProblem
-from muniment.language.redaction.sight import Span
+from muniment.language.redaction.normalised import Span
 
 _USUAL_PIPELINE = "en_core_web_sm"
 _ENTITIES = {"person": "PERSON", "location": "LOCATION"}
 _LANGUAGE = "en"
 
 
-def detector_of(detector: str, model: str | None, place: int) -> Callable[[str], Iterable[Span]]:
-    """What finds persons or locations; raises `PackInvalid` where the extra or the pipeline is not installed.
+def detector_of(detector: str, model: str | None, index: int) -> Callable[[str], Iterable[Span]]:
+    """Return what finds persons or locations; raises `PackInvalid` where the extra or the pipeline is not installed.
 
-    `place` is the number of the rule that asks.
+    `index` is the index of the rule in the pack, for the error.
     """
     pipeline = model or _USUAL_PIPELINE
-    path = f"policy_layer.guardrails.redaction_rules.{place}"
+    path = f"policy_layer.guardrails.redaction_rules.{index}"
     if find_spec("presidio_analyzer") is None or find_spec("spacy") is None:
         message = (
             f"detector {detector} needs the extra presidio; expected it installed: pip install 'muniment[presidio]'"
@@ -37,7 +37,7 @@ def detector_of(detector: str, model: str | None, place: int) -> Callable[[str],
     try:
         analyzer = _analyzer(pipeline)
     except (OSError, ValueError) as error:
-        # A folder that holds no pipeline is told of as one that is not there.
+        # A folder without a pipeline is reported like a missing one.
         raise PackInvalid([PackProblem(None, f"{path}.model", missing)]) from error
     entity = _ENTITIES[detector]
 
@@ -57,7 +57,7 @@ def _is_installed(pipeline: str) -> bool:
 
 @lru_cache(maxsize=4)
 def _analyzer(pipeline: str) -> Any:
-    # By name: what may not be installed cannot be checked for its types.
+    # Imported by name, as it may not be installed.
     presidio: Any = import_module("presidio_analyzer")
     engines: Any = import_module("presidio_analyzer.nlp_engine")
     recognizers: Any = import_module("presidio_analyzer.predefined_recognizers")

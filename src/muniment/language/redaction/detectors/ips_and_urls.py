@@ -1,10 +1,10 @@
-"""Internet addresses of machines (IPv4, IPv6), and of pages for packs that ask for them."""
+"""Finds IP addresses, and URLs for packs that have a rule for them."""
 
 import re
 from collections.abc import Iterator
 from ipaddress import AddressValueError, IPv6Address
 
-from muniment.language.redaction.sight import FILLER, Span, before
+from muniment.language.redaction.normalised import FILLER, Span, before
 
 _V4 = re.compile(r"(?<![0-9A-Za-z_.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9A-Za-z_])(?!\.[0-9])")
 _V6 = re.compile(r"(?<![0-9A-Za-z_.:])(?=[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{3,39}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3})?")
@@ -26,7 +26,7 @@ _CLOSING = ".,;:!?)]'\""
 
 
 def find_ips(text: str) -> Iterator[Span]:
-    """IPv4 and IPv6 addresses; not version numbers, where the words around tell."""
+    """Return IPv4 and IPv6 addresses, but no version numbers as far as the words before them tell."""
     if "." in text:
         for found in _V4.finditer(text):
             if _is_v4(found.group()) and not _is_version(text, found):
@@ -67,7 +67,7 @@ def _v6(text: str, found: re.Match[str]) -> Span | None:
 
 
 def find_urls(text: str) -> Iterator[Span]:
-    """Addresses of pages with their scheme, and bare domains under a well-known top level."""
+    """Return URLs with their scheme, and bare domains under a well-known top level."""
     done = 0
     for found in _SCHEME.finditer(text):
         done = found.end()

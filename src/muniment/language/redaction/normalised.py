@@ -1,4 +1,4 @@
-"""A text as the detectors see it: cheap disguises undone, and every character's place in the original kept."""
+"""Normalises a text for the detectors: undoes cheap disguises and keeps the original position of every character."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 Span: TypeAlias = tuple[int, int]
 
-# Stands for what is masked already; no detector matches it, and no context reaches across it.
+# Repositions each character of a mask; no detector matches it, and no context reaches across it.
 FILLER = "\ufffc"
 
 _MEMO_LIMIT = 8192
@@ -16,7 +16,7 @@ _INVISIBLE = frozenset({"Cf", "Mn", "Me"})
 
 
 class _Folding(dict[int, str]):
-    """What stands for a character: itself, a plainer one, or nothing."""
+    """Maps a character to itself, a plainer one, or nothing."""
 
     def __missing__(self, code: int) -> str:
         plain = _plainer(chr(code))
@@ -48,44 +48,44 @@ _FOLDING = _Folding()
 
 @dataclass(frozen=True, slots=True)
 class NormalisedText:
-    """The plainer copy; `places` has the original place of each of its characters, None where they are the same."""
+    """A normalised text; `positions` are the original positions of its characters, None where they are the same."""
 
     text: str
-    places: list[int] | None
+    positions: list[int] | None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where a piece of the copy stands in the original."""
-        if self.places is None:
+        """Return the span in the original text."""
+        if self.positions is None:
             return start, end
-        return self.places[start], self.places[end - 1] + 1
+        return self.positions[start], self.positions[end - 1] + 1
 
 
-def sight_of(text: str) -> NormalisedText:
-    """The text with full-width digits, odd spaces and dashes made plain and invisible characters left out."""
+def normalise(text: str) -> NormalisedText:
+    """Replace full-width digits, unusual spaces and dashes by plain ones and drop invisible characters."""
     if text.isascii():
         return NormalisedText(text, None)
     plain = text.translate(_FOLDING)
     if len(plain) == len(text):
         return NormalisedText(plain, None)
-    return NormalisedText(plain, [place for place, char in enumerate(text) if _FOLDING[ord(char)]])
+    return NormalisedText(plain, [position for position, char in enumerate(text) if _FOLDING[ord(char)]])
 
 
 def before(text: str, start: int, size: int) -> str:
-    """At most so many characters before a place, none from beyond a mask."""
+    """Return at most so many characters before a position, none from beyond a mask."""
     return text[max(0, start - size) : start].rpartition(FILLER)[2]
 
 
 def after(text: str, end: int, size: int) -> str:
-    """At most so many characters after a place, none from beyond a mask."""
+    """Return at most so many characters after a position, none from beyond a mask."""
     return text[end : end + size].partition(FILLER)[0]
 
 
 def lowered(text: str) -> str:
-    """The text in small letters, every character in its place."""
+    """Return the text in lower case, every character at its position."""
     small = text.lower()
     return small if len(small) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def is_letter_before(text: str, start: int) -> bool:
-    """Whether a letter stands right before a place, so that no word begins there."""
+    """Say whether a letter stands right before a position, so that no word begins there."""
     return start > 0 and text[start - 1].isalpha()

@@ -1,10 +1,10 @@
-"""Dates of birth: a real date beside a word for birth."""
+"""Finds dates of birth: a date that exists, beside a word for birth."""
 
 import re
 from collections.abc import Iterator
 from datetime import date
 
-from muniment.language.redaction.sight import Span, after, before, is_letter_before, lowered
+from muniment.language.redaction.normalised import Span, after, before, is_letter_before, lowered
 
 _BIRTH = re.compile(
     r"(?:birth(?: ?-?(?:dates?|days?))?|b-?days?|born|dob|d\.o\.b\.?"
@@ -37,12 +37,12 @@ _HAS_YEAR = re.compile(rf"{_YEAR}|'[0-9]{{2}}$")
 _DIGIT = re.compile(r"[0-9]")
 
 
-def find_births(text: str) -> Iterator[Span]:
-    """The date nearest to each word for birth: behind it, or else shortly before it."""
+def find_birth_dates(text: str) -> Iterator[Span]:
+    """Return the date nearest to each word for birth: after it, or else shortly before it."""
     if not _DIGIT.search(text):
         return
     for word in _BIRTH.finditer(lowered(text)):
-        # Nobody tells a date of birth by `Saudi-born`.
+        # `Saudi-born` is followed by no date of birth.
         if is_letter_before(text, word.start()) or text[max(0, word.start() - 1) : word.start()] == "-":
             continue
         ahead = after(text, word.end(), _AHEAD + _LONGEST)
@@ -62,7 +62,7 @@ def find_births(text: str) -> Iterator[Span]:
 
 
 def _reach(found: re.Match[str], usual: int) -> int:
-    """How far the word may be: nearer where the date has no year, as most such dates are of something else."""
+    """Return how far the word may be: nearer where the date has no year, as most such dates are no births."""
     return usual if found["y1"] or found["y2"] or found["y3"] or _HAS_YEAR.search(found.group()) else usual // 2
 
 
@@ -76,7 +76,7 @@ def _is_real(found: re.Match[str]) -> bool:
     if found["y1"]:
         return _exists(found["y1"], found["m1"], found["d1"])
     if found["y2"]:
-        # Of the two centuries that a short year may mean, one with the leap day is enough.
+        # A short year may mean two centuries; that the date exists in one of them is enough.
         year = found["y2"] if len(found["y2"]) == 4 else f"20{found['y2']}"
         return _exists(year, found["b2"], found["a2"]) or _exists(year, found["a2"], found["b2"])
     if found["y3"]:

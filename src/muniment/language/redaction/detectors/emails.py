@@ -1,19 +1,19 @@
-"""Mail addresses: from the sign at their middle to both sides."""
+"""Finds e-mail addresses: from the `@` to both sides."""
 
 import re
 from collections.abc import Iterator
 
-from muniment.language.redaction.sight import Span, before
+from muniment.language.redaction.normalised import Span, before
 
-# Read backwards, from the sign on.
+# Matched backwards from the `@`.
 _LOCAL = re.compile(r"[\w.%+\-!#$&'/=?^`{|}~]+")
 _DOMAIN = re.compile(r"[\w.\-]+")
 _TOP = re.compile(r"(?:[^\W\d_]{2,24}|xn--[a-z0-9-]{2,59})", re.IGNORECASE)
-# As programs write the sign: in links, in pages and in strings.
+# The `@` as programs escape it in links, pages and strings.
 _ESCAPED_SIGN = re.compile(r"%40|&#0{0,4}64;|&#x0{0,4}40;|&commat;|\\u0040|\\x40", re.IGNORECASE)
 _ESCAPED_LOCAL = re.compile(r"[\w.+\-]+")
 _QUOTED = re.compile(r"\"[^\"\r\n\ufffc@]{1,62}\"$")
-# With room around the sign only a name that is written as in addresses counts, or one that mail is spoken of before.
+# With spaces around the `@` the name must be written as in an address, or mail must be mentioned before it.
 _SPACED = re.compile(
     r"(?<![\w.+%-])(?P<name>[^\W_](?:[\w.+-]{0,62}[^\W_])?)(?: {1,2}@ {0,2}|@ {1,2})(?P<place>[^\W_][\w.-]{0,252})"
 )
@@ -30,8 +30,8 @@ _NEAR = 32
 _LONGEST_LOCAL, _LONGEST_DOMAIN, _LONGEST_LABEL = 64, 253, 63
 
 
-def find_mails(text: str) -> Iterator[Span]:
-    """Addresses with a domain that has a top level; also `name [at] example [dot] com` and `name%40example.com`."""
+def find_emails(text: str) -> Iterator[Span]:
+    """Return addresses whose domain has a top level; also `name [at] example [dot] com` and `name%40example.com`."""
     done = 0
     sign = text.find("@")
     while sign >= 0:
@@ -55,16 +55,16 @@ def _around(text: str, sign: int, done: int) -> Span | None:
     lead = text[max(done, sign - _LONGEST_LOCAL) : sign]
     domain = _DOMAIN.match(text, sign + 1, min(len(text), sign + 1 + _LONGEST_DOMAIN))
     if domain is not None and (quoted := _QUOTED.search(lead)):
-        place = _up_to_the_top_level(domain.group())
-        return (sign - len(quoted.group()), sign + 1 + len(place)) if place is not None else None
+        index = _up_to_the_top_level(domain.group())
+        return (sign - len(quoted.group()), sign + 1 + len(index)) if index is not None else None
     local = _LOCAL.match(lead[::-1])
     if local is None or domain is None:
         return None
     name = local.group()[::-1].lstrip(".'`!#$&/=?^{|}~-")
-    place = _up_to_the_top_level(domain.group())
-    if not name or name.endswith(".") or place is None:
+    index = _up_to_the_top_level(domain.group())
+    if not name or name.endswith(".") or index is None:
         return None
-    end = sign + 1 + len(place)
+    end = sign + 1 + len(index)
     # `git@host:owner/repository` is the address of a machine.
     if name == "git" and text.startswith(":", end):
         return None
@@ -75,21 +75,21 @@ def _around_escaped(text: str, sign: int, after: int) -> Span | None:
     local = _ESCAPED_LOCAL.match(text[max(0, sign - _LONGEST_LOCAL) : sign][::-1])
     domain = _DOMAIN.match(text, after, min(len(text), after + _LONGEST_DOMAIN))
     name = local.group()[::-1].lstrip(".-") if local else ""
-    place = _up_to_the_top_level(domain.group()) if domain else None
-    return (sign - len(name), after + len(place)) if name and place is not None else None
+    index = _up_to_the_top_level(domain.group()) if domain else None
+    return (sign - len(name), after + len(index)) if name and index is not None else None
 
 
 def _spaced(text: str) -> Iterator[Span]:
     for found in _SPACED.finditer(text):
-        place = _up_to_the_top_level(found["place"])
-        if place is None or place.lower().startswith("www."):
+        index = _up_to_the_top_level(found["place"])
+        if index is None or index.lower().startswith("www."):
             continue
         if _LIKE_A_NAME.match(found["name"]) or _MAIL_BEFORE.search(before(text, found.start(), _NEAR)):
-            yield found.start(), found.start("place") + len(place)
+            yield found.start(), found.start("place") + len(index)
 
 
 def _up_to_the_top_level(domain: str) -> str | None:
-    """As much of it as ends in a top-level domain: what follows a sentence's full stop is left out."""
+    """Return the longest start of it that ends in a top-level domain; None where there is none."""
     labels = domain.split(".")
     for size in range(len(labels), 1, -1):
         if _TOP.fullmatch(labels[size - 1]) and all(map(_is_label, labels[: size - 1])):

@@ -1,4 +1,4 @@
-"""API keys, tokens, passwords: well-known prefixes, tokens that decode, and values assigned to a telling name."""
+"""Finds credentials: keys with known prefixes, tokens that decode, and values assigned to a name such as `password`."""
 
 import base64
 import binascii
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from muniment.language.redaction.sight import FILLER, Span, lowered
+from muniment.language.redaction.normalised import FILLER, Span, lowered
 
 _Check = Callable[[str], bool]
 
@@ -17,7 +17,7 @@ _FIRST, _LAST = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_-])"
 
 
 def _varied(token: str) -> bool:
-    """Whether it is as mixed as a drawn key, and not a word or a row of one letter."""
+    """Say whether a token is as mixed as a random key."""
     return _entropy(token) >= 2.8 and any(map(str.isdigit, token)) and any(map(str.isalpha, token))
 
 
@@ -54,7 +54,7 @@ def _always(_: str) -> bool:
     return True
 
 
-# What must be in the text for the pattern to be worth trying, the pattern, and what its finding must pass.
+# A text must hold one of the markers before the pattern is tried; the match must pass the check.
 _KNOWN: tuple[tuple[tuple[str, ...], re.Pattern[str], _Check], ...] = tuple(
     (marks, re.compile(pattern), check)
     for marks, pattern, check in (
@@ -136,8 +136,8 @@ _VALUE = re.compile(r"[^\s\"'`,;<>\ufffc]{4,500}")
 _QUOTED = re.compile(r"[^\"'`\n\ufffc]{4,500}")
 
 
-def find_keys(text: str) -> Iterator[Span]:
-    """Keys and tokens that give access to something."""
+def find_credentials(text: str) -> Iterator[Span]:
+    """Return keys, tokens and passwords."""
     for marks, pattern, check in _KNOWN if len(text) >= _SHORTEST_KNOWN else ():
         if any(mark in text for mark in marks):
             yield from (found.span() for found in pattern.finditer(text) if check(found.group()))
@@ -160,7 +160,7 @@ def _private_keys(text: str) -> Iterator[Span]:
 
 
 def _end_of_body(text: str, start: int) -> int:
-    """Where a block that was cut off ends: what still looks like its body goes with it."""
+    """Return where a truncated block ends: after the lines that still look like its body."""
     for _ in range(_PEM_LINES):
         line = _PEM_LINE.match(text, start)
         if line is None or (line.end() < len(text) and text[line.end()] != "\n"):
@@ -185,7 +185,7 @@ def _assigned(text: str) -> Iterator[Span]:
 
 
 def _is_password(said: str) -> bool:
-    """Not a word of a sentence, a placeholder or a type: something a person would type into a field."""
+    """Say whether a value looks like a password, not like a word, a placeholder or a type."""
     if len(said) < 5 or said[0] in "[<{*$(%" or FILLER in said or " " in said:
         return False
     kinds = (

@@ -1,15 +1,15 @@
-"""Payment cards: an issuer's range and length, the Luhn check, and the ways people group the digits."""
+"""Finds payment cards: by the issuer's range and length, the Luhn check, and the grouping of the digits."""
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from muniment.language.redaction.sight import FILLER, Span, lowered
+from muniment.language.redaction.normalised import FILLER, Span, lowered
 
 _RUN = re.compile(r"(?<![0-9A-Za-z])[0-9]+(?:(?: ?[-._] ?| )[0-9]+)*(?![0-9A-Za-z])")
 # Four groups of four, or as American Express writes them, with more between them than in a run.
 _GAP = r"(?:[ \t]{1,4}|[ \t]{0,2}\r?\n[ \t]{0,2}|[ \t]?[-._/,;|][ \t]?)"
-_APART = re.compile(
+_IN_GROUPS = re.compile(
     rf"(?<![0-9A-Za-z])(?:[0-9]{{4}}{_GAP}[0-9]{{4}}{_GAP}[0-9]{{4}}{_GAP}[0-9]{{4}}|3[47][0-9]{{2}}{_GAP}[0-9]{{6}}{_GAP}[0-9]{{5}})"
     r"(?![0-9A-Za-z])"
 )
@@ -22,7 +22,7 @@ _NAMED = re.compile(
 )
 _NEAR = 40
 _SHORTEST, _LONGEST = 12, 19
-# Few cards are this short, and many other numbers are: they must be named.
+# Few cards and many other numbers are this short: a card must be named before them.
 _TOO_COMMON = 13
 _PAIRS = ((4, 6, 5), (4, 6, 4))
 _DOUBLED = str.maketrans("0123456789", "0246813579")
@@ -46,7 +46,7 @@ _ISSUERS: tuple[tuple[str, str, frozenset[int]], ...] = (
     ("62", "62", frozenset(range(16, 20))),  # UnionPay
     ("2200", "2205", frozenset(range(16, 20))),  # Mir
 )
-# Wide ranges, few cards: of these a number must also be written in groups.
+# Wide ranges with few cards: such a number must also be written in groups.
 _RARE: tuple[tuple[str, str, frozenset[int]], ...] = (
     ("50", "50", frozenset(range(14, 20))),  # Maestro and national schemes beside it
     ("56", "58", frozenset(range(14, 20))),
@@ -62,32 +62,32 @@ _RARE: tuple[tuple[str, str, frozenset[int]], ...] = (
 
 
 def find_cards(text: str) -> Iterator[Span]:
-    """Numbers that an issuer could have given out; any number with the Luhn check where a card is spoken of."""
+    """Return numbers of an issuer's range; where a card is named before it, any number that passes the Luhn check."""
     runs = [run.span() for run in _RUN.finditer(text) if run.end() - run.start() >= _SHORTEST]
-    apart = [found.span() for found in _APART.finditer(text)]
-    if not runs and not apart:
+    grouped = [found.span() for found in _IN_GROUPS.finditer(text)]
+    if not runs and not grouped:
         return
     named = [word.end() for word in _NAMED.finditer(lowered(text))]
-    yield from (span for span in apart if _is_card_apart(text, span, named))
+    yield from (span for span in grouped if _is_grouped_card(text, span, named))
     for run in runs:
         yield from _within(text, [group.span() for group in _GROUP.finditer(text, *run)], named)
 
 
-def _is_card_apart(text: str, span: Span, named: list[int]) -> bool:
-    """Whether it is a card; out of a longer row of such groups only where a card is spoken of."""
+def _is_grouped_card(text: str, span: Span, named: list[int]) -> bool:
+    """Say whether four such groups are a card; within a longer row of groups a card must be named before them."""
     start, end = span
     digits = "".join(_GROUP.findall(text[start:end]))
-    if not _is_issued(digits, grouped=False) or not _passes(digits):
+    if not _is_issued(digits, grouped=False) or not _passes_luhn(digits):
         return False
     alone = not _MORE_AFTER.match(text, end) and not _MORE_BEFORE.search(text[max(0, start - 12) : start])
-    return alone or _is_spoken_of(text, start, named)
+    return alone or _is_named(text, start, named)
 
 
 def _within(text: str, groups: list[Span], named: list[int]) -> Iterator[Span]:
     first = 0
     while first < len(groups):
-        spoken_of = _is_spoken_of(text, groups[first][0], named)
-        last = _longest_card(text, groups, first) if not spoken_of else _longest_number(text, groups, first)
+        is_named = _is_named(text, groups[first][0], named)
+        last = _longest_card(text, groups, first) if not is_named else _longest_number(text, groups, first)
         if last is None:
             first += 1
             continue
@@ -95,26 +95,26 @@ def _within(text: str, groups: list[Span], named: list[int]) -> Iterator[Span]:
         first = last + 1
 
 
-def _is_spoken_of(text: str, start: int, named: list[int]) -> bool:
-    place = bisect_right(named, start) - 1
-    return place >= 0 and named[place] >= start - _NEAR and FILLER not in text[named[place] : start]
+def _is_named(text: str, start: int, named: list[int]) -> bool:
+    index = bisect_right(named, start) - 1
+    return index >= 0 and named[index] >= start - _NEAR and FILLER not in text[named[index] : start]
 
 
 def _longest_number(text: str, groups: list[Span], first: int) -> int | None:
-    """The last group of the longest number from the first on that passes the check."""
+    """Return the last group of the longest number from `first` on that passes the Luhn check."""
     digits = ""
     found: int | None = None
     for last in range(first, len(groups)):
         digits += text[slice(*groups[last])]
         if len(digits) > _LONGEST:
             break
-        if len(digits) >= _SHORTEST and _passes(digits):
+        if len(digits) >= _SHORTEST and _passes_luhn(digits):
             found = last
     return found
 
 
 def _longest_card(text: str, groups: list[Span], first: int) -> int | None:
-    """The same, of numbers that are a card's by their beginning, their length and their grouping too."""
+    """Return the same for numbers that also have the range, the length and the grouping of a card."""
     length = groups[first][1] - groups[first][0]
     if length == 1:
         whole = first == 0 and len(groups) <= _LONGEST and all(end - start == 1 for start, end in groups)
@@ -128,7 +128,7 @@ def _longest_card(text: str, groups: list[Span], first: int) -> int | None:
         if (
             _is_issued(digits, grouped=last > first)
             and _is_grouped_like_a_card(groups, first, last)
-            and _passes(digits)
+            and _passes_luhn(digits)
         ):
             return None if _is_part_of_a_decimal(text, groups, first, last) else last
     return None
@@ -141,8 +141,8 @@ def _is_issued(digits: str, *, grouped: bool) -> bool:
     )
 
 
-def _passes(digits: str) -> bool:
-    """Whether the Luhn check holds; one digit over and over passes it too and is nobody's card."""
+def _passes_luhn(digits: str) -> bool:
+    """Say whether the Luhn check holds; one repeated digit passes it too but is no card."""
     total = sum(map(int, digits[-1::-2])) + sum(map(int, digits[-2::-2].translate(_DOUBLED)))
     return total % 10 == 0 and len(set(digits)) > 1
 

@@ -1,11 +1,11 @@
-"""Number plans of countries, from the metadata of `phonenumbers`, each as one pattern that is matched once."""
+"""The telephone number plans of countries, from the metadata of `phonenumbers`; each is one pattern."""
 
 import re
 from functools import cache
 from itertools import chain
 from typing import Any, cast
 
-# Where a national number without a country code may come from.
+# The countries in which a number without a country code is looked up.
 _COUNTRIES = (
     *("US", "CA", "GB", "DE", "FR", "IT", "ES", "NL", "BE", "CH", "AT", "IE", "PT", "SE", "NO", "DK", "FI", "PL", "CZ"),
     *("RO", "HU", "GR", "TR", "IL", "AU", "NZ", "IN", "JP", "KR", "ZA", "BR", "MX", "AR", "CL", "CO", "SG"),
@@ -18,7 +18,7 @@ _KINDS = (
 
 @cache
 def _metadata(region: str) -> Any:
-    # Not at the top: a program that never meets a telephone number does not wait for it.
+    # Imported here, as it is slow and many programs need it never.
     from phonenumbers import PhoneMetadata
 
     return cast("Any", PhoneMetadata).metadata_for_region(region, None)
@@ -45,7 +45,7 @@ def _lengths(country_code: int) -> frozenset[int]:
 
 
 def split_country(digits: str) -> tuple[int, str] | None:
-    """The country code that the digits begin with, and the rest; None where no country has it."""
+    """Split digits into country code and national number; None where no country has the code."""
     for size in (1, 2, 3):
         code = digits[:size]
         if code and code[0] != "0" and _regions(int(code)):
@@ -54,22 +54,22 @@ def split_country(digits: str) -> tuple[int, str] | None:
 
 
 def is_assigned(country_code: int, national: str) -> bool:
-    """Whether the plan of the country has such a number."""
+    """Say whether the plan of the country has such a number."""
     return any(_plan(region).fullmatch(national) for region in _regions(country_code) if region != "001")
 
 
 def is_possible(country_code: int, national: str) -> bool:
-    """Whether a number of the country can be that long."""
+    """Say whether a number of the country can be that long."""
     return len(national) in _lengths(country_code)
 
 
 def is_national(digits: str) -> bool:
-    """Whether one of the common countries has it, as it is dialled inside the country."""
+    """Say whether one of the common countries has the number, as it is dialled inside the country."""
     return any(_dialled_in(region, digits) for region in _COUNTRIES)
 
 
 def is_north_american(digits: str) -> bool:
-    """Whether ten digits are a number of the North American plan."""
+    """Say whether ten digits are a number of the North American plan."""
     return len(digits) == 10 and is_assigned(1, digits)
 
 

@@ -1,4 +1,4 @@
-"""Numbers that states give to people: by check digits, and by name where those alone prove too little."""
+"""Finds national identity numbers: by their check digits, and by a name before them where those prove too little."""
 
 import re
 from bisect import bisect_right
@@ -36,7 +36,7 @@ from stdnum.ro import cnp
 from stdnum.tr import tckimlik
 from stdnum.us import itin, ssn
 
-from muniment.language.redaction.sight import FILLER, Span, is_letter_before, lowered
+from muniment.language.redaction.normalised import FILLER, Span, is_letter_before, lowered
 
 _Check = Callable[[str], bool]
 _NEAR = 56
@@ -44,7 +44,7 @@ _NEAR = 56
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a number is written, what it must pass, and what must be said before it (None: nothing)."""
+    """A kind of number: its form, its check, and the name that must stand before it, if any."""
 
     form: re.Pattern[str]
     check: _Check
@@ -72,7 +72,7 @@ def _is_day(year: int, month: int, day: int) -> bool:
 
 
 def _starts_with_a_day(digits: str, order: str) -> bool:
-    """Whether the first six digits are a date, in one of the two centuries, in the order `ymd` or `dmy`."""
+    """Say whether the first six digits are a date of the last two centuries, in the order `ymd` or `dmy`."""
     first, month, last = int(digits[:2]), int(digits[2:4]), int(digits[4:6])
     year, day = (first, last) if order == "ymd" else (last, first)
     return any(_is_day(century + year, month, day) for century in (1900, 2000))
@@ -84,7 +84,7 @@ def _is_french(number: str) -> bool:
     return bool(nir.is_valid(number)) and (1 <= month <= 12 or 20 <= month <= 42 or month >= 50)
 
 
-# The modules of python-stdnum for these ask what day it is; a rule must not.
+# The modules of python-stdnum for these numbers read the clock, which a pure rule must not.
 
 
 def _is_swedish(number: str) -> bool:
@@ -158,7 +158,7 @@ _TAX = r"tax(?:payer)?[ -]?(?:id(?:entification)?|number|no|file)|tin"
 _NINE = r"[0-9]{9}|[0-9]{3}[ -][0-9]{3}[ -][0-9]{3}"
 _ELEVEN = r"[0-9]{11}"
 
-# Those that prove themselves: enough check digits, or a form that nothing else has.
+# Numbers that need no name: they have enough check digits, or a form of their own.
 _PROVEN: tuple[_Kind, ...] = (
     _kind(r"[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{3} [0-9]{2} [0-9]{4}", _is_american),
     _kind(r"9[0-9]{2}-[5-9][0-9]-[0-9]{4}", _by(itin)),
@@ -191,7 +191,7 @@ _LETTERED: tuple[_Kind, ...] = (
     _kind(r"[0-9]{7}[A-W][A-IW]?", _by(pps)),
     _kind(r"[STFGM][0-9]{7}[A-Z]", _is_singaporean),
 )
-# Those that are one in ten of any such numbers: they must be named.
+# Every tenth number of this form passes the check: the name must stand before it.
 _NAMED: tuple[_Kind, ...] = (
     _kind(r"[0-9]{9}", _is_american, r"ssn|social[ -]security(?: (?:number|no))?|s\.s\.n"),
     _kind(r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", _by(nhs), r"nhs(?: (?:number|no))?"),
@@ -220,7 +220,7 @@ _NAMED: tuple[_Kind, ...] = (
     _kind(r"[A-Z]{3}P[A-Z][0-9]{4}[A-Z]", _by(pan), rf"pan|permanent account|income tax|{_ANY_ID}|{_TAX}"),
     _kind(r"[0-9]{7,8}-?[0-9Kk]", _by(rut), r"rut|run"),
 )
-# With which words the names begin: most texts have none of them, and need not be searched for each name.
+# The first words of the names: a text with none of them is not searched for each name.
 _BEGINNINGS = re.compile(
     r"\b(?:ssn|social|s|nhs|sin|steuer|steuerid\w*|steuernummer|idnr|tax\w*|tin|bsn|burgerservicenummer|sofinummer"
     r"|rijksregister\w*|num\w+|registre|rrn|nrn|insz|niss|cpf|cadastro|pesel|t|tc|kimlik|oib|isikukood|asmens|cpr\w*"
@@ -234,14 +234,14 @@ _LETTER_BESIDE_DIGIT = re.compile(r"[A-Za-z][ -]?[0-9]|[0-9][ -]?[A-Za-z]")
 
 
 def find_national_ids(text: str) -> Iterator[Span]:
-    """Social security and other numbers of persons, each checked the way its state makes them."""
+    """Return social security and other numbers of persons, each checked by the rules of its state."""
     if not _MANY_DIGITS.search(text):
         return
     for kind in (*_PROVEN, *_LETTERED) if _LETTER_BESIDE_DIGIT.search(text) else _PROVEN:
         yield from (found.span() for found in kind.form.finditer(text) if _holds(text, kind, found))
     small = lowered(text)
     for kind in _NAMED if _BEGINNINGS.search(small) else ():
-        # The name is sought first: without it the numbers need not be looked at.
+        # The name is searched first: without it no number needs a check.
         ends = _ends_of_names(small, kind)
         for found in kind.form.finditer(text) if ends else ():
             if _is_named(text, ends, found.start()) and _holds(text, kind, found):
@@ -254,7 +254,7 @@ def _holds(text: str, kind: _Kind, found: re.Match[str]) -> bool:
     try:
         return kind.check(found.group())
     except (LookupError, ValueError):
-        # Some checks stumble over a region or a date that does not exist, instead of saying no.
+        # Some checks raise at a region or date that does not exist.
         return False
 
 
@@ -265,5 +265,5 @@ def _ends_of_names(text: str, kind: _Kind) -> list[int]:
 
 
 def _is_named(text: str, ends: list[int], start: int) -> bool:
-    place = bisect_right(ends, start) - 1
-    return place >= 0 and ends[place] >= start - _NEAR and FILLER not in text[ends[place] : start]
+    index = bisect_right(ends, start) - 1
+    return index >= 0 and ends[index] >= start - _NEAR and FILLER not in text[ends[index] : start]

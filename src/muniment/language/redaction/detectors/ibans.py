@@ -1,4 +1,4 @@
-"""Bank accounts: the country's length and form, and the check digits."""
+"""Finds bank accounts (IBAN): by the length in the country and the check digits."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from stdnum import iban, numdb
 
-from muniment.language.redaction.sight import Span
+from muniment.language.redaction.normalised import Span
 
 _START = re.compile(r"(?<![0-9A-Za-z])[A-Za-z]{2}[0-9]{2}(?=[ ./-]{0,2}[0-9A-Za-z])")
 _REST = re.compile(r"[ ./-]{0,2}([0-9A-Za-z])")
@@ -15,13 +15,13 @@ _REST = re.compile(r"[ ./-]{0,2}([0-9A-Za-z])")
 
 @lru_cache(maxsize=1024)
 def _length(country: str) -> int | None:
-    """How long the accounts of a country are, or None where it has none."""
+    """Return the length of the accounts of a country; None where it has none."""
     form = cast("dict[str, Any]", numdb.get("iban").info(country)[0][1]).get("bban")
     return 4 + sum(int(size) for size in re.findall(r"(\d+)!?[a-z]", str(form))) if form else None
 
 
 def find_ibans(text: str) -> Iterator[Span]:
-    """Accounts whose check digits are right, in one piece or in groups, in capital or small letters."""
+    """Return accounts whose check digits are right, in one piece or in groups, in either case."""
     done = 0
     for start in _START.finditer(text):
         if start.start() < done or (length := _length(start.group()[:2].upper())) is None:
