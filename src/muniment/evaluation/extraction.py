@@ -13,7 +13,7 @@ from muniment.candidates.extractors import Extracted
 from muniment.candidates.extractors.messages import MessageExtractor
 from muniment.errors import InvalidInput
 from muniment.evaluation.reading import Record, read_records, taken, wrong
-from muniment.language.messages.rules import word_set
+from muniment.language.data_files import word_set
 from muniment.language.words import words_of
 from muniment.model.capture import Capture, Content
 

@@ -1,5 +1,6 @@
 """What an extractor is: it reads one capture and gives the facts it finds there."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -7,6 +8,7 @@ from typing import Any, Protocol
 from muniment.errors import InvalidInput
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.fields import build
+from muniment.model.ids import CEID_PATTERN
 
 MOST_FACTS = 256
 
@@ -65,6 +67,14 @@ def fact_of(**fields: Any) -> TypedFact | None:
         return build(TypedFact, fields)
     except InvalidInput:
         return None
+
+
+def entity_of(capture: Capture) -> str | None:
+    """Return the entity that a message is about: its subject, else its user; None where neither is known."""
+    if capture.subject is not None:
+        return capture.subject
+    user = f"user:{capture.user_id}"
+    return user if capture.user_id and re.fullmatch(CEID_PATTERN, user) else None
 
 
 def as_ref(text: str) -> str | None:

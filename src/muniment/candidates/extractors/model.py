@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from muniment.candidates.extractors.extractor import Answers, Extracted, fact_of
+from muniment.candidates.extractors.extractor import Answers, Extracted, entity_of, fact_of
 from muniment.candidates.extractors.model_answer import SCHEMA, Answer, Stated
 from muniment.candidates.extractors.model_server import ask
 from muniment.candidates.extractors.models import NamedModel
@@ -122,7 +122,7 @@ class ModelExtractor:
         quote = _flat(stated.quote)
         if len(quote) < _LEAST_QUOTE or quote not in record:
             return None
-        own = _own_entity(capture)
+        own = entity_of(capture)
         if stated.entity is not None and stated.entity != own and not _names(record, stated.entity):
             return None
         label = stated.classification
@@ -141,13 +141,6 @@ class ModelExtractor:
         if fact is None:
             return None
         return Extracted(fact, classification=label, user_correction=stated.correction, own_words=True)
-
-
-def _own_entity(capture: Capture) -> str | None:
-    if capture.subject is not None:
-        return capture.subject
-    named = f"user:{capture.user_id}"
-    return named if capture.user_id and re.fullmatch(CEID_PATTERN, named) else None
 
 
 def _names(record: str, entity: str) -> bool:
@@ -183,7 +176,7 @@ def _request(model: str, most: int, capture: Capture) -> bytes:
     record = _record(capture)
     # A mark that depends on the record cannot stand in it but by breaking the hash, so the record cannot close itself.
     mark = hashlib.sha256(f"{capture.capture_id}\n{record}".encode()).hexdigest()[:32]
-    entity = _own_entity(capture) or "null"
+    entity = entity_of(capture) or "null"
     request: Mapping[str, Any] = {
         "model": model,
         "temperature": 0,

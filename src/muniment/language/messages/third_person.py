@@ -1,8 +1,9 @@
-"""What somebody says of themselves, told of them: from the first person to the third."""
+"""Turns what the speaker says of themselves from the first into the third person."""
 
 from typing import Any
 
-from muniment.language.messages.rules import rule, word_set
+from muniment.language.data_files import word_set
+from muniment.language.patterns import caseless
 
 WHO = "The user"
 
@@ -52,36 +53,36 @@ _BETWEEN = word_set(
     somewhat ever recently entirely not
     """
 )
-_WORD = rule(r"[A-Za-z][A-Za-z']*")
+_WORD = caseless(r"[A-Za-z][A-Za-z']*")
 _SIBILANTS = ("s", "sh", "ch", "x", "z", "o")
 
 
-def told(clause: str) -> str:
-    """A clause that begins with I (or `as someone who`), as a sentence about the user."""
+def in_third_person(clause: str) -> str:
+    """Turn a clause that begins with I (or `as someone who`) into a sentence about the user."""
     words = clause.split()
     first = words[0].lower() if words else ""
     if first in _CONTRACTED:
         verb, rest = _CONTRACTED[first], words[1:]
         if verb == "is" and rest[:1] == ["not"]:
             verb, rest = "isn't", rest[1:]
-        return sentence(f"{WHO} {verb} {third(' '.join(rest))}")
+        return as_sentence(f"{WHO} {verb} {turn_pronouns(' '.join(rest))}")
     rest = words[1:] if first in ("i", "we") else words
-    # Somebody who "follows" does so in the third person already.
-    return sentence(f"{WHO} {third(' '.join(_conjugated(rest) if first in ('i', 'we') else rest))}")
+    # Without a pronoun the verb is in the third person already.
+    return as_sentence(f"{WHO} {turn_pronouns(' '.join(_conjugated(rest) if first in ('i', 'we') else rest))}")
 
 
-def third(text: str) -> str:
-    """The text with the speaker's pronouns turned."""
-    return str(_WORD.sub(_turned, text))
+def turn_pronouns(text: str) -> str:
+    """Replace the pronouns of the first person by those of the third."""
+    return str(_WORD.sub(_turn, text))
 
 
-def sentence(text: str) -> str:
-    """With one space between words, a full stop at the end."""
+def as_sentence(text: str) -> str:
+    """Return the text with one space between words and a full stop at the end."""
     plain = " ".join(text.split()).rstrip(" ,;:-")
     return plain if plain.endswith((".", "!", "?")) else f"{plain}."
 
 
-def _turned(found: Any) -> str:
+def _turn(found: Any) -> str:
     word = str(found.group())
     return _OWN_WORDS.get(word.lower(), word)
 

@@ -1,10 +1,10 @@
-"""Dates that are told from today: yesterday, last Monday, next month, three weeks ago."""
+"""Relative dates: yesterday, last Monday, next month, three weeks ago."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from muniment.language.messages.rules import either, rule
+from muniment.language.patterns import caseless, either
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _SPELT = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -19,13 +19,13 @@ _RELATIVE = (
     rf"|(last|next|this past|this coming) ({'|'.join(_WEEKDAYS)}|week|month|year)"
     rf"|(this) (week|month|year)|{_COUNT} {_UNIT} (ago)|(in) {_COUNT} {_UNIT}(?: time)?)\b"
 )
-_PATTERN = rule(rf"\b{_RELATIVE}")
-_WITH_PREPOSITION = rule(rf"\b(?:(?:since|until|till|from|by|on|before|after|as of|starting) )?{_RELATIVE}")
-_PREPOSITION = rule(r"\b(?:since|until|till|from|by|on|before|after|in|for|as of|starting|of)\s*$")
+_PATTERN = caseless(rf"\b{_RELATIVE}")
+_WITH_PREPOSITION = caseless(rf"\b(?:(?:since|until|till|from|by|on|before|after|as of|starting) )?{_RELATIVE}")
+_PREPOSITION = caseless(r"\b(?:since|until|till|from|by|on|before|after|in|for|as of|starting|of)\s*$")
 
 
-def dated(text: str, now: datetime) -> str:
-    """The text with every relative date resolved against `now`."""
+def resolve_dates(text: str, now: datetime) -> str:
+    """Replace every relative date by the calendar date that it means at `now`."""
     parts: list[str] = []
     place = 0
     for match in _PATTERN.finditer(text):
@@ -40,13 +40,13 @@ def dated(text: str, now: datetime) -> str:
     return "".join([*parts, text[place:]])
 
 
-def undated(text: str) -> str:
-    """The text without its relative dates, which are no part of what it is about."""
+def remove_dates(text: str) -> str:
+    """Return the text without its relative dates, which are no part of its topic."""
     return str(_WITH_PREPOSITION.sub(" ", text)).strip()
 
 
 def _resolved(match: Any, now: datetime) -> tuple[str, str] | None:
-    """How the moment is written, and the word before it."""
+    """Return the calendar date as text, and the preposition before it; None where there is no such date."""
     day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     try:
         if match.group(1):
