@@ -6,7 +6,14 @@ from typing import Any
 
 import anyio.to_thread
 
-from muniment.candidates.extractors.extractor import MOST_FACTS, Answers, Extracted, entity_of, fact_of
+from muniment.candidates.extractors.extractor import (
+    MOST_FACTS,
+    Answers,
+    Extracted,
+    content_without_fact,
+    entity_of,
+    fact_of,
+)
 from muniment.language.messages import LIKELY, Statement, sentences_of, statements_of
 from muniment.language.messages.corrections import bare_correction, opens_correction
 from muniment.language.messages.relative_dates import resolve_dates
@@ -44,7 +51,7 @@ class MessageExtractor:
 
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
         """Return what the speaker states of themselves, without questions, suppositions and the words of others."""
-        if capture.content is None or capture.content.fact is not None:
+        if content_without_fact(capture) is None:
             return ()
         texts = list(own_words(capture))
         if sum(map(len, texts)) > _LONG:
