@@ -1,4 +1,4 @@
-"""A fabric to evaluate on: a database of its own that is thrown away, a clock to set, and people to act."""
+"""A temporary fabric for evaluations: its own database, a clock that can be set, an author and a reviewer."""
 
 import os
 import shutil
@@ -23,24 +23,23 @@ from muniment.pack import Pack, builtin_pack
 from muniment.sync import Fabric
 
 TENANT = "evaluation"
-# As many as are approved in one transaction.
-_AT_ONCE = 200
-# No two texts that differ are as near as this.
-_NEVER = {"similarity": 0.999, "duplicate_similarity": 0.999}
+# How many proposals are approved in one transaction.
+_APPROVED_AT_ONCE = 200
+# Thresholds that no two different texts reach.
+_NEVER_SIMILAR = {"similarity": 0.999, "duplicate_similarity": 0.999}
 
 OnStep = Callable[[str], None]
 
 
-def nobody_watches(words: str) -> None:
-    """Take no notice of how far it is."""
+def ignore_progress(step: str) -> None:
+    """Show no progress."""
 
 
 def evaluation_pack(most: int) -> Pack:
-    """The built-in pack, but for what an evaluation cannot do without.
+    """Return the built-in pack with the settings that an evaluation needs.
 
-    What is said is taken as a statement and read by no other extractor, a recall may give `most` records, texts are
-    not compared with each other (raw
-    talk is no list of facts), nothing expires, and the past reaches back as far as a pack can say.
+    Messages become statements and are read by no other extractor, a recall returns up to `most` records, texts are not
+    compared with each other (raw talk is no list of facts), nothing expires, and the replay horizon is the longest.
     """
     document = builtin_pack().document()
     document["pack_meta"]["id"] = "muniment.eval"
@@ -50,24 +49,27 @@ def evaluation_pack(most: int) -> Pack:
     layer["recall_policy"]["max_recalls"] = most
     layer["memory_policy"]["ttl"]["semantic"] = None
     layer["retention"]["replay_horizon"] = "36500d"
-    layer["contradiction"] |= {**_NEVER, "embedders": dict.fromkeys(layer["contradiction"]["embedders"], _NEVER)}
+    layer["contradiction"] |= {
+        **_NEVER_SIMILAR,
+        "embedders": dict.fromkeys(layer["contradiction"]["embedders"], _NEVER_SIMILAR),
+    }
     return Pack.model_validate(document)
 
 
 class SetClock:
-    """The time is what it was set to."""
+    """A clock that shows the time it was set to."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
 
     def __call__(self) -> datetime:
-        """The time it shows."""
+        """Return the time."""
         return self.now
 
 
 @dataclass(frozen=True)
-class Stage:
-    """An open fabric, its clock, who writes and who approves."""
+class EvaluationFabric:
+    """An open fabric with its clock, its author and its reviewer."""
 
     fabric: Fabric
     clock: SetClock
@@ -75,20 +77,20 @@ class Stage:
     reviewer: Principal
 
     def run(self, user_id: str | None = None) -> RunContext:
-        """A run of an agent, for that user."""
+        """Return the context of an agent's run for that user."""
         return RunContext(tenant_id=TENANT, run_id="evaluation", agent_id="asker", user_id=user_id)
 
     def capture(self, items: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Capture many; gives their ids in the order given."""
+        """Capture the items; return their ids in the same order."""
         return [receipt.capture_id for receipt in self.fabric.capture_many(self.author, items)]
 
     def promote(self, on_done: Callable[[int], None]) -> tuple[Consolidation, list[Outcome]]:
-        """Turn what was captured into proposals and approve them all; told how many are done as it goes."""
+        """Turn the captures into proposals and approve all; `on_done` is called with the number approved so far."""
         found = self.fabric.consolidate(TENANT)
         outcomes: list[Outcome] = []
-        for first in range(0, len(found.proposals), _AT_ONCE):
-            some = found.proposals[first : first + _AT_ONCE]
-            # What is measured is recall: everything is taken in.
+        for first in range(0, len(found.proposals), _APPROVED_AT_ONCE):
+            some = found.proposals[first : first + _APPROVED_AT_ONCE]
+            # Recall is measured here, so everything is approved.
             acknowledge = dict.fromkeys(some, "evaluation")
             outcomes += self.fabric.queue.approve_many(self.reviewer, some, acknowledge=acknowledge)
             on_done(len(outcomes))
@@ -96,31 +98,31 @@ class Stage:
 
 
 @contextmanager
-def throwaway(pack: Pack, now: datetime = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)) -> Generator[Stage]:
-    """A fabric on an embedded database in a temporary folder, gone at the end; nobody's own data is near it.
+def temporary_fabric(pack: Pack, now: datetime = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)) -> Generator[EvaluationFabric]:
+    """Open a fabric on an embedded database in a temporary folder, which is deleted at the end.
 
-    The embedder is the one that the settings name (MUNIMENT_EMBEDDER), so that one can be measured before it is used.
+    The embedder is that of the settings (MUNIMENT_EMBEDDER), so that it can be measured before it is used.
     """
     folder = Path(tempfile.mkdtemp(prefix="muniment-eval-"))
     clock = SetClock(now)
-    # What is thrown away needs no key that outlives it.
+    # A temporary database needs no lasting key.
     keys = LocalMasterKeys(os.urandom(32))
     try:
         with embedded.acquire(folder) as lease:
-            _set_no_bound(lease)
+            _unbind_clock(lease)
             with Fabric.open(home=folder, pack=pack, clock=clock, master_keys=keys) as fabric:
-                # It hands in whole conversations, which are what their users said.
+                # The author captures what users said in whole conversations.
                 spoken = {"channels": ["*"]}
                 author = Principal(tenant_id=TENANT, id="importer", kind="system", roles={"agent"}, speaks_for=spoken)
                 reviewer = Principal(tenant_id=TENANT, id="reviewer", kind="operator", roles={"reviewer"})
-                yield Stage(fabric, clock, author, reviewer)
+                yield EvaluationFabric(fabric, clock, author, reviewer)
     finally:
-        # Interrupted while it opens, the fabric gives its server back too late for us.
+        # A fabric that is interrupted while it opens stops its server too late.
         embedded.stop(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _set_no_bound(lease: embedded.Lease) -> None:
-    """Let the clock be set to the dates of what is measured, which may lie ahead of the database's (AUD-5)."""
+def _unbind_clock(lease: embedded.Lease) -> None:
+    """Let the clock be set to the dates of the data, which may be later than the database's clock (AUD-5)."""
     address = anyio.run(prepared, lease)
     anyio.run(set_bound, address.for_owner(), None)
