@@ -15,7 +15,7 @@ from bench.peers import run as run_peer
 from bench.peers.database import fresh_database
 from bench.picture import OURS, Row
 from muniment import AsyncFabric, __version__
-from muniment.evaluation.throwaway import evaluation_pack
+from muniment.evaluation.temporary_fabric import evaluation_pack
 from muniment.opening import Opened
 from muniment.pack import Pack
 from muniment.testing import People, TestServer

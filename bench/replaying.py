@@ -9,7 +9,7 @@ from typing import Any
 from bench.furnish import WORDS
 from bench.measure import Figure
 from muniment import AsyncFabric
-from muniment.evaluation.throwaway import evaluation_pack
+from muniment.evaluation.temporary_fabric import evaluation_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 

@@ -11,7 +11,7 @@ from muniment.access.store import presented, token_of
 from muniment.database.storage import Transaction
 from muniment.erasure import key_rotation as rotation
 from muniment.errors import InvalidInput, NotFound, RoleMissing, Unauthenticated
-from muniment.language.redaction.keys import find_keys
+from muniment.language.redaction.detectors.credentials import find_credentials
 from muniment.model.api_key import ApiKey
 from muniment.model.context import Principal
 from muniment.testing import FakeClock, People, TestServer
@@ -65,7 +65,7 @@ def test_a_token_stands_for_the_principal_it_was_made_for_and_nothing_more(
 def test_a_token_is_found_in_texts_as_the_secret_it_is(fabric: Fabric, people: People) -> None:
     _, token = made(fabric, people)
     assert token.startswith("mun_")
-    assert len(list(find_keys(f"use {token} for the shop"))) == 1
+    assert len(list(find_credentials(f"use {token} for the shop"))) == 1
 
 
 def test_whatever_is_wrong_with_a_token_the_answer_is_the_same(fabric: Fabric, people: People, others: People) -> None:

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from muniment.candidates.extractors.approvals import ApprovalExtractor
-from muniment.candidates.extractors.decisions import DecisionExtractor
+from muniment.candidates.extractors.decisions import ApprovalExtractor, DecisionExtractor
 from tests.language.captures import capture, extracted
 
 DECISIONS = DecisionExtractor()

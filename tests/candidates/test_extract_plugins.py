@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from muniment.candidates.extractors import Extracted, Extractor, plugins
-from muniment.candidates.extractors.choose import extractors_of
+from muniment.candidates.extractors import Extracted, Extractor, extractors_of, plugins
 from muniment.errors import ExtractorFailed
 from muniment.model.capture import Capture, TypedFact
 from muniment.pack import load_pack
@@ -65,7 +64,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def plugin(name: str) -> Extractor:
-    return plugins.plugged_in(name)
+    return plugins.load_plugin(name)
 
 
 @pytest.mark.rule("CAN-2")

@@ -14,8 +14,8 @@ from muniment.evaluation.as_of import dated_questions
 from muniment.evaluation.conversations import CUT, conversations
 from muniment.evaluation.golden import read_queries
 from muniment.evaluation.history import Line, add_line, history_of, line_of, read_history, since
-from muniment.evaluation.memory import Asked
-from muniment.evaluation.throwaway import evaluation_pack
+from muniment.evaluation.memory import AskedQuestion
+from muniment.evaluation.temporary_fabric import evaluation_pack
 from muniment.model.context import RunContext
 from muniment.model.fields import TEXT_LIMIT
 from muniment.pack import builtin_pack
@@ -164,10 +164,10 @@ def test_a_record_of_another_form_is_named_with_its_field(record: Any, field: st
 
 
 def test_recall_is_the_share_of_the_evidence_and_not_any_of_it() -> None:
-    one = Asked("1", frozenset({"a", "b"}), ("x", "a", "y", "z", "w", "b"), 3.0)
+    one = AskedQuestion("1", frozenset({"a", "b"}), ("x", "a", "y", "z", "w", "b"), 3.0)
     assert (one.share_among(1), one.share_among(5), one.share_among(10)) == (0.0, 0.5, 1.0)
     assert one.reciprocal_rank == 0.5
-    assert Asked("1", frozenset({"a"}), ("x",), 3.0).reciprocal_rank == 0.0
+    assert AskedQuestion("1", frozenset({"a"}), ("x",), 3.0).reciprocal_rank == 0.0
 
 
 def test_where_nothing_can_be_asked_no_database_is_made_and_there_are_no_figures() -> None:
@@ -233,7 +233,7 @@ def test_a_timeline_that_cannot_be_used_is_named(changed: dict[str, Any], field:
 def test_dates_that_a_fabric_cannot_tell_are_moved_together_and_keep_their_order() -> None:
     old = timeline(timeline=[{"answer": "Ida", "from": "1270"}, {"answer": "Olaf", "from": "1309"}], as_of=[])
     before = dated_questions([old, timeline()])
-    after = as_of._moved(before)
+    after = as_of._fit_dates(before)
     facts = [[fact.since for one in some for fact in one.timeline] for some in (before, after)]
     dates = [facts[n] + [date for one in some for date in one.dates] for n, some in enumerate((before, after))]
     assert sorted(range(6), key=dates[0].__getitem__) == sorted(range(6), key=dates[1].__getitem__)
@@ -243,7 +243,7 @@ def test_dates_that_a_fabric_cannot_tell_are_moved_together_and_keep_their_order
 
 def test_dates_that_a_fabric_can_tell_stay() -> None:
     before = dated_questions([timeline()])
-    assert as_of._moved(before) == before
+    assert as_of._fit_dates(before) == before
 
 
 # ---- golden queries ----

@@ -2,8 +2,8 @@
 
 import pytest
 
-from muniment.language.assertion import Judgement, decision, judge
-from muniment.language.assertion.vocabulary import OPPOSITES, key
+from muniment.language.assertion import Judgement, comparison, judge
+from muniment.language.assertion.vocabulary import ANTONYMS, synonym_key
 
 CONTRADICTING = {
     "polarity": [
@@ -198,7 +198,7 @@ def test_texts_that_share_hardly_a_word_are_told_apart_without_reading_them(monk
     def unread(text: str) -> None:
         raise AssertionError(text)
 
-    monkeypatch.setattr(decision, "read", unread)
+    monkeypatch.setattr(comparison, "parse", unread)
     found = judge("The customer wants weekly reports by email.", "Two licences expire at the end of the summer season.")
     assert found == Judgement("different", ("other_content",))
     with pytest.raises(AssertionError):
@@ -206,5 +206,7 @@ def test_texts_that_share_hardly_a_word_are_told_apart_without_reading_them(monk
 
 
 def test_no_word_stands_for_its_own_opposite() -> None:
-    words = [word for word in OPPOSITES if any(key(word) == key(opposite) for opposite in OPPOSITES[word])]
+    words = [
+        word for word in ANTONYMS if any(synonym_key(word) == synonym_key(opposite) for opposite in ANTONYMS[word])
+    ]
     assert words == []

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from muniment.language.assertion import Judgement, judge
-from muniment.language.assertion.relation import relate
+from muniment.language.assertion import Judgement, judge, relate
 from muniment.language.instructions import as_seen
 from muniment.pack import Thresholds
 from tests.soak import examples

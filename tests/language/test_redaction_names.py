@@ -71,7 +71,7 @@ def test_a_pipeline_that_is_not_installed_is_told_and_not_fetched() -> None:
 
 
 def test_a_rule_that_needs_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muniment.language.redaction.names.find_spec", lambda _: None)
+    monkeypatch.setattr("muniment.language.redaction.detectors.names.find_spec", lambda _: None)
     with pytest.raises(PackInvalid) as refused:
         redactor_of(asking({"name": "order", "pattern": "ORD", "mask": "x"}, {"name": "person", "detector": "person"}))
     (problem,) = refused.value.problems
@@ -92,7 +92,7 @@ from muniment.language.redaction import redactor_of
 redactor_of(builtin_pack()).text("call +44 20 7946 0958 or write to ada@example.com")
 loaded = {name.partition(".")[0] for name in sys.modules}
 assert not loaded & {"presidio_analyzer", "spacy", "tldextract", "thinc"}, loaded
-assert "muniment.language.redaction.names" not in sys.modules
+assert "muniment.language.redaction.detectors.names" not in sys.modules
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -4,8 +4,7 @@ from itertools import combinations, product
 
 import pytest
 
-from muniment.language.assertion import judge
-from muniment.language.assertion.relation import relate
+from muniment.language.assertion import judge, relate
 from muniment.language.embedding import builtin_embedder
 from muniment.language.redaction import redactor_of
 from tests.scenarios.world import ABOUT, ENTITIES, MAIL, MASKED, PACKS, PREDICATES, SENTENCES, VALUES

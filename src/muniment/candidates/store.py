@@ -19,7 +19,7 @@ from muniment.candidates.subjects import subject_of
 from muniment.database.rows import consent_of, fact_content
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Named, Row, Transaction
-from muniment.language.messages.turns import only_own_words
+from muniment.language.messages.speakers import only_own_words
 from muniment.model.candidate import Candidate, GateName, Refusal, Scope
 from muniment.model.capture import Capture, TypedFact, holder_of
 from muniment.model.consent import Consent

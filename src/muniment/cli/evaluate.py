@@ -12,7 +12,7 @@ import typer
 from muniment.cli.asking import Call, verb
 from muniment.cli.options import RUN, WHERE
 from muniment.cli.output import Screen, Steps, listed, progress
-from muniment.evaluation.reading import Record, read_records
+from muniment.evaluation.records import Record, read_records
 
 if TYPE_CHECKING:
     from muniment.evaluation.golden import Keep

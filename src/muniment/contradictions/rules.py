@@ -12,8 +12,7 @@ from pydantic_core import to_json
 
 from muniment.candidates.routing import lasts_as_long
 from muniment.candidates.subjects import compared_as
-from muniment.language.assertion import Judge, Judgement
-from muniment.language.assertion.relation import relate
+from muniment.language.assertion import Judge, Judgement, relate
 from muniment.language.instructions import as_seen
 from muniment.model.candidate import Candidate
 from muniment.model.fields import Tier

@@ -1,4 +1,4 @@
-"""Conversations with questions about them, read from the formats of LoCoMo and LongMemEval."""
+"""Reads conversations with questions about them in the formats of LoCoMo and LongMemEval."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,21 +7,21 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from muniment.errors import InvalidInput
-from muniment.evaluation.reading import Record, taken, wrong
+from muniment.evaluation.records import invalid_record, objects_of, part_of, required, required_objects
 from muniment.model.fields import TEXT_LIMIT
 
 CUT = " [cut]"
 
 _PART = re.compile(r"session_(\d+)")
 _TURN_ID = re.compile(r"D\d+:\d+")
-# What no text may hold (see `clean_text`).
+# Characters that no text may hold (see `clean_text`).
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\ud800-\udfff]")
-_CANNOT_BE_ANSWERED = "_abs"
+_UNANSWERABLE = "_abs"
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What somebody said, and when; `cut` where it was longer than a text may be."""
+    """What a speaker said and when; `cut` where it was longer than a text may be."""
 
     id: str
     text: str
@@ -31,7 +31,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, and the ids of the turns that answer it: at least one, all of its conversation."""
+    """A question, and the ids of the turns that answer it (at least one)."""
 
     text: str
     evidence: tuple[str, ...]
@@ -40,9 +40,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Conversation:
-    """One talk: its turns in their order, the questions that can be scored, and how many cannot.
+    """A conversation: its turns in order, the questions that can be scored, and how many cannot.
 
-    `unanswerable` questions are meant to have no answer; `without_evidence` name no turn that is there.
+    `unanswerable` questions are meant to have no answer; `without_evidence` name no turn of the conversation.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Conversation:
 
 
 def conversations(records: Iterable[Mapping[str, Any]]) -> list[Conversation]:
-    """The conversations of a file, of either format; raises InvalidInput naming the record and the field."""
+    """Read the conversations of records in either format; raises `InvalidInput` naming the record and the field."""
     return [_conversation(record) for record in records]
 
 
@@ -65,65 +65,67 @@ def _conversation(record: Mapping[str, Any]) -> Conversation:
     if "conversation" in record and "qa" in record:
         return _locomo(record)
     known = "LoCoMo (conversation and qa) or of LongMemEval (haystack_sessions)"
-    raise wrong(record, "data", f"expected a record of {known}")
+    raise invalid_record(record, "data", f"expected a record of {known}")
 
 
-# ---- LoCoMo: a talk over months, and many questions about it ----
+# ---- LoCoMo: a conversation over months, and many questions about it ----
 
 
 def _locomo(record: Mapping[str, Any]) -> Conversation:
-    talk = _within(record, cast("dict[str, Any]", taken(record, "conversation", dict)), "conversation")
-    parts = sorted((int(found[1]), name) for name in talk if (found := _PART.fullmatch(name)))
+    conversation = part_of(record, cast("dict[str, Any]", required(record, "conversation", dict)), "conversation")
+    parts = sorted((int(found[1]), name) for name in conversation if (found := _PART.fullmatch(name)))
     if not parts:
-        raise wrong(record, "conversation", "expected parts called session_1, session_2 and so on")
+        raise invalid_record(record, "conversation", "expected parts called session_1, session_2 and so on")
     turns: list[Turn] = []
     for _, name in parts:
-        date = _date(record, talk.get(f"{name}_date_time"), "%I:%M %p on %d %B, %Y", f"conversation.{name}_date_time")
-        turns += [_said(one, date) for one in _objects(talk, name)]
+        date = _date(
+            record, conversation.get(f"{name}_date_time"), "%I:%M %p on %d %B, %Y", f"conversation.{name}_date_time"
+        )
+        turns += [_locomo_turn(one, date) for one in required_objects(conversation, name)]
     there = {turn.id for turn in turns}
     if len(there) < len(turns):
-        raise wrong(record, "conversation", "a dia_id stands twice")
+        raise invalid_record(record, "conversation", "a dia_id stands twice")
     questions: list[Question] = []
     without = 0
-    for asked in _objects(record, "qa"):
-        # Some are written "D8:6; D9:17", some name a turn that is not there.
-        said = cast("list[Any]", taken(asked, "evidence", list)) if "evidence" in asked else []
-        named = dict.fromkeys(one for entry in said for one in _TURN_ID.findall(str(entry)))
-        evidence = tuple(one for one in named if one in there)
+    for item in required_objects(record, "qa"):
+        # Some are written "D8:6; D9:17", some name a turn that does not exist.
+        named = cast("list[Any]", required(item, "evidence", list)) if "evidence" in item else []
+        ids = dict.fromkeys(one for entry in named for one in _TURN_ID.findall(str(entry)))
+        evidence = tuple(one for one in ids if one in there)
         if evidence:
-            questions.append(Question(_question(asked), evidence, str(asked.get("category"))))
+            questions.append(Question(_question(item), evidence, str(item.get("category"))))
         without += not evidence
     return Conversation(str(record.get("sample_id", "")), tuple(turns), tuple(questions), without_evidence=without)
 
 
-def _said(turn: Mapping[str, Any], date: datetime) -> Turn:
+def _locomo_turn(turn: Mapping[str, Any], date: datetime) -> Turn:
     image = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
-    text = f"{taken(turn, 'speaker', str)}: {taken(turn, 'text', str)}{image}"
-    return _turn(taken(turn, "dia_id", str), text, date)
+    text = f"{required(turn, 'speaker', str)}: {required(turn, 'text', str)}{image}"
+    return _turn(required(turn, "dia_id", str), text, date)
 
 
 # ---- LongMemEval: a question, with the chats it is about ----
 
 
 def _longmemeval(record: Mapping[str, Any]) -> Conversation:
-    chats = cast("list[Any]", taken(record, "haystack_sessions", list))
-    dates = cast("list[Any]", taken(record, "haystack_dates", list))
+    chats = cast("list[Any]", required(record, "haystack_sessions", list))
+    dates = cast("list[Any]", required(record, "haystack_dates", list))
     if len(dates) != len(chats):
-        raise wrong(record, "haystack_dates", f"expected as many as haystack_sessions: {len(chats)}")
+        raise invalid_record(record, "haystack_dates", f"expected as many as haystack_sessions: {len(chats)}")
     turns: list[Turn] = []
     evidence: list[str] = []
     for chat, (messages, said_at) in enumerate(zip(chats, dates, strict=True), 1):
         date = _date(record, said_at, "%Y/%m/%d (%a) %H:%M", "haystack_dates")
         place = f"haystack_sessions.{chat - 1}"
-        for number, message in enumerate(_listed(record, messages, place), 1):
-            text = f"{taken(message, 'role', str)}: {taken(message, 'content', str)}"
+        for number, message in enumerate(objects_of(record, messages, place), 1):
+            text = f"{required(message, 'role', str)}: {required(message, 'content', str)}"
             turns.append(_turn(f"S{chat}:{number}", text, date))
             if message.get("has_answer") is True:
                 evidence.append(turns[-1].id)
-    name, question = taken(record, "question_id", str), _question(record)
-    kind = taken(record, "question_type", str)
-    # These ask for what was never said; what is marked there is what misleads.
-    unanswerable = name.endswith(_CANNOT_BE_ANSWERED)
+    name, question = required(record, "question_id", str), _question(record)
+    kind = required(record, "question_type", str)
+    # These ask for what was never said; the marked turns are distractors.
+    unanswerable = name.endswith(_UNANSWERABLE)
     answerable = bool(evidence) and not unanswerable
     return Conversation(
         name,
@@ -134,49 +136,23 @@ def _longmemeval(record: Mapping[str, Any]) -> Conversation:
     )
 
 
-# ---- what both have ----
-
-
-def _objects(record: Mapping[str, Any], field: str) -> list[Record]:
-    return _listed(record, taken(record, field, list), field)
-
-
-def _listed(record: Mapping[str, Any], given: Any, field: str) -> list[Record]:
-    if not isinstance(given, list):
-        raise wrong(record, field, "expected a list")
-    found: list[Record] = []
-    for number, item in enumerate(cast("list[Any]", given)):
-        if not isinstance(item, dict):
-            raise wrong(record, f"{field}.{number}", "expected an object")
-        found.append(_within(record, cast("dict[str, Any]", item), f"{field}.{number}"))
-    return found
-
-
-def _within(record: Mapping[str, Any], item: dict[str, Any], field: str) -> Record:
-    """A part of a record that knows where it stands."""
-    part = Record(item)
-    place = record.place if isinstance(record, Record) else Record.place
-    part.place = f"{place} {field}"
-    return part
-
-
 def _question(record: Mapping[str, Any]) -> str:
-    text = _CONTROL.sub(" ", taken(record, "question", str))
+    text = _CONTROL.sub(" ", required(record, "question", str))
     if not text.strip():
-        raise wrong(record, "question", "must not be empty")
+        raise invalid_record(record, "question", "must not be empty")
     return text
 
 
-def _date(record: Mapping[str, Any], said: Any, form: str, field: str) -> datetime:
+def _date(record: Mapping[str, Any], text: Any, form: str, field: str) -> datetime:
     try:
-        return datetime.strptime(said, form).replace(tzinfo=UTC)
+        return datetime.strptime(text, form).replace(tzinfo=UTC)
     except (TypeError, ValueError):
         example = datetime(2023, 5, 8, 13, 56, tzinfo=UTC).strftime(form)
-        raise wrong(record, field, f"expected a date such as {example}") from None
+        raise invalid_record(record, field, f"expected a date such as {example}") from None
 
 
 def _turn(name: str, text: str, date: datetime) -> Turn:
-    """A turn as a capture takes it: no control characters, and cut where it is too long."""
+    """Return a turn that a capture accepts: without control characters, and cut where it is too long."""
     text = _CONTROL.sub(" ", text)
     encoded = text.encode()
     if len(encoded) <= TEXT_LIMIT:

@@ -1,4 +1,4 @@
-"""How well the rules for messages draw out stated preferences and their updates, and leave other talk alone."""
+"""Measures how the extractor of messages finds stated preferences and their updates, and nothing else."""
 
 import asyncio
 import re
@@ -12,21 +12,20 @@ from typing import Any, Literal, cast
 from muniment.candidates.extractors import Extracted
 from muniment.candidates.extractors.messages import MessageExtractor
 from muniment.errors import InvalidInput
-from muniment.evaluation.reading import Record, read_records, taken, wrong
-from muniment.language.messages.rules import word_set
+from muniment.evaluation.records import Record, invalid_record, read_records, required
+from muniment.language.data_files import word_set
 from muniment.language.words import words_of
 from muniment.model.capture import Capture, Content
 
 Half = Literal["odd_lines", "even_lines"]
 _HALVES: tuple[Half, Half] = ("odd_lines", "even_lines")
 _AT = datetime(2024, 1, 15, 12, tzinfo=UTC)
-# So much of what was said must be in the fact.
-_COVERED = 0.5
-# So many words after a "not" it still denies.
-_REACH = 4
+# The share of a preference's words that the facts must hold.
+_COVERAGE = 0.5
+# How many words after a "not" are denied.
+_NEGATION_REACH = 4
 
-# Words that say on which side somebody is and not what it is about; those of the first two lists take a side. They
-# are read by nothing but their order: no rule of the extractor's is used to judge it.
+# Words that express an attitude, not its object. Only their order is read: no rule of the extractor judges itself.
 _AGAINST = word_set(
     """
     dislike dislikes hate hates detest despise loathe avoid avoids avoiding aversion averse refuse refuses never
@@ -56,7 +55,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 
 @dataclass
 class _Score:
-    """What came of one set."""
+    """The counts of one set."""
 
     n: int = 0
     hits: int = 0
@@ -74,7 +73,7 @@ class _Score:
 
 @dataclass
 class _Scores:
-    """All sets of one half of the data."""
+    """The counts of all sets of one half of the data."""
 
     sets: dict[str, _Score] = field(default_factory=dict)
     questions: int = 0
@@ -85,25 +84,25 @@ class _Scores:
         return self.sets.setdefault(name, _Score())
 
 
-class Timed:
-    """The extractor, and how long it took."""
+class _TimedExtractor:
+    """The extractor with the seconds it took."""
 
     def __init__(self) -> None:
         self.seconds, self.texts = 0.0, 0
         self._extractor = MessageExtractor()
 
     def facts(self, text: str) -> list[Extracted]:
-        """What is drawn out of one message."""
+        """Return the facts of one message."""
         capture = _message(text)
-        begun = perf_counter()
+        started = perf_counter()
         found = asyncio.run(self._extractor.extract(capture, _NoAnswers()))
-        self.seconds += perf_counter() - begun
+        self.seconds += perf_counter() - started
         self.texts += 1
         return list(found)
 
 
 def read_data(data: Path) -> list[Record]:
-    """The records of a file, or of every file in a folder, by their names; raises `InvalidInput`."""
+    """Return the records of a file, or of all files in a folder in the order of their names; raises `InvalidInput`."""
     if not data.is_dir():
         return read_records(data)
     files = sorted(path for path in data.iterdir() if path.name.endswith((".jsonl", ".jsonl.gz")))
@@ -113,24 +112,22 @@ def read_data(data: Path) -> list[Record]:
 
 
 def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Recall and precision by set and by half of the data, and what became of updates.
+    """Return recall and precision by set and by half of the data, and the figures of updates.
 
-    Takes records with `preference`, `question` and `persona.turns` (a preference, what is asked later, and a talk in
-    which it is told), and records with `change`, `before` and `after` (`polarity`, `item`, `text`: an update).
+    Takes records with `preference`, `question` and `persona.turns` (a preference, a later question, and a conversation
+    that mentions it), and records with `change`, `before` and `after` (`polarity`, `item`, `text`: an update).
 
-    - `stated`: the preference itself. Found when the facts hold at least half of its words, each on the side (for or
-      against) on which it was said. A fact is right when more of its words stand on their side than not.
-    - `told`: the user's turns of the talk. Of the preference's words only those count that occur in the turns at all,
-      for there it is told in other words. A fact is right here when it shares a word with the preference; those that
-      do not may be right as well, the data does not tell, so the precision is a lower bound.
-    - `questions`: they state no preference; `left_alone` is the share of them from which nothing is drawn.
-    - `updates`: the item of either side, with its polarity. By change: how many sides were `found`, how many pairs
-      were found on both sides (`both`), and how many of these have a fact of each side with one key and another value
-      (`met`), so that they contradict each other.
+    - `stated`: the preference itself. It is found when the facts hold at least half of its words, each on its side (for
+      or against). A fact is right when more of its words are on their side than not.
+    - `told`: the user's turns of the conversation. Only words of the preference that occur in the turns count. A fact
+      is right when it shares a word with the preference; others may be right as well, so precision is a lower bound.
+    - `questions`: they state no preference; `left_alone` is the share of them without any fact.
+    - `updates`: by change, how many sides were `found` with their polarity, how many pairs on both sides (`both`), and
+      how many pairs have facts with one key and two values (`met`), so that they contradict each other.
 
     Halves are the odd and the even lines of each file. Raises `InvalidInput` at a record of another form.
     """
-    timed = Timed()
+    timed = _TimedExtractor()
     whole, halves = _Scores(), {name: _Scores() for name in _HALVES}
     counts: dict[str, int] = {}
     n = 0
@@ -140,9 +137,9 @@ def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         counts[kind] = counts.get(kind, 0) + 1
         n += 1
         if kind == "change":
-            _update(record, timed, (whole, half))
+            _score_update(record, timed, (whole, half))
         else:
-            _stated(record, timed, (whole, half))
+            _score_preference(record, timed, (whole, half))
     return {
         "n": n,
         "all": _figures(whole),
@@ -157,14 +154,14 @@ def _figures(scores: _Scores) -> dict[str, Any]:
     return sets | ({"questions": asked} if asked else {}) | ({"updates": scores.updates} if scores.updates else {})
 
 
-def _stated(record: Mapping[str, Any], timed: Timed, scores: Sequence[_Scores]) -> None:
-    preference, question = taken(record, "preference", str), taken(record, "question", str)
+def _score_preference(record: Mapping[str, Any], timed: _TimedExtractor, scores: Sequence[_Scores]) -> None:
+    preference, question = required(record, "preference", str), required(record, "question", str)
     sides = sides_of(preference)
     found = timed.facts(preference)
     hit = _is_found(sides, found)
     right = sum(_is_right(sides, fact) for fact in found)
     asked = timed.facts(question)
-    turns = [text for turn in _turns(record) for text in [taken(turn, "user", str)]]
+    turns = [text for turn in _turns(record) for text in [required(turn, "user", str)]]
     said = {word.term for text in turns for word in words_of(text)}
     reachable = {word: side for word, side in sides.items() if word in said}
     told = [fact for text in turns for fact in timed.facts(text)]
@@ -174,22 +171,22 @@ def _stated(record: Mapping[str, Any], timed: Timed, scores: Sequence[_Scores]) 
         stated.facts, stated.right = stated.facts + len(found), stated.right + right
         each.questions, each.left_alone = each.questions + 1, each.left_alone + (not asked)
         if reachable:
-            talk = each.set("told")
-            talk.n, talk.hits = talk.n + 1, talk.hits + _is_found(reachable, told)
-            talk.facts += len(told)
-            talk.right += sum(bool(_covered(sides, fact)) for fact in told)
+            conversation = each.set("told")
+            conversation.n, conversation.hits = conversation.n + 1, conversation.hits + _is_found(reachable, told)
+            conversation.facts += len(told)
+            conversation.right += sum(bool(_covered(sides, fact)) for fact in told)
 
 
-def _update(record: Mapping[str, Any], timed: Timed, scores: Sequence[_Scores]) -> None:
-    change = taken(record, "change", str)
+def _score_update(record: Mapping[str, Any], timed: _TimedExtractor, scores: Sequence[_Scores]) -> None:
+    change = required(record, "change", str)
     facts: list[list[Extracted]] = []
     for side in ("before", "after"):
-        state = cast("Mapping[str, Any]", taken(record, side, dict))
-        polarity, item = taken(state, "polarity", str), taken(state, "item", str)
+        state = cast("Mapping[str, Any]", required(record, side, dict))
+        polarity, item = required(state, "polarity", str), required(state, "item", str)
         if polarity not in ("like", "dislike"):
-            raise wrong(record, side, "expected polarity like or dislike")
+            raise invalid_record(record, side, "expected polarity like or dislike")
         words = {word.term: 1 if polarity == "like" else -1 for word in words_of(item)}
-        found = timed.facts(taken(state, "text", str))
+        found = timed.facts(required(state, "text", str))
         facts.append([fact for fact in found if _is_found(words, [fact])])
     before, after = facts
     keys: dict[str | None, Any] = {fact.fact.predicate: fact.fact.value for fact in before if fact.fact.predicate}
@@ -203,22 +200,22 @@ def _update(record: Mapping[str, Any], timed: Timed, scores: Sequence[_Scores]) 
 
 
 def _turns(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    persona = cast("Mapping[str, Any]", taken(record, "persona", dict))
-    for turn in cast("list[Any]", taken(persona, "turns", list)):
+    persona = cast("Mapping[str, Any]", required(record, "persona", dict))
+    for turn in cast("list[Any]", required(persona, "turns", list)):
         if not isinstance(turn, dict):
-            raise wrong(record, "persona", "expected turns that are objects")
+            raise invalid_record(record, "persona", "expected turns that are objects")
         yield cast("dict[str, Any]", turn)
 
 
 def sides_of(text: str) -> dict[str, int]:
-    """The words of a preference, each with the side it is on: 1 for, -1 against, 0 where nothing tells."""
+    """Return the words of a preference with their side: 1 for, -1 against, 0 where it is open."""
     side, sides = 0, dict[str, int]()
     denied = 0
     for written in _WORD.findall(text):
         low = written.lower()
         denied -= 1
         if low in _AGAINST:
-            side, denied = -1, _REACH
+            side, denied = -1, _NEGATION_REACH
         elif low in _FOR:
             # "not a fan", "do not really enjoy" are no liking.
             side = -1 if denied > 0 else 1
@@ -229,7 +226,7 @@ def sides_of(text: str) -> dict[str, int]:
 
 
 def _covered(sides: Mapping[str, int], fact: Extracted) -> dict[str, bool]:
-    """The words of the preference that the fact holds, and whether they are on their side in it."""
+    """Return the words of the preference that the fact holds, and whether each is on its side there."""
     liked, disliked = _sides_of_fact(fact)
     covered: dict[str, bool] = {}
     for word, side in sides.items():
@@ -258,7 +255,7 @@ def _is_found(sides: Mapping[str, int], facts: Sequence[Extracted]) -> bool:
     if not sides:
         return False
     right = {word for fact in facts for word, is_right in _covered(sides, fact).items() if is_right}
-    return len(right) / len(sides) >= _COVERED
+    return len(right) / len(sides) >= _COVERAGE
 
 
 def _is_right(sides: Mapping[str, int], fact: Extracted) -> bool:
@@ -285,7 +282,7 @@ def _message(text: str) -> Capture:
 
 
 class _NoAnswers:
-    """No language model is asked here."""
+    """Answers for an extractor that asks no language model."""
 
     async def get(self, extractor: str) -> bytes | None:
         return None
@@ -294,5 +291,4 @@ class _NoAnswers:
         return None
 
     async def spend(self, extractor: str, most: int) -> bool:
-        """Nobody is asked here."""
         return False

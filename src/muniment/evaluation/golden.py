@@ -1,14 +1,15 @@
-"""Golden queries: what a user's own memory must answer, and must not (MET-1)."""
+"""Golden queries: what a memory must answer, and what it must not (MET-1)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, median
 from time import perf_counter
 from typing import Annotated, Any, Self, cast
 
 from pydantic import Field, model_validator
 
 from muniment.errors import InvalidInput, PackInvalid
+from muniment.evaluation.records import failure_reason
+from muniment.evaluation.scoring import mean, median_of
 from muniment.model.context import RunContext
 from muniment.model.fields import Artifact, Ceid, Json, Name, Predicate, Query, Text, build, misses
 from muniment.model.metrics import GoldenResult
@@ -24,7 +25,7 @@ OnQuery = Callable[[int], None]
 
 
 class Expectation(Artifact):
-    """A memory as a query's author knows it: by its id, by words in its text, or by its key."""
+    """A memory that a query expects, named by its id, by words of its text, or by its key."""
 
     memory_id: Name | None = None
     text_contains: Text | None = None
@@ -34,12 +35,12 @@ class Expectation(Artifact):
 
     @model_validator(mode="before")
     @classmethod
-    def _an_id_is_enough(cls, given: Any) -> Any:
-        if isinstance(given, str) and given.startswith("pm_"):
-            return {"memory_id": given}
-        if not isinstance(given, Mapping) or "memory_id" in given:
+    def _an_id_is_enough(cls, override: Any) -> Any:
+        if isinstance(override, str) and override.startswith("pm_"):
+            return {"memory_id": override}
+        if not isinstance(override, Mapping) or "memory_id" in override:
             raise ValueError(_FORMS)
-        return cast("Any", given)
+        return cast("Any", override)
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -50,7 +51,7 @@ class Expectation(Artifact):
         return self
 
     def is_met_by(self, record: Record) -> bool:
-        """Whether it is that memory."""
+        """Say whether the record is that memory."""
         if self.memory_id is not None:
             return record.id == self.memory_id
         if self.text_contains is not None:
@@ -59,7 +60,7 @@ class Expectation(Artifact):
         return on_key and (self.value is None or record.value == self.value)
 
     def words(self) -> str:
-        """How its author wrote it."""
+        """Return the expectation as its author wrote it."""
         if self.memory_id is not None:
             return self.memory_id
         if self.text_contains is not None:
@@ -69,7 +70,7 @@ class Expectation(Artifact):
 
 
 class Golden(Artifact):
-    """A query, the run that asks it, what must be among the first `k`, and what must not come at all."""
+    """A query, the run that asks it, what must be among the first `k` results, and what must not come at all."""
 
     id: Name
     query: Query
@@ -86,9 +87,9 @@ class Golden(Artifact):
 
 
 def read_queries(path: Path, run: RunContext) -> list[tuple[Golden, RunContext]]:
-    """The queries of a YAML file, each with its run: what `run` says, and what the query says otherwise.
+    """Read the queries of a YAML file, each with its run: `run` with what the query overrides.
 
-    Raises InvalidInput with the line that is wrong.
+    Raises `InvalidInput` with the line that is wrong.
     """
     written = _written(path)
     items = written.value
@@ -97,11 +98,11 @@ def read_queries(path: Path, run: RunContext) -> list[tuple[Golden, RunContext]]
     found: list[tuple[Golden, RunContext]] = []
     for number, item in enumerate(cast("list[Any]", items)):
         query = _query(item, path.name, written, (number,))
-        asks = _run(run, query.run, path.name, written, number)
+        query_run = _run(run, query.run, path.name, written, number)
         if any(query.id == other.id for other, _ in found):
             line = written.line_of((number, "id"))
             raise InvalidInput(f"{path.name} line {line}: the id {query.id} stands twice", field="id")
-        found.append((query, asks))
+        found.append((query, query_run))
     return found
 
 
@@ -112,11 +113,11 @@ def measure(
     *,
     record: Keep | None = None,
 ) -> dict[str, Any]:
-    """Ask every query and say how well it was answered; told the number of each before it is asked.
+    """Ask every query and return how well it was answered; `on_query` is called with the number of each before.
 
-    `recall` of a query is the share of what it expects among the first k, `precision` the share of those k that it
-    expects; it has passed when all it expects is there and nothing that it does not. `record` is given how it went, by
-    the queries' names, to keep it (`Fabric.record_golden`).
+    The `recall` of a query is the share of what it expects among the first k, its `precision` the share of those k that
+    it expects. A query passes when all it expects is there and nothing it rules out. `record` is called with the
+    results, to store them (`Fabric.record_golden`).
     """
     judged: list[dict[str, Any]] = []
     packs: set[str] = set()
@@ -137,9 +138,9 @@ def measure(
     return {
         "n": len(judged),
         "passed": sum(one["passed"] for one in judged),
-        "precision": _mean(one["precision"] for one in judged),
-        "recall": _mean(one["recall"] for one in judged),
-        "median_ms": median(one["ms"] for one in judged) if judged else None,
+        "precision": mean(one["precision"] for one in judged),
+        "recall": mean(one["recall"] for one in judged),
+        "median_ms": median_of(one["ms"] for one in judged),
         "pack": ", ".join(sorted(packs)),
         "embedder": ", ".join(sorted(embedders)) or None,
         "queries": judged,
@@ -163,13 +164,8 @@ def _judged(query: Golden, records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _result(judged: Mapping[str, Any]) -> GoldenResult:
-    said = {name: judged[name] for name in ("passed", "precision", "recall")}
-    return GoldenResult(query=judged["id"], **said)
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    given = [one for one in values if one is not None]
-    return fmean(given) if given else None
+    figures = {name: judged[name] for name in ("passed", "precision", "recall")}
+    return GoldenResult(query=judged["id"], **figures)
 
 
 # ---- reading, with lines ----
@@ -179,8 +175,7 @@ def _written(path: Path) -> Written:
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or "it is no path").lower()
-        raise InvalidInput(f"cannot read {path}: {reason}", field="file") from None
+        raise InvalidInput(f"cannot read {path}: {failure_reason(error)}", field="file") from None
     try:
         text = decode(content)
         if not any(line.split("#")[0].strip() for line in text.splitlines()):
@@ -189,7 +184,7 @@ def _written(path: Path) -> Written:
         if written.problems:
             raise PackInvalid(written.problems)
     except PackInvalid as error:
-        # It reads packs, but nothing else of a pack is in it.
+        # The reader is that of packs; the error must not speak of a pack.
         problem = error.problems[0]
         where = f" line {problem.line}" if problem.line is not None else ""
         raise InvalidInput(f"{path.name}{where}: {problem.message}", field="file") from None
@@ -205,17 +200,17 @@ def _query(item: Any, name: str, written: Written, place: Place) -> Golden:
         raise _at(error, name, written, place) from None
 
 
-def _run(run: RunContext, given: dict[str, Any], name: str, written: Written, number: int) -> RunContext:
+def _run(run: RunContext, override: dict[str, Any], name: str, written: Written, number: int) -> RunContext:
     place = (number, "run")
-    if "tenant_id" in given:
+    if "tenant_id" in override:
         line = written.line_of((*place, "tenant_id"))
         raise InvalidInput(f"{name} line {line}: the tenant is the command's (--tenant)", field="run.tenant_id")
     try:
-        # The role of a query is one that its agent holds; a server still holds it against the key.
-        said: dict[str, Any] = run.model_dump() | given
-        if isinstance(given.get("role"), str):
-            said["roles"] = {*run.roles, given["role"]}
-        return RunContext(**said)
+        # The agent holds the role of its query; a server still checks it against the key.
+        fields: dict[str, Any] = run.model_dump() | override
+        if isinstance(override.get("role"), str):
+            fields["roles"] = {*run.roles, override["role"]}
+        return RunContext(**fields)
     except InvalidInput as error:
         raised = _at(error, name, written, place)
         raised.field = f"run.{error.field}" if error.field else "run"
@@ -223,6 +218,6 @@ def _run(run: RunContext, given: dict[str, Any], name: str, written: Written, nu
 
 
 def _at(error: InvalidInput, name: str, written: Written, place: Place) -> InvalidInput:
-    """The error with the line of the field that it names."""
+    """Return the error with the line of the field that it names."""
     within = [int(part) if part.isdigit() else part for part in (error.field or "").split(".") if part]
     return InvalidInput(f"{name} line {written.line_of((*place, *within))}: {error.message}", field=error.field)

@@ -1,4 +1,4 @@
-"""The history of golden queries: a line for every time they were asked, and what changed since (MET-1)."""
+"""The history of golden queries: a line for each time they were asked, and what changed since (MET-1)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from muniment.errors import InvalidInput
+from muniment.evaluation.records import failure_reason
 from muniment.model.fields import Artifact, Instant, build
 
 
 class Line(Artifact):
-    """One time that the queries were asked."""
+    """The result of one time that the queries were asked."""
 
     at: Instant
     n: int
@@ -24,12 +25,12 @@ class Line(Artifact):
 
 
 def history_of(path: Path) -> Path:
-    """Where the history of a file of queries stands when nobody says: beside it."""
+    """Return the default path of the history of a file of queries: beside it."""
     return path.with_name(f"{path.stem}.history.jsonl")
 
 
 def read_history(path: Path) -> list[Line]:
-    """The lines of a history, oldest first, none if there is no such file; raises InvalidInput naming a wrong one."""
+    """Return the lines of a history, oldest first, none without a file; raises `InvalidInput` naming a wrong line."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -37,7 +38,7 @@ def read_history(path: Path) -> list[Line]:
     except UnicodeDecodeError:
         raise InvalidInput(f"{path.name}: is not UTF-8", field="history") from None
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"cannot read {path}: {_reason(error)}", field="history") from None
+        raise InvalidInput(f"cannot read {path}: {failure_reason(error)}", field="history") from None
     return [
         _line(line, f"{path.name} line {number}") for number, line in enumerate(text.split("\n"), 1) if line.strip()
     ]
@@ -57,25 +58,25 @@ def _line(line: str, place: str) -> Line:
 
 
 def line_of(result: Mapping[str, Any], at: datetime) -> Line:
-    """What is kept of a result of `golden.measure`."""
+    """Return the line that is kept of a result of `golden.measure`."""
     failed = tuple(one["id"] for one in result["queries"] if not one["passed"])
     kept = ("n", "passed", "precision", "recall", "pack", "embedder")
     return build(Line, {"at": at, "failed": failed, **{name: result[name] for name in kept}})
 
 
 def add_line(path: Path, line: Line) -> None:
-    """Write a line at the end of a history; raises InvalidInput where it cannot be written."""
+    """Append a line to a history; raises `InvalidInput` where it cannot be written."""
     try:
         with path.open("a", encoding="utf-8") as file:
             file.write(line.model_dump_json() + "\n")
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"cannot write {path}: {_reason(error)}", field="history") from None
+        raise InvalidInput(f"cannot write {path}: {failure_reason(error)}", field="history") from None
 
 
 def since(lines: Sequence[Line], now: Line, ids: Sequence[str]) -> dict[str, Any]:
-    """What the queries `ids` gave now against the history before it.
+    """Compare the results of the queries `ids` now with the history before.
 
-    `regression` is about those that failed at any time before; `change` is against the last time, None at the first.
+    `regression` counts those that failed at any time before; `change` compares with the last time, if there is one.
     """
     once_failed = {name for line in lines for name in line.failed}.intersection(ids)
     passed = once_failed.difference(now.failed)
@@ -100,7 +101,3 @@ def _change(last: Line, now: Line, ids: Sequence[str]) -> dict[str, Any]:
 
 def _difference(now: float | None, before: float | None) -> float | None:
     return now - before if now is not None and before is not None else None
-
-
-def _reason(error: Exception) -> str:
-    return (getattr(error, "strerror", None) or "it is no path").lower()

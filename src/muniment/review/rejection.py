@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from muniment.candidates.subjects import compared_as
 from muniment.contradictions.rules import Comparison, normal
-from muniment.language.assertion.relation import relate
+from muniment.language.assertion import relate
 from muniment.model.candidate import Candidate
 
 

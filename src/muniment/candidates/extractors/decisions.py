@@ -1,23 +1,27 @@
-"""Decisions and effects: what was decided, and what came of it, as `decision_outcome`."""
+"""The extractors of decisions, effects and approvals.
+
+What was decided and what came of it become a `decision_outcome`. Of an approval only references are kept, as an
+`evidence_link`.
+"""
 
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from muniment.candidates.extractors.extractor import Answers, Extracted, fact_of, refs_of
+from muniment.candidates.extractors.extractor import Answers, Extracted, content_without_fact, fact_of, refs_of
 from muniment.model.capture import Capture
 from muniment.model.ids import CEID_PATTERN
 
-# What was done is surer than what was meant to be done.
+# Confidence: what was done is surer than what was decided.
 DECIDED, DONE = 0.70, 0.80
 
-# The keys of a payload that say what it was about, what came out, and why; the first that is there counts.
-_ABOUT = ("decision", "action", "effect", "type", "name")
+# The keys of a payload for the action, its outcome and the reason; the first one present counts.
+_ACTIONS = ("decision", "action", "effect", "type", "name")
 _OUTCOMES = ("outcome", "result", "status", "verdict", "choice")
 _REASONS = ("reason", "rationale", "because")
 _LONGEST = 128
-_ODD = re.compile(r"[^a-z0-9]+")
+_NO_SLUG = re.compile(r"[^a-z0-9]+")
 
 
 class DecisionExtractor:
@@ -25,50 +29,78 @@ class DecisionExtractor:
 
     @property
     def name(self) -> str:
-        """Name and version."""
+        """The name and version."""
         return "decisions@1"
 
     def reads(self, capture: Capture) -> bool:
-        """Decisions and effects of somebody, or with a decision_key."""
+        """Say whether it is a decision or effect with a subject or a decision key."""
         return capture.kind in ("decision", "effect") and _entity(capture) is not None
 
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
-        """One fact, or none where the capture says nothing of an outcome."""
-        content = capture.content
-        if content is None or content.fact is not None:
+        """Return one fact, or none where the capture names no outcome."""
+        content = content_without_fact(capture)
+        if content is None:
             return ()
         payload: Mapping[str, Any] = {}
         if isinstance(content.payload, dict):
             payload = cast("dict[str, Any]", content.payload)
-        about, outcome = _first(payload, _ABOUT), _outcome(payload)
+        action, outcome = _first(payload, _ACTIONS), _outcome(payload)
         if outcome is None:
-            # The decision itself is what came out, when nothing else is said to have.
-            outcome = about if about is not None else content.text
+            # Without an outcome the decision itself is the outcome.
+            outcome = action if action is not None else content.text
         if outcome is None:
             return ()
         fact = fact_of(
             write_class="decision_outcome",
             entity=_entity(capture),
-            predicate=_predicate(capture, about if outcome is not about else None),
+            predicate=_predicate(capture, action if outcome is not action else None),
             value=outcome,
-            text=content.text or _rendered(capture, about, outcome, _first(payload, _REASONS)),
+            text=content.text or _sentence(capture, action, outcome, _first(payload, _REASONS)),
             confidence=DONE if capture.kind == "effect" else DECIDED,
         )
         if fact is None:
             return ()
+        own_words = action is not None and outcome is not action
+        return (Extracted(fact, evidence_refs=refs_of(*_decision_refs(capture)), own_words=own_words),)
+
+
+class ApprovalExtractor:
+    """Reads captures of kind `approval`."""
+
+    @property
+    def name(self) -> str:
+        """The name and version."""
+        return "approvals@1"
+
+    def reads(self, capture: Capture) -> bool:
+        """Say whether it is an approval."""
+        return capture.kind == "approval"
+
+    async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
+        """Return one link, or none where the approval refers to nothing; never its text or its payload."""
+        content = content_without_fact(capture)
+        if content is None:
+            return ()
         refs = refs_of(
-            f"decision:{capture.decision_key}" if capture.decision_key else None,
-            f"recall:{capture.recall_id}" if capture.recall_id else None,
+            *_decision_refs(capture),
+            f"run:{capture.run_id}" if capture.run_id else None,
         )
-        told = about is not None and outcome is not about
-        return (Extracted(fact, evidence_refs=refs, own_words=told),)
+        fact = fact_of(write_class="evidence_link", entity=capture.subject, confidence=DONE)
+        return (Extracted(fact, evidence_refs=refs),) if fact is not None and (refs or content.evidence_refs) else ()
+
+
+def _decision_refs(capture: Capture) -> tuple[str | None, str | None]:
+    return (
+        f"decision:{capture.decision_key}" if capture.decision_key else None,
+        f"recall:{capture.recall_id}" if capture.recall_id else None,
+    )
 
 
 def _entity(capture: Capture) -> str | None:
     if capture.subject is not None:
         return capture.subject
-    named = f"decision:{capture.decision_key}"
-    return named if capture.decision_key and re.fullmatch(CEID_PATTERN, named) else None
+    entity = f"decision:{capture.decision_key}"
+    return entity if capture.decision_key and re.fullmatch(CEID_PATTERN, entity) else None
 
 
 def _first(payload: Mapping[str, Any], keys: Sequence[str]) -> str | None:
@@ -79,24 +111,24 @@ def _outcome(payload: Mapping[str, Any]) -> Any:
     return next((payload[key] for key in _OUTCOMES if payload.get(key) is not None), None)
 
 
-def _predicate(capture: Capture, about: str | None) -> str:
-    """What was decided on, and by which key: two decisions are two facts, one decision told twice is one."""
+def _predicate(capture: Capture, action: str | None) -> str:
+    """Return a predicate of the action and the decision key, so that one decision captured twice is one fact."""
     head = "decided" if capture.kind == "decision" else "effect"
-    words = [part for part in (about or capture.intent_id, capture.decision_key) if part]
-    slugs = [slug for word in words if (slug := _ODD.sub("_", word.lower()).strip("_"))]
+    words = [part for part in (action or capture.intent_id, capture.decision_key) if part]
+    slugs = [slug for word in words if (slug := _NO_SLUG.sub("_", word.lower()).strip("_"))]
     whole = ".".join([head, *slugs])
     if len(whole) <= _LONGEST:
         return whole
-    mark = hashlib.sha256(whole.encode()).hexdigest()[:12]
-    return f"{whole[: _LONGEST - 13].rstrip('._')}.{mark}"
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:12]
+    return f"{whole[: _LONGEST - 13].rstrip('._')}.{digest}"
 
 
-def _rendered(capture: Capture, about: str | None, outcome: Any, reason: str | None) -> str | None:
-    """In words, where the outcome has some; None leaves it to the fields."""
+def _sentence(capture: Capture, action: str | None, outcome: Any, reason: str | None) -> str | None:
+    """Return the outcome as a sentence; None where it is an object or a list."""
     if not isinstance(outcome, str | int | float):
         return None
     head = "Decided" if capture.kind == "decision" else "Done"
-    what = about if about is not None and about is not outcome else capture.intent_id
+    what = action if action is not None and action is not outcome else capture.intent_id
     shown = ("yes" if outcome else "no") if isinstance(outcome, bool) else str(outcome)
-    said = f"{head}, {what}: {shown}" if what else f"{head}: {shown}"
-    return f"{said} (because {reason})" if reason else said
+    sentence = f"{head}, {what}: {shown}" if what else f"{head}: {shown}"
+    return f"{sentence} (because {reason})" if reason else sentence

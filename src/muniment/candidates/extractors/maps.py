@@ -1,4 +1,4 @@
-"""Field maps of the pack: from a tool's JSON result to facts, by JSONPath."""
+"""The extractor of a pack's field maps: turns the JSON result of a tool into facts by JSONPath."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from muniment.model.capture import Capture
 from muniment.pack import ExtractorMap, FieldCondition, FieldMap
 from muniment.pack.json_paths import WHOLE, matches, template_parts
 
-# An item gives one fact at most, and may be passed over; past these nobody reads on.
+# Bounds on the items and references that are read.
 _MOST_ITEMS = 4096
 _MOST_REFS = 64
 
@@ -21,17 +21,17 @@ _MOST_REFS = 64
 class MapExtractor:
     """One `extractors` entry of the pack."""
 
-    def __init__(self, written: ExtractorMap) -> None:
-        self._map = written
-        self._name = f"{written.name}@{written.version}"
+    def __init__(self, field_map: ExtractorMap) -> None:
+        self._map = field_map
+        self._name = f"{field_map.name}@{field_map.version}"
 
     @property
     def name(self) -> str:
-        """Name and version, as the pack has them."""
+        """The name and version in the pack."""
         return self._name
 
     def reads(self, capture: Capture) -> bool:
-        """Captures of its kind and origin that hold JSON, as payload or as text."""
+        """Say whether the capture is of its kind and origin and holds JSON, as payload or as text."""
         match = self._map.match
         if match.kind not in (None, capture.kind) or match.origin not in (None, capture.origin):
             return False
@@ -39,9 +39,9 @@ class MapExtractor:
         return content is not None and (content.payload is not None or _looks_like_json(content.text))
 
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
-        """The facts in the order of the pack's fields, then of the result; what is missing or wrong gives none.
+        """Return the facts in the order of the pack's fields, then of the result; missing or wrong items give none.
 
-        Raises `ExtractorFailed` where the whole result is no JSON object or list.
+        Raises `ExtractorFailed` where the result is no JSON object or list.
         """
         document = _document(capture)
         found = (fact for field in self._map.fields for fact in _facts(field, document, capture))
@@ -65,23 +65,23 @@ def _document(capture: Capture) -> Any:
     return cast("Any", found)
 
 
-class _Place:
-    """Where the paths of a field begin: an item of the result, and the result itself."""
+class _Item:
+    """An item of the result; paths begin at it, or at the whole result."""
 
-    def __init__(self, item: Any, top: "_Top") -> None:
-        self.item = item
-        self.top = top
+    def __init__(self, value: Any, result: "_Result") -> None:
+        self.value = value
+        self.result = result
 
     def find(self, path: str, most: int = 1) -> list[Any]:
-        return self.top.find(path, most) if path.startswith(WHOLE) else _found(path, self.item, most)
+        return self.result.find(path, most) if path.startswith(WHOLE) else _found(path, self.value, most)
 
     def first(self, path: str | None) -> Any:
         found = self.find(path) if path is not None else []
         return found[0] if found else None
 
 
-class _Top:
-    """The whole result; what was looked up in it is not looked up again for every item."""
+class _Result:
+    """The whole result; what a path finds in it is cached for all items."""
 
     def __init__(self, document: Any) -> None:
         self.document = document
@@ -97,36 +97,36 @@ def _found(path: str, document: Any, most: int) -> list[Any]:
     try:
         return matches(path, document, most=most)
     except JSONPathError:
-        # Such as a filter that compares what cannot be compared.
+        # For example a filter that compares values of different types.
         return []
 
 
 def _facts(field: FieldMap, document: Any, capture: Capture) -> Iterator[Extracted]:
-    top = _Top(document)
+    result = _Result(document)
     items = [document] if field.each is None else _found(field.each, document, _MOST_ITEMS)
-    for item in items:
-        place = _Place(item, top)
-        if all(_holds(condition, place) for condition in field.when):
-            fact = _fact(field, place, capture)
+    for value in items:
+        item = _Item(value, result)
+        if all(_holds(condition, item) for condition in field.when):
+            fact = _fact(field, item, capture)
             if fact is not None:
                 yield fact
 
 
-def _fact(field: FieldMap, place: _Place, capture: Capture) -> Extracted | None:
-    said: dict[str, Any] = {"write_class": field.write_class, "confidence": _confidence(field, place)}
-    text = _filled(field.text, place) if field.text is not None else None
+def _fact(field: FieldMap, item: _Item, capture: Capture) -> Extracted | None:
+    said: dict[str, Any] = {"write_class": field.write_class, "confidence": _confidence(field, item)}
+    text = _filled(field.text, item) if field.text is not None else None
     if field.text is not None and text is None:
         return None
-    refs = refs_of(*(ref for template in field.evidence for ref in _refs(template, place)))[:_MOST_REFS]
+    refs = refs_of(*(ref for template in field.evidence for ref in _refs(template, item)))[:_MOST_REFS]
     if field.write_class == "statement":
         fact = fact_of(**said, text=text)
     elif field.write_class == "evidence_link":
-        fact = fact_of(**said, entity=_entity(field, place, capture)) if refs else None
+        fact = fact_of(**said, entity=_entity(field, item, capture)) if refs else None
     else:
         predicate = field.predicate
         if predicate is not None and predicate.startswith("$"):
-            predicate = place.first(predicate)
-        entity, value = _entity(field, place, capture), place.first(field.value)
+            predicate = item.first(predicate)
+        entity, value = _entity(field, item, capture), item.first(field.value)
         fact = fact_of(**said, entity=entity, predicate=predicate, value=value, text=text)
     if fact is None:
         return None
@@ -138,23 +138,23 @@ def _fact(field: FieldMap, place: _Place, capture: Capture) -> Extracted | None:
     )
 
 
-def _entity(field: FieldMap, place: _Place, capture: Capture) -> str | None:
+def _entity(field: FieldMap, item: _Item, capture: Capture) -> str | None:
     if field.entity is None:
         return capture.subject
-    found = place.first(field.entity)
+    found = item.first(field.entity)
     if field.namespace is None:
         return found if isinstance(found, str) else None
     return f"{field.namespace}:{found}" if isinstance(found, str | int) and not isinstance(found, bool) else None
 
 
-def _confidence(field: FieldMap, place: _Place) -> float:
-    found = place.first(field.confidence_path)
+def _confidence(field: FieldMap, item: _Item) -> float:
+    found = item.first(field.confidence_path)
     is_share = isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found <= 1
     return float(found) if is_share else field.confidence
 
 
-def _holds(condition: FieldCondition, place: _Place) -> bool:
-    found = place.first(condition.path)
+def _holds(condition: FieldCondition, item: _Item) -> bool:
+    found = item.first(condition.path)
     if condition.exists is not None and condition.exists != (found is not None):
         return False
     if condition.equals is not None and not _same(found, condition.equals):
@@ -172,33 +172,33 @@ def _same(found: Any, expected: Any) -> bool:
     return isinstance(found, bool) == isinstance(expected, bool) and found == expected
 
 
-def _refs(template: str, place: _Place) -> Iterator[str]:
+def _refs(template: str, item: _Item) -> Iterator[str]:
     if not template.startswith("$"):
-        filled = _filled(template, place)
+        filled = _filled(template, item)
         if filled is not None:
             yield filled
         return
-    for found in place.find(template, _MOST_REFS):
-        if (shown := _shown(found)) is not None:
-            yield shown
+    for found in item.find(template, _MOST_REFS):
+        if (text := _scalar_text(found)) is not None:
+            yield text
 
 
-def _filled(template: str, place: _Place) -> str | None:
-    """The template with what its paths find; None where one finds nothing that can be written."""
+def _filled(template: str, item: _Item) -> str | None:
+    """Fill a template with what its paths find; None where one finds no scalar."""
     if template.startswith("$"):
-        return _shown(place.first(template))
+        return _scalar_text(item.first(template))
     parts: list[str] = []
-    for text, path in template_parts(template):
-        parts.append(text)
+    for literal, path in template_parts(template):
+        parts.append(literal)
         if path is not None:
-            shown = _shown(place.first(path))
-            if shown is None:
+            text = _scalar_text(item.first(path))
+            if text is None:
                 return None
-            parts.append(shown)
+            parts.append(text)
     return "".join(parts)
 
 
-def _shown(found: Any) -> str | None:
+def _scalar_text(found: Any) -> str | None:
     if isinstance(found, bool):
         return "true" if found else "false"
     return str(found) if isinstance(found, str | int | float) else None

@@ -1,15 +1,14 @@
-"""A language model asked for facts, its answers checked against what the capture says."""
+"""The extractor that asks a language model for facts and checks its answer against the capture."""
 
 import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from muniment.candidates.extractors.extractor import Answers, Extracted, fact_of
-from muniment.candidates.extractors.model_answer import SCHEMA, Answer, Stated
+from muniment.candidates.extractors.extractor import Answers, Extracted, entity_of, fact_of
 from muniment.candidates.extractors.model_server import ask
 from muniment.candidates.extractors.models import NamedModel
 from muniment.errors import ExtractorFailed
@@ -17,13 +16,12 @@ from muniment.model.capture import Capture
 from muniment.model.ids import CEID_PATTERN
 from muniment.pack import ModelExtraction, Pack
 
-# Raised with the instruction or the checks: the same capture must not give other facts under one name.
+# Goes up with every change of the instruction or the checks: one name must give the same facts.
 _VERSION = 1
 _SEED = 7
 _MOST_FACTS = 32
 _LEAST_QUOTE = 3
 _SPACES = re.compile(r"\s+")
-_ANSWER = TypeAdapter(Answer)
 
 _INSTRUCTION = """\
 You read one record of a conversation and list the facts it states, as JSON of the given schema.
@@ -42,8 +40,66 @@ stands in it. Leave out questions, suppositions, plans of others, and what is sa
 Without facts the list is empty."""
 
 
+_Scalar = str | float | bool | None
+_Short = Annotated[str, Field(max_length=4096)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class _StatedFact(_Strict):
+    """One fact as the model states it, before it is checked against the capture."""
+
+    write_class: Literal["preference", "decision_outcome", "statement"]
+    entity: _Short | None = None
+    predicate: _Short | None = None
+    value: _Scalar = None
+    text: _Short
+    quote: _Short
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    classification: _Short | None = None
+    correction: bool = False
+
+
+class _Answer(_Strict):
+    facts: list[_StatedFact]
+
+
+_TEXT = {"type": "string"}
+_OR_NULL = {"type": ["string", "null"]}
+_PROPERTIES: dict[str, Any] = {
+    "write_class": {"type": "string", "enum": ["preference", "decision_outcome", "statement"]},
+    "entity": _OR_NULL,
+    "predicate": _OR_NULL,
+    "value": {"type": ["string", "number", "boolean", "null"]},
+    "text": _TEXT,
+    "quote": _TEXT,
+    "confidence": {"type": "number"},
+    "classification": _OR_NULL,
+    "correction": {"type": "boolean"},
+}
+# The JSON Schema of the answer, as strict servers want it: everything required, nothing else allowed.
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "facts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": _PROPERTIES,
+                "required": list(_PROPERTIES),
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["facts"],
+    "additionalProperties": False,
+}
+
+
 class ModelExtractor:
-    """Asks the model once for a capture; its stored answer is used from then on."""
+    """Asks the model once for each capture and uses its stored answer from then on."""
 
     def __init__(self, settings: ModelExtraction, pack: Pack, named: NamedModel | None) -> None:
         self._settings = settings
@@ -53,35 +109,30 @@ class ModelExtractor:
 
     @property
     def name(self) -> str:
-        """The model, the version of what it is asked, and the pack's version of it."""
+        """The model, the version of the instruction, and the pack's version."""
         return self._name
 
     def reads(self, capture: Capture) -> bool:
-        """Captures of the kinds and labels that the pack lets out of the house, with something to read."""
+        """Say whether the pack lets a capture of this kind and label be sent to the model, and it is not empty."""
         content = capture.content
         if capture.kind not in self._settings.kinds or content is None or content.fact is not None:
             return False
-        allowed = self._settings.classifications_allowed
-        if not self._pack.has_label(capture.classification):
+        allowed, label = self._settings.classifications_allowed, capture.classification
+        if not self._pack.has_label(label):
             return False
-        if allowed is None:
-            may_leave = self._pack.has_label(capture.classification) and not self._pack.is_sensitive(
-                capture.classification
-            )
-        else:
-            may_leave = capture.classification in allowed
+        may_leave = label in allowed if allowed is not None else not self._pack.is_sensitive(label)
         return may_leave and bool(_record(capture))
 
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
-        """The facts of the answer that the capture bears out.
+        """Return the facts of the answer that the capture supports.
 
         Raises `ExtractorFailed` where no such model is set, the day's budget is spent, the server does not answer, or
-        answers something else than JSON of the schema. Only an answer that fits is stored.
+        the answer is no JSON of the schema. Only an answer that fits is stored.
         """
         stored = await answers.get(self._name)
         if stored is not None:
             return self._checked(_parsed(stored), capture)
-        named = self._known()
+        named = self._named_model()
         if not named.take_turn():
             raise ExtractorFailed("the model was asked as often as its settings allow for a minute", later=True)
         if not await answers.spend(self._name, self._settings.daily_calls):
@@ -94,8 +145,8 @@ class ModelExtractor:
         await answers.put(self._name, answer)
         return self._checked(found, capture)
 
-    def _known(self) -> NamedModel:
-        """The server's model of that name; raises `ExtractorFailed`. An address in an old pack is not called."""
+    def _named_model(self) -> NamedModel:
+        """Return the server's model of that name; raises `ExtractorFailed`. An address in an old pack is not called."""
         if self._settings.url is not None:
             raise ExtractorFailed(
                 "the pack says an address for its model, which is not called any more: name one of the server's models "
@@ -105,7 +156,7 @@ class ModelExtractor:
             raise ExtractorFailed(f"this server has no model {self._settings.model}: set it in MUNIMENT_MODELS")
         return self._named
 
-    def _checked(self, answer: Answer, capture: Capture) -> list[Extracted]:
+    def _checked(self, answer: _Answer, capture: Capture) -> list[Extracted]:
         record = _flat(_record(capture))
         found: list[Extracted] = []
         seen: set[tuple[Any, ...]] = set()
@@ -117,12 +168,12 @@ class ModelExtractor:
                 found.append(fact)
         return found
 
-    def _fact(self, stated: Stated, record: str, capture: Capture) -> Extracted | None:
-        """The fact, if its quote stands in the record and its entity is the capture's or stands there too."""
+    def _fact(self, stated: _StatedFact, record: str, capture: Capture) -> Extracted | None:
+        """Return the fact if its quote is in the record and its entity is the capture's or in the record too."""
         quote = _flat(stated.quote)
         if len(quote) < _LEAST_QUOTE or quote not in record:
             return None
-        own = _own_entity(capture)
+        own = entity_of(capture)
         if stated.entity is not None and stated.entity != own and not _names(record, stated.entity):
             return None
         label = stated.classification
@@ -143,15 +194,8 @@ class ModelExtractor:
         return Extracted(fact, classification=label, user_correction=stated.correction, own_words=True)
 
 
-def _own_entity(capture: Capture) -> str | None:
-    if capture.subject is not None:
-        return capture.subject
-    named = f"user:{capture.user_id}"
-    return named if capture.user_id and re.fullmatch(CEID_PATTERN, named) else None
-
-
 def _names(record: str, entity: str) -> bool:
-    """Whether the whole id stands in the record, not as a part of a longer one."""
+    """Say whether the record holds the whole id, not as part of a longer one."""
     if not re.fullmatch(CEID_PATTERN, entity):
         return False
     start = record.find(entity)
@@ -165,7 +209,7 @@ def _names(record: str, entity: str) -> bool:
 
 
 def _record(capture: Capture) -> str:
-    """What the model is given: the text, and the payload as JSON."""
+    """Return what the model reads: the text, and the payload as JSON."""
     content = capture.content
     if content is None:
         return ""
@@ -181,9 +225,9 @@ def _flat(text: str) -> str:
 
 def _request(model: str, most: int, capture: Capture) -> bytes:
     record = _record(capture)
-    # A mark that depends on the record cannot stand in it but by breaking the hash, so the record cannot close itself.
+    # The mark is a hash of the record, so the record cannot contain it and end itself early.
     mark = hashlib.sha256(f"{capture.capture_id}\n{record}".encode()).hexdigest()[:32]
-    entity = _own_entity(capture) or "null"
+    entity = entity_of(capture) or "null"
     request: Mapping[str, Any] = {
         "model": model,
         "temperature": 0,
@@ -193,17 +237,17 @@ def _request(model: str, most: int, capture: Capture) -> bytes:
             {"role": "system", "content": _INSTRUCTION.format(mark=mark, entity=entity)},
             {"role": "user", "content": f"{mark} begin, kind {capture.kind}\n{record}\n{mark} end"},
         ],
-        "response_format": {"type": "json_schema", "json_schema": {"name": "facts", "strict": True, "schema": SCHEMA}},
+        "response_format": {"type": "json_schema", "json_schema": {"name": "facts", "strict": True, "schema": _SCHEMA}},
     }
     return json.dumps(request).encode()
 
 
-def _parsed(answer: bytes) -> Answer:
-    """The answer as the schema has it; raises `ExtractorFailed`, which says nothing of what it holds."""
+def _parsed(answer: bytes) -> _Answer:
+    """Parse an answer; raises `ExtractorFailed` with a message that quotes nothing of it."""
     try:
         whole: Any = json.loads(answer)
         message: Any = cast("dict[str, Any]", whole)["choices"][0]["message"]["content"]
-        return _ANSWER.validate_json(message)
+        return _Answer.model_validate_json(message)
     except ValidationError:
         raise ExtractorFailed("the model did not answer in the schema") from None
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):

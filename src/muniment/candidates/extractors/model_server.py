@@ -1,4 +1,4 @@
-"""The server of a language model: one question, one answer of a limited size, in a limited time."""
+"""Asks the server of a language model: one request, one answer of limited size, in limited time."""
 
 import asyncio
 from datetime import timedelta
@@ -9,24 +9,24 @@ from muniment.candidates.extractors.models import VARIABLE, NamedModel
 from muniment.errors import ExtractorFailed
 from muniment.remote import CONNECT_WITHIN, PAUSES, Failure, guarded, headers, refusal, unreached, unusable
 
-# A token takes a few bytes, and escaped it takes more; around it stands what the server adds.
-_BYTES_A_TOKEN, _BYTES_AROUND = 64, 1 << 16
+# An escaped token takes many bytes, and the server adds an envelope.
+_BYTES_PER_TOKEN, _ENVELOPE_BYTES = 64, 1 << 16
 
 
 async def ask(named: NamedModel, request: bytes, max_tokens: int, within: timedelta) -> bytes:
-    """The body of the answer; raises `ExtractorFailed`, at the latest when that time is over.
+    """Return the body of the answer; raises `ExtractorFailed`, at the latest after `within`.
 
-    Asks twice more when the connection fails or the server says 429 or 5xx. The key goes to the model's own address
-    alone, no redirect is followed, and it is in no message and no repr.
+    Tries twice more when the connection fails or the server answers 429 or 5xx. The key is sent to the model's own
+    address only: no redirect is followed, and no message or repr holds it.
     """
     try:
         async with asyncio.timeout(within.total_seconds()):
-            return await _asked(named, request, _BYTES_AROUND + max_tokens * _BYTES_A_TOKEN)
+            return await _ask_repeatedly(named, request, _ENVELOPE_BYTES + max_tokens * _BYTES_PER_TOKEN)
     except TimeoutError:
         raise ExtractorFailed("the model gave no answer in time") from None
 
 
-async def _asked(named: NamedModel, request: bytes, most: int) -> bytes:
+async def _ask_repeatedly(named: NamedModel, request: bytes, most: int) -> bytes:
     why = ""
     async with _client(named) as client:
         for pause in (*PAUSES, None):
@@ -53,13 +53,12 @@ def _client(named: NamedModel) -> httpx2.AsyncClient:
 
 
 async def _try(client: httpx2.AsyncClient, url: str, request: bytes, most: int) -> bytes | Failure:
-    """The body of the answer."""
     try:
         async with client.stream("POST", f"{url}/chat/completions", content=request) as response:
             if response.status_code != httpx2.codes.OK:
                 return refusal(response, VARIABLE)
             body = bytearray()
-            # Raw, as nothing packed was asked for: what is unpacked could be of any size.
+            # Raw, as no compression was requested: a compressed body could unpack to any size.
             async for part in response.aiter_raw():
                 body += part
                 if len(body) > most:

@@ -1,6 +1,6 @@
-"""Language models that the operator names: where each is, with which key and within which limits (ISO-7).
+"""The language models that the operator configures: the address, key and limits of each (ISO-7).
 
-A pack names one of them and knows nothing else of it. A key goes to the address it was set for and to no other.
+A pack only names one of them. A key is sent to the address it was set for and to no other.
 """
 
 import json
@@ -39,19 +39,19 @@ Key = Annotated[str, AfterValidator(_key)]
 
 
 class ModelSettings(BaseModel):
-    """One model as the operator sets it. The key is given itself, by the name of a variable, or in a file."""
+    """The settings of one model. The key is given directly, by the name of a variable, or in a file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: Url = Field(description="what stands before /chat/completions")
-    model: ModelName | None = Field(default=None, description="the model's name there; its own name when not said")
+    model: ModelName | None = Field(default=None, description="the model's name there; its own name when not source")
     key: Key | None = Field(default=None, repr=False, description="the key that its server takes")
     key_env: str | None = Field(default=None, description="the variable of the environment that holds the key")
     key_file: Path | None = Field(default=None, description="the file that holds the key")
     timeout: Duration = Field(default=timedelta(seconds=30), description="longest a whole answer may take")
     max_tokens: TokenCount = Field(default=4096, description="most tokens of an answer")
     calls_a_minute: PositiveCount | None = Field(
-        default=None, description="most calls a minute and process, of all tenants together; no bound when not said"
+        default=None, description="most calls a minute and process, of all tenants together; no bound when not source"
     )
     allow_private: bool = Field(
         default=False, description="let it be on an address that is not on the internet, or without https"
@@ -72,7 +72,7 @@ class ModelSettings(BaseModel):
         return self
 
     def secret(self) -> str:
-        """The key, empty for none; raises `InvalidInput` where it is not to be had."""
+        """Return the key, empty for none; raises `InvalidInput` where it is missing."""
         if self.key_env is not None:
             found = os.environ.get(self.key_env, "").strip()
             where = f"the variable {self.key_env}"
@@ -90,36 +90,36 @@ class ModelSettings(BaseModel):
 
 
 class NamedModel:
-    """A model that can be asked, and how often it was asked lately."""
+    """A configured model, and the times of its calls in the last minute."""
 
     def __init__(self, name: str, settings: ModelSettings) -> None:
         self.name, self.settings = name, settings
         self.secret = settings.secret()
-        self._asked: deque[float] = deque()
+        self._calls: deque[float] = deque()
 
     def __repr__(self) -> str:
         return f"NamedModel({self.name!r}, {self.settings.url!r})"
 
     @property
     def model(self) -> str:
-        """Its name at its server."""
+        """The name of the model at its server."""
         return self.settings.model or self.name
 
     def take_turn(self) -> bool:
-        """Whether it may be asked now; then it counts as asked."""
+        """Count a call and return True, unless the calls of this minute are used up."""
         most, now = self.settings.calls_a_minute, time.monotonic()
         if most is None:
             return True
-        while self._asked and self._asked[0] <= now - 60:
-            self._asked.popleft()
-        if len(self._asked) >= most:
+        while self._calls and self._calls[0] <= now - 60:
+            self._calls.popleft()
+        if len(self._calls) >= most:
             return False
-        self._asked.append(now)
+        self._calls.append(now)
         return True
 
 
 class Models:
-    """The models of a server by their names; by identity a key of caches."""
+    """The configured models by their names; caches are keyed by its identity."""
 
     def __init__(self, named: Mapping[str, NamedModel] | None = None) -> None:
         self._named = dict(named or {})
@@ -131,21 +131,21 @@ class Models:
         return iter(sorted(self._named))
 
     def get(self, name: str) -> NamedModel | None:
-        """The model of that name."""
+        """Return the model of that name."""
         return self._named.get(name)
 
     @classmethod
     def gather(cls, given: "Models | Mapping[str, Any] | str | Path | None") -> "Models":
-        """From a mapping, from JSON text, or from a JSON or YAML file; MUNIMENT_MODELS when nothing is given.
+        """Read models from a mapping, JSON text, or a JSON or YAML file; from MUNIMENT_MODELS when nothing is given.
 
         Raises `InvalidInput` naming the model and the field. No message shows a key.
         """
         if isinstance(given, Models):
             return given
-        said = os.environ.get(VARIABLE, "").strip() or None if given is None else given
-        if said is None:
+        source = os.environ.get(VARIABLE, "").strip() or None if given is None else given
+        if source is None:
             return cls()
-        document = said if isinstance(said, Mapping) else _read(said)
+        document = source if isinstance(source, Mapping) else _read(source)
         if len(document) > _MOST:
             raise InvalidInput(f"at most {_MOST} models are taken", field=FIELD)
         return cls({name: _named(name, settings) for name, settings in document.items()})
@@ -166,8 +166,8 @@ def _named(name: Any, given: Any) -> NamedModel:
         raise
 
 
-def _read(said: str | Path) -> Mapping[str, Any]:
-    text = said if isinstance(said, str) and said.lstrip().startswith("{") else _text(Path(said))
+def _read(source: str | Path) -> Mapping[str, Any]:
+    text = source if isinstance(source, str) and source.lstrip().startswith("{") else _text(Path(source))
     try:
         found: Any = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
     except (ValueError, RecursionError, yaml.YAMLError):

@@ -1,4 +1,4 @@
-"""Plug-ins: any Python function that an installed package offers as an extractor."""
+"""Extractors from plug-ins: Python functions that installed packages offer."""
 
 import inspect
 import re
@@ -19,9 +19,9 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 
 class PluginExtractor:
-    """A function `(Capture) -> Sequence[Extracted]`, or an object with `extract`, perhaps `version` and `reads`.
+    """A function `(Capture) -> Sequence[Extracted]`, or an object with `extract` and optional `version` and `reads`.
 
-    A plain function runs on a thread of its own, so that it holds up nobody else.
+    A function that is not async runs on its own thread, so that it blocks nothing else.
     """
 
     def __init__(self, name: str, plugin: Any, version: str) -> None:
@@ -32,45 +32,45 @@ class PluginExtractor:
 
     @property
     def name(self) -> str:
-        """The entry point's name, and the version of the plug-in or else of the package it is in."""
+        """The entry point's name, and the version of the plug-in or else of its package."""
         return self._name
 
     def reads(self, capture: Capture) -> bool:
-        """What the plug-in says; where it says nothing, everything. Raising counts as a yes: `extract` then tells."""
-        asked = getattr(self._plugin, "reads", None)
-        if asked is None:
+        """Ask the plug-in, if it has `reads`; True where that raises, so that `extract` reports the error."""
+        reads = getattr(self._plugin, "reads", None)
+        if reads is None:
             return True
         try:
-            return bool(asked(capture))
+            return bool(reads(capture))
         except Exception:
             return True
 
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
-        """What the plug-in gives; raises `ExtractorFailed` with the class of the error that it raised."""
+        """Return what the plug-in returns; raises `ExtractorFailed` with the class of the error that it raised."""
         try:
-            if asked := getattr(self._plugin, "reads", None):
-                asked(capture)
+            if reads := getattr(self._plugin, "reads", None):
+                reads(capture)
             found: Any
             if inspect.iscoroutinefunction(self._call) or inspect.iscoroutinefunction(
                 getattr(self._call, "__call__", None)  # noqa: B004  an object that is called, not whether it can be
             ):
                 found = await self._call(capture)
             else:
-                found = await self._on_a_thread(capture)
+                found = await self._call_on_thread(capture)
                 if inspect.isawaitable(found):
                     found = await found
             facts = list(cast("Sequence[Any]", found))
         except ExtractorFailed:
             raise
         except Exception as error:
-            # Its message may hold what the capture says.
+            # Not its message, which may quote the capture.
             raise ExtractorFailed(f"the plug-in {self._name} raised {type(error).__name__}") from None
         if not all(isinstance(fact, Extracted) for fact in facts):
             raise ExtractorFailed(f"the plug-in {self._name} gave something else than Extracted")
         return cast("list[Extracted]", facts)[:MOST_FACTS]
 
-    async def _on_a_thread(self, capture: Capture) -> Any:
-        """One that hangs is left behind on its thread, and the next gets another; but not without end."""
+    async def _call_on_thread(self, capture: Capture) -> Any:
+        """Call the plug-in on a thread; a call that hangs is abandoned, up to a number of threads."""
         if self._busy >= _MOST_THREADS:
             raise ExtractorFailed(f"the plug-in {self._name} hangs")
 
@@ -85,7 +85,7 @@ class PluginExtractor:
 
 
 class MissingExtractor:
-    """Stands for a plug-in that is not installed or does not load, so that no capture is passed over in silence."""
+    """Stands for a plug-in that is not installed or does not load: every capture fails instead of being skipped."""
 
     def __init__(self, name: str, why: str) -> None:
         self._name = f"{name}@0"
@@ -97,7 +97,7 @@ class MissingExtractor:
         return self._name
 
     def reads(self, capture: Capture) -> bool:
-        """Everything: nobody knows what it would have read."""
+        """Always True, as nobody knows what the plug-in would have read."""
         return True
 
     async def extract(self, capture: Capture, answers: Answers) -> Sequence[Extracted]:
@@ -105,8 +105,8 @@ class MissingExtractor:
         raise ExtractorFailed(self._why)
 
 
-def plugged_in(name: str) -> Extractor:
-    """The plug-in of that name; one that cannot be had fails with every capture."""
+def load_plugin(name: str) -> Extractor:
+    """Return the plug-in of that name, or an extractor that fails with every capture where it cannot be loaded."""
     for point in entry_points(group=GROUP, name=name):
         try:
             plugin = point.load()

@@ -1,6 +1,10 @@
-"""Whether two texts say the same, contradict one another, or neither: a pure function of the two texts."""
+"""Compares what two texts assert: `judge(a, b)` says whether they say the same, contradict one another, or neither.
 
-from muniment.language.assertion.decision import judge
-from muniment.language.assertion.judgement import Judge, Judgement
+A text is split into tokens (`tokens`), parsed into content words, quantities and dates (`parse`) and aligned with the
+other (`alignment`). `contradiction` and `paraphrase` judge the alignment. `relate` adds the pack's thresholds.
+"""
 
-__all__ = ["Judge", "Judgement", "judge"]
+from muniment.language.assertion.comparison import judge, relate
+from muniment.language.assertion.judgement import Judge, Judgement, Relation
+
+__all__ = ["Judge", "Judgement", "Relation", "judge", "relate"]

@@ -1,25 +1,25 @@
-"""Dates and times: the parts that a text names, whatever the order and form it names them in."""
+"""Recognises dates and times in a list of tokens, in whatever order and form they are written."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from muniment.language.assertion.lexicon import words
-from muniment.language.assertion.lexicon.numbers import AMBIGUOUS, MONTHS, WEEKDAYS
+from muniment.language.assertion.lexicon import AMBIGUOUS_DATES, MONTHS, WEEKDAYS
 from muniment.language.assertion.tokens import Token
+from muniment.language.data_files import word_set
 
 _YEAR = re.compile(r"^(?:1[5-9]|20|21)\d\d$")
 _DAY = re.compile(r"^([0-3]?\d)(?:st|nd|rd|th)?$")
 _HOUR = re.compile(r"^(\d{1,2})(am|pm)$")
 _PARTED = re.compile(r"^(\d{1,4})([./])(\d{1,2})\2(\d{2,4})$")
-_YEAR_AFTER = words("in since until till by from before after during of year for through")
-_AFTER_YEAR = _YEAR_AFTER | words("on at")
+_YEAR_AFTER = word_set("in since until till by from before after during of year for through")
+_AFTER_YEAR = _YEAR_AFTER | word_set("on at")
 _NAMES = frozenset((*MONTHS, *WEEKDAYS, *(name + "s" for name in WEEKDAYS), "noon"))
 
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """What is known of a moment; parts that the text leaves open are None."""
+    """The parts of a date or time that a text names; the others are None."""
 
     year: int | None = None
     month: int | None = None
@@ -29,34 +29,34 @@ class Date:
 
     @property
     def key(self) -> str:
-        """What two equal dates share."""
+        """A text that equal dates share."""
         return f"@{self.year}|{self.month}|{self.day}|{self.weekday}|{self.minute}"
 
     def excludes(self, other: "Date") -> bool:
-        """Whether a part that both name differs."""
+        """Say whether the two differ in a part that both name."""
         return any(
             one is not None and two is not None and one != two
             for one, two in ((getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
         )
 
 
-def date_at(found: Sequence[Token], place: int) -> tuple[int, Date] | None:
-    """The date or time that begins here and how many tokens it takes; None where none does."""
-    token = found[place]
-    if token.kind == "word" and token.low not in _NAMES:
+def date_at(tokens: Sequence[Token], position: int) -> tuple[int, Date] | None:
+    """Return the length in tokens and the value of the date that begins at this position; None where none does."""
+    token = tokens[position]
+    if token.kind == "word" and token.lower not in _NAMES:
         return None
     if token.kind == "iso":
-        year, month, day = (int(part) for part in token.low.split("-"))
+        year, month, day = (int(part) for part in token.lower.split("-"))
         return 1, Date(year, month, day)
     if token.kind == "mixed":
-        return _parted(token.low)
-    clock = _clock(found, place)
+        return _parted(token.lower)
+    clock = _clock(tokens, position)
     if clock is not None:
         return clock
     if token.kind == "word":
-        return _named(found, place)
+        return _named(tokens, position)
     if token.kind == "number":
-        return _numbered(found, place)
+        return _numbered(tokens, position)
     return None
 
 
@@ -77,62 +77,73 @@ def _century(year: int) -> int:
     return year if year > 99 else 2000 + year
 
 
-def _clock(found: Sequence[Token], place: int) -> tuple[int, Date] | None:
-    token = found[place]
-    following = found[place + 1].low if place + 1 < len(found) else ""
+def _clock(tokens: Sequence[Token], position: int) -> tuple[int, Date] | None:
+    token = tokens[position]
+    following = tokens[position + 1].lower if position + 1 < len(tokens) else ""
     half = following if following in ("am", "pm") else ""
     if token.kind == "clock":
-        hours, minutes = (int(part) for part in token.low.split(":")[:2])
+        hours, minutes = (int(part) for part in token.lower.split(":")[:2])
         return 1 + bool(half), Date(minute=_minutes(hours, half) + minutes)
     if token.kind != "number":
-        return (1, Date(minute=720)) if token.low == "noon" else None
-    glued = _HOUR.match(token.low)
+        return (1, Date(minute=720)) if token.lower == "noon" else None
+    glued = _HOUR.match(token.lower)
     if glued is not None:
         return 1, Date(minute=_minutes(int(glued[1]), glued[2]))
-    if half and token.low.isdigit():
-        return 2, Date(minute=_minutes(int(token.low), half))
-    return (2, Date(minute=_minutes(int(token.low), ""))) if following == "o'clock" and token.low.isdigit() else None
+    if half and token.lower.isdigit():
+        return 2, Date(minute=_minutes(int(token.lower), half))
+    return (
+        (2, Date(minute=_minutes(int(token.lower), ""))) if following == "o'clock" and token.lower.isdigit() else None
+    )
 
 
 def _minutes(hours: int, half: str) -> int:
     return 60 * (hours % 12 + (12 if half == "pm" else 0) if half else hours)
 
 
-def _named(found: Sequence[Token], place: int) -> tuple[int, Date] | None:
-    token = found[place]
-    weekday = WEEKDAYS.get(token.low, WEEKDAYS.get(token.low.removesuffix("s"))) if len(token.low) > 2 else None
-    if weekday is not None and (token.low not in AMBIGUOUS or (token.capital and not token.first)):
+def _named(tokens: Sequence[Token], position: int) -> tuple[int, Date] | None:
+    token = tokens[position]
+    weekday = WEEKDAYS.get(token.lower, WEEKDAYS.get(token.lower.removesuffix("s"))) if len(token.lower) > 2 else None
+    if weekday is not None and (token.lower not in AMBIGUOUS_DATES or (token.capitalised and not token.sentence_start)):
         return 1, Date(weekday=weekday)
-    month = MONTHS.get(token.low)
+    month = MONTHS.get(token.lower)
     if month is None:
         return None
     length, day, year = 1, None, None
-    following = found[place + 1] if place + 1 < len(found) else None
-    if following is not None and following.kind == "number" and (found_day := _DAY.match(following.low)):
+    following = tokens[position + 1] if position + 1 < len(tokens) else None
+    if following is not None and following.kind == "number" and (found_day := _DAY.match(following.lower)):
         day, length = int(found_day[1]), 2
-    year, used = _year_after(found, place + length)
-    if token.low in AMBIGUOUS and day is None and year is None and (token.first or not token.capital):
+    year, used = _year_after(tokens, position + length)
+    if (
+        token.lower in AMBIGUOUS_DATES
+        and day is None
+        and year is None
+        and (token.sentence_start or not token.capitalised)
+    ):
         return None
     return length + used, Date(year, month, day)
 
 
-def _numbered(found: Sequence[Token], place: int) -> tuple[int, Date] | None:
-    token = found[place]
-    day = _DAY.match(token.low)
+def _numbered(tokens: Sequence[Token], position: int) -> tuple[int, Date] | None:
+    token = tokens[position]
+    day = _DAY.match(token.lower)
     if day is not None:
-        at = place + 1 + (place + 1 < len(found) and found[place + 1].low == "of")
-        if at < len(found) and found[at].low in MONTHS and not (found[at].low == "may" and not found[at].capital):
-            year, used = _year_after(found, at + 1)
-            return at + 1 - place + used, Date(year, MONTHS[found[at].low], int(day[1]))
-    if _YEAR.match(token.low) and place > 0 and found[place - 1].low in _YEAR_AFTER:
-        following = found[place + 1] if place + 1 < len(found) else None
-        if following is None or following.kind != "word" or following.low in _AFTER_YEAR:
-            return 1, Date(int(token.low))
+        at = position + 1 + (position + 1 < len(tokens) and tokens[position + 1].lower == "of")
+        if (
+            at < len(tokens)
+            and tokens[at].lower in MONTHS
+            and not (tokens[at].lower == "may" and not tokens[at].capitalised)
+        ):
+            year, used = _year_after(tokens, at + 1)
+            return at + 1 - position + used, Date(year, MONTHS[tokens[at].lower], int(day[1]))
+    if _YEAR.match(token.lower) and position > 0 and tokens[position - 1].lower in _YEAR_AFTER:
+        following = tokens[position + 1] if position + 1 < len(tokens) else None
+        if following is None or following.kind != "word" or following.lower in _AFTER_YEAR:
+            return 1, Date(int(token.lower))
     return None
 
 
-def _year_after(found: Sequence[Token], place: int) -> tuple[int | None, int]:
-    at = place + (place < len(found) and found[place].low == ",")
-    if at < len(found) and found[at].kind == "number" and _YEAR.match(found[at].low):
-        return int(found[at].low), at + 1 - place
+def _year_after(tokens: Sequence[Token], position: int) -> tuple[int | None, int]:
+    at = position + (position < len(tokens) and tokens[position].lower == ",")
+    if at < len(tokens) and tokens[at].kind == "number" and _YEAR.match(tokens[at].lower):
+        return int(tokens[at].lower), at + 1 - position
     return None, 0

@@ -1,4 +1,4 @@
-"""What a judge says of two texts, and who can be one."""
+"""The types of a judge and of its judgement."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +9,12 @@ Relation = Literal["same", "different", "contradicts"]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How two texts stand to one another; the reasons are stable codes and never quote a text."""
+    """How two texts relate, and why; the reasons are stable codes and never quote a text."""
 
     verdict: Relation
     reasons: tuple[str, ...]
 
 
 Judge = Callable[[str, str], Judgement]
+
+OTHER_CONTENT = Judgement("different", ("other_content",))

@@ -1,9 +1,9 @@
-"""One form for all inflections of a word: small rules and a list of exceptions, no dictionary."""
+"""An English stemmer: a few rules and a list of exceptions, no dictionary."""
 
 import re
 from functools import lru_cache
 
-from muniment.language.assertion.lexicon.irregular import FORMS, PARTICIPLES, PAST, WHOLE
+from muniment.language.assertion.lexicon import INFLECTIONS, PARTICIPLES, PAST, UNINFLECTED
 
 _VOWEL = re.compile(r"[aeiouy]")
 _ONE_SYLLABLE_CVC = re.compile(r"^[^aeiouy]*[aeiouy][^aeiouywx]$")
@@ -13,22 +13,22 @@ _SIBILANT = ("ses", "xes", "zes", "ches", "shes")
 
 @lru_cache(maxsize=1 << 14)
 def stem(word: str) -> str:
-    """The common form of a lower-case word; the same for `ride`, `rides`, `riding` and `rode`."""
-    return _trimmed(FORMS.get(word) or _uninflected(word))
+    """Return the stem of a lower-case word; it is the same for `ride`, `rides`, `riding` and `rode`."""
+    return _trimmed(INFLECTIONS.get(word) or _uninflected(word))
 
 
 def is_past(word: str) -> bool:
-    """Whether the form is a past tense or a past participle."""
-    return word in PAST or word in PARTICIPLES or (len(word) > 4 and word.endswith("ed") and word not in WHOLE)
+    """Say whether the word is a past tense or a past participle."""
+    return word in PAST or word in PARTICIPLES or (len(word) > 4 and word.endswith("ed") and word not in UNINFLECTED)
 
 
 def is_present_participle(word: str) -> bool:
-    """Whether the form ends a verb in -ing."""
-    return len(word) > 4 and word.endswith("ing") and word not in WHOLE
+    """Say whether the word is a verb form in -ing."""
+    return len(word) > 4 and word.endswith("ing") and word not in UNINFLECTED
 
 
 def _uninflected(word: str) -> str:
-    if len(word) < 4 or word in WHOLE:
+    if len(word) < 4 or word in UNINFLECTED:
         return word
     if word.endswith("ing"):
         return _from_verb(word, word[:-3])

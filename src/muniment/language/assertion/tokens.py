@@ -1,12 +1,18 @@
-"""A text cut into words, numbers, codes and signs, with contractions and fixed phrases written out."""
+"""Splits a text into tokens: words, numbers, codes and signs, with contractions and fixed phrases written out."""
 
 import re
 from typing import NamedTuple
 
-from muniment.language.assertion.lexicon import words
-from muniment.language.assertion.lexicon.function_words import DROPPED, JOINED_PARTS, NEGATORS, PREPOSITIONS
-from muniment.language.assertion.lexicon.phrases import CONTRACTIONS, ENDINGS
+from muniment.language.assertion.lexicon import (
+    COMPOUND_PREFIXES,
+    CONTRACTED_ENDINGS,
+    CONTRACTIONS,
+    DROPPED,
+    NEGATORS,
+    PREPOSITIONS,
+)
 from muniment.language.assertion.vocabulary import COMPOUNDS, PHRASES
+from muniment.language.data_files import word_set
 
 _TOKEN = re.compile(
     r"""(?P<code>https?://[^\s,;]+|www\.[^\s,;]+|[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)
@@ -25,60 +31,62 @@ _TOKEN = re.compile(
 _PLAIN = {0x2019: "'", 0x2212: "-"}
 _WRITTEN_OUT = frozenset(("US", "cannot", "Cannot"))
 # A compound with one of these is a word of its own.
-_SMALL = DROPPED | NEGATORS | PREPOSITIONS | words("out off down back away free less like based")
+_SMALL = DROPPED | NEGATORS | PREPOSITIONS | word_set("out off down back away free less like based")
 _SPAN = re.compile(r"^(\d+)-(\d+)$")
 _COUNTED = re.compile(r"^\d+(?:-[^\W\d_]+)+$")
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 
 
 class Token(NamedTuple):
-    """A piece of text: `kind` is code, iso, clock, number, word, mixed, sign, stop or symbol; `low` its lower case."""
+    """A token; `kind` is code, iso, clock, number, word, mixed, sign, stop or symbol, `lower` its lower-case text."""
 
     kind: str
-    low: str
-    capital: bool
-    first: bool
+    lower: str
+    capitalised: bool
+    sentence_start: bool
 
 
-def cut(text: str) -> list[Token]:
-    """The pieces of the text in order, contractions written out."""
-    text = _INITIALS.sub(lambda found: found[0].replace(".", ""), text.translate(_PLAIN))
-    found: list[Token] = []
+def tokenise(text: str) -> list[Token]:
+    """Return the tokens of a text in order, contractions written out."""
+    text = _INITIALS.sub(lambda initials: initials[0].replace(".", ""), text.translate(_PLAIN))
+    tokens: list[Token] = []
     first = True
     for match in _TOKEN.finditer(text):
         kind, surface = match.lastgroup or "word", match[0]
         if kind == "word" and "-" not in surface and "'" not in surface and surface not in _WRITTEN_OUT:
-            found.append(Token("word", surface.lower(), surface[0].isupper(), first))
+            tokens.append(Token("word", surface.lower(), surface[0].isupper(), first))
         elif kind == "word":
-            for at, piece in enumerate(_pieces(surface)):
-                found += [Token("word", part, piece[0].isupper(), first and at == 0) for part in _written_out(piece)]
+            for at, piece in enumerate(_split_compound(surface)):
+                tokens += [
+                    Token("word", part, piece[0].isupper(), first and at == 0) for part in _expand_contraction(piece)
+                ]
         elif kind == "mixed" and _COUNTED.match(surface):
             number, _, unit = surface.partition("-")
-            found += [
+            tokens += [
                 Token("number", number, False, first),
                 *(Token("word", part, False, False) for part in unit.split("-")),
             ]
         elif span := _SPAN.match(surface):
-            found += [Token("number", span[1], False, first), Token("word", "to", False, False)]
-            found.append(Token("number", span[2], False, False))
+            tokens += [Token("number", span[1], False, first), Token("word", "to", False, False)]
+            tokens.append(Token("number", span[2], False, False))
         else:
-            found.append(Token(kind, surface.lower().rstrip("./") or ".", surface[0].isupper(), first))
+            tokens.append(Token(kind, surface.lower().rstrip("./") or ".", surface[0].isupper(), first))
         first = kind == "stop" and surface[0] in ".!?;:"
-    return found
+    return tokens
 
 
-def _pieces(surface: str) -> list[str]:
-    """The parts of `tax-cut` as in `tax cut`; of `well-known`, `follow-up` or a compound of the lists, the whole."""
+def _split_compound(surface: str) -> list[str]:
+    """Split `tax-cut` like `tax cut`; keep `well-known`, `follow-up` and the compounds of the word lists whole."""
     if "-" not in surface or surface.lower() in COMPOUNDS:
         return [surface]
     pieces = surface.split("-")
     lows = [piece.lower() for piece in pieces]
-    if lows[0] in JOINED_PARTS or any(len(low) < 3 or low in _SMALL for low in lows):
+    if lows[0] in COMPOUND_PREFIXES or any(len(low) < 3 or low in _SMALL for low in lows):
         return [surface]
     return pieces
 
 
-def _written_out(surface: str) -> list[str]:
+def _expand_contraction(surface: str) -> list[str]:
     low = "usa" if surface == "US" else surface.lower()
     if "'" not in low and low != "cannot":
         return [low]
@@ -89,35 +97,35 @@ def _written_out(surface: str) -> list[str]:
     stem, _, ending = low.rpartition("'")
     if ending in ("s", ""):
         return [stem]
-    instead = ENDINGS.get("'" + ending)
-    return [low] if instead is None else [stem, *instead.split()]
+    replacement = CONTRACTED_ENDINGS.get("'" + ending)
+    return [low] if replacement is None else [stem, *replacement.split()]
 
 
-def joined(found: list[Token]) -> list[Token]:
-    """The pieces with every fixed phrase as the word or words that stand for it."""
-    whole: list[Token] = []
-    place = 0
-    while place < len(found):
-        token = found[place]
-        taken = _phrase_at(found, place) if token.kind == "word" and token.low in PHRASES else None
+def merge_phrases(tokens: list[Token]) -> list[Token]:
+    """Replace every fixed phrase by the word or words that stand for it."""
+    merged: list[Token] = []
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        taken = _find_phrase(tokens, position) if token.kind == "word" and token.lower in PHRASES else None
         if taken is None:
-            whole.append(token)
-            place += 1
+            merged.append(token)
+            position += 1
             continue
-        length, instead = taken
-        if instead:
-            whole += (Token("word", part, token.capital, token.first) for part in instead.split())
-        place += length
-    return whole
+        length, replacement = taken
+        if replacement:
+            merged += (Token("word", part, token.capitalised, token.sentence_start) for part in replacement.split())
+        position += length
+    return merged
 
 
-def _phrase_at(found: list[Token], place: int) -> tuple[int, str] | None:
-    following = found[place + 1].low if place + 1 < len(found) else ""
-    for said, instead in PHRASES[found[place].low]:
-        if len(said) == 1 or (
-            following in (said[1], said[1] + "s")
-            and len(said) <= len(found) - place
-            and all(found[place + at].low in (said[at], said[at] + "s") for at in range(2, len(said)))
+def _find_phrase(tokens: list[Token], position: int) -> tuple[int, str] | None:
+    following = tokens[position + 1].lower if position + 1 < len(tokens) else ""
+    for phrase, replacement in PHRASES[tokens[position].lower]:
+        if len(phrase) == 1 or (
+            following in (phrase[1], phrase[1] + "s")
+            and len(phrase) <= len(tokens) - position
+            and all(tokens[position + at].lower in (phrase[at], phrase[at] + "s") for at in range(2, len(phrase)))
         ):
-            return len(said), instead
+            return len(phrase), replacement
     return None

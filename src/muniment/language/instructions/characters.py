@@ -3,8 +3,8 @@
 import unicodedata
 from dataclasses import dataclass
 
-from muniment.language.instructions.patterns import Pattern
-from muniment.language.instructions.signs import Sign
+from muniment.language.instructions.signals import Signal
+from muniment.language.patterns import Pattern
 
 _TAG_BASE = 0xE0000
 _TAG_END = 0xE007F
@@ -32,8 +32,8 @@ _LOOK_ALIKES = str.maketrans(
     "аеорсухіјѕԁԛԝһӏьвкмнтгпАЕОРСУХІЈЅВКМНТԌᏀᏢοαεικνρτυχηωγβΑΒΕΖΗΙΚΜΝΟΡΤΥΧɑɡɩᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢոսօհց",
     "aeopcyxijsdqwhlbbkmhtrnAEOPCYXIJSBKMHTGGPoaeikvptuxnwybABEZHIKMNOPTYXagiabcdefghijklmnoprstuvwyznuohg",
 )
-# Those nobody uses inside a Latin word by chance, as one may a Greek letter in a formula.
-_TELLING = Pattern(
+# Look-alikes inside a Latin word that are no accident, as a Greek letter in a formula may be.
+_IN_LATIN_WORDS = Pattern(
     "[A-Za-z][аеорсухіјѕԁԛԝһӏοᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ]"
     "|[аеорсухіјѕԁԛԝһӏοАЕОРСУХІЈЅВКМНТᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ][A-Za-z]"
 )
@@ -44,71 +44,74 @@ _FRAMED = {
 
 
 @dataclass(frozen=True)
-class Revealed:
-    """The text without its disguise (the text itself first), what was hidden in it, and what that is a sign of."""
+class Deobfuscated:
+    """The readings of a text without its disguise (the plain one first), the texts hidden in it, and the signals."""
 
-    views: tuple[str, ...]
+    readings: tuple[str, ...]
     hidden: tuple[str, ...] = ()
-    signs: tuple[Sign, ...] = ()
+    signals: tuple[Signal, ...] = ()
 
 
-def reveal(text: str) -> Revealed:
-    """Show what invisible and look-alike characters hide; ASCII hides nothing this way."""
+def deobfuscate(text: str) -> Deobfuscated:
+    """Resolve invisible and look-alike characters; an ASCII text has none."""
     if text.isascii():
-        return Revealed((text,))
-    # halves of a pair, as escapes leave them, are put together; half a pair alone cannot be looked at
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    signs: list[Sign] = []
+        return Deobfuscated((text,))
+    text = _join_surrogates(text)
+    signals: list[Signal] = []
     hidden: list[str] = []
-    joined = parted = text
+    joined = spaced = text
     if _ANY_INVISIBLE.occurs_in(text):
-        hidden += _smuggled(text)
-        signs += _signs_of_hiding(text, hidden)
-        joined, parted = text.translate(_JOINED), text.translate(_PARTED)
+        hidden += _smuggled_texts(text)
+        signals += _signals_of_hidden_text(text, hidden)
+        joined, spaced = text.translate(_JOINED), text.translate(_SPACED)
     plain = unicodedata.normalize("NFKC", joined)
-    views = [plain]
-    if parted != joined:
-        views.append(unicodedata.normalize("NFKC", parted))
-    latin = _as_latin(plain)
+    readings = [plain]
+    if spaced != joined:
+        readings.append(unicodedata.normalize("NFKC", spaced))
+    latin = _to_latin(plain)
     if latin != plain:
-        views.append(latin)
-        if _TELLING.occurs_in(plain, _FEW_IN_WORDS):
-            signs.append(Sign("look_alike_letters", 0.40))
-    return Revealed(tuple(dict.fromkeys(views)), tuple(hidden), tuple(signs))
+        readings.append(latin)
+        if _IN_LATIN_WORDS.occurs_in(plain, _FEW_IN_WORDS):
+            signals.append(Signal("look_alike_letters", 0.40))
+    return Deobfuscated(tuple(dict.fromkeys(readings)), tuple(hidden), tuple(signals))
 
 
 def as_seen(text: str) -> str:
-    """The text as a reader takes it: nothing invisible in it, letters that only look Latin as those they look like."""
+    """Return the text as a reader sees it: nothing invisible in it, look-alikes of Latin letters as those letters."""
     if text.isascii():
         return text
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return _as_latin(unicodedata.normalize("NFKC", whole.translate(_JOINED)))
+    return _to_latin(unicodedata.normalize("NFKC", _join_surrogates(text).translate(_JOINED)))
 
 
-def _signs_of_hiding(text: str, hidden: list[str]) -> list[Sign]:
+def _join_surrogates(text: str) -> str:
+    """Join the halves of surrogate pairs, as escapes leave them; a lone half becomes a replacement character."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _signals_of_hidden_text(text: str, hidden: list[str]) -> list[Signal]:
     if hidden:
-        return [Sign("hidden_characters", 0.85)]
+        return [Signal("hidden_characters", 0.85)]
     if _IN_WORDS.occurs_in(text, _FEW_IN_WORDS) or _LONG_RUN.occurs_in(text):
-        return [Sign("hidden_characters", 0.55)]
+        return [Signal("hidden_characters", 0.55)]
     if any(mark in text for mark in _OVERRIDES):
-        return [Sign("hidden_characters", 0.40)]
+        return [Signal("hidden_characters", 0.40)]
     return []
 
 
-def _smuggled(text: str) -> list[str]:
-    """ASCII told in tag characters, or bytes told in variation selectors, where either makes text."""
+def _smuggled_texts(text: str) -> list[str]:
+    """Return ASCII text written in tag characters, and text written as bytes in variation selectors."""
     found: list[str] = []
     if _TAGS.occurs_in(text):
-        tags = "".join(chr(ord(char) - _TAG_BASE) for char in _FLAG.cut_from(text) if _TAG_BASE < ord(char) <= _TAG_END)
+        tags = "".join(chr(ord(char) - _TAG_BASE) for char in _FLAG.sub("", text) if _TAG_BASE < ord(char) <= _TAG_END)
         if len(tags) >= _LEAST_TAGS:
             found.append(tags)
     if not _SELECTORS.occurs_in(text):
         return found
     selected = bytes(value for char in text if (value := _selected(ord(char))) is not None)
     if len(selected) >= _LEAST_BYTES:
-        said = selected.decode("utf-8", "ignore")
-        if len(said) >= _LEAST_BYTES and said.isprintable():
-            found.append(said)
+        decoded = selected.decode("utf-8", "ignore")
+        if len(decoded) >= _LEAST_BYTES and decoded.isprintable():
+            found.append(decoded)
     return found
 
 
@@ -128,12 +131,12 @@ _JOINED: dict[int, str] = {
     )
     for code in range(first, last + 1)
 }  # fmt: skip
-# A zero-width space may stand for a space, a soft hyphen never.
-_PARTED = {code: "" if code == _SOFT_HYPHEN else " " for code in _JOINED}
+# A zero-width space may mean a space, a soft hyphen never does.
+_SPACED = {code: "" if code == _SOFT_HYPHEN else " " for code in _JOINED}
 
 
-def _as_latin(text: str) -> str:
-    """Look-alikes as the Latin letters they resemble, where most letters are Latin; else the text as it is."""
+def _to_latin(text: str) -> str:
+    """Replace look-alikes by the Latin letters they resemble, unless most letters are of another script."""
     latin = sum("a" <= char <= "z" or "A" <= char <= "Z" for char in text)
     foreign = sum("\u0370" <= char <= "\u052f" for char in text)
     return text.translate(_LOOK_ALIKES).translate(_FRAMED) if latin >= foreign or not foreign else text

@@ -1,13 +1,14 @@
-"""Text told in another notation: base64, hexadecimal, escapes, entities, rotated, reversed, spelled or in digits."""
+"""Decodes text in another notation: base64, hexadecimal, bits, escapes, tags, rot13, reversed, spelled, leetspeak."""
 
 import binascii
 import codecs
 import html
 import re
 from base64 import b32decode, b64decode
+from collections.abc import Iterator
 from contextlib import suppress
 
-from muniment.language.instructions.patterns import Pattern
+from muniment.language.patterns import Pattern
 
 _LEAST_LETTERS = 12
 _READABLE = 0.85
@@ -17,11 +18,10 @@ _BREAKS = str.maketrans("\t\r\n", "   ")
 _BASE64 = Pattern(r"[A-Za-z0-9+/_-]{16,}(?:\r?\n[A-Za-z0-9+/_-]{4,})*={0,2}")
 _HEX = Pattern(r"\b(?:0x)?(?:[0-9A-Fa-f]{2}[ :,\\x]{0,3}){8,}")
 _BITS = Pattern(r"(?:[01]{8}[ ,]?){6,}")
-# Replaced one by one, thousands of them in hostile text: the built-in module is quicker at that, and nothing here can
-# make it go back over what it read.
+# Hostile text holds thousands of them: the built-in module replaces them faster, and this pattern cannot backtrack.
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|([0-7]{3}))")
 
-# Words an order to a model can hardly do without: they tell whether a reading of letters is meant.
+# Words of most orders to a model: another spelling is worth reading where it brings one up.
 KEYWORDS = frozenset(
     re.findall(
         r"\w+",
@@ -32,8 +32,23 @@ KEYWORDS = frozenset(
     )
 )
 # Between keywords that are written together or letter by letter.
-_LINKS = ("all", "your", "the", "and", "tell", "show", "say", "from", "now", "you", "must", "act", "with", "before")
-_SEGMENTS = re.compile(f"({'|'.join(sorted({*KEYWORDS, *_LINKS}, key=lambda word: (-len(word), word)))})")
+_LINK_WORDS = (
+    "all",
+    "your",
+    "the",
+    "and",
+    "tell",
+    "show",
+    "say",
+    "from",
+    "now",
+    "you",
+    "must",
+    "act",
+    "with",
+    "before",
+)
+_SEGMENTS = re.compile(f"({'|'.join(sorted({*KEYWORDS, *_LINK_WORDS}, key=lambda word: (-len(word), word)))})")
 _ROTATED = frozenset(codecs.encode(word, "rot13") for word in KEYWORDS)
 _REVERSED = frozenset(word[::-1] for word in KEYWORDS)
 
@@ -41,32 +56,32 @@ _LEET = str.maketrans("0134578@$!|€+", "oieastbasiiet")
 _LEET_MARKS = frozenset("0134578@$!|€+")
 
 
-def decoded(text: str) -> list[str]:
-    """What stands in base64, hexadecimal or bits in the text, where it is text at all."""
+def decode(text: str) -> list[str]:
+    """Return what the text holds in base64, hexadecimal or bits, where that decodes to text."""
     found: list[str] = []
     if _has_long_word(text):
-        found += [said for run in _BASE64.runs(text) for said in _base64(run)]
+        found += [decoded for run in _runs(_BASE64, text) for decoded in _base64(run)]
     if _HEX.occurs_in(text):
-        found += [said for run in _HEX.runs(text) if (said := _hex(run))]
+        found += [decoded for run in _runs(_HEX, text) if (decoded := _hex(run))]
     if _BITS.occurs_in(text):
-        found += [said for run in _BITS.runs(text) if (said := _bits(run))]
+        found += [decoded for run in _runs(_BITS, text) if (decoded := _bits(run))]
     return found
 
 
-def unescaped(text: str) -> list[str]:
-    """The text without percent, backslash or entity escapes, where it has any."""
+def unescape(text: str) -> list[str]:
+    """Return the text without percent, backslash or entity escapes, if it has any."""
     plain = text
     if "%" in plain:
-        plain = _without_percent(plain)
+        plain = _unescape_percent(plain)
     if "&" in plain:
         plain = html.unescape(plain)
     if "\\" in plain:
-        plain = _without_backslashes(plain)
+        plain = _unescape_backslashes(plain)
     return [plain] if plain != text else []
 
 
-def respelled(text: str, tokens: list[str]) -> list[str]:
-    """Other readings of the letters, where they bring up words that orders are made of; `tokens` are its words."""
+def respell(text: str, tokens: list[str]) -> list[str]:
+    """Return other readings of the letters that bring up words of an order; `tokens` are the words of the text."""
     found: list[str] = []
     known = set(tokens)
     if not _ROTATED.isdisjoint(known):
@@ -74,20 +89,40 @@ def respelled(text: str, tokens: list[str]) -> list[str]:
     if not _REVERSED.isdisjoint(known):
         found += [text[::-1], " ".join(word[::-1] for word in text.split())]
     if not _LEET_MARKS.isdisjoint(text):
-        plain = _without_leet(text)
+        plain = _from_leetspeak(text)
         if not KEYWORDS.isdisjoint(plain.lower().split()):
             found.append(plain)
-    return found + _spelled(tokens)
+    return found + _join_letters(tokens)
 
 
-def is_readable(said: str) -> bool:
-    """Whether decoded bytes are prose, and not an image, a key or a record."""
-    letters = sum(char.isalpha() for char in said)
-    return letters >= _LEAST_LETTERS and (letters + said.count(" ")) / len(said) >= _READABLE and len(said.split()) > 1
+def strip_tags(text: str) -> list[str]:
+    """Return the text as it reads without its tags and comments, if it has any."""
+    if "<" not in text or ">" not in text:
+        return []
+    first, *rest = text.split("<")
+    parts = [first]
+    for piece in rest:
+        tag, closed, after = piece.partition(">")
+        parts.append(after if closed else "<" + tag)
+    return ["".join(parts)]
 
 
-def _is_text(said: str) -> bool:
-    return len(said) >= _LEAST_LETTERS and said.translate(_BREAKS).isprintable()
+def is_readable(decoded: str) -> bool:
+    """Say whether a decoded text is prose, not an image, a key or a record."""
+    letters = sum(char.isalpha() for char in decoded)
+    return (
+        letters >= _LEAST_LETTERS
+        and (letters + decoded.count(" ")) / len(decoded) >= _READABLE
+        and len(decoded.split()) > 1
+    )
+
+
+def _runs(pattern: Pattern, text: str) -> Iterator[str]:
+    return (str(match.group()) for match in pattern.finditer(text))
+
+
+def _is_text(decoded: str) -> bool:
+    return len(decoded) >= _LEAST_LETTERS and decoded.translate(_BREAKS).isprintable()
 
 
 def _has_long_word(text: str) -> bool:
@@ -102,25 +137,25 @@ def _base64(run: str) -> list[str]:
     if plain.isupper() and plain.isalnum():
         with suppress(binascii.Error, UnicodeDecodeError):
             found.append(b32decode(plain + "=" * (-len(plain) % 8)).decode("utf-8"))
-    return [said for said in found if _is_text(said)]
+    return [decoded for decoded in found if _is_text(decoded)]
 
 
 def _hex(run: str) -> str | None:
     digits = "".join(char for char in run.replace("0x", "") if char not in " :,\\x")
     try:
-        said = bytes.fromhex(digits).decode("utf-8", "ignore")
+        decoded = bytes.fromhex(digits).decode("utf-8", "ignore")
     except ValueError:
         return None
-    return said if _is_text(said) else None
+    return decoded if _is_text(decoded) else None
 
 
 def _bits(run: str) -> str | None:
     digits = "".join(char for char in run if char in "01")
-    said = int(digits, 2).to_bytes(len(digits) // 8, "big").decode("utf-8", "replace")
-    return said if _is_text(said) else None
+    decoded = int(digits, 2).to_bytes(len(digits) // 8, "big").decode("utf-8", "replace")
+    return decoded if _is_text(decoded) else None
 
 
-def _without_percent(text: str) -> str:
+def _unescape_percent(text: str) -> str:
     first, *rest = text.split("%")
     parts = [first.encode("utf-8", "replace")]
     for piece in rest:
@@ -131,18 +166,18 @@ def _without_percent(text: str) -> str:
     return b"".join(parts).decode("utf-8", "replace")
 
 
-def _without_backslashes(text: str) -> str:
+def _unescape_backslashes(text: str) -> str:
     plain = text.replace("\\r", "\n").replace("\\n", "\n").replace("\\t", " ").replace('\\"', '"')
-    return _ESCAPE.sub(_escaped, plain)
+    return _ESCAPE.sub(_unescape_one, plain)
 
 
-def _escaped(escape: re.Match[str]) -> str:
+def _unescape_one(escape: re.Match[str]) -> str:
     *hexadecimal, octal = escape.groups()
     number = int(octal, 8) if octal else int(next(filter(None, hexadecimal)), 16)
     return chr(number) if number <= 0x10FFFF else ""
 
 
-def _without_leet(text: str) -> str:
+def _from_leetspeak(text: str) -> str:
     words = (
         word.replace("11", "ll").replace("1l", "ll").translate(_LEET) if any(char.isalpha() for char in word) else word
         for word in text.split()
@@ -150,8 +185,8 @@ def _without_leet(text: str) -> str:
     return " ".join(words)
 
 
-def _spelled(tokens: list[str]) -> list[str]:
-    """Words that were written letter by letter, or all together, put back with a space between."""
+def _join_letters(tokens: list[str]) -> list[str]:
+    """Return words that were written letter by letter, or without spaces, with a space between."""
     runs: list[str] = []
     run: list[str] = []
     for token in (*tokens, ""):

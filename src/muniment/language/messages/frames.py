@@ -1,21 +1,64 @@
-"""The frames in which people say what they like and what not, each with the side it takes."""
+"""The sentence frames in which people say what they like and dislike, each with the side it takes."""
 
-from muniment.language.messages.rules import (
-    ADVERBS,
-    BAD,
-    DISLIKING,
-    DISLIKING_TOLD,
-    FEELS_BAD,
-    FEELS_GOOD,
-    GOOD,
-    HABITS,
-    HABITS_TOLD,
-    LIKING,
-    LIKING_TOLD,
-    Rule,
-    either,
-    rule,
+from muniment.language.patterns import Pattern, caseless, either
+
+# Adverbs and auxiliaries between the speaker and the verb.
+ADVERBS = (
+    "(?:"
+    + either(
+        """
+    really absolutely usually generally typically normally often always strongly strictly truly just still also
+    definitely personally actually honestly mostly much vastly greatly deeply particularly especially simply kind_of
+    sort_of tend_to tends_to mainly now currently do quite rather totally completely genuinely certainly highly
+    try_to tries_to have_to has_to need_to needs_to must exclusively only never no_longer have_always 've_always
+    've_never have_never increasingly firmly intensely extremely probably seriously literally very so a_bit
+    somewhat only_ever ever like_to would_prefer_to prefer_to choose_to want_to entirely
+    """
+    )
+    + " )*"
 )
+
+# Verbs of habit: they say that the speaker has a habit, and nothing about its object.
+HABITS = either(
+    """
+    use eat drink buy wear read watch listen_to drive consume consider fly stay travel shop choose play work_with
+    take accept follow cook order support book feed date pay_with smoke own order_from buy_from stay_at stay_in ride
+    shop_at eat_at dine_at wear_anything touch visit attend go_to go_for
+    """
+)
+HABITS_THIRD = either(
+    """
+    uses eats drinks buys wears reads watches listens_to drives consumes considers flies stays travels shops
+    chooses plays takes accepts follows cooks orders supports books feeds rides visits attends
+    """
+)
+LIKING = either("like love adore enjoy prefer favor favour appreciate cherish fancy admire relish")
+LIKING_THIRD = either("likes loves adores enjoys prefers favors favours appreciates cherishes fancies admires relishes")
+DISLIKING = either("dislike hate detest despise loathe abhor avoid resent")
+DISLIKING_THIRD = either("dislikes hates detests despises loathes abhors avoids resents")
+
+GOOD = either(
+    """
+    soothing relaxing calming engaging fascinating enjoyable intriguing appealing refreshing inspiring comfortable
+    helpful useful delightful rewarding exciting interesting charming motivating energizing comforting wonderful
+    amazing great beautiful satisfying therapeutic fun invaluable essential
+    """
+)
+BAD = either(
+    """
+    unsettling boring dull tedious annoying distracting confusing uncomfortable stressful overwhelming restrictive
+    ineffective frustrating unpleasant disturbing disgusting cruel depressing exhausting tiring irritating
+    intimidating demotivating hard difficult challenging impersonal unappealing distasteful unsafe unhealthy cluttered
+    jarring gimmicky awful terrible horrible ugly off-putting inconvenient uninteresting unbearable offensive
+    """
+)
+FEELS_BAD = either(
+    """
+    uncomfortable nauseous sick anxious sad dizzy nervous sluggish uneasy ill queasy itchy tired sleepy angry drowsy
+    bloated stressed miserable claustrophobic seasick carsick
+    """
+)
+FEELS_GOOD = either("happy calm relaxed good great alive energized peaceful smile comfortable")
 
 _I = r"\b(?:I|as someone who|I'm someone who|I am someone who|I'm a person who)"
 _BE = r"(?:'m| am)"
@@ -41,13 +84,13 @@ _CARE = either("interest desire patience appetite tolerance use time")
 _NOT = r"(?:don't|do not|doesn't|does not)"
 _CANNOT = r"(?:can't|cannot|can not|couldn't)"
 
-# Each with the side it takes, and whether it says so outright; what it is about follows the match.
-FRAMES: tuple[tuple[bool, bool, Rule], ...] = tuple(
-    (likes, said, rule(pattern))
+# Whether it is a liking, whether it is stated outright or implied by a habit, and the pattern; the object follows.
+FRAMES: tuple[tuple[bool, bool, Pattern], ...] = tuple(
+    (likes, said, caseless(pattern))
     for likes, said, pattern in (
-        (True, True, rf"{_I} {ADVERBS}(?:{LIKING}|{LIKING_TOLD}) "),
+        (True, True, rf"{_I} {ADVERBS}(?:{LIKING}|{LIKING_THIRD}) "),
         (True, True, r"\bI(?:'d| would) (?:really |much |still )?(?:prefer|rather) "),
-        (False, True, rf"{_I} {ADVERBS}(?:{DISLIKING}|{DISLIKING_TOLD}) "),
+        (False, True, rf"{_I} {ADVERBS}(?:{DISLIKING}|{DISLIKING_THIRD}) "),
         (False, True, rf"{_I} {ADVERBS}(?:steer|stay|keep|shy)s? (?:clear of|away from) "),
         (False, True, rf"{_I} {ADVERBS}(?:refuse|decline)s? to (?:{HABITS} )?"),
         (
@@ -71,7 +114,7 @@ FRAMES: tuple[tuple[bool, bool, Rule], ...] = tuple(
             True,
             False,
             rf"{_I} (?:{ADVERBS})(?:will |can |could )?(?:only|exclusively|solely|strictly)"
-            rf" {ADVERBS}(?:{HABITS}|{HABITS_TOLD}|want(?:s)?(?: to {HABITS})?) ",
+            rf" {ADVERBS}(?:{HABITS}|{HABITS_THIRD}|want(?:s)?(?: to {HABITS})?) ",
         ),
         (True, False, rf"\bI(?:{_BE}) only interested in "),
         (True, False, rf"{_I} {ADVERBS}(?:sticks? (?:to|with)|opts? for|goes? for|relys? on|swears? by) "),
@@ -81,21 +124,21 @@ FRAMES: tuple[tuple[bool, bool, Rule], ...] = tuple(
             False,
             rf"{_I} (?:usually|tend to|always|typically|generally|mostly|often|normally) {HABITS} (?:only )?",
         ),
-        (False, False, rf"{_I} (?:{ADVERBS})?(?:never(?: ever)?|won't|will not) {ADVERBS}(?:{HABITS}|{HABITS_TOLD}) "),
+        (False, False, rf"{_I} (?:{ADVERBS})?(?:never(?: ever)?|won't|will not) {ADVERBS}(?:{HABITS}|{HABITS_THIRD}) "),
         (False, False, rf"{_I} {ADVERBS}{_NOT} {ADVERBS}{HABITS} "),
     )
 )
-# The speaker goes on with "and" or "but"; whoever "follows" goes on with "avoids".
+# The speaker continues with "and" or "but"; after "someone who follows" the verb is in the third person.
 _ON = r"(?:\b(?:and|but|so)|,)(?: (?:can|will|must|would|do))?"
-TOLD_ON: tuple[tuple[bool, bool, Rule], ...] = (
-    (True, True, rule(rf"{_ON} {ADVERBS}(?:prefers|enjoys|favou?rs) ")),
-    (False, True, rule(rf"{_ON} {ADVERBS}(?:avoids|dislikes|detests|despises|hates|refuses to(?: {HABITS})?) ")),
-    (False, True, rule(rf"{_ON} {ADVERBS}(?:doesn't|does not) {ADVERBS}(?:{LIKING}|{HABITS}) ")),
+CONTINUED_THIRD: tuple[tuple[bool, bool, Pattern], ...] = (
+    (True, True, caseless(rf"{_ON} {ADVERBS}(?:prefers|enjoys|favou?rs) ")),
+    (False, True, caseless(rf"{_ON} {ADVERBS}(?:avoids|dislikes|detests|despises|hates|refuses to(?: {HABITS})?) ")),
+    (False, True, caseless(rf"{_ON} {ADVERBS}(?:doesn't|does not) {ADVERBS}(?:{LIKING}|{HABITS}) ")),
 )
-SPEAKS = rule(r"(?:^|[,;:] |\b(?:and|but|so|since|because|that|as|while|though) )(I(?:'m|'ve|'d|'ll)?) ")
-SOMEONE = rule(r"\bas someone who ")
-CONTINUED: tuple[tuple[bool, bool, Rule], ...] = tuple(
-    (likes, said, rule(pattern))
+SPEAKER = caseless(r"(?:^|[,;:] |\b(?:and|but|so|since|because|that|as|while|though) )(I(?:'m|'ve|'d|'ll)?) ")
+SOMEONE = caseless(r"\bas someone who ")
+CONTINUED: tuple[tuple[bool, bool, Pattern], ...] = tuple(
+    (likes, said, caseless(pattern))
     for likes, said, pattern in (
         (True, True, rf"{_ON} {ADVERBS}(?:prefer|enjoy|favou?r) "),
         (
@@ -105,16 +148,16 @@ CONTINUED: tuple[tuple[bool, bool, Rule], ...] = tuple(
         ),
         (False, True, rf"{_ON} {ADVERBS}{_NOT} {ADVERBS}(?:{LIKING}|{HABITS}) "),
         (True, False, rf"{_ON} {ADVERBS}(?:stick to|opt for|go for|rely on) "),
-        (True, False, rf"{_ON} (?:will |can )?(?:only|exclusively) {ADVERBS}(?:{HABITS}|{HABITS_TOLD}) "),
+        (True, False, rf"{_ON} (?:will |can )?(?:only|exclusively) {ADVERBS}(?:{HABITS}|{HABITS_THIRD}) "),
         (
             False,
             False,
-            rf"{_ON} (?:never|won't|will not|cannot|can't) {ADVERBS}(?:{HABITS}|{HABITS_TOLD}) ",
+            rf"{_ON} (?:never|won't|will not|cannot|can't) {ADVERBS}(?:{HABITS}|{HABITS_THIRD}) ",
         ),
     )
 )
 ENDED = tuple(
-    rule(pattern)
+    caseless(pattern)
     for pattern in (
         rf"\bI(?:'ve| have)? (?:just |recently |finally |now )?(?:stopped|quit) (?:{ADVERBS})(?:[a-z]+ing) ",
         r"\bI(?:'ve| have)? (?:just |recently |finally |now )?(?:gone off|given up(?:"
@@ -123,14 +166,14 @@ ENDED = tuple(
     )
 )
 BEGUN = tuple(
-    rule(pattern)
+    caseless(pattern)
     for pattern in (
         rf"\bI(?:'ve| have)? (?:just |recently |finally |now |really )?(?:started|begun"
         rf"|began|come|grown|learned|learnt|got|gotten)"
         rf" (?:to |into )?(?:really )?(?:{LIKING}|liking|loving|enjoying|preferring|appreciating|into) ",
     )
 )
-USED_TO = rule(
+USED_TO = caseless(
     rf"\bI used to (?:really )?(?:{LIKING}|{HABITS}) ([^,.]{{2,120}}?),? but (?:not"
     rf" any ?more|no longer|not now|I don't any ?more"
     r"|I no longer do|that changed|that's changed|now I (?:don't|hate|can't|avoid))"
@@ -138,21 +181,21 @@ USED_TO = rule(
 FINDS = tuple(
     (
         likes,
-        rule(
+        caseless(
             rf"{_I} {ADVERBS}finds? ([^,;]{{2,100}}?) (?:to be )?((?:{ADVERBS})(?:too [a-z-]+|less [a-z-]+|{words}))\b"
         ),
     )
     for likes, words in ((False, BAD), (True, GOOD))
 )
-HARD = rule(
+HARD = caseless(
     rf"{_I} {ADVERBS}(?:finds?|found) it {ADVERBS}(?:too )?{BAD} to (?:(?:stay|get|be|feel|keep) )?"
     r"(?:engaged (?:with|by|in)|interested in|enjoy|like|into|connect with|relate to|excited about|motivated by) "
 )
-# The thing comes first, and then what it is to the speaker.
-THINGS: tuple[tuple[bool, Rule], ...] = tuple(
+# The object comes first, then what it is to the speaker.
+THINGS: tuple[tuple[bool, Pattern], ...] = tuple(
     (
         likes,
-        rule(
+        caseless(
             rf"^(?:.{{0,80}}?(?:[,;:] |\b(?:because|since|as|and|but|though|that|where|so)"
             rf" ))??([^,;:]{{2,100}}?)(?:,? which)? {pattern}\b"
         ),
@@ -183,7 +226,7 @@ THINGS: tuple[tuple[bool, Rule], ...] = tuple(
         (True, r"(?:is|are) (?:really |totally |so )?my (?:thing|jam|cup of tea|go-to)"),
     )
 )
-HEADING = rule(
+HEADING = caseless(
     rf"^([A-Za-z][A-Za-z ]{{0,40}}) I ({LIKING}|{DISLIKING}|don't like|do not like"
     rf"|can't stand)(?: to [a-z]+(?: to| in| at)?)?: (.+)$"
 )

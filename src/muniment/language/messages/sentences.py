@@ -1,14 +1,15 @@
-"""A message as sentences, each with what closes it."""
+"""Splits a message into sentences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from muniment.language.messages.rules import rule, word_set
+from muniment.language.data_files import word_set
+from muniment.language.patterns import caseless
 
 _LONGEST = 1200
 _ENDS = ".!?"
 _CLOSERS = "\"')]*_"
-_SHORT = word_set(
+_ABBREVIATIONS = word_set(
     """
     mr. mrs. ms. dr. prof. st. e.g. i.e. vs. etc. no. a.m. p.m. approx. dept. jr. sr. inc. ltd. u.s. u.k.
     """
@@ -24,22 +25,22 @@ _PLAIN = str.maketrans(
         "\t": " ",
     }
 )
-# Somebody's words within the message: whoever "I" is there, it is not sure to be the speaker.
-_QUOTED = rule(r'"[^"]{0,1000}\b(?:I|my|me|we|our|don\'t|please)\b[^"]{0,1000}"')
+# Quoted words: "I" in them may be somebody else.
+_QUOTED = caseless(r'"[^"]{0,1000}\b(?:I|my|me|we|our|don\'t|please)\b[^"]{0,1000}"')
 _GAP = " ... "
-_ASIDE = rule(r" ?\([^()]{0,60}\)")
+_ASIDE = caseless(r" ?\([^()]{0,60}\)")
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence without what closes it, and whether it asks."""
+    """A sentence without its final punctuation, and whether it is a question."""
 
     text: str
-    asks: bool
+    is_question: bool
 
 
 def sentences_of(text: str) -> list[Sentence]:
-    """The sentences in their order; what others are quoted with is left out."""
+    """Return the sentences of a message in order, without quotations."""
     return [sentence for line in text.translate(_PLAIN).split("\n") for sentence in _of_line(line)]
 
 
@@ -49,25 +50,25 @@ def _of_line(line: str) -> Iterator[Sentence]:
         bare = word.rstrip(_CLOSERS)
         semicolon = word.endswith(";")
         words.append(word.rstrip(";") if semicolon else word)
-        if semicolon or (bare[-1:] in _ENDS and bare and not _is_short(bare)):
+        if semicolon or (bare[-1:] in _ENDS and bare and not _is_abbreviation(bare)):
             yield from _made(words)
             words = []
     if words:
         yield from _made(words)
 
 
-def _is_short(word: str) -> bool:
-    return word.lower().lstrip("(\"'") in _SHORT or (len(word) == 2 and word[0].isupper() and word[0] != "I")
+def _is_abbreviation(word: str) -> bool:
+    return word.lower().lstrip("(\"'") in _ABBREVIATIONS or (len(word) == 2 and word[0].isupper() and word[0] != "I")
 
 
 def _made(words: list[str]) -> Iterator[Sentence]:
     whole = " ".join(words)
     bare = whole.rstrip(_ENDS + _CLOSERS + " ")
-    asks = "?" in whole[len(bare) :]
+    is_question = "?" in whole[len(bare) :]
     text = bare[:_LONGEST]
     if '"' in text:
         text = _QUOTED.sub(_GAP, text)
     if "(" in text:
         text = _ASIDE.sub("", text)
     if text:
-        yield Sentence(text, asks)
+        yield Sentence(text, is_question)

@@ -1,13 +1,13 @@
-"""Topics: a predicate out of what a preference is about, so that only what is about the same meets."""
+"""Makes predicates from what a preference is about, so that preferences about the same thing share one."""
 
 import re
 import unicodedata
 
-from muniment.language.messages.rules import word_set
+from muniment.language.data_files import word_set
 
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
-# Say nothing of what the topic is. The second half are things one does with anything: horror films are the topic of
-# "I hate watching horror films" too.
+# No part of a topic. The second half are verbs that go with anything: "I hate watching horror films" is about horror
+# films.
 _EMPTY = word_set(
     """
     a an the any all some most my our your their his her its this that these those of to and or in on at by for
@@ -22,7 +22,7 @@ _EMPTY = word_set(
     involves feature features that's there
     """
 )
-# Why it is liked is no part of what is liked.
+# What follows is the reason, no part of the topic.
 _REASON = re.compile(r" for (?:its|their|his|her) | because | due to | so that ")
 _MOST_WORDS = 6
 _LONGEST = 100
@@ -34,8 +34,8 @@ _ENDS_IN_IE = word_set(
 _KEPT_S = ("ss", "us", "is", "news", "series", "species", "always", "yes", "gas")
 
 
-def topic(text: str) -> str | None:
-    """The words that tell it from other topics, in their order, joined; None where there are none."""
+def topic_of(text: str) -> str | None:
+    """Return the content words of a text in order, joined with underscores; None where there are none."""
     words: list[str] = []
     for word in _WORD.findall(_REASON.split(_plain(text), maxsplit=1)[0]):
         one = singular(word.partition("'")[0])
@@ -45,8 +45,16 @@ def topic(text: str) -> str | None:
     return slug or None
 
 
+def either_of(one: str | None, other: str | None) -> str | None:
+    """Return the predicate of a choice between two topics; None where there are no two."""
+    topics = sorted(topic for topic in (one, other) if topic)
+    if len(topics) != 2 or topics[0] == topics[1]:
+        return None
+    return f"prefers_{topics[0][:58]}_or_{topics[1][:58]}"
+
+
 def singular(word: str) -> str:
-    """The word without the ending of a plural, well enough for two spellings of one topic to meet."""
+    """Return a word without its plural ending, roughly: singular and plural of one topic must agree."""
     if len(word) < 4 or not word.endswith("s") or word.endswith(_KEPT_S):
         return word
     if word in _ENDS_IN_IE:

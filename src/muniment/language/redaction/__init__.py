@@ -1,4 +1,8 @@
-"""Redaction: what is masked before a candidate is stored (RED-1 to RED-4)."""
+"""Masks personal data before anything is stored (RED-1 to RED-4).
+
+`redactor_of(pack)` returns the `Redactor` of a pack. It takes a text, a JSON value or a candidate and returns it with
+every finding masked. The kinds of personal data are in detectors/.
+"""
 
 import re
 from collections.abc import Iterable
@@ -12,18 +16,17 @@ from muniment.pack.pack_key import PackKey
 
 __all__ = ["Finding", "Redacted", "Redactor", "holds_personal_data", "redactor_of"]
 
-# Without one of these nothing is looked for: the sign of an address, however it is written, or as many digits as the
-# shortest number has.
+# A text without a match is not searched: it has no `@`, however escaped, and fewer digits than the shortest number.
 _MAY_HOLD = re.compile(r"@|%40|&#|&commat|\\[ux]|[\[({] ?at|\d(?:\D{0,3}\d){6}|[A-Za-z]{2}\d{2}", re.IGNORECASE)
 
 
 def redactor_of(pack: Pack) -> Redactor:
-    """What redacts under this pack, made once; raises `PackInvalid` where a rule needs what is not installed."""
-    return _made(PackKey(pack))
+    """Return the redactor of a pack, made once; raises `PackInvalid` where a rule needs a package that is missing."""
+    return _cached_redactor(PackKey(pack))
 
 
 def holds_personal_data(pack: Pack, texts: Iterable[str]) -> bool:
-    """Whether a rule finds something sensitive in one of them: for what stands in the open and cannot be masked."""
+    """Say whether a rule of the pack finds sensitive data in a text that is stored unmasked, such as an id."""
     for text in texts:
         if _MAY_HOLD.search(text):
             label = redactor_of(pack).text(text).label
@@ -33,6 +36,6 @@ def holds_personal_data(pack: Pack, texts: Iterable[str]) -> bool:
 
 
 @lru_cache(maxsize=128)
-def _made(held: PackKey) -> Redactor:
-    pack = held.pack
+def _cached_redactor(key: PackKey) -> Redactor:
+    pack = key.pack
     return Redactor(rules_of(pack), Attributes(pack.identity.classified_attributes), pack.rank)

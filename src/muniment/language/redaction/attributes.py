@@ -1,12 +1,12 @@
-"""Classified attributes of the identity layer, by their names."""
+"""The classified attributes of a pack's identity layer, found by their names."""
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from muniment.language.redaction.masking import Cover
-from muniment.language.redaction.sight import sight_of
+from muniment.language.redaction.masks import Mask
+from muniment.language.redaction.normalised import normalise
 from muniment.pack.schema import ClassifiedAttribute
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -15,10 +15,10 @@ _BETWEEN_WORDS = re.compile(r"[\s_.\-]+")
 
 @dataclass(frozen=True)
 class Attribute:
-    """A classified attribute: what stands in its place, if anything does, and its least label."""
+    """A classified attribute: the mask of its value, if it has one, and the least label."""
 
     name: str
-    cover: Cover | None
+    mask: Mask | None
     label: str | None
 
 
@@ -29,41 +29,43 @@ class Attributes:
         self._known = {
             _plain_name(name): Attribute(
                 name,
-                Cover(given.mask, given.keep_last) if given.mask is not None or given.keep_last is not None else None,
-                given.label,
+                Mask(attribute.mask, attribute.keep_last)
+                if attribute.mask is not None or attribute.keep_last is not None
+                else None,
+                attribute.label,
             )
-            for name, given in declared.items()
+            for name, attribute in declared.items()
         }
 
-    def covers(self) -> Iterator[Cover]:
-        """What may stand in place of an attribute."""
-        return (known.cover for known in self._known.values() if known.cover is not None)
+    def masks(self) -> Iterator[Mask]:
+        """Return the masks of all attributes."""
+        return (known.mask for known in self._known.values() if known.mask is not None)
 
     def named(self, name: str) -> Attribute | None:
-        """The attribute of that name, also as the last part of a dotted one."""
+        """Return the attribute of a name, or of the last part of a dotted name."""
         if not self._known or not name:
             return None
         return self._known.get(_plain_name(name)) or self._known.get(_plain_name(name.rpartition(".")[2]))
 
 
 def _plain_name(name: str) -> str:
-    return re.sub(r"[\W_]+", "", sight_of(name).text).casefold() or name
+    return re.sub(r"[\W_]+", "", normalise(name).text).casefold() or name
 
 
-def words_of(name: str) -> str:
-    """A key or predicate as the words before a value: `dateOfBirth` reads `date of birth`."""
+def key_words(name: str) -> str:
+    """Split a key or predicate into words: `dateOfBirth` becomes `date of birth`."""
     if not name:
         return ""
     return _BETWEEN_WORDS.sub(" ", _HUMP.sub(" ", name)).strip().lower()
 
 
-def leaves(value: Any) -> Iterator[Any]:
-    """The scalars in a value, at every depth."""
+def scalars(value: Any) -> Iterator[Any]:
+    """Return the scalars in a value, at every depth."""
     if isinstance(value, dict):
         for item in cast("dict[Any, Any]", value).values():
-            yield from leaves(item)
+            yield from scalars(item)
     elif isinstance(value, list | tuple):
         for item in cast("list[Any]", value):
-            yield from leaves(item)
+            yield from scalars(item)
     elif value is not None:
         yield value

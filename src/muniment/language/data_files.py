@@ -1,0 +1,28 @@
+"""Reads word lists and patterns from the plain-text data files beside the code."""
+
+from importlib.resources import files
+
+
+def read_sections(package: str, file: str, *, joint: str = " ") -> dict[str, list[str]]:
+    """Return the lines of each section of a data file.
+
+    `[name]` begins a section and `#` a comment line; blank lines are ignored. An indented line continues the line
+    above and is joined to it with `joint`.
+    """
+    sections: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in files(package).joinpath(file).read_text("utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("[") and line.endswith("]"):
+            lines = sections.setdefault(line[1:-1], [])
+        elif line.startswith(" "):
+            lines[-1] += joint + line.lstrip()
+        else:
+            lines.append(line)
+    return sections
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Split a list of words at its spaces."""
+    return frozenset(text.split())
