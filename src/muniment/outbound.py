@@ -125,6 +125,19 @@ def refuses_literally(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
+def is_secure(url: str) -> bool:
+    """Whether the address is https, or http on this machine."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def _split(url: str, allow_private: bool) -> tuple[SplitResult, str, int]:
     try:
         parts = parse(url, allow_private=allow_private)

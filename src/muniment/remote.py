@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import anyio
 import httpx2
 
 from muniment.outbound import Refused, Target, find, find_blocking
@@ -168,6 +169,26 @@ def _placed(request: httpx2.Request, target: Target) -> Iterator[httpx2.Request]
             stream=request.stream,
             extensions={**request.extensions, "sni_hostname": target.host},
         )
+
+
+async def fetch(
+    method: str, url: str, *, limit: int, within: float, allow_private: bool, form: dict[str, str] | None = None
+) -> bytes | None:
+    """Send one request and return the body of its answer; None if that is no success or longer than `limit` bytes.
+
+    Raises `Refused`, `httpx2.HTTPError`, and `TimeoutError` after `within` seconds.
+    """
+    with anyio.fail_after(within):
+        async with (
+            httpx2.AsyncClient(
+                headers={"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "muniment"},
+                timeout=httpx2.Timeout(within, connect=min(within, CONNECT_WITHIN)),
+                follow_redirects=False,
+                **guarded(allow_private=allow_private),
+            ) as client,
+            client.stream(method, url, data=form) as response,
+        ):
+            return await bounded(response, limit) if response.is_success else None
 
 
 async def bounded(response: httpx2.Response, limit: int) -> bytes | None:

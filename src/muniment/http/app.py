@@ -17,7 +17,7 @@ from muniment.http.caller import run_of
 from muniment.http.credentials import Credentials
 from muniment.http.event_stream import Streams
 from muniment.http.middleware import Door
-from muniment.http.oidc import Tokens
+from muniment.http.oidc import TokenVerifier
 from muniment.http.routes import (
     audit,
     captures,
@@ -76,7 +76,7 @@ def create_app(
         redirect_slashes=False,
         lifespan=assistants.running,
     )
-    tokens = Tokens(told.oidc, fabric.access.now) if told.oidc is not None else None
+    tokens = TokenVerifier(told.oidc, fabric.access.now) if told.oidc is not None else None
     credentials = Credentials(fabric, tokens)
     app.state.fabric = fabric
     app.state.streams = Streams(counted, told.streams)

@@ -3,14 +3,14 @@
 from muniment.errors import Unauthenticated
 from muniment.fabric import AsyncFabric
 from muniment.http.limits import Guessing
-from muniment.http.oidc import Tokens
+from muniment.http.oidc import TokenVerifier
 from muniment.model.credential import Credential
 
 
 class Credentials:
     """API keys of the fabric's, and tokens of an issuer's where one is set."""
 
-    def __init__(self, fabric: AsyncFabric, tokens: Tokens | None) -> None:
+    def __init__(self, fabric: AsyncFabric, tokens: TokenVerifier | None) -> None:
         self._fabric = fabric
         self._tokens = tokens
         self._guessing = Guessing()

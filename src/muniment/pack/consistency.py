@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, cast, get_args
 
 from muniment.pack.fields import BUILTIN_LABELS, WRITE_CLASSES, Detector
 from muniment.pack.memory_layer import PromotionThresholds
-from muniment.pack.wording import MOST_TOLD, Place, nearest, one_of, shown
+from muniment.pack.wording import MOST_TOLD, KeyPath, nearest, one_of, shown
 from muniment.pack.write_classes import CLASS_RISK
 
-Finding: TypeAlias = tuple[Place, str]
+Finding: TypeAlias = tuple[KeyPath, str]
 
 _DETECTORS: tuple[str, ...] = get_args(Detector)
 
@@ -49,19 +49,19 @@ def _at(value: Any, *keys: str) -> Mapping[str, Any]:
     return _mapping(value)
 
 
-def _words(place: Place, value: Any) -> Iterator[tuple[Place, str]]:
+def _words(place: KeyPath, value: Any) -> Iterator[tuple[KeyPath, str]]:
     for index, item in enumerate(_list(value)):
         if isinstance(item, str):
             yield (*place, index), item
 
 
-def _word(place: Place, holder: Any, key: str) -> Iterator[tuple[Place, str]]:
+def _word(place: KeyPath, holder: Any, key: str) -> Iterator[tuple[KeyPath, str]]:
     word = _mapping(holder).get(key)
     if isinstance(word, str):
         yield (*place, key), word
 
 
-def _repeated_names(place: Place, value: Any) -> Iterator[Finding]:
+def _repeated_names(place: KeyPath, value: Any) -> Iterator[Finding]:
     seen: set[str] = set()
     for index, item in enumerate(_list(value)):
         for where, name in _word((*place, index), item, "name"):
@@ -92,7 +92,7 @@ def _declared_labels(pack: Mapping[str, Any]) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(cast("list[str]", names)))
 
 
-def _label_references(pack: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
+def _label_references(pack: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     for role, rule in _mapping(pack.get("roles")).items():
         yield from _words(("roles", role, "classifications_allowed"), _mapping(rule).get("classifications_allowed"))
     for name, attribute in _at(pack, "identity", "classified_attributes").items():
@@ -284,7 +284,7 @@ _TYPED: tuple[tuple[str, ...], tuple[str, ...]] = (("predicate", "value"), ())
 _TESTS = ("exists", "equals", "one_of", "at_least", "at_most")
 
 
-def _field_map(place: Place, field: Mapping[str, Any]) -> Iterator[Finding]:
+def _field_map(place: KeyPath, field: Mapping[str, Any]) -> Iterator[Finding]:
     name = field.get("write_class")
     if isinstance(name, str) and name in WRITE_CLASSES:
         needed, unwanted = _SHAPES.get(name, _TYPED)

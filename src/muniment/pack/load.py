@@ -12,8 +12,8 @@ from pydantic_core import ErrorDetails
 from muniment.errors import PackInvalid, PackProblem
 from muniment.pack.consistency import inconsistencies
 from muniment.pack.schema import Pack, pack_schema
-from muniment.pack.source import PROBLEM_LIMIT, TEXT_LIMIT, Written, decode, read_text, refuse
-from muniment.pack.wording import Place, described, dotted, nearest, one_of
+from muniment.pack.source import PROBLEM_LIMIT, TEXT_LIMIT, ParsedText, decode, read_text, refuse
+from muniment.pack.wording import KeyPath, described, dotted, nearest, one_of
 
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
 
@@ -65,7 +65,7 @@ def _from_text(text: str) -> Pack:
 _MODEL_ADDRESS = ("memory_layer", "extraction", "model", "url")
 
 
-def _refuse_addresses(written: Written) -> None:
+def _refuse_addresses(written: ParsedText) -> None:
     """A pack names no address to be called. Those that were registered with one are read without this check."""
     node: Any = written.value
     for part in _MODEL_ADDRESS:
@@ -83,10 +83,10 @@ def _sorted(problems: list[PackProblem]) -> list[PackProblem]:
     return sorted(problems, key=lambda problem: (problem.line or 0, problem.path, problem.message))
 
 
-def _problems(error: ValidationError, written: Written) -> list[PackProblem]:
-    found: dict[tuple[Place, str], PackProblem] = {}
+def _problems(error: ValidationError, written: ParsedText) -> list[PackProblem]:
+    found: dict[tuple[KeyPath, str], PackProblem] = {}
 
-    def note(place: Place, message: str, line: int) -> None:
+    def note(place: KeyPath, message: str, line: int) -> None:
         if not written.is_faulty(place):
             found.setdefault((place, message), PackProblem(line, dotted(place), message))
 
@@ -111,7 +111,7 @@ def _counts_only_sound_items(detail: ErrorDetails) -> bool:
     return detail["type"] == "too_short" and len(detail["input"]) >= detail.get("ctx", {})["min_length"]
 
 
-def _place_of(detail: ErrorDetails, written: Written) -> tuple[Place, bool]:
+def _place_of(detail: ErrorDetails, written: ParsedText) -> tuple[KeyPath, bool]:
     """Where the error is, and whether it is the key there that is wrong and not its value."""
     place = detail["loc"]
     # pydantic ends the place of a bad key with "[key]"; a pack may have a key of that very name.
@@ -120,7 +120,7 @@ def _place_of(detail: ErrorDetails, written: Written) -> tuple[Place, bool]:
     return place, detail["type"] == "extra_forbidden"
 
 
-def _expected(detail: ErrorDetails, place: Place) -> str:
+def _expected(detail: ErrorDetails, place: KeyPath) -> str:
     """What was expected, in plain words."""
     context = detail.get("ctx", {})
     got: Any = detail["input"]
@@ -172,7 +172,7 @@ _KINDS = {
 _schema = cache(pack_schema)
 
 
-def _known_keys(place: Place) -> list[str]:
+def _known_keys(place: KeyPath) -> list[str]:
     """The keys a pack may have at that place; none where it takes any."""
     schema = _schema()
     node = schema

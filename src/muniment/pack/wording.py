@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
-Place: TypeAlias = tuple[str | int, ...]
+KeyPath: TypeAlias = tuple[str | int, ...]
 
 MOST_TOLD = 64
 _LONGEST = 40
@@ -17,7 +17,7 @@ def shown(text: str) -> str:
     return cut if cut.isprintable() else json.dumps(cut)[1:-1]
 
 
-def dotted(place: Place) -> str:
+def dotted(place: KeyPath) -> str:
     """The place as a person reads it: `memory_layer.classes.preference.sla`."""
     return ".".join(shown(str(part)) for part in place)
 
