@@ -5,14 +5,15 @@ from typing import Annotated
 
 from pydantic import Field
 
+from muniment.model.fields import CaptureKind, WriteClass
 from muniment.pack.durations import Duration
 from muniment.pack.fields import (
-    CaptureKind,
     ClassificationName,
     Flag,
     JsonPath,
     ModelName,
     Namespace,
+    Number,
     PositiveCount,
     PredicateOrPath,
     Scalar,
@@ -26,7 +27,6 @@ from muniment.pack.fields import (
     UniqueSome,
     Url,
     Word,
-    WriteClass,
 )
 
 
@@ -46,12 +46,8 @@ class FieldCondition(Section):
     one_of: Annotated[tuple[Scalar, ...], Field(max_length=256)] | None = Field(
         default=None, description="What it is one of."
     )
-    at_least: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = Field(
-        default=None, description="A number it is not below."
-    )
-    at_most: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = Field(
-        default=None, description="A number it is not above."
-    )
+    at_least: Number | None = Field(default=None, description="A number it is not below.")
+    at_most: Number | None = Field(default=None, description="A number it is not above.")
 
 
 class FieldMap(Section):

@@ -1,16 +1,16 @@
 """The pack's `memory_layer`: what may be written, who decides, how long it lives, how it is recalled."""
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from muniment.model.fields import CaptureKind, Source, Tier, WriteClass
 from muniment.pack.durations import Duration
 from muniment.pack.extraction import Extraction, ExtractorMap
 from muniment.pack.fields import (
     TIERS,
     WRITE_CLASSES,
-    CaptureKind,
     ClassificationName,
     EmbedderName,
     Flag,
@@ -21,12 +21,9 @@ from muniment.pack.fields import (
     RecallCount,
     Section,
     Share,
-    Source,
-    Tier,
     ToolName,
     Unique,
     Weight,
-    WriteClass,
     filled,
 )
 from muniment.pack.jobs import Schedule
@@ -47,14 +44,7 @@ _EXPIRING: dict[Tier, timedelta | None] = {
     "durable": timedelta(days=30),
 }
 _NO_WINDOW: dict[Tier, timedelta | None] = dict.fromkeys(TIERS)
-_CAPTURES_STAY: dict[CaptureKind, timedelta | None] = {
-    "tool_result": None,
-    "decision": None,
-    "effect": None,
-    "message": None,
-    "approval": None,
-    "statement": None,
-}
+_CAPTURES_STAY: dict[CaptureKind, timedelta | None] = dict.fromkeys(get_args(CaptureKind))
 
 
 class TierWhen(Section):
@@ -101,16 +91,11 @@ class MemoryPolicy(Section):
         default=TIER_ROUTING,
         description="The first rule that matches gives the tier; the last must match everything.",
     )
-    ttl: dict[Tier, Duration | None] = Field(
+    ttl: Annotated[dict[Tier, Duration | None], filled(TTL)] = Field(
         default=TTL,
         description="Life of a memory by tier; null is no end. A tier left out keeps its default.",
     )
     priority: PriorityPolicy = Field(default_factory=PriorityPolicy, description="Default priority of a memory.")
-
-    @field_validator("ttl")
-    @classmethod
-    def _every_tier_has_a_ttl(cls, given: dict[Tier, timedelta | None]) -> dict[Tier, timedelta | None]:
-        return filled(TTL, given)
 
 
 class StatementConfidence(Section):
@@ -163,7 +148,7 @@ class RecallPolicy(Section):
     """How many memories a recall gives, of what age and confidence, in what order."""
 
     max_recalls: RecallCount = Field(default=8, description="Most records of one recall.")
-    freshness: dict[Tier, Duration | None] = Field(
+    freshness: Annotated[dict[Tier, Duration | None], filled(_NO_WINDOW)] = Field(
         default=_NO_WINDOW,
         description="Oldest a memory of the tier may be and still be recalled; null or left out: any age.",
     )
@@ -172,11 +157,6 @@ class RecallPolicy(Section):
     recency_half_life: Duration = Field(
         default=timedelta(days=90), description="Age at which the recency part of a score has halved."
     )
-
-    @field_validator("freshness")
-    @classmethod
-    def _every_tier_has_a_window(cls, given: dict[Tier, timedelta | None]) -> dict[Tier, timedelta | None]:
-        return filled(_NO_WINDOW, given)
 
 
 class Thresholds(Section):
@@ -203,15 +183,10 @@ class ContradictionPolicy(Section):
     duplicate_similarity: Share = Field(
         default=0.94, description="Duplicate threshold where the embedder has none measured."
     )
-    embedders: dict[EmbedderName, Thresholds] = Field(
+    embedders: Annotated[dict[EmbedderName, Thresholds], filled(MEASURED)] = Field(
         default=MEASURED, description="The thresholds measured for an embedder, by its name and version."
     )
     margin: Share = Field(default=0.15, description="Margin of an auto_resolve that names none.")
-
-    @field_validator("embedders")
-    @classmethod
-    def _what_was_measured_stays(cls, given: dict[str, Thresholds]) -> dict[str, Thresholds]:
-        return filled(MEASURED, given)
 
     def thresholds_for(self, embedder: str) -> Thresholds:
         """What was measured for the embedder, else the thresholds for any."""
@@ -265,20 +240,13 @@ class RetentionPolicy(Section):
         default=timedelta(days=90),
         description="Nothing inside it is collected, so any moment of it can be replayed.",
     )
-    captures: dict[CaptureKind, Duration | None] = Field(
+    captures: Annotated[dict[CaptureKind, Duration | None], filled(_CAPTURES_STAY)] = Field(
         default=_CAPTURES_STAY,
         description="Age at which captures of a kind go to the archive; null or left out: they stay.",
     )
     archives: Duration | None = Field(
         default=None, description="Age at which an archive is dropped, counted from its last capture; null is never."
     )
-
-    @field_validator("captures")
-    @classmethod
-    def _every_kind_has_a_horizon(
-        cls, given: dict[CaptureKind, timedelta | None]
-    ) -> dict[CaptureKind, timedelta | None]:
-        return filled(_CAPTURES_STAY, given)
 
 
 class Budget(Section):
@@ -304,15 +272,10 @@ class AlertPolicy(Section):
     """When the fabric speaks up by itself."""
 
     contradictions: PositiveCount = Field(default=20, description="Open contradictions that make a backlog.")
-    expiring_within: dict[Tier, Duration | None] = Field(
+    expiring_within: Annotated[dict[Tier, Duration | None], filled(_EXPIRING)] = Field(
         default=_EXPIRING, description="How long before its end a memory is told of, by tier; null is never."
     )
     budget_share: Share = Field(default=0.90, description="Share of a budget from which it is told of.")
-
-    @field_validator("expiring_within")
-    @classmethod
-    def _every_tier_has_a_window(cls, given: dict[Tier, timedelta | None]) -> dict[Tier, timedelta | None]:
-        return filled(_EXPIRING, given)
 
 
 class FlagRule(Section):

@@ -12,6 +12,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import DictSchema
 
 from muniment.errors import UnknownLabel
+from muniment.model.fields import WriteClass
 from muniment.pack.consistency import inconsistencies
 from muniment.pack.durations import format_duration
 from muniment.pack.fields import (
@@ -30,7 +31,6 @@ from muniment.pack.fields import (
     Section,
     Semver,
     Unique,
-    WriteClass,
     filled,
 )
 from muniment.pack.guardrails import PolicyLayer, raised_to
@@ -84,14 +84,9 @@ class RoleRule(Section):
 
 
 # What these roles may do is fixed; a pack narrows what they may see.
-ROLES: dict[str, RoleRule] = {
-    "agent": RoleRule(),
-    "reviewer": RoleRule(),
-    "correction_writer": RoleRule(),
-    "privacy_officer": RoleRule(),
-    "auditor": RoleRule(),
-    "admin": RoleRule(),
-}
+ROLES: dict[str, RoleRule] = dict.fromkeys(
+    ("agent", "reviewer", "correction_writer", "privacy_officer", "auditor", "admin"), RoleRule()
+)
 
 
 class ClassifiedAttribute(Section):
@@ -145,7 +140,7 @@ class Pack(Section):
     classifications: Annotated[tuple[Classification, ...], Field(min_length=1, max_length=64)] = Field(
         default=CLASSIFICATIONS, description="Labels in rising order."
     )
-    roles: dict[RoleName, RoleRule] = Field(
+    roles: Annotated[dict[RoleName, RoleRule], filled(ROLES)] = Field(
         default=ROLES,
         description="Clearance by role. The six built-in roles always exist; left out, they see all labels.",
     )
@@ -156,11 +151,6 @@ class Pack(Section):
     policy_layer: PolicyLayer = Field(
         default_factory=PolicyLayer, validate_default=True, description="Guardrails: what is masked."
     )
-
-    @field_validator("roles")
-    @classmethod
-    def _the_six_roles_exist(cls, given: dict[str, RoleRule]) -> dict[str, RoleRule]:
-        return filled(ROLES, given)
 
     @field_validator("policy_layer")
     @classmethod

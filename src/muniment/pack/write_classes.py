@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from muniment.model.fields import WriteClass
 from muniment.pack.durations import Duration
 from muniment.pack.fields import (
     ClassificationName,
@@ -15,7 +16,6 @@ from muniment.pack.fields import (
     Section,
     Share,
     UniqueSome,
-    WriteClass,
 )
 
 Risk = Literal["low", "high"]
