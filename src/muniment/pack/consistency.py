@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast, get_args
 
 from muniment.pack.fields import BUILTIN_LABELS, WRITE_CLASSES, Detector
 from muniment.pack.memory_layer import PromotionThresholds, RecallWeights
-from muniment.pack.wording import MOST_TOLD, KeyPath, nearest, one_of, shown
+from muniment.pack.wording import MOST_SHOWN, KeyPath, nearest, one_of, shown
 from muniment.pack.write_classes import CLASS_RISK
 
 Finding: TypeAlias = tuple[KeyPath, str]
@@ -105,7 +105,7 @@ def _declared_labels(document: Any) -> tuple[str, ...]:
         return tuple(BUILTIN_LABELS)
     count = len(_find(document, "classifications.#"))
     names = [name for _, name in _strings(document, "classifications.#.name")]
-    return tuple(dict.fromkeys(names)) if len(names) == count <= MOST_TOLD else ()
+    return tuple(dict.fromkeys(names)) if len(names) == count <= MOST_SHOWN else ()
 
 
 def _identity(document: Any) -> Iterator[Finding]:

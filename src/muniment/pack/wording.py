@@ -1,4 +1,4 @@
-"""How places and values of a pack are told to the person who wrote it."""
+"""Shows paths and values of a pack in messages to the person who wrote it."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 
-MOST_TOLD = 64
+MOST_SHOWN = 64
 _LONGEST = 40
 
 
@@ -17,13 +17,13 @@ def shown(text: str) -> str:
     return cut if cut.isprintable() else json.dumps(cut)[1:-1]
 
 
-def dotted(place: KeyPath) -> str:
-    """The place as a person reads it: `memory_layer.classes.preference.sla`."""
-    return ".".join(shown(str(part)) for part in place)
+def dotted(path: KeyPath) -> str:
+    """The path as a person reads it: `memory_layer.classes.preference.sla`."""
+    return ".".join(shown(str(part)) for part in path)
 
 
 def described(value: Any) -> str:
-    """What a value is: `the text "yes"`, `the number 1.0`, `a list`."""
+    """Describe a value: `the text "yes"`, `the number 1.0`, `a list`."""
     match value:
         case None:
             return "nothing"
@@ -40,11 +40,11 @@ def described(value: Any) -> str:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """` (did you mean x?)` when one of the known words is near, else nothing."""
-    close = get_close_matches(word, known, n=1) if len(known) <= MOST_TOLD else []
+    """` (did you mean x?)` if one of the known words is similar, else nothing."""
+    close = get_close_matches(word, known, n=1) if len(known) <= MOST_SHOWN else []
     return f" (did you mean {close[0]}?)" if close else ""
 
 
 def one_of(known: Sequence[str]) -> str:
-    """The known words, not more than a person reads."""
-    return ", ".join(known[:MOST_TOLD]) + (", ..." if len(known) > MOST_TOLD else "")
+    """The known words, at most `MOST_SHOWN`."""
+    return ", ".join(known[:MOST_SHOWN]) + (", ..." if len(known) > MOST_SHOWN else "")
