@@ -4,7 +4,7 @@ Without an SDK that is set up a span costs next to nothing.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -38,15 +38,14 @@ class SpanAttributes:
 _NO_SPAN = SpanAttributes(None)
 
 
-@contextmanager
-def span(name: str, **attributes: Attribute | None) -> Generator[SpanAttributes]:
-    """Open a span around the block; an error sets its status to the name of the error's class."""
-    if isinstance(trace.get_tracer_provider(), ProxyTracerProvider):
-        yield _NO_SPAN
-        return
-    with _open(name, None, SpanKind.INTERNAL) as opened:
-        opened.set(**attributes)
-        yield opened
+def span(name: str, **attributes: Attribute | None) -> AbstractContextManager[SpanAttributes]:
+    """Open a span around a block; an error sets its status to the name of the error's class."""
+    return _open(name, SpanKind.INTERNAL, None, attributes)
+
+
+def request_span(method: str, headers: Mapping[bytes, bytes]) -> AbstractContextManager[SpanAttributes]:
+    """Open the span of a request, in the trace that its headers name."""
+    return _open(f"HTTP {method}", SpanKind.SERVER, headers, {})
 
 
 def spanned(name: str) -> Callable[[Callable[_P, Awaitable[_T]]], Callable[_P, Coroutine[Any, Any, _T]]]:
@@ -64,24 +63,24 @@ def spanned(name: str) -> Callable[[Callable[_P, Awaitable[_T]]], Callable[_P, C
 
 
 @contextmanager
-def request_span(method: str, headers: Mapping[bytes, bytes]) -> Generator[SpanAttributes]:
-    """Open the span of a request, in the trace that its headers name."""
+def _open(
+    name: str, kind: SpanKind, headers: Mapping[bytes, bytes] | None, attributes: Mapping[str, Attribute | None]
+) -> Generator[SpanAttributes]:
     if isinstance(trace.get_tracer_provider(), ProxyTracerProvider):
         yield _NO_SPAN
         return
-    carrier = {name: value.decode("latin-1") for name in _CARRIED if (value := headers.get(name.encode())) is not None}
-    with _open(f"HTTP {method}", carrier, SpanKind.SERVER) as opened:
-        yield opened
-
-
-@contextmanager
-def _open(name: str, carrier: Mapping[str, str] | None, kind: SpanKind) -> Generator[SpanAttributes]:
-    context = propagate.extract(carrier) if carrier is not None else None
+    context = propagate.extract(_carrier(headers)) if headers is not None else None
     with _tracer.start_as_current_span(
         name, context, kind, record_exception=False, set_status_on_exception=False
     ) as opened:
         try:
-            yield SpanAttributes(opened)
+            found = SpanAttributes(opened)
+            found.set(**attributes)
+            yield found
         except BaseException as error:
             opened.set_status(Status(StatusCode.ERROR, type(error).__name__))
             raise
+
+
+def _carrier(headers: Mapping[bytes, bytes]) -> dict[str, str]:
+    return {name: value.decode("latin-1") for name in _CARRIED if (value := headers.get(name.encode())) is not None}

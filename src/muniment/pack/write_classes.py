@@ -32,7 +32,7 @@ class AutoPromotion(Section):
 
     threshold: Share = Field(
         default=0.90,
-        description="Calibrated confidence it takes. Left out: promotion_thresholds.auto_confidence.",
+        description="Calibrated confidence it requires. Left out: promotion_thresholds.auto_confidence.",
     )
 
 
@@ -66,10 +66,10 @@ class ClassPolicy(Section):
     risk: Risk = Field(default="low", description="Left out: high for correction, low for the others.")
     approval: Approval = Field(default="human", description="Who promotes: a person, or the fabric itself.")
     auto_promotion: AutoPromotion | None = Field(
-        default=None, description="When the fabric promotes; stands with approval auto and only there."
+        default=None, description="When the fabric promotes; set with approval auto and only then."
     )
     auto_resolve: AutoResolve | None = Field(
-        default=None, description="When a contradiction is settled without a person; null is never."
+        default=None, description="When a contradiction is resolved without a person; null is never."
     )
     sla: Duration = Field(
         default=timedelta(hours=72),
