@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast, get_args
 
 from muniment.pack.fields import BUILTIN_LABELS, WRITE_CLASSES, Detector
 from muniment.pack.memory_layer import PromotionThresholds, RecallWeights
-from muniment.pack.wording import MOST_SHOWN, KeyPath, nearest, one_of, shown
+from muniment.pack.wording import MOST_SHOWN, KeyPath, did_you_mean, one_of, shorten
 from muniment.pack.write_classes import CLASS_RISK
 
 Finding: TypeAlias = tuple[KeyPath, str]
@@ -75,7 +75,7 @@ def _repeated_names(document: Any) -> Iterator[Finding]:
         seen: set[str] = set()
         for path, name in _strings(document, pattern):
             if name in seen:
-                yield path, f"{shown(name)} {_REPEATED}"
+                yield path, f"{shorten(name)} {_REPEATED}"
             seen.add(name)
 
 
@@ -97,7 +97,10 @@ def _undeclared_labels(document: Any) -> Iterator[Finding]:
     for pattern in _LABELS if known else ():
         for path, label in _strings(document, pattern):
             if label not in known:
-                yield path, f"{shown(label)} is not declared{nearest(label, known)}; expected one of {one_of(known)}"
+                yield (
+                    path,
+                    f"{shorten(label)} is not declared{did_you_mean(label, known)}; expected one of {one_of(known)}",
+                )
 
 
 def _declared_labels(document: Any) -> tuple[str, ...]:
@@ -113,11 +116,11 @@ def _identity(document: Any) -> Iterator[Finding]:
     aliases = _mapping(document, "identity.aliases")
     for path, target in _strings(document, "identity.aliases.*"):
         if path[-1] in namespaces:
-            yield path, f"{shown(str(path[-1]))} is a namespace itself; expected a name that is not"
+            yield path, f"{shorten(str(path[-1]))} is a namespace itself; expected a name that is not"
         if target in aliases:
-            yield path, f"{shown(target)} is an alias itself; expected the namespace it stands for"
+            yield path, f"{shorten(target)} is an alias itself; expected the namespace it stands for"
         elif namespaces and target not in namespaces:
-            yield path, f"{shown(target)} is not declared; expected one of {one_of(tuple(namespaces))}"
+            yield path, f"{shorten(target)} is not declared; expected one of {one_of(tuple(namespaces))}"
     for path, attribute in _mappings(document, "identity.classified_attributes.*"):
         keys = _set_keys(attribute, "label", "mask", "keep_last")
         if not keys:
@@ -132,14 +135,14 @@ def _ontology(document: Any) -> Iterator[Finding]:
     for path, old in _strings(document, "ontology.predicates.*.renamed_from.#"):
         first = successors.setdefault(old, path[2])
         if old in predicates:
-            yield path, f"{shown(old)} {_STILL_DECLARED}"
+            yield path, f"{shorten(old)} {_STILL_DECLARED}"
         elif first != path[2]:
-            yield path, f"{shown(old)} was renamed to {shown(str(first))} already; expected one successor"
+            yield path, f"{shorten(old)} was renamed to {shorten(str(first))} already; expected one successor"
     for path, name in _strings(document, "ontology.dropped.#"):
         if name in predicates:
-            yield path, f"{shown(name)} {_STILL_DECLARED}"
+            yield path, f"{shorten(name)} {_STILL_DECLARED}"
         elif name in successors:
-            yield path, f"{shown(name)} was renamed; expected one or the other"
+            yield path, f"{shorten(name)} was renamed; expected one or the other"
 
 
 def _classes(document: Any) -> Iterator[Finding]:
@@ -202,17 +205,17 @@ def _extractors(document: Any) -> Iterator[Finding]:
     namespaces = {name for _, name in _strings(document, "identity.namespaces.#")}
     for path, name in _strings(document, "memory_layer.extractors.#.fields.#.namespace"):
         if namespaces and name not in namespaces:
-            yield path, f"{shown(name)} is not declared in identity.namespaces"
+            yield path, f"{shorten(name)} is not declared in identity.namespaces"
     # An evidence_link passes any allow-list (CAN-10).
     allowed = {"evidence_link", *(name for _, name in _strings(document, "memory_layer.write_classes_allowed.#"))}
     if _find(document, "memory_layer.write_classes_allowed"):
         for path, name in _strings(document, "memory_layer.extractors.#.fields.#.write_class"):
             if name in WRITE_CLASSES and name not in allowed:
-                yield path, f"{shown(name)} is not in write_classes_allowed; its candidates would all be refused"
+                yield path, f"{shorten(name)} is not in write_classes_allowed; its candidates would all be refused"
     names = {name for _, name in _strings(document, "memory_layer.extractors.#.name")}
     for path, name in _strings(document, "memory_layer.extraction.plugins.#"):
         if name in names:
-            yield path, f"{shown(name)} is the name of an extractor above; expected another"
+            yield path, f"{shorten(name)} is the name of an extractor above; expected another"
 
 
 # The fields that a fact of a class must have, and those that it must not have.
@@ -274,11 +277,11 @@ def _redaction(document: Any) -> Iterator[Finding]:
             yield (*path, "model"), "is set without need; expected it only with detector person or location"
         if isinstance(name, str):
             if name in _DETECTORS and detector != name:
-                yield (*path, "name"), f"{shown(name)} is the name of a built-in rule; expected another"
+                yield (*path, "name"), f"{shorten(name)} is the name of a built-in rule; expected another"
             elif name in names and name not in _DETECTORS:
-                yield (*path, "name"), f"{shown(name)} {_REPEATED}"
+                yield (*path, "name"), f"{shorten(name)} {_REPEATED}"
             names.add(name)
         if isinstance(detector, str):
             if detector in detectors:
-                yield (*path, "detector"), f"{shown(detector)} has a rule above; expected one rule per detector"
+                yield (*path, "detector"), f"{shorten(detector)} has a rule above; expected one rule per detector"
             detectors.add(detector)

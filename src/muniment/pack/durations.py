@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-from muniment.pack.wording import described
+from muniment.pack.wording import describe
 
 # Added to any date of this century, it stays within the dates of Python and PostgreSQL.
 LONGEST = timedelta(days=36_500)
@@ -28,7 +28,7 @@ def parse_duration(text: str) -> timedelta:
     if seconds is None:
         if _ISO_CALENDAR.fullmatch(text):
             raise ValueError(f"{_EXPECTED}; months and years have no fixed length, write days")
-        raise ValueError(f"{_EXPECTED}, got {described(text)}")
+        raise ValueError(f"{_EXPECTED}, got {describe(text)}")
     if seconds > LONGEST.total_seconds():
         raise ValueError(f"expected a duration of at most {LONGEST.days}d")
     return _positive(timedelta(seconds=seconds))
@@ -65,7 +65,7 @@ def _read(value: Any) -> timedelta:
         if value.microseconds or value > LONGEST:
             raise ValueError(f"expected whole seconds, at most {LONGEST.days}d")
         return _positive(value)
-    raise ValueError(f"{_EXPECTED}, got {described(value)}")
+    raise ValueError(f"{_EXPECTED}, got {describe(value)}")
 
 
 Duration = Annotated[

@@ -20,8 +20,8 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_after_validator_function
 
 from muniment.model.fields import EVIDENCE_LIMIT, Tier, WriteClass, clean_name, clean_text
-from muniment.pack.json_paths import usable_path, usable_template
-from muniment.pack.patterns import usable
+from muniment.pack.json_paths import check_path, check_template
+from muniment.pack.patterns import check_pattern
 
 # The last three act only where a rule names them; person and location also need the extra `presidio`.
 Detector = Literal[
@@ -53,7 +53,7 @@ class Section(BaseModel):
 _Item = TypeVar("_Item")
 
 
-def filled(defaults: Mapping[Any, Any]) -> AfterValidator:
+def with_defaults(defaults: Mapping[Any, Any]) -> AfterValidator:
     """Add the defaults that a mapping leaves out, in their order: a pack that sets one tier keeps the others."""
     return AfterValidator(lambda given: {**defaults, **given})
 
@@ -160,16 +160,16 @@ IntentPattern = Annotated[
 
 
 def _usable_path_or_word(value: str) -> str:
-    return usable_path(value) if value.startswith("$") else value
+    return check_path(value) if value.startswith("$") else value
 
 
 def _usable_path_or_template(value: str) -> str:
-    return usable_path(value) if value.startswith("$") else usable_template(value)
+    return check_path(value) if value.startswith("$") else check_template(value)
 
 
 _PATH = r"\$[^\x00-\x1f]{0,255}"
 JsonPath = Annotated[
-    _Text, _Like(_PATH, "a JSONPath that begins with $, such as $.customer.id"), AfterValidator(usable_path)
+    _Text, _Like(_PATH, "a JSONPath that begins with $, such as $.customer.id"), AfterValidator(check_path)
 ]
 PredicateOrPath = Annotated[
     _Text,
@@ -209,5 +209,5 @@ ToolName = Annotated[_Text, StringConstraints(min_length=1, max_length=128), Aft
 Mask = Annotated[_Text, StringConstraints(min_length=1, max_length=64), AfterValidator(clean_name)]
 PipelineName = Annotated[_Text, StringConstraints(min_length=1, max_length=256), AfterValidator(clean_name)]
 Pattern = Annotated[
-    _Text, StringConstraints(min_length=1, max_length=1000), AfterValidator(clean_text), AfterValidator(usable)
+    _Text, StringConstraints(min_length=1, max_length=1000), AfterValidator(clean_text), AfterValidator(check_pattern)
 ]

@@ -82,7 +82,7 @@ class PolicyLayer(Section):
     guardrails: Guardrails = Field(default_factory=Guardrails, description="Redaction.")
 
 
-def raised_to(layer: PolicyLayer, label: str | None) -> PolicyLayer:
+def raise_rules_to(layer: PolicyLayer, label: str | None) -> PolicyLayer:
     """Let every rule that left out its classification raise to this label."""
     rules = tuple(
         rule if "classification" in rule.model_fields_set else rule.model_copy(update={"classification": label})

@@ -48,7 +48,7 @@ def compiled_path(path: str) -> JSONPath:
     return compiled
 
 
-def usable_path(path: str) -> str:
+def check_path(path: str) -> str:
     """Return the path; raises `ValueError` if it does not compile."""
     compiled_path(path)
     return path
@@ -72,7 +72,7 @@ def template_parts(template: str) -> list[tuple[str, str | None]]:
     return [*parts, (rest, None)]
 
 
-def usable_template(template: str) -> str:
+def check_template(template: str) -> str:
     """Return the template; raises `ValueError` if a path in it does not compile."""
     for _, path in template_parts(template):
         if path is not None:

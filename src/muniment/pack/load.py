@@ -14,7 +14,7 @@ from muniment.pack.consistency import inconsistencies
 from muniment.pack.fields import Section
 from muniment.pack.schema import Pack
 from muniment.pack.source import PROBLEM_LIMIT, TEXT_LIMIT, ParsedText, decode, read_text, refuse
-from muniment.pack.wording import KeyPath, described, dotted, nearest, one_of
+from muniment.pack.wording import KeyPath, describe, did_you_mean, dotted, one_of
 
 _FILE_ENDINGS = (".yaml", ".yml", ".json")
 _MODEL_URL = ("memory_layer", "extraction", "model", "url")
@@ -52,7 +52,7 @@ def _from_text(text: str) -> Pack:
     if not isinstance(document, dict):
         hint = "; to read a file, pass a Path" if text.strip().endswith(_FILE_ENDINGS) else ""
         expected = "expected a mapping that begins with pack_meta"
-        parsed.give_up(parsed.line_of(()), (), f"{expected}, got {described(document)}{hint}")
+        parsed.give_up(parsed.line_of(()), (), f"{expected}, got {describe(document)}{hint}")
     _refuse_model_url(parsed)
     try:
         pack = Pack.model_validate(cast("Any", document))
@@ -143,13 +143,13 @@ def _message(detail: ErrorDetails, path: KeyPath) -> str:
         return _MESSAGES[kind].format(**context, input=got)
     if kind == "extra_forbidden":
         known = _known_keys(path[:-1])
-        return f"is not a known key{nearest(str(path[-1]), known)}; expected one of {one_of(known)}"
+        return f"is not a known key{did_you_mean(str(path[-1]), known)}; expected one of {one_of(known)}"
     if kind == "literal_error":
         choices = str(context["expected"]).replace("'", "").replace(" or ", ", ")
-        near = nearest(got, choices.split(", ")) if isinstance(got, str) else ""
-        return f"expected one of {choices}, got {described(got)}{near}"
+        near = did_you_mean(got, choices.split(", ")) if isinstance(got, str) else ""
+        return f"expected one of {choices}, got {describe(got)}{near}"
     hint = "; put it in quotes" if kind == "string_type" and isinstance(got, bool | int | float) else ""
-    return f"expected {_TYPES.get(kind, 'another value')}, got {described(got)}{hint}"
+    return f"expected {_TYPES.get(kind, 'another value')}, got {describe(got)}{hint}"
 
 
 def _known_keys(path: KeyPath) -> list[str]:

@@ -24,10 +24,10 @@ from muniment.pack.fields import (
     ToolName,
     Unique,
     Weight,
-    filled,
+    with_defaults,
 )
 from muniment.pack.jobs import Schedule
-from muniment.pack.write_classes import ClassPolicy, completed
+from muniment.pack.write_classes import ClassPolicy, complete_policy
 
 Unresolved = Literal["mark_both", "hold", "block"]
 
@@ -91,7 +91,7 @@ class MemoryPolicy(Section):
         default=TIER_ROUTING,
         description="The first rule that matches decides the tier; the last must match everything.",
     )
-    ttl: Annotated[dict[Tier, Duration | None], filled(TTL)] = Field(
+    ttl: Annotated[dict[Tier, Duration | None], with_defaults(TTL)] = Field(
         default=TTL,
         description="Lifetime of a memory by tier; null is no end. A tier left out keeps its default.",
     )
@@ -146,7 +146,7 @@ class RecallPolicy(Section):
     """How many memories a recall returns, of what age and confidence, in what order."""
 
     max_recalls: RecallCount = Field(default=8, description="Most records of one recall.")
-    freshness: Annotated[dict[Tier, Duration | None], filled(_NO_WINDOW)] = Field(
+    freshness: Annotated[dict[Tier, Duration | None], with_defaults(_NO_WINDOW)] = Field(
         default=_NO_WINDOW,
         description="Greatest age at which a memory of the tier is recalled; null or left out: any age.",
     )
@@ -181,7 +181,7 @@ class ContradictionPolicy(Section):
     duplicate_similarity: Share = Field(
         default=0.94, description="Duplicate threshold for an embedder without a measured one."
     )
-    embedders: Annotated[dict[EmbedderName, Thresholds], filled(MEASURED)] = Field(
+    embedders: Annotated[dict[EmbedderName, Thresholds], with_defaults(MEASURED)] = Field(
         default=MEASURED, description="The thresholds measured for an embedder, by its name and version."
     )
     margin: Share = Field(default=0.15, description="Margin of an auto_resolve that sets none.")
@@ -236,7 +236,7 @@ class RetentionPolicy(Section):
         default=timedelta(days=90),
         description="Nothing inside it is collected, so any moment of it can be replayed.",
     )
-    captures: Annotated[dict[CaptureKind, Duration | None], filled(_CAPTURES_STAY)] = Field(
+    captures: Annotated[dict[CaptureKind, Duration | None], with_defaults(_CAPTURES_STAY)] = Field(
         default=_CAPTURES_STAY,
         description="Age at which captures of a kind go to the archive; null or left out: they stay.",
     )
@@ -268,7 +268,7 @@ class AlertPolicy(Section):
     """When the fabric raises an alert."""
 
     contradictions: PositiveCount = Field(default=20, description="Open contradictions that raise an alert.")
-    expiring_within: Annotated[dict[Tier, Duration | None], filled(_EXPIRING)] = Field(
+    expiring_within: Annotated[dict[Tier, Duration | None], with_defaults(_EXPIRING)] = Field(
         default=_EXPIRING, description="How long before its end a memory is reported, by tier; null is never."
     )
     budget_share: Share = Field(default=0.90, description="Share of a budget that raises an alert.")
@@ -336,6 +336,6 @@ class MemoryLayer(Section):
         threshold = info.data.get("promotion_thresholds", PromotionThresholds()).auto_confidence
         margin = info.data.get("contradiction", ContradictionPolicy()).margin
         return {
-            name: completed(name, given.get(name, ClassPolicy()), auto_confidence=threshold, margin=margin)
+            name: complete_policy(name, given.get(name, ClassPolicy()), auto_confidence=threshold, margin=margin)
             for name in WRITE_CLASSES
         }

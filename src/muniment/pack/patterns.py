@@ -26,7 +26,7 @@ def compiled(pattern: str) -> Any:
     return found
 
 
-def usable(pattern: str) -> str:
+def check_pattern(pattern: str) -> str:
     """Return the pattern; raises `ValueError` if it does not compile or matches the empty text."""
     compiled(pattern)
     return pattern

@@ -31,9 +31,9 @@ from muniment.pack.fields import (
     Section,
     Semver,
     Unique,
-    filled,
+    with_defaults,
 )
-from muniment.pack.guardrails import PolicyLayer, raised_to
+from muniment.pack.guardrails import PolicyLayer, raise_rules_to
 from muniment.pack.memory_layer import MemoryLayer
 from muniment.pack.write_classes import ClassPolicy
 
@@ -140,7 +140,7 @@ class Pack(Section):
     classifications: Annotated[tuple[Classification, ...], Field(min_length=1, max_length=64)] = Field(
         default=CLASSIFICATIONS, description="Labels in rising order."
     )
-    roles: Annotated[dict[RoleName, RoleRule], filled(ROLES)] = Field(
+    roles: Annotated[dict[RoleName, RoleRule], with_defaults(ROLES)] = Field(
         default=ROLES,
         description="Clearance by role. The six built-in roles always exist; left out, they see all labels.",
     )
@@ -156,7 +156,7 @@ class Pack(Section):
     @classmethod
     def _raise_to_sensitive(cls, given: PolicyLayer, info: ValidationInfo) -> PolicyLayer:
         declared: tuple[Classification, ...] = info.data.get("classifications", ())
-        return raised_to(given, next((label.name for label in declared if label.sensitive), None))
+        return raise_rules_to(given, next((label.name for label in declared if label.sensitive), None))
 
     @model_validator(mode="after")
     def _sections_agree(self) -> "Pack":

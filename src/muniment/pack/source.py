@@ -17,7 +17,7 @@ from yaml.reader import ReaderError
 
 from muniment.errors import PackInvalid, PackProblem
 from muniment.model.fields import clean_text
-from muniment.pack.wording import KeyPath, dotted, shown
+from muniment.pack.wording import KeyPath, dotted, shorten
 
 TEXT_LIMIT = 1024 * 1024
 DEPTH_LIMIT = 32
@@ -209,7 +209,7 @@ class _Reader:
             if len(path) >= DEPTH_LIMIT:
                 self._parsed.give_up(_line(event), path[:-1], f"is nested deeper than {DEPTH_LIMIT} levels")
             if event.tag is not None:
-                self._parsed.add(_line(event), path, f"a tag ({shown(event.tag)}) is not allowed; leave it out")
+                self._parsed.add(_line(event), path, f"a tag ({shorten(event.tag)}) is not allowed; leave it out")
             build = self._mapping if isinstance(event, yaml.MappingStartEvent) else self._list
             return build(path, keep=keep)
         try:
@@ -251,7 +251,7 @@ class _Reader:
             self._parsed.add(line, path, f"as a key: {error}")
             return False
         if not isinstance(key, str):
-            self._parsed.add(line, path, f'expected a text as key; write it as "{shown(event.value)}"')
+            self._parsed.add(line, path, f'expected a text as key; write it as "{shorten(event.value)}"')
             return False
         if key in found:
             self._parsed.add_message(line, path, "appears twice in one mapping; expected once")
@@ -266,7 +266,7 @@ def _line(event: Any) -> int:
 def _scalar(event: Any) -> str | int | float | bool | None:
     """The value of a scalar; raises `ValueError` for a tag and for what a pack cannot hold."""
     if event.tag is not None:
-        raise ValueError(f"a tag ({shown(event.tag)}) is not allowed; put a text in quotes instead")
+        raise ValueError(f"a tag ({shorten(event.tag)}) is not allowed; put a text in quotes instead")
     text = cast("str", event.value)
     is_plain = event.implicit[0]
     if is_plain and text in _CONSTANTS:

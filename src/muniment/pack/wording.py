@@ -11,7 +11,7 @@ MOST_SHOWN = 64
 _LONGEST = 40
 
 
-def shown(text: str) -> str:
+def shorten(text: str) -> str:
     """The text on one line, cut where it is long."""
     cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     return cut if cut.isprintable() else json.dumps(cut)[1:-1]
@@ -19,10 +19,10 @@ def shown(text: str) -> str:
 
 def dotted(path: KeyPath) -> str:
     """The path as a person reads it: `memory_layer.classes.preference.sla`."""
-    return ".".join(shown(str(part)) for part in path)
+    return ".".join(shorten(str(part)) for part in path)
 
 
-def described(value: Any) -> str:
+def describe(value: Any) -> str:
     """Describe a value: `the text "yes"`, `the number 1.0`, `a list`."""
     match value:
         case None:
@@ -32,14 +32,14 @@ def described(value: Any) -> str:
         case int() | float():
             return f"the number {value}"
         case str():
-            return f'the text "{shown(value)}"'
+            return f'the text "{shorten(value)}"'
         case list() | tuple():
             return "a list"
         case _:
             return "a mapping"
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
+def did_you_mean(word: str, known: Sequence[str]) -> str:
     """` (did you mean x?)` if one of the known words is similar, else nothing."""
     close = get_close_matches(word, known, n=1) if len(known) <= MOST_SHOWN else []
     return f" (did you mean {close[0]}?)" if close else ""

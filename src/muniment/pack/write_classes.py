@@ -77,7 +77,7 @@ class ClassPolicy(Section):
     )
 
 
-def completed(name: WriteClass, policy: ClassPolicy, *, auto_confidence: float, margin: float) -> ClassPolicy:
+def complete_policy(name: WriteClass, policy: ClassPolicy, *, auto_confidence: float, margin: float) -> ClassPolicy:
     """Fill in what the policy left out: from its class, and from the pack's numbers for all classes."""
     defaults: dict[str, object] = {}
     if "risk" not in policy.model_fields_set:
