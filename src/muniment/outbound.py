@@ -41,7 +41,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """Where a call goes: the host as it was given, and its current addresses."""
+    """Where a call goes: the host of the URL, and its current addresses."""
 
     parts: SplitResult
     host: str
@@ -90,7 +90,7 @@ async def find(url: str, *, allow_private: bool) -> Target:
             found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):  # TimeoutError is an OSError
         found = []
-    return _target(parts, host, port, [str(place[0]) for *_, place in found], allow_private)
+    return _target(parts, host, port, [str(address[0]) for *_, address in found], allow_private)
 
 
 def find_blocking(url: str, *, allow_private: bool) -> Target:
@@ -100,7 +100,7 @@ def find_blocking(url: str, *, allow_private: bool) -> Target:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         found = []
-    return _target(parts, host, port, [str(place[0]) for *_, place in found], allow_private)
+    return _target(parts, host, port, [str(address[0]) for *_, address in found], allow_private)
 
 
 def refuses_literally(url: str) -> bool:

@@ -48,8 +48,8 @@ def headers(key: str) -> dict[str, str] | None:
     """Headers of a JSON request, with the key if there is one; None if the key has characters that no key has."""
     if not re.fullmatch(r"[!-~]*", key):
         return None
-    given = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "muniment"}
-    return given | ({"Authorization": f"Bearer {key}"} if key else {})
+    common = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "muniment"}
+    return common | ({"Authorization": f"Bearer {key}"} if key else {})
 
 
 def refusal(response: httpx2.Response, key_variable: str) -> Failure:
@@ -58,7 +58,7 @@ def refusal(response: httpx2.Response, key_variable: str) -> Failure:
     if response.is_redirect:
         return Failure(f"answered {status}: redirects are not followed, give the address it is at")
     hints = {
-        401: f": it takes a key, see {key_variable}",
+        401: f": it requires a key, see {key_variable}",
         403: f": the key does not open it, see {key_variable}",
         404: ": no such address or model there",
         429: ": too many requests",

@@ -38,8 +38,11 @@ from muniment.model.fields import Artifact
 
 PARTS = (whoami, writing, captures, memories, reading, queue, privacy, audit, webhooks, packs, work)
 _PROBLEM: Mapping[int | str, dict[str, Any]] = {
-    status: {"description": said, "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}}}
-    for status, said in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))
+    status: {
+        "description": words,
+        "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}},
+    }
+    for status, meaning in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))
 }
 
 
@@ -50,7 +53,7 @@ class Health(Artifact):
 
 
 class _App(FastAPI):
-    """FastAPI's, whose document says of each route whom it is for."""
+    """FastAPI's app, with the roles of each route in its OpenAPI document."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -102,7 +105,7 @@ def _v1() -> APIRouter:
 
 
 def _operations(server_metrics: ServerMetrics) -> APIRouter:
-    """The routes for whoever runs the server: they require no credential and show nothing of any tenant."""
+    """The routes for operators: they require no credential and show nothing of any tenant."""
     router = APIRouter(tags=["health"])
 
     @router.get("/healthz")

@@ -88,7 +88,7 @@ class Streams:
                     # INVARIANT: nothing is sent under a credential that was revoked or has expired since.
                     await check_again()
             except MunimentError as error:
-                # The client comes back, and is then told what is wrong as for every request.
+                # The client reconnects, and gets the error as for every request.
                 yield f": {error.code}\n\n".encode()
                 return
             if fresh:

@@ -1,6 +1,6 @@
 """Limits on connections and on the heads of requests.
 
-Uvicorn has none that would do: see docs/adr/0045-limits-on-connections-and-heads-stay-ours.md.
+Why uvicorn's own do not suffice: docs/adr/0045-limits-on-connections-and-heads-stay-ours.md.
 """
 
 import asyncio

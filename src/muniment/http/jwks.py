@@ -16,7 +16,7 @@ from muniment.remote import fetch
 
 log = logging.getLogger(__name__)
 
-# Signatures by a key that only the issuer has; none that whoever knows the public key could make.
+# Asymmetric alone: a signature by a shared secret could be made by anyone who knows the public key.
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 KEYS_LIMIT = 256 * 1024
 MOST_KEYS = 64

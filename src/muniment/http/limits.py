@@ -1,4 +1,4 @@
-"""Limits counted in this process: how often somebody may call, and how much may be in use at the same time."""
+"""Limits counted in this process: how often a caller may call, and how much may be in use at the same time."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable

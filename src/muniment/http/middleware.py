@@ -92,7 +92,7 @@ class RequestMiddleware:
             try:
                 await self._app(scope, body.receive, answer.send)
             except Exception:
-                # Whatever the app made of a body that was cut off, this is why it was.
+                # The app may wrap the error by which its body was cut off.
                 if body.error is not None:
                     raise body.error from None
                 raise

@@ -175,12 +175,12 @@ class TokenVerifier:
             raise _Invalid
         values = claims.texts(settings.roles_claim) or ()
         roles = {settings.role_map[value] for value in values if value in settings.role_map}
-        # A token for no user in particular would act for any of them.
+        # A token without a user could act for any of them.
         bound = settings.user_claim if "agent" in roles else None
         if kind == "end_user":
             bound = settings.principal_claim
         if kind == "agent" or bound is not None:
-            # As with keys: no claim gives an agent another role, and who acts for one user has no role beside.
+            # As with keys: an agent, and a token that is bound to one user, has no other built-in role.
             roles -= BUILTIN_ROLES - {"agent"}
         clearance = claims.texts(settings.clearance_claim)
         packs = claims.texts(settings.packs_claim)

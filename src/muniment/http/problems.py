@@ -109,7 +109,7 @@ def of(error: MunimentError, request_id: str | None) -> Response:
 
 
 def internal(request_id: str | None) -> Response:
-    """The answer to an unexpected error: the log has its place, under the request's id."""
+    """The answer to an unexpected error: the log shows where it happened, under the request's id."""
     return answer("internal", "something went wrong here; the server's log has it", request_id=request_id)
 
 

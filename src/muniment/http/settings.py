@@ -36,7 +36,7 @@ class ServerSettings:
         env = os.environ if environment is None else environment
         oidc, sign_in = OidcSettings.gather(env), SignIn.gather(env, allow_private=allows_private(env))
         if sign_in is not None and oidc is None:
-            raise InvalidInput("is required: whose tokens are taken", field="MUNIMENT_OIDC_ISSUER")
+            raise InvalidInput("is required: the issuer whose tokens are accepted", field="MUNIMENT_OIDC_ISSUER")
         return cls(
             rate=_number(env, "MUNIMENT_RATE", cls.rate),
             burst=_number(env, "MUNIMENT_BURST", cls.burst),

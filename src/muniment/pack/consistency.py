@@ -1,7 +1,7 @@
 """Checks between the sections of a pack.
 
-They work on the plain document and skip whatever has the wrong shape, so that a pack with a typo in one section is
-still told what is wrong between the others.
+They work on the plain document and skip whatever has the wrong shape, so that a typo in one section does not hide
+what is wrong between the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -70,14 +70,14 @@ class Guardrails(Section):
 
     @field_validator("redaction_rules")
     @classmethod
-    def _add_builtin_rules(cls, given: tuple[RedactionRule, ...]) -> tuple[RedactionRule, ...]:
-        named = {rule.detector for rule in given}
-        own = tuple(_with_mask(rule) for rule in given)
+    def _add_builtin_rules(cls, rules: tuple[RedactionRule, ...]) -> tuple[RedactionRule, ...]:
+        named = {rule.detector for rule in rules}
+        own = tuple(_with_mask(rule) for rule in rules)
         return own + tuple(rule for rule in BUILTIN_RULES if rule.detector not in named)
 
 
 class PolicyLayer(Section):
-    """What is masked before a candidate is stored; the sealed capture keeps what was said."""
+    """What is masked before a candidate is stored; the sealed capture keeps the original."""
 
     guardrails: Guardrails = Field(default_factory=Guardrails, description="Redaction.")
 

@@ -1,4 +1,4 @@
-"""Loads a pack from its text; a pack that cannot be loaded is told every problem at its line."""
+"""Loads a pack from its text, or raises every problem at its line."""
 
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -72,7 +72,7 @@ def _refuse_model_url(parsed: ParsedText) -> None:
         node = cast("dict[str, Any]", node).get(key) if isinstance(node, dict) else None
     if node is not None:
         instead = "name one of the server's models in model; where it is and its key are set in MUNIMENT_MODELS"
-        parsed.add(parsed.line_of(_MODEL_URL), _MODEL_URL, f"is no longer taken: {instead}")
+        parsed.add(parsed.line_of(_MODEL_URL), _MODEL_URL, f"is no longer accepted: {instead}")
 
 
 def _problems(error: ValidationError, parsed: ParsedText) -> list[PackProblem]:

@@ -304,7 +304,7 @@ class MemoryLayer(Section):
     contradiction: ContradictionPolicy = Field(
         default_factory=ContradictionPolicy, description="What happens to facts that contradict each other."
     )
-    # INVARIANT: after promotion_thresholds and contradiction, whose numbers its validator takes over.
+    # INVARIANT: after promotion_thresholds and contradiction, whose numbers its validator uses.
     classes: dict[WriteClass, ClassPolicy] = Field(
         default_factory=dict,
         validate_default=True,
@@ -331,11 +331,11 @@ class MemoryLayer(Section):
     @field_validator("classes")
     @classmethod
     def _every_class_has_a_policy(
-        cls, given: dict[WriteClass, ClassPolicy], info: ValidationInfo
+        cls, policies: dict[WriteClass, ClassPolicy], info: ValidationInfo
     ) -> dict[WriteClass, ClassPolicy]:
         threshold = info.data.get("promotion_thresholds", PromotionThresholds()).auto_confidence
         margin = info.data.get("contradiction", ContradictionPolicy()).margin
         return {
-            name: complete_policy(name, given.get(name, ClassPolicy()), auto_confidence=threshold, margin=margin)
+            name: complete_policy(name, policies.get(name, ClassPolicy()), auto_confidence=threshold, margin=margin)
             for name in WRITE_CLASSES
         }

@@ -90,7 +90,7 @@ ROLES: dict[str, RoleRule] = dict.fromkeys(
 
 
 class ClassifiedAttribute(Section):
-    """What a named attribute means wherever it stands in a value."""
+    """How an attribute of that name is classified and masked in any value."""
 
     label: ClassificationName | None = Field(default=None, description="Least classification of what holds it.")
     mask: Mask | None = Field(default=None, description="What stands in its place, such as [NAME].")
@@ -147,22 +147,22 @@ class Pack(Section):
     identity: Identity = Field(default_factory=Identity, description="Entities and their attributes.")
     ontology: Ontology = Field(default_factory=Ontology, description="Predicates.")
     memory_layer: MemoryLayer = Field(default_factory=MemoryLayer, description="Writing, promotion, recall.")
-    # INVARIANT: after classifications, from which its validator takes the lowest sensitive label.
+    # INVARIANT: after classifications, whose lowest sensitive label its validator uses.
     policy_layer: PolicyLayer = Field(
         default_factory=PolicyLayer, validate_default=True, description="Guardrails: what is masked."
     )
 
     @field_validator("policy_layer")
     @classmethod
-    def _raise_to_sensitive(cls, given: PolicyLayer, info: ValidationInfo) -> PolicyLayer:
+    def _raise_to_sensitive(cls, layer: PolicyLayer, info: ValidationInfo) -> PolicyLayer:
         declared: tuple[Classification, ...] = info.data.get("classifications", ())
-        return raise_rules_to(given, next((label.name for label in declared if label.sensitive), None))
+        return raise_rules_to(layer, next((label.name for label in declared if label.sensitive), None))
 
     @model_validator(mode="after")
     def _sections_agree(self) -> "Pack":
         found = [
-            InitErrorDetails(type=PydanticCustomError("inconsistent", "{text}", {"text": text}), loc=place, input=None)
-            for place, text in inconsistencies(self.document())
+            InitErrorDetails(type=PydanticCustomError("inconsistent", "{text}", {"text": text}), loc=path, input=None)
+            for path, text in inconsistencies(self.document())
         ]
         if found:
             raise ValidationError.from_exception_data("Pack", found)

@@ -137,9 +137,9 @@ def _refuse_character(code: int, line: int) -> NoReturn:
 
 
 def _join_escapes(text: str) -> str:
-    """Join the two escapes by which JSON writes a character past U+FFFF: libyaml takes each for half a character.
+    """Join the two escapes by which JSON writes a character past U+FFFF: libyaml refuses each as half a character.
 
-    Texts that are not JSON stay as they are: there a backslash may stand outside of quotes.
+    Texts that are not JSON stay as they are: there a backslash may be outside of quotes.
     """
     if "\\u" not in text or not text.lstrip().startswith("{"):
         return text
@@ -197,7 +197,7 @@ class _Reader:
     def _value(self, event: Any, path: KeyPath, line: int, *, keep: bool) -> Any:
         """Build the value that begins with this event; `line` is that of its key, or its own in a list.
 
-        `keep` is false for what stands under a key that is refused: its problems count, its lines do not.
+        `keep` is false below a key that is refused: problems there count, lines do not.
         """
         self._values += 1
         if self._values > VALUE_LIMIT:
