@@ -1,4 +1,4 @@
-"""The event loop of our own threads and programs (uvloop where the platform has one), work beside it, and its end."""
+"""Event loops: uvloop for our own threads and programs, one thread for long work, and closing at exit."""
 
 import sys
 import threading
@@ -13,23 +13,22 @@ from anyio.lowlevel import RunVar
 
 T = TypeVar("T")
 
-# For anyio. Programs that call `AsyncFabric` bring a loop of their own, of either kind.
+# For anyio. Programs that call `AsyncFabric` bring a loop of their own.
 OPTIONS: dict[str, Any] = {"use_uvloop": sys.platform != "win32"}
 
-# Seconds that the interpreter lets a thread run while the loop's wants to: a fifth of what is usual.
+# Seconds that a thread may hold the interpreter while the event loop waits for it: a fifth of the default.
 SWITCH_AFTER = 0.001
-# Threads of one loop for work that takes long. They share the interpreter with the loop, so that each more of them is
-# one more that the loop waits for.
+# Threads of one loop for long work. They share the interpreter with the loop, which waits for each of them in turn.
 _THREADS = 1
 _limiter: RunVar[CapacityLimiter] = RunVar("muniment_threads")
 _WORKER = "AnyIO worker thread"
 
 
 class Closable(Protocol):
-    """What runs an event loop in a thread."""
+    """Something that runs an event loop in a thread."""
 
     def close(self) -> None:
-        """End it; may be called again."""
+        """End the loop; may be called again."""
 
 
 _open: "WeakSet[Closable]" = WeakSet()
@@ -39,7 +38,7 @@ _closer: threading.Thread | None = None
 def close_at_exit(one: Closable) -> None:
     """Close it when the program ends, in case the program does not.
 
-    The threads that a loop keeps for blocking calls are waited for by the interpreter, and end with the loop only: a
+    The interpreter waits for the threads that a loop keeps for blocking calls, and these end only with the loop: a
     program that forgot to close would never end.
     """
     global _closer
@@ -50,32 +49,25 @@ def close_at_exit(one: Closable) -> None:
 
 
 def _close_all() -> None:
-    """Wait until no thread of the program's own is left; `atexit` would be called after those that we wait for."""
+    """Close all when no thread of the program is left; `atexit` would run only after the threads that we must end."""
     threading.main_thread().join()
-    while (others := _threads_of_the_program()) != []:
+    while others := _program_threads():
         for thread in others:
             thread.join()
     for one in list(_open):
-        # The loop ends whatever went wrong.
         with suppress(Exception):
             one.close()
 
 
-def _threads_of_the_program() -> list[threading.Thread]:
-    return [
-        thread
-        for thread in threading.enumerate()
-        if thread.is_alive()
-        and not thread.daemon
-        and thread is not threading.main_thread()
-        and not thread.name.startswith(_WORKER)
-    ]
+def _program_threads() -> list[threading.Thread]:
+    others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
+    return [one for one in others if one.is_alive() and not one.daemon and not one.name.startswith(_WORKER)]
 
 
-async def in_thread(work: Callable[..., T], *given: Any) -> T:
-    """What the work gives, done in a thread beside the loop, one after the other."""
+async def in_thread(work: Callable[..., T], *args: Any) -> T:
+    """Run the function in a thread of the loop, one call after the other, and return its result."""
     limiter = _limiter.get(None)
     if limiter is None:
         limiter = CapacityLimiter(_THREADS)
         _limiter.set(limiter)
-    return await anyio.to_thread.run_sync(work, *given, limiter=limiter)
+    return await anyio.to_thread.run_sync(work, *args, limiter=limiter)

@@ -1,8 +1,8 @@
-"""Addresses that the server calls on somebody's behalf: webhooks, models, embedders, an issuer's keys (ISO-7).
+"""Which addresses the server may call: those of webhooks, models, embedders and issuers (ISO-7).
 
 Public addresses over https, and others only where the operator's settings allow them. An address is checked when it is
-registered or set, and again at every call, on the very address that is then connected to: a name that was pointed
-elsewhere in between leads nowhere.
+registered or set, and again at every call, which then connects to the checked address: a name that was pointed
+elsewhere in between is not followed.
 """
 
 import socket
@@ -17,44 +17,31 @@ from muniment.errors import InvalidInput
 Address = IPv4Address | IPv6Address
 
 _PORTS = {"http": 80, "https": 443}
-# How many seconds a name server has, and to how many addresses of a host a connection is tried.
-_FOUND_WITHIN, _ADDRESSES_TRIED = 5.0, 3
+# Seconds that resolving a host may take, and how many of its addresses are tried.
+_RESOLVE_WITHIN, _ADDRESSES_TRIED = 5.0, 3
 # Not the internet: this host and network, private, shared by carriers (RFC 6598), link-local with the metadata
-# services, protocol assignments, documentation, benchmarks, multicast, reserved; and one cloud's own services.
+# services, protocol assignments, documentation, benchmarks, multicast, reserved; and the services of one cloud.
 _REFUSED_4 = tuple(
     ip_network(one)
     for one in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",
-        "127.0.0.0/8",
-        "168.63.129.16/32",
-        "169.254.0.0/16",
-        "172.16.0.0/12",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "192.168.0.0/16",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",
-        "240.0.0.0/4",
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16"),
+        *("172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15"),
+        *("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
     )
 )
-# All that is the internet, and what of it is not: tunnels that wrap an IPv4 address, and documentation. Outside of it
-# lie loopback, mapped, translated (NAT64), unique local, link-local, site-local and multicast addresses.
+# The internet, and what of that range is not: tunnels that wrap an IPv4 address, and documentation. Outside of it lie
+# loopback, mapped, translated (NAT64), unique local, link-local, site-local and multicast addresses.
 _GLOBAL_6 = ip_network("2000::/3")
 _REFUSED_6 = tuple(ip_network(one) for one in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
 
 
 class Refused(Exception):
-    """It may not be called; the message is a short reason."""
+    """The address may not be called; the message is a short reason."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a call goes: the host as it was written, and the addresses it has now."""
+    """Where a call goes: the host of the URL, and its current addresses."""
 
     parts: SplitResult
     host: str
@@ -62,27 +49,27 @@ class Target:
     addresses: tuple[str, ...]
 
     @property
-    def places(self) -> list[str]:
-        """Where to connect, the best first: the host replaced by each of its addresses."""
+    def urls(self) -> list[str]:
+        """The URL with the host replaced by each of its addresses, the best first."""
         shown = [f"[{one}]" if ":" in one else one for one in self.addresses]
         return [self.parts._replace(netloc=f"{one}:{self.port}").geturl() for one in shown]
 
     @property
     def host_header(self) -> str:
-        """The host as the server there knows it."""
+        """The value of the Host header."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         return name if self.port == _PORTS[self.parts.scheme] else f"{name}:{self.port}"
 
 
 def is_public(address: Address) -> bool:
-    """Whether it is an address of the internet, and of nothing nearer."""
+    """Whether it is an address of the public internet."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _REFUSED_4)
     return address in _GLOBAL_6 and not any(address in network for network in _REFUSED_6)
 
 
 def parse(url: str, *, allow_private: bool) -> SplitResult:
-    """The parts of an address; raises `InvalidInput`. A password in it would be shown to every admin."""
+    """Split the URL; raises `InvalidInput`, also for one with a password, which every admin would see."""
     try:
         parts = urlsplit(url)
         sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
@@ -96,33 +83,46 @@ def parse(url: str, *, allow_private: bool) -> SplitResult:
 
 
 async def find(url: str, *, allow_private: bool) -> Target:
-    """Where that address is now; raises `Refused`, with a reason that names no address."""
+    """Resolve the host of the URL; raises `Refused`, with a reason that names no address."""
     parts, host, port = _split(url, allow_private)
     try:
-        with anyio.fail_after(_FOUND_WITHIN):
+        with anyio.fail_after(_RESOLVE_WITHIN):
             found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):  # too late is an OSError too
+    except (OSError, UnicodeError):  # TimeoutError is an OSError
         found = []
-    return _target(parts, host, port, [str(place[0]) for *_, place in found], allow_private)
+    return _target(parts, host, port, [str(address[0]) for *_, address in found], allow_private)
 
 
 def find_blocking(url: str, *, allow_private: bool) -> Target:
-    """The same for a thread, which waits as long as the name server takes; raises `Refused`."""
+    """The same for a thread, without a time-out of our own; raises `Refused`."""
     parts, host, port = _split(url, allow_private)
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         found = []
-    return _target(parts, host, port, [str(place[0]) for *_, place in found], allow_private)
+    return _target(parts, host, port, [str(address[0]) for *_, address in found], allow_private)
 
 
 def refuses_literally(url: str) -> bool:
-    """Whether the address names a host that is no public one without a name server being asked."""
+    """Whether the host is a private address or a name of this machine, without resolving it."""
     host = urlsplit(url).hostname or ""
     try:
         return not is_public(ip_address(host.partition("%")[0]))
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+
+
+def is_secure(url: str) -> bool:
+    """Whether the address is https, or http on this machine."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _split(url: str, allow_private: bool) -> tuple[SplitResult, str, int]:
@@ -137,7 +137,7 @@ def _target(parts: SplitResult, host: str, port: int, found: list[str], allow_pr
     addresses = [ip_address(one.partition("%")[0]) for one in found]
     if not addresses:
         raise Refused("host_not_found")
-    # All of them: a name with one public and one private address is no accident.
+    # All of them: a name with a public and a private address is an attack.
     if not (allow_private or all(is_public(one) for one in addresses)):
         raise Refused("address_refused")
     return Target(parts, host, port, tuple(str(one) for one in addresses[:_ADDRESSES_TRIED]))

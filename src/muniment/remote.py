@@ -1,4 +1,4 @@
-"""Servers that are asked over HTTP: with what headers, whether another try is worth it, and after how long."""
+"""Calls of other servers over HTTP: headers, guarded transports, bounded answers, and when to try again."""
 
 import logging
 import os
@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import anyio
 import httpx2
 
 from muniment.outbound import Refused, Target, find, find_blocking
 
-# An address may hold a token: the client's own log, which names it, stays out of ours.
+# A URL may hold a token: the client's log messages, which have the URL, stay out of our log.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 # Seconds before the second and the third try, where the server names none.
 PAUSES = (0.25, 1.0)
 CONNECT_WITHIN = 5.0
-# The connection failed: asking again does no harm. A server that is too slow is not asked again.
+# The connection failed, so that trying again does no harm. A server that is too slow is not tried again.
 TRY_AGAIN = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
@@ -32,32 +33,32 @@ TRY_AGAIN = (
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a try came to nothing, and whether another one is worth it, after how many seconds."""
+    """Why a try failed, whether another one is worth it, and after how many seconds."""
 
     why: str
     again: bool = False
     pause: float | None = None
 
     def wait(self, pause: float) -> float:
-        """As long as the server asks for, else about the pause: not all who were sent away come back at once."""
+        """Seconds to wait: what the server asks for, else about the pause, so that clients spread out."""
         return self.pause if self.pause is not None else pause * random.uniform(0.5, 1.5)  # noqa: S311  no secret
 
 
 def headers(key: str) -> dict[str, str] | None:
-    """For JSON, with the key if there is one; None for a key with characters that no key has."""
+    """Headers of a JSON request, with the key if there is one; None if the key has characters that no key has."""
     if not re.fullmatch(r"[!-~]*", key):
         return None
-    given = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "muniment"}
-    return given | ({"Authorization": f"Bearer {key}"} if key else {})
+    common = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "muniment"}
+    return common | ({"Authorization": f"Bearer {key}"} if key else {})
 
 
 def refusal(response: httpx2.Response, key_variable: str) -> Failure:
-    """What an answer other than 200 means; `key_variable` is where the key is taken from."""
+    """What an answer other than 200 means; `key_variable` is the setting that holds the key."""
     status = response.status_code
     if response.is_redirect:
         return Failure(f"answered {status}: redirects are not followed, give the address it is at")
     hints = {
-        401: f": it takes a key, see {key_variable}",
+        401: f": it requires a key, see {key_variable}",
         403: f": the key does not open it, see {key_variable}",
         404: ": no such address or model there",
         429: ": too many requests",
@@ -75,32 +76,32 @@ _REFUSED = {
 
 
 def unreached(error: Exception) -> Failure:
-    """Told by its class: its message may hold what was sent."""
+    """What an error of the connection means; by its class alone, as its message may hold what was sent."""
     if isinstance(error, Refused):
         return Failure(_REFUSED[str(error)], again=str(error) == "host_not_found")
     return Failure(f"cannot be reached: {type(error).__name__}", again=isinstance(error, TRY_AGAIN))
 
 
 def unusable(error: Exception) -> str:
-    """Why no client could be made; the message could show a proxy's password."""
+    """Why no client could be created; by the class alone, as the message may show a proxy's password."""
     return f"a proxy or certificates in the environment cannot be used: {type(error).__name__}"
 
 
 def certificates() -> ssl.SSLContext:
-    """The authorities that are trusted: the system's, or those that the environment names."""
+    """The trusted certificate authorities: the system's, or those that the environment names."""
     return _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
 @lru_cache(maxsize=4)
 def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    # Reading them takes a while.
+    # Cached: reading them takes a while.
     return httpx2.create_ssl_context()
 
 
 def guarded(*, allow_private: bool) -> dict[str, Any]:
-    """Arguments for an asynchronous client that calls no address which the rules refuse (ISO-7).
+    """Arguments of an async client that calls public addresses alone (ISO-7).
 
-    Where the operator allows private addresses there is nothing to refuse, and the environment may name a proxy.
+    Where the operator allows private addresses nothing is refused, and the environment may name a proxy.
     """
     return {} if allow_private else {"transport": GuardedTransport(), "trust_env": False}
 
@@ -111,20 +112,20 @@ def guarded_blocking(*, allow_private: bool) -> dict[str, Any]:
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Resolves a host, holds its addresses against the rules, and connects to one of those; raises `Refused`.
+    """Resolves the host, checks its addresses, and connects to one of them; raises `Refused`.
 
-    No proxy of the environment is used: it would connect elsewhere than was looked at.
+    No proxy of the environment is used: it would resolve the host again.
     """
 
     def __init__(self) -> None:
         self._inner = httpx2.AsyncHTTPTransport(verify=certificates(), trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send the request to the addresses of its host, the next one only where nobody was reached."""
-        *others, last = _placed(request, await find(str(request.url), allow_private=False))
-        for placed in others:
+        """Send the request to the addresses of its host in turn, until one can be connected to."""
+        *others, last = _addressed(request, await find(str(request.url), allow_private=False))
+        for addressed in others:
             try:
-                return await self._inner.handle_async_request(placed)
+                return await self._inner.handle_async_request(addressed)
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 continue
         return await self._inner.handle_async_request(last)
@@ -141,11 +142,11 @@ class GuardedBlockingTransport(httpx2.BaseTransport):
         self._inner = httpx2.HTTPTransport(verify=certificates(), trust_env=False)
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send the request to the addresses of its host, the next one only where nobody was reached."""
-        *others, last = _placed(request, find_blocking(str(request.url), allow_private=False))
-        for placed in others:
+        """Send the request to the addresses of its host in turn, until one can be connected to."""
+        *others, last = _addressed(request, find_blocking(str(request.url), allow_private=False))
+        for addressed in others:
             try:
-                return self._inner.handle_request(placed)
+                return self._inner.handle_request(addressed)
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 continue
         return self._inner.handle_request(last)
@@ -155,12 +156,12 @@ class GuardedBlockingTransport(httpx2.BaseTransport):
         self._inner.close()
 
 
-def _placed(request: httpx2.Request, target: Target) -> Iterator[httpx2.Request]:
-    """The request for each address of its host; its certificate is checked for the host's name all the same."""
-    for place in target.places:
+def _addressed(request: httpx2.Request, target: Target) -> Iterator[httpx2.Request]:
+    """The request for each address of its host; the certificate is still checked for the host's name."""
+    for url in target.urls:
         yield httpx2.Request(
             request.method,
-            place,
+            url,
             headers=[
                 *((name, value) for name, value in request.headers.raw if name.lower() != b"host"),
                 (b"Host", target.host_header.encode()),
@@ -170,10 +171,30 @@ def _placed(request: httpx2.Request, target: Target) -> Iterator[httpx2.Request]
         )
 
 
-async def bounded(response: httpx2.Response, limit: int) -> bytes | None:
-    """What a streamed answer says, None if that is more than the limit.
+async def fetch(
+    method: str, url: str, *, limit: int, within: float, allow_private: bool, form: dict[str, str] | None = None
+) -> bytes | None:
+    """Send one request and return the body of its answer; None if that is no success or longer than `limit` bytes.
 
-    Raw, as nothing packed was asked for: what is unpacked could be of any size.
+    Raises `Refused`, `httpx2.HTTPError`, and `TimeoutError` after `within` seconds.
+    """
+    with anyio.fail_after(within):
+        async with (
+            httpx2.AsyncClient(
+                headers={"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "muniment"},
+                timeout=httpx2.Timeout(within, connect=min(within, CONNECT_WITHIN)),
+                follow_redirects=False,
+                **guarded(allow_private=allow_private),
+            ) as client,
+            client.stream(method, url, data=form) as response,
+        ):
+            return await bounded(response, limit) if response.is_success else None
+
+
+async def bounded(response: httpx2.Response, limit: int) -> bytes | None:
+    """The body of a streamed answer; None if it is longer than the limit.
+
+    Raw: no compression was asked for, and what is unpacked could be of any size.
     """
     body = bytearray()
     async for part in response.aiter_raw():

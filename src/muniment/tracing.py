@@ -1,10 +1,10 @@
-"""Traces: spans of OpenTelemetry through capture, gates, SQL and recall; names, counts and ids, never content.
+"""OpenTelemetry spans of requests, verbs and SQL: names, counts and ids, never content.
 
-Without its SDK, or before one is set up, a span costs next to nothing.
+Without an SDK that is set up a span costs next to nothing.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,11 +15,12 @@ Attribute = str | int | float | bool
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+_CARRIED = ("traceparent", "tracestate")
 _tracer = trace.get_tracer("muniment")
 
 
-class Spanned:
-    """A span that may be none."""
+class SpanAttributes:
+    """Sets attributes of a span, if there is one."""
 
     __slots__ = ("_span",)
 
@@ -27,29 +28,28 @@ class Spanned:
         self._span = span
 
     def set(self, **attributes: Attribute | None) -> None:
-        """Note what it came to."""
+        """Set these attributes, those that are None left out."""
         if self._span is not None and self._span.is_recording():
             for name, value in attributes.items():
                 if value is not None:
                     self._span.set_attribute(f"muniment.{name}", value)
 
 
-_NONE = Spanned(None)
+_NO_SPAN = SpanAttributes(None)
 
 
-@contextmanager
-def span(name: str, **attributes: Attribute | None) -> Generator[Spanned]:
-    """Everything inside happens within a span of that name; an error marks it by its kind, not by its words."""
-    if isinstance(trace.get_tracer_provider(), ProxyTracerProvider):
-        yield _NONE
-        return
-    with _opened(name, None, SpanKind.INTERNAL) as spanned:
-        spanned.set(**attributes)
-        yield spanned
+def span(name: str, **attributes: Attribute | None) -> AbstractContextManager[SpanAttributes]:
+    """Open a span around a block; an error sets its status to the name of the error's class."""
+    return _open(name, SpanKind.INTERNAL, None, attributes)
+
+
+def request_span(method: str, headers: Mapping[bytes, bytes]) -> AbstractContextManager[SpanAttributes]:
+    """Open the span of a request, in the trace that its headers name."""
+    return _open(f"HTTP {method}", SpanKind.SERVER, headers, {})
 
 
 def spanned(name: str) -> Callable[[Callable[_P, Awaitable[_T]]], Callable[_P, Coroutine[Any, Any, _T]]]:
-    """Let every call of a coroutine function be a span of that name."""
+    """Wrap every call of a coroutine function in a span of that name."""
 
     def wrap(function: Callable[_P, Awaitable[_T]]) -> Callable[_P, Coroutine[Any, Any, _T]]:
         @wraps(function)
@@ -63,27 +63,24 @@ def spanned(name: str) -> Callable[[Callable[_P, Awaitable[_T]]], Callable[_P, C
 
 
 @contextmanager
-def arriving(method: str, headers: Mapping[bytes, bytes]) -> Generator[Spanned]:
-    """A request's span, within the trace that its caller tells of."""
+def _open(
+    name: str, kind: SpanKind, headers: Mapping[bytes, bytes] | None, attributes: Mapping[str, Attribute | None]
+) -> Generator[SpanAttributes]:
     if isinstance(trace.get_tracer_provider(), ProxyTracerProvider):
-        yield _NONE
+        yield _NO_SPAN
         return
-    carrier = {name: value.decode("latin-1") for name in _CARRIED if (value := headers.get(name.encode())) is not None}
-    with _opened(f"HTTP {method}", carrier, SpanKind.SERVER) as spanned:
-        yield spanned
-
-
-_CARRIED = ("traceparent", "tracestate")
-
-
-@contextmanager
-def _opened(name: str, carrier: Mapping[str, str] | None, kind: SpanKind) -> Generator[Spanned]:
-    context = propagate.extract(carrier) if carrier is not None else None
+    context = propagate.extract(_carrier(headers)) if headers is not None else None
     with _tracer.start_as_current_span(
         name, context, kind, record_exception=False, set_status_on_exception=False
     ) as opened:
         try:
-            yield Spanned(opened)
+            found = SpanAttributes(opened)
+            found.set(**attributes)
+            yield found
         except BaseException as error:
             opened.set_status(Status(StatusCode.ERROR, type(error).__name__))
             raise
+
+
+def _carrier(headers: Mapping[bytes, bytes]) -> dict[str, str]:
+    return {name: value.decode("latin-1") for name in _CARRIED if (value := headers.get(name.encode())) is not None}

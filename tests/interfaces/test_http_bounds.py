@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muniment import Fabric
-from muniment.errors import InvalidInput, RateLimited, TooLarge
+from muniment.errors import InvalidInput, TooLarge
 from muniment.http.body_scanner import FormScan, JsonScan
-from muniment.http.bounds import Arriving, bounds_of, check_head
-from muniment.http.header_limits import Connections
+from muniment.http.bounds import bounds_of, check_head
+from muniment.http.limits import ConcurrencyLimit
 from muniment.http.settings import ServerSettings
 from muniment.model.bounds import LENGTH_LIMIT, check_lengths
 from muniment.model.capture import CaptureInput
@@ -255,27 +255,24 @@ def test_a_form_without_end_is_refused_without_a_credential(door: HttpDoor, path
 
 @pytest.mark.rule("ISO-6", "ISO-3")
 def test_long_bodies_of_one_credential_do_not_take_all_the_room() -> None:
-    arriving = Arriving(total=100, each=60)
-    arriving.add("a", 60)
-    with pytest.raises(RateLimited):
-        arriving.add("a", 1)
-    arriving.add("b", 40)
-    with pytest.raises(RateLimited):
-        arriving.add("c", 1)
-    arriving.remove("a", 60)
-    arriving.add("c", 60)
+    limit = ConcurrencyLimit(total=100, each=60)
+    assert limit.add("a", 60)
+    assert not limit.add("a", 1)
+    assert limit.add("b", 40)
+    assert not limit.add("c", 1)
+    limit.remove("a", 60)
+    assert limit.add("c", 60)
 
 
 @pytest.mark.rule("ISO-6")
 def test_one_address_does_not_take_all_the_connections_unless_it_is_a_proxy() -> None:
-    connections = Connections(4, frozenset({"proxy"}))
-    assert [connections.opened("a") for _ in range(3)] == [True, True, False]
-    connections.closed("a")
-    assert connections.opened("b") and connections.opened("proxy") is True
-    assert not connections.opened("c")
-    for who in ("a", "a", "b", "c"):
-        connections.closed(who)
-    assert [connections.opened("proxy") for _ in range(3)] == [True, True, True]
+    limit = ConcurrencyLimit(total=4, each=2, exempt=frozenset({"proxy"}))
+    assert [limit.add("a") for _ in range(3)] == [True, True, False]
+    assert limit.add("b") and limit.add("proxy")
+    assert not limit.add("c")
+    for address in ("a", "a", "b"):
+        limit.remove(address)
+    assert [limit.add("proxy") for _ in range(3)] == [True, True, True]
 
 
 # ---- who is believed ----

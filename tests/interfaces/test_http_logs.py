@@ -146,29 +146,29 @@ def test_a_server_that_is_about_to_stop_is_not_ready_but_alive(door: HttpDoor) -
 def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_counted(
     door: HttpDoor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meters, begun = ServerMetrics(), [0]
+    metrics, begun = ServerMetrics(), [0]
 
     async def forever(self: Worker) -> None:
         begun[0] += 1
         if begun[0] == 1:
             raise ValueError(SAID)
-        meters.worked(Due("t", "seal"), None)
-        meters.worked(Due("t", "seal"), Done())
+        metrics.count_job(Due("t", "seal"), None)
+        metrics.count_job(Due("t", "seal"), Done())
         at_it.set()
 
     async def work() -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(serving._work, door.near._fabric, meters)
+            tasks.start_soon(serving._work, door.near._fabric, metrics)
             await at_it.wait()
             tasks.cancel_scope.cancel()
 
     at_it = anyio.Event()
     monkeypatch.setattr(Worker, "forever", forever)
-    monkeypatch.setattr(serving, "_AGAIN", 0.0)
+    monkeypatch.setattr(serving, "_RESTART_AFTER", 0.0)
     with logged() as lines:
         door.near._portal.call(work)
-    assert "the worker fell over" in lines.text and "ValueError" in lines.text and SAID not in lines.text
-    counted = meters.text().decode()
+    assert "the worker failed" in lines.text and "ValueError" in lines.text and SAID not in lines.text
+    counted = metrics.text().decode()
     for outcome in ("done", "failed"):
         assert f'muniment_jobs_total{{job="seal",outcome="{outcome}"}} 1.0' in counted
 

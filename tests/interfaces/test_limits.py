@@ -4,7 +4,8 @@ import pytest
 
 from muniment.errors import RateLimited
 from muniment.http import limits
-from muniment.http.limits import Buckets, Guessing
+from muniment.http.credentials import GuessLimiter
+from muniment.http.limits import RateLimiter
 
 KEY, OTHER = "mun_dA.key_1.secret", "mun_dA.key_2.secret"
 HERE, THERE = "192.0.2.1", "192.0.2.2"
@@ -26,7 +27,7 @@ def clock() -> Clock:
 
 
 def test_a_bucket_gives_its_burst_at_once_then_its_rate_and_says_how_long_to_wait(clock: Clock) -> None:
-    buckets = Buckets(0.5, 2, clock=clock)
+    buckets = RateLimiter(0.5, 2, clock=clock)
     for _ in range(2):
         buckets.take("a")
     with pytest.raises(RateLimited) as told:
@@ -44,7 +45,7 @@ def test_a_bucket_gives_its_burst_at_once_then_its_rate_and_says_how_long_to_wai
 
 def test_who_has_not_asked_for_longest_is_forgotten_first(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "_KEPT", 2)
-    buckets = Buckets(1, 1, clock=clock)
+    buckets = RateLimiter(1, 1, clock=clock)
     for name in ("old", "new"):
         buckets.take(name)
     for name in ("old", "new"):
@@ -57,27 +58,27 @@ def test_who_has_not_asked_for_longest_is_forgotten_first(clock: Clock, monkeypa
 
 
 def test_who_guesses_at_one_key_is_shut_out_from_that_key_from_there_and_for_a_while(clock: Clock) -> None:
-    guessing = Guessing(clock=clock)
+    guessing = GuessLimiter(clock=clock)
     for n in range(10):
         guessing.wrong(HERE, f"{KEY}{n}")
     with pytest.raises(RateLimited):
-        guessing.before(HERE, KEY)
-    guessing.before(HERE, OTHER)
-    guessing.before(THERE, KEY)
+        guessing.check(HERE, KEY)
+    guessing.check(HERE, OTHER)
+    guessing.check(THERE, KEY)
     with pytest.raises(RateLimited):
         guessing.wrong(HERE, OTHER)
     clock.now = 6
-    guessing.before(HERE, KEY)
+    guessing.check(HERE, KEY)
 
 
 def test_what_was_good_lately_passes_until_it_is_wrong_itself(clock: Clock) -> None:
-    guessing = Guessing(clock=clock)
+    guessing = GuessLimiter(clock=clock)
     guessing.right(KEY)
     for n in range(10):
         guessing.wrong(HERE, f"{KEY}{n}")
-    guessing.before(HERE, KEY)
+    guessing.check(HERE, KEY)
     # It was revoked since.
     with pytest.raises(RateLimited):
         guessing.wrong(HERE, KEY)
     with pytest.raises(RateLimited):
-        guessing.before(HERE, KEY)
+        guessing.check(HERE, KEY)

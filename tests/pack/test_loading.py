@@ -102,8 +102,8 @@ memory_layer:
             "memory_layer.classes.preference.approval",
             "is auto while the risk is high; expected human, or risk low",
         ),
+        (24, "memory_layer.trust.floor", "appears twice in one mapping; expected once"),
         (24, "memory_layer.trust.floor", "expected a number of at most 1, got 1.5"),
-        (24, "memory_layer.trust.floor", "stands twice in one mapping; expected once"),
     ]
 
 
@@ -140,7 +140,7 @@ def test_a_missing_key_is_told_at_the_line_of_the_mapping_that_lacks_it():
         (HEAD + "roles: @agent", 2, "cannot begin with this character"),
         (HEAD + 'roles: "\\UFFFFFFFF"', 2, "out of range"),
         ("%YAML 1." + "9" * 5000 + "\n---\na: 1", 1, "out of range"),
-        (HEAD + "...\n- a", 3, "goes on after the pack has ended"),
+        (HEAD + "...\n- a", 3, "continues after the end of the document"),
         (HEAD + "---\n" + HEAD, 2, "a second document begins"),
         (HEAD + "? [a]\n: 1", 2, "a mapping or list as a key"),
         (HEAD + "1: 2", 2, 'expected a text as key; write it as "1"'),
@@ -162,7 +162,7 @@ def test_a_missing_key_is_told_at_the_line_of_the_mapping_that_lacks_it():
         ("pack_meta: {id: a, version: 1.0.0+build}", 1, "expected MAJOR.MINOR.PATCH"),
         ("pack_meta: {id: a, version: 01.0.0}", 1, "expected MAJOR.MINOR.PATCH"),
         ('pack_meta: {id: "a\\n", version: 1.0.0}', 1, "expected a small letter"),
-        (HEAD + 'identity: {classified_attributes: {a: {mask: "\\ud83d"}}}', 2, "half of a surrogate pair"),
+        (HEAD + 'identity: {classified_attributes: {a: {mask: "\\ud83d"}}}', 2, "half of a character"),
         ("[" * 100_000, 1, "is nested deeper"),
         ("{a: " * 100_000, 1, "is nested deeper"),
         ("- " * 100_000, 1, "is nested deeper"),

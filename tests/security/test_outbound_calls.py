@@ -17,7 +17,7 @@ from muniment import Fabric, load_pack
 from muniment.candidates.extractors import extractors_of
 from muniment.candidates.extractors.models import Models
 from muniment.errors import EmbedderUnavailable, ExtractorFailed, InvalidInput, PackInvalid, Unauthenticated
-from muniment.http.oidc import OidcSettings, Tokens
+from muniment.http.oidc import OidcSettings, TokenVerifier
 from muniment.http.settings import ServerSettings
 from muniment.language.embedding.http import HttpEmbedder
 from muniment.outbound import Refused
@@ -240,7 +240,7 @@ def test_a_name_that_leads_to_no_public_address_is_called_by_nobody(
     settings = OidcSettings(
         issuer="https://i", audience="a", keys="https://inside.example.com/keys", tenant_claim="org"
     )
-    tokens = Tokens(settings, lambda: datetime.now(UTC))
+    tokens = TokenVerifier(settings, lambda: datetime.now(UTC))
     with pytest.raises(Unauthenticated):
         anyio.run(tokens.check, "eyJhbGciOiJSUzI1NiJ9.e30.c2ln")
     assert reached == []

@@ -75,10 +75,10 @@ def test_what_is_connected_to_is_the_address_that_was_looked_at() -> None:
     async def found() -> None:
         target = await find("https://localhost:8443/hook?a=b", allow_private=True)
         assert "127.0.0.1" in target.addresses
-        assert set(target.places) <= {"https://127.0.0.1:8443/hook?a=b", "https://[::1]:8443/hook?a=b"}
+        assert set(target.urls) <= {"https://127.0.0.1:8443/hook?a=b", "https://[::1]:8443/hook?a=b"}
         assert (target.host, target.host_header) == ("localhost", "localhost:8443")
         plain = await find("https://127.0.0.1/", allow_private=True)
-        assert (plain.places, plain.host_header) == (["https://127.0.0.1:443/"], "127.0.0.1")
+        assert (plain.urls, plain.host_header) == (["https://127.0.0.1:443/"], "127.0.0.1")
         with pytest.raises(Refused, match="host_not_found"):
             await find("https://nowhere.invalid/", allow_private=False)
 

@@ -14,8 +14,9 @@ from muniment.model.context import RunContext
 from muniment.model.fields import Artifact, Ceid, Json, Name, Predicate, Query, Text, build, misses
 from muniment.model.metrics import GoldenResult
 from muniment.model.recall import Record
-from muniment.pack.source import Written, decode, read_text
-from muniment.pack.wording import Place
+from muniment.pack.source import ParsedText as Written
+from muniment.pack.source import decode, read_text
+from muniment.pack.wording import KeyPath as Place
 from muniment.sync_verbs import Verbs
 
 _FORMS = "expected a memory id (pm_...), text_contains, or entity and predicate with or without value"

@@ -1,1 +1,1 @@
-"""The HTTP door: `/v1`, its credentials, its limits, its problems, and the server that holds it open."""
+"""The HTTP interface: `/v1`, credentials, limits, problems, and the server."""

@@ -1,4 +1,4 @@
-"""The app: the routes, the door before them, and what they share."""
+"""The app: the routes, the middleware around them, and what they share."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,8 +16,8 @@ from muniment.http import problems
 from muniment.http.caller import run_of
 from muniment.http.credentials import Credentials
 from muniment.http.event_stream import Streams
-from muniment.http.middleware import Door
-from muniment.http.oidc import Tokens
+from muniment.http.middleware import RequestMiddleware
+from muniment.http.oidc import TokenVerifier
 from muniment.http.routes import (
     audit,
     captures,
@@ -38,8 +38,11 @@ from muniment.model.fields import Artifact
 
 PARTS = (whoami, writing, captures, memories, reading, queue, privacy, audit, webhooks, packs, work)
 _PROBLEM: Mapping[int | str, dict[str, Any]] = {
-    status: {"description": said, "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}}}
-    for status, said in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))
+    status: {
+        "description": words,
+        "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}},
+    }
+    for status, meaning in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))
 }
 
 
@@ -50,7 +53,7 @@ class Health(Artifact):
 
 
 class _App(FastAPI):
-    """FastAPI's, whose document says of each route whom it is for."""
+    """FastAPI's app, with the roles of each route in its OpenAPI document."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -59,33 +62,33 @@ class _App(FastAPI):
 
 
 def create_app(
-    fabric: AsyncFabric, settings: ServerSettings | None = None, *, meters: ServerMetrics | None = None
+    fabric: AsyncFabric, settings: ServerSettings | None = None, *, metrics: ServerMetrics | None = None
 ) -> FastAPI:
-    """The app on an open fabric. Nothing under `/v1`, nor `/mcp`, answers without a credential of its own."""
-    told = settings or ServerSettings()
-    counted = meters or ServerMetrics()
-    assistants = over_http.McpOverHttp(fabric, run_of=run_of, body_limit=told.body_limit)
+    """Create the app on an open fabric. Everything under `/v1` and `/mcp` requires a credential."""
+    settings = settings or ServerSettings()
+    metrics = metrics or ServerMetrics()
+    assistants = over_http.McpOverHttp(fabric, run_of=run_of, body_limit=settings.body_limit)
     app = _App(
         title="Muniment",
         version=__version__,
         description=documentation.OVERVIEW,
-        # Ours is made in a thread, and kept as it is sent.
+        # Ours is generated in a thread and kept as bytes.
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         lifespan=assistants.running,
     )
-    tokens = Tokens(told.oidc, fabric.access.now) if told.oidc is not None else None
+    tokens = TokenVerifier(settings.oidc, fabric.access.now) if settings.oidc is not None else None
     credentials = Credentials(fabric, tokens)
     app.state.fabric = fabric
-    app.state.streams = Streams(counted, told.streams)
+    app.state.streams = Streams(metrics, settings.streams)
     app.include_router(_v1())
-    app.include_router(_beside(counted))
+    app.include_router(_operations(metrics))
     app.include_router(documentation.router)
     app.router.routes.append(Route(over_http.PATH, assistants, methods=over_http.METHODS, include_in_schema=False))
-    add_console(app, credentials, fabric.access.secret("console"), problems.on_error, sign_in=told.sign_in)
-    app.add_middleware(Door, credentials=credentials, settings=told, meters=counted)
+    add_console(app, credentials, fabric.access.secret("console"), problems.on_error, sign_in=settings.sign_in)
+    app.add_middleware(RequestMiddleware, credentials=credentials, settings=settings, metrics=metrics)
     return app
 
 
@@ -101,8 +104,8 @@ def _v1() -> APIRouter:
     return router
 
 
-def _beside(meters: ServerMetrics) -> APIRouter:
-    """What is not `/v1`: for whoever runs it, and without a credential; nothing of any tenant."""
+def _operations(server_metrics: ServerMetrics) -> APIRouter:
+    """The routes for operators: they require no credential and show nothing of any tenant."""
     router = APIRouter(tags=["health"])
 
     @router.get("/healthz")
@@ -125,7 +128,7 @@ def _beside(meters: ServerMetrics) -> APIRouter:
         responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
     )
     async def metrics() -> Response:
-        """What this process does, as Prometheus reads it."""
-        return Response(meters.text(), media_type=CONTENT_TYPE)
+        """The metrics of this process, as Prometheus reads them."""
+        return Response(server_metrics.text(), media_type=CONTENT_TYPE)
 
     return router

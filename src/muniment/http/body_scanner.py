@@ -1,7 +1,7 @@
-"""Bodies scanned as they arrive, before anything is made of them (ISO-6): how many values, how deep, how many fields.
+"""Scans bodies as they arrive, before they are parsed (ISO-6): how many values or fields, how deep, how long.
 
-A scan looks at each chunk once, in well under a millisecond, and raises at the first chunk that goes past a bound: what
-is left of such a body is never read.
+A scan reads each chunk once, in well under a millisecond, and raises at the first one that goes past a limit; the rest
+of that body is never read.
 """
 
 import re
@@ -9,9 +9,9 @@ from typing import Protocol
 
 from muniment.errors import InvalidInput, TooLarge
 
-# Bytes that are in no string: brackets, numbers, spaces.
+# Bytes outside of strings: brackets, numbers, spaces.
 OUTSIDE_LIMIT = 4 * 1024 * 1024
-# Digits of one number; a parser may take time by their square.
+# Digits of one number, for which a parser may take quadratic time.
 DIGITS_LIMIT = 1000
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _STRING_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -22,17 +22,17 @@ _OPENING = b"[{"
 
 
 class Scan(Protocol):
-    """What a body may hold."""
+    """The check of one body."""
 
     def feed(self, chunk: bytes) -> None:
-        """Look at the next chunk; raises `TooLarge` or `InvalidInput`."""
+        """Check the next chunk; raises `TooLarge` or `InvalidInput`."""
         ...
 
 
 class JsonScan:
-    """A text of JSON: how many values it holds at most, how deep they are nested, and how long its strings are.
+    """Limits the values of a JSON text, their nesting, and the length of its strings.
 
-    It does not check the syntax, which is the parser's; a text that is no JSON is at most counted wrongly.
+    It leaves the syntax to the parser: of a text that is not JSON it may count wrongly.
     """
 
     def __init__(self, *, values: int, depth: int, string: int) -> None:
@@ -48,14 +48,14 @@ class JsonScan:
         self._tail = b""
 
     def feed(self, chunk: bytes) -> None:
-        """Look at the next chunk; raises `TooLarge` for too many values, `InvalidInput` for too deep a nesting."""
+        """Check the next chunk; raises `TooLarge` for too many values, `InvalidInput` for too deep a nesting."""
         outside = self._without_strings(chunk)
         if not outside:
             return
         self._outside += len(outside)
         if self._outside > OUTSIDE_LIMIT:
             raise TooLarge(f"holds more than {OUTSIDE_LIMIT} bytes outside of its texts", field="body")
-        # Every value but the first of a list or object comes after a comma, and the first after a bracket.
+        # The first value of a list or object follows a bracket, each other one a comma.
         self._values += outside.count(b",") + outside.count(b"{") + outside.count(b"[")
         if self._values > self._values_limit:
             raise TooLarge(f"holds more than {self._values_limit} values; send it in parts", field="body")
@@ -73,7 +73,7 @@ class JsonScan:
     def _without_strings(self, chunk: bytes) -> bytes:
         begin = 0
         if self._in_string:
-            # An escape that the last chunk ended in takes the first byte of this one.
+            # If the last chunk ended with a backslash, the first byte of this one is escaped.
             begin = 1 if self._escaped else 0
             found = _STRING_REST.match(chunk, begin)
             self._string += len(chunk) if found is None else found.end()
@@ -96,14 +96,14 @@ def _ends_escaped(text: bytes) -> bool:
 
 
 class FormScan:
-    """A form as browsers send it: how many fields it has at most."""
+    """Limits the fields of a URL-encoded form."""
 
     def __init__(self, *, fields: int) -> None:
         self._fields_limit = fields
         self._fields = 0
 
     def feed(self, chunk: bytes) -> None:
-        """Look at the next chunk; raises `TooLarge`."""
+        """Check the next chunk; raises `TooLarge`."""
         self._fields += chunk.count(b"&") + chunk.count(b";")
         if self._fields > self._fields_limit:
             raise TooLarge(f"holds more than {self._fields_limit} fields", field="body")

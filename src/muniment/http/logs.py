@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line, or a plain line on a terminal. Ids, routes, times; no content, no secret, no token."""
+"""Logging: one JSON object a line, or plain lines on a terminal. Ids, routes, times; no content, secret or token."""
 
 import logging
 import sys
@@ -14,18 +14,18 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 def set_up(form: Form | None = None, *, stream: TextIO | None = None) -> None:
-    """Send what the server and the worker have to say to one place; without a form, by what that place is."""
+    """Log the server and the worker to one stream; without a form, plain text on a terminal and JSON elsewhere."""
     out = stream or sys.stderr
     chosen: Form = form or ("text" if out.isatty() else "json")
     handler = logging.StreamHandler(out)
     handler.setFormatter(_Json() if chosen == "json" else _Plain())
-    # What other libraries warn of comes in the same form.
+    # Warnings of other libraries come in the same form.
     logging.getLogger().handlers = [handler]
     for name in _OURS:
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.propagate = False
-        # Jobs are told of by our own lines.
+        # Our own lines report jobs.
         logger.setLevel("INFO" if name == "muniment" else "WARNING")
 
 
@@ -39,7 +39,7 @@ class _Json(logging.Formatter):
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _said(record),
+            "message": _message(record),
             **_extra(record),
         }
         return to_json(line, fallback=str).decode()
@@ -48,13 +48,13 @@ class _Json(logging.Formatter):
 class _Plain(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
-        told = " ".join(f"{name}={value}" for name, value in _extra(record).items() if value is not None)
-        return f"{at} {record.levelname.lower():7} {_said(record)} {told}".rstrip()
+        fields = " ".join(f"{name}={value}" for name, value in _extra(record).items() if value is not None)
+        return f"{at} {record.levelname.lower():7} {_message(record)} {fields}".rstrip()
 
 
-def _said(record: logging.LogRecord) -> str:
-    """The line itself; of an error only its kind: its words may quote what a caller sent."""
-    said = record.getMessage()
+def _message(record: logging.LogRecord) -> str:
+    """The message, with the class of an error alone: its words may quote what a caller sent."""
+    message = record.getMessage()
     if record.exc_info and record.exc_info[0] is not None:
-        said = f"{said} ({record.exc_info[0].__name__})"
-    return said
+        message = f"{message} ({record.exc_info[0].__name__})"
+    return message

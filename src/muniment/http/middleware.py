@@ -1,8 +1,7 @@
-"""The door that every request passes: its number, who asks, how often, how much it brings; and a line in the log."""
+"""The middleware around every request: its id, its credential, its limits, and its line in the log."""
 
 import logging
 import re
-from collections.abc import Iterable
 from functools import partial
 from secrets import token_hex
 from time import monotonic, perf_counter
@@ -13,23 +12,23 @@ from anyio import fail_after
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from muniment.errors import InvalidInput, MunimentError, TooLarge, Unauthenticated
+from muniment.errors import InvalidInput, MunimentError, RateLimited, TooLarge, Unauthenticated
 from muniment.http import problems
-from muniment.http.bounds import LONG, Arriving, bounds_of, check_head
+from muniment.http.bounds import LONG, bounds_of, check_head
 from muniment.http.credentials import Credentials
-from muniment.http.limits import Buckets
+from muniment.http.limits import ConcurrencyLimit, RateLimiter
 from muniment.http.oidc import TOKEN_LIMIT
 from muniment.http.server_metrics import ServerMetrics
 from muniment.http.settings import ServerSettings
 from muniment.model.credential import Credential
-from muniment.tracing import arriving
+from muniment.tracing import request_span
 
 log = logging.getLogger("muniment.http")
 
 GUARDED = ("/v1/", "/mcp")
-_NUMBER = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TOKEN = re.compile(rf"[!-~]{{1,{TOKEN_LIMIT}}}")
-# On every answer that does not say otherwise: it is data, for nobody to frame, sniff or keep.
+# On every answer that does not set them itself: not to be sniffed, referred to or cached.
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -37,64 +36,63 @@ _HEADERS = (
 )
 
 
-class Door:
-    """ASGI: lets requests through to the app behind it."""
+class RequestMiddleware:
+    """ASGI middleware that admits a request, bounds its body, and reports what became of it."""
 
     def __init__(
-        self, app: ASGIApp, *, credentials: Credentials, settings: ServerSettings, meters: ServerMetrics
+        self, app: ASGIApp, *, credentials: Credentials, settings: ServerSettings, metrics: ServerMetrics
     ) -> None:
         self._app = app
         self._credentials = credentials
         self._settings = settings
-        self._meters = meters
-        self._rates = Buckets(settings.rate, settings.burst) if settings.rate else None
-        self._arriving = Arriving(
+        self._metrics = metrics
+        self._rates = RateLimiter(settings.rate, settings.burst) if settings.rate else None
+        self._long_bodies = ConcurrencyLimit(
             total=settings.bodies_at_once, each=max(settings.bodies_at_once // 2, settings.body_limit)
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, from its arrival to its line in the log."""
+        """Handle one request, from its arrival to its line in the log."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        state = scope.setdefault("state", {})
         headers = dict(scope["headers"])
-        number = state["request_id"] = _number(headers.get(b"x-request-id"))
-        passing = _Passing(scope, send, number)
+        request_id = scope.setdefault("state", {})["request_id"] = _request_id(headers.get(b"x-request-id"))
+        answer = _Answer(scope, send, request_id)
         began = perf_counter()
-        with self._meters.in_flight(), arriving(scope["method"], headers) as span:
+        with self._metrics.in_flight(), request_span(scope["method"], headers) as span:
             try:
-                await self._through(scope, headers, receive, passing)
+                await self._handle(scope, headers, receive, answer)
             except MunimentError as error:
-                await passing.problem(problems.of(error, number))
+                await answer.problem(problems.of(error, request_id))
             except ClientDisconnect:
-                await passing.problem(problems.of(InvalidInput("broke off", field="body"), number))
+                await answer.problem(problems.of(InvalidInput("broke off", field="body"), request_id))
             except Exception as error:
                 # INVARIANT: the error's own words stay out of the log; they may quote what a caller sent.
-                what = {"request_id": number, "error": type(error).__name__, "where": _places(error)}
-                log.error("unforeseen", extra=what)  # noqa: TRY400  not with its words
-                await passing.problem(problems.unforeseen(number))
+                fields = {"request_id": request_id, "error": type(error).__name__, "where": _frames(error)}
+                log.error("unforeseen", extra=fields)  # noqa: TRY400  not with its words
+                await answer.problem(problems.internal(request_id))
             finally:
                 seconds = perf_counter() - began
                 route = _route(scope)
-                span.set(route=route, status=passing.status, request_id=number)
-                self._meters.done(scope["method"], route, passing.status, seconds)
-                log.info("request", extra=_line(scope, number, route, passing.status, seconds))
+                span.set(route=route, status=answer.status, request_id=request_id)
+                self._metrics.count_request(scope["method"], route, answer.status, seconds)
+                log.info("request", extra=_log_fields(scope, request_id, route, answer.status, seconds))
 
-    async def _through(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, passing: "_Passing") -> None:
+    async def _handle(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, answer: "_Answer") -> None:
         check_head(scope)
-        who = _address(scope)
+        caller = _address(scope)
         if scope["path"].startswith(GUARDED):
             credential = await self._credential(scope, headers)
             scope["state"]["credential"] = credential
-            who = credential.key_id or f"{credential.principal.tenant_id}\0{credential.principal.id}"
+            caller = credential.key_id or f"{credential.principal.tenant_id}\0{credential.principal.id}"
             if self._rates is not None:
-                self._rates.take(who)
-        with _Body(scope, headers, receive, self._settings, self._arriving, who) as body:
+                self._rates.take(caller)
+        with _BoundedBody(scope, headers, receive, self._settings, self._long_bodies, caller) as body:
             try:
-                await self._app(scope, body.receive, passing.send)
+                await self._app(scope, body.receive, answer.send)
             except Exception:
-                # Whatever came of a body that was cut off here, it was cut off for this.
+                # The app may wrap the error by which its body was cut off.
                 if body.error is not None:
                     raise body.error from None
                 raise
@@ -107,13 +105,13 @@ class Door:
         if scheme.lower() != "bearer" or not _TOKEN.fullmatch(token):
             raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
         credential = await self._credentials.admit(_address(scope), token)
-        # What goes on for long asks again whether it still holds.
+        # An event stream checks again whether the credential is still valid.
         scope["state"]["check_again"] = partial(self._credentials.check, token)
         return credential
 
 
-class _Body:
-    """A request's body, as far as it keeps within its bounds; `with` gives back what it counted."""
+class _BoundedBody:
+    """The body of a request, received within its bounds; `with` gives back what it counted."""
 
     def __init__(
         self,
@@ -121,57 +119,57 @@ class _Body:
         headers: dict[bytes, bytes],
         receive: Receive,
         settings: ServerSettings,
-        arriving: Arriving,
-        who: str,
+        long_bodies: ConcurrencyLimit,
+        caller: str,
     ) -> None:
         bounds = bounds_of(scope["path"])
         self._receive = receive
         self._limit = min(bounds.size, settings.body_limit)
         self._scan = bounds.scan()
-        self._until = monotonic() + settings.body_within
-        self._arriving = arriving
-        self._who = who
+        self._deadline = monotonic() + settings.body_within
+        self._long_bodies = long_bodies
+        self._caller = caller
         self._size = 0
         self._counted = 0
-        self._complete = False
+        self._is_complete = False
         self.error: MunimentError | None = None
-        said = headers.get(b"content-length", b"0")
-        if not said.isdigit():
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit():
             raise InvalidInput("expected a whole number", field="Content-Length")
-        if len(said) > 15 or int(said) > self._limit:
+        if len(length) > 15 or int(length) > self._limit:
             raise self._too_large()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._arriving.remove(self._who, self._counted)
+        self._long_bodies.remove(self._caller, self._counted)
 
     async def receive(self) -> Message:
-        if self._complete:
+        if self._is_complete:
             return await self._receive()
         try:
-            # As a whole: one that comes a byte at a time is slow too.
-            with fail_after(max(0.0, self._until - monotonic())):
+            # The whole body has one deadline: one that comes a byte at a time is slow too.
+            with fail_after(max(0.0, self._deadline - monotonic())):
                 message = await self._receive()
+            self._is_complete = not message.get("more_body", False)
+            self._check(message.get("body", b""))
         except TimeoutError:
             self.error = InvalidInput("took too long to arrive", field="body")
             raise self.error from None
-        self._complete = not message.get("more_body", False)
-        try:
-            self._take(message.get("body", b""))
         except MunimentError as error:
             self.error = error
             raise
         return message
 
-    def _take(self, chunk: bytes) -> None:
+    def _check(self, chunk: bytes) -> None:
         self._size += len(chunk)
         if self._size > self._limit:
             raise self._too_large()
         if self._size > LONG:
             more = self._size - self._counted
-            self._arriving.add(self._who, more)
+            if not self._long_bodies.add(self._caller, more):
+                raise RateLimited("too many long bodies at once; wait and send it again", wait=1)
             self._counted += more
         self._scan.feed(chunk)
 
@@ -179,28 +177,32 @@ class _Body:
         return TooLarge(f"is longer than {self._limit} bytes", field="body")
 
 
-class _Passing:
-    """What goes out, with the headers that every answer has."""
+class _Answer:
+    """Sends the answer, with the headers that every answer has."""
 
-    def __init__(self, scope: Scope, send: Send, number: str) -> None:
+    def __init__(self, scope: Scope, send: Send, request_id: str) -> None:
         self._scope = scope
         self._send = send
-        self._number = number.encode()
+        self._request_id = request_id.encode()
         self.status = 0
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers: list[tuple[bytes, bytes]] = [*message.get("headers", ()), (b"x-request-id", self._number)]
-            own = {name.lower() for name, _ in headers}
-            headers += [(name, value) for name, value in _HEADERS if name not in own]
+            headers: list[tuple[bytes, bytes]] = [*message.get("headers", ()), (b"x-request-id", self._request_id)]
+            names = {name.lower() for name, _ in headers}
+            headers += [(name, value) for name, value in _HEADERS if name not in names]
             message = {**message, "headers": headers}
         await self._send(message)
 
     async def problem(self, response: Any) -> None:
-        """Answer with a problem, unless an answer is on its way already."""
+        """Answer with a problem, unless an answer has begun."""
         if not self.status:
-            await response(self._scope, _nothing, self.send)
+            await response(self._scope, _receive_nothing, self.send)
+
+
+async def _receive_nothing() -> Message:
+    return {"type": "http.disconnect"}
 
 
 def _address(scope: Scope) -> str:
@@ -208,36 +210,32 @@ def _address(scope: Scope) -> str:
     return client[0] if client else "nobody"
 
 
-async def _nothing() -> Message:
-    return {"type": "http.disconnect"}
-
-
-def _number(given: bytes | None) -> str:
-    """The caller's own number where it looks like one, else a fresh one."""
-    text = (given or b"").decode("latin-1")
-    return text if _NUMBER.fullmatch(text) else token_hex(8)
+def _request_id(header: bytes | None) -> str:
+    """The caller's own id where it is well-formed, else a new one."""
+    text = (header or b"").decode("latin-1")
+    return text if _REQUEST_ID.fullmatch(text) else token_hex(8)
 
 
 def _route(scope: Scope) -> str:
-    """The route's pattern, never the path: ids do not become names of metrics."""
+    """The pattern of the route, never the path: ids must not become labels of metrics."""
     path = getattr(scope.get("route"), "path", None)
     if path is None:
         return "/mcp" if scope["path"].startswith("/mcp") else "unknown"
-    # A part knows its own routes, not where the app has put it.
+    # The route of an included router does not know the prefix.
     return path if path.startswith("/v1/") or not scope["path"].startswith("/v1/") else f"/v1{path}"
 
 
-def _line(scope: Scope, number: str, route: str, status: int, seconds: float) -> dict[str, Any]:
-    line: dict[str, Any] = {"request_id": number, "method": scope["method"], "route": route, "status": status}
-    line["ms"] = round(seconds * 1000, 2)
+def _log_fields(scope: Scope, request_id: str, route: str, status: int, seconds: float) -> dict[str, Any]:
+    fields: dict[str, Any] = {"request_id": request_id, "method": scope["method"], "route": route, "status": status}
+    fields["ms"] = round(seconds * 1000, 2)
     credential: Credential | None = scope["state"].get("credential")
     if credential is not None:
-        line |= {"tenant": credential.principal.tenant_id, "principal": credential.principal.id}
-        line["key_id"] = credential.key_id
-    return line
+        fields |= {"tenant": credential.principal.tenant_id, "principal": credential.principal.id}
+        fields["key_id"] = credential.key_id
+    return fields
 
 
-def _places(error: BaseException) -> list[str]:
-    """Where it happened, innermost last: file, line and function."""
-    frames: Iterable[Any] = extract_tb(error.__traceback__)
-    return [f"{frame.filename.rpartition('/muniment/')[2]}:{frame.lineno} {frame.name}" for frame in frames][-12:]
+def _frames(error: BaseException) -> list[str]:
+    """File, line and function of the innermost twelve frames, the innermost last."""
+    frames: list[Any] = list(extract_tb(error.__traceback__))[-12:]
+    return [f"{frame.filename.rpartition('/muniment/')[2]}:{frame.lineno} {frame.name}" for frame in frames]

@@ -1,44 +1,29 @@
-"""Tokens of an OpenID Connect issuer: checked by its public keys, and held to what the settings make of their claims.
+"""Tokens of an OpenID Connect issuer: verified by its public keys, and turned into a credential by their claims.
 
-What a token does not say is not guessed: no tenant, no principal, no kind where one is asked for, and it is refused.
+Nothing that a token does not say is guessed: a token without a tenant, a principal or a required kind is refused.
 """
 
 import json
-import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
-from pathlib import Path
 from typing import Any, cast, get_args
-from urllib.parse import urlsplit
 
 import httpx2
 import jwt
-from anyio import Lock, WouldBlock, fail_after, to_thread
 
 from muniment.access.store import unauthenticated
 from muniment.errors import InvalidInput, MunimentError
-from muniment.http.jwks import KNOWN, Key, usable_keys
+from muniment.http.jwks import ALGORITHMS, IssuerKeys, read_key_file, usable_keys
 from muniment.model.context import BUILTIN_ROLES, Principal, Role
 from muniment.model.credential import CLEARANCE, Credential
 from muniment.model.fields import Source
 from muniment.model.speakers import SpeaksFor
-from muniment.outbound import refuses_literally
-from muniment.remote import CONNECT_WITHIN, bounded, guarded, headers
+from muniment.outbound import is_secure, parse, refuses_literally
 from muniment.webhooks.rules import switched_on
 
-log = logging.getLogger(__name__)
-
-# Signatures by a key that only the issuer has; none that whoever knows the public key could make.
-ALGORITHMS = ("RS256", "ES256", "EdDSA")
 TOKEN_LIMIT = 16 * 1024
-KEYS_LIMIT = 256 * 1024
-# How long an answer may take, how soon keys are asked for again, and how old those that are gone elsewhere may get.
-WITHIN = 5.0
-ASK_AGAIN = timedelta(seconds=30)
-KEPT = timedelta(hours=1)
 # By their specifications one string with spaces between the values; any other string is one value.
 _SPACED = ("scope", "scp")
 
@@ -58,15 +43,14 @@ _VARIABLES = {
     "packs_claim": "MUNIMENT_OIDC_PACKS_CLAIM",
     "allow_private": "MUNIMENT_OIDC_ALLOW_PRIVATE",
 }
-_ROLE = r"[a-z][a-z0-9_]{0,63}"
-_NEEDED = ("issuer", "audience", "keys", "tenant_claim")
+_REQUIRED = ("issuer", "audience", "keys", "tenant_claim")
 
 
 @dataclass(frozen=True)
 class OidcSettings:
-    """Whose tokens are taken, and what their claims mean here. Raises `InvalidInput` for what cannot be right.
+    """Whose tokens are accepted, and which claims say what. Raises `InvalidInput` naming the variable.
 
-    A claim is named as it stands in the token, or by a path with points (`realm_access.roles`).
+    A claim is given by its name in the token, or by a dotted path (`realm_access.roles`).
     """
 
     issuer: str
@@ -83,109 +67,95 @@ class OidcSettings:
     channels_claim: str | None = None
     packs_claim: str | None = None
     allow_private: bool = False
-    algorithms: Sequence[str] = ALGORITHMS
     leeway: timedelta = timedelta(seconds=60)
 
     def __post_init__(self) -> None:
-        for name in ("issuer", "audience", "keys", "tenant_claim", "principal_claim"):
+        for name in (*_REQUIRED, "principal_claim"):
             if not getattr(self, name).strip():
-                raise InvalidInput("must not be empty", field=_VARIABLES[name])
-        if not self.algorithms or set(self.algorithms) - set().union(*KNOWN.values()):
-            raise InvalidInput("expected algorithms with a public key, such as RS256", field="algorithms")
+                raise _wrong(name, "must not be empty")
         if (self.roles_claim is None) != (not self.role_map):
-            lacks = "role_map" if self.roles_claim is not None else "roles_claim"
-            raise InvalidInput(
-                "is required: a claim of roles and the map of its values go together", field=_VARIABLES[lacks]
-            )
+            missing = "role_map" if self.roles_claim is not None else "roles_claim"
+            raise _wrong(missing, "is required: the claim of roles and the map of its values go together")
         for value, role in self.role_map.items():
-            if not re.fullmatch(_ROLE, role):
-                raise InvalidInput(
-                    f"expected roles out of {', '.join(get_args(Role))}, or such as a pack declares",
-                    field=_VARIABLES["role_map"],
-                )
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", role):
+                raise _wrong("role_map", f"expected roles out of {', '.join(get_args(Role))}, or roles of a pack")
             if "*" in value or not value.strip():
-                raise InvalidInput(
-                    "expected the values of the claim one by one, no * for all", field=_VARIABLES["role_map"]
-                )
-        if not self.is_remote and not usable_keys(_read_file(Path(self.keys)), self.algorithms):
-            raise InvalidInput("the file has no public key for these algorithms", field=_VARIABLES["keys"])
+                raise _wrong("role_map", "expected each value of the claim by itself, no * for all")
+        if self.is_remote:
+            self._check_address()
+        elif not usable_keys(read_key_file(self.keys)):
+            raise _wrong("keys", f"the file has no public key for {', '.join(ALGORITHMS)}")
 
     @property
     def is_remote(self) -> bool:
-        """Whether the keys are at an address; raises `InvalidInput` for one that they may not be taken from."""
-        if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", self.keys):
-            return False
-        expected = "expected https://host/path, without a password or a #, or the path of a file"
+        """Whether the keys are at an address and not in a file."""
+        return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", self.keys) is not None
+
+    def _check_address(self) -> None:
         try:
-            parts = urlsplit(self.keys)
-            sound = parts.hostname is not None and (parts.port is None or parts.port > 0)
+            # With http allowed: `is_secure` below allows it on this machine alone.
+            parse(self.keys, allow_private=True)
             httpx2.URL(self.keys)
-        except (ValueError, httpx2.InvalidURL):
-            raise InvalidInput(expected, field=_VARIABLES["keys"]) from None
-        safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
-        if sound and not self.allow_private and refuses_literally(self.keys):
-            raise InvalidInput(
-                f"is no public address; {_VARIABLES['allow_private']}=1 allows it", field=_VARIABLES["keys"]
-            )
-        if not sound or not safe or not re.fullmatch(r"[!-~]+", self.keys) or "@" in parts.netloc or parts.fragment:
-            raise InvalidInput(expected, field=_VARIABLES["keys"])
-        return True
+        except (InvalidInput, httpx2.InvalidURL):
+            sound = False
+        else:
+            if not self.allow_private and refuses_literally(self.keys):
+                raise _wrong("keys", f"is no public address; {_VARIABLES['allow_private']}=1 allows it")
+            sound = is_secure(self.keys) and re.fullmatch(r"[!-~]+", self.keys) is not None
+        if not sound:
+            raise _wrong("keys", "expected https://host/path, without a password or a #, or the path of a file")
 
     @classmethod
     def gather(cls, env: Mapping[str, str]) -> "OidcSettings | None":
-        """From the environment; None where nothing of it is set. Raises `InvalidInput` naming what is missing."""
-        given = {name: env.get(variable, "").strip() for name, variable in _VARIABLES.items()}
-        if not any(value for name, value in given.items() if name != "allow_private"):
+        """Read the settings from the environment; None if none is set. Raises `InvalidInput` naming what is missing."""
+        values = {name: env.get(variable, "").strip() for name, variable in _VARIABLES.items()}
+        if not any(value for name, value in values.items() if name != "allow_private"):
             return None
-        missing = [_VARIABLES[name] for name in _NEEDED if not given[name]]
+        missing = [_VARIABLES[name] for name in _REQUIRED if not values[name]]
         if missing:
             raise InvalidInput(f"is required: tokens of an issuer take {' and '.join(missing)}", field=missing[0])
-        said: dict[str, Any] = {name: value for name, value in given.items() if value}
-        said["role_map"] = _role_map(given["role_map"])
-        said["allow_private"] = allows_private(env)
-        return cls(**said)
+        settings: dict[str, Any] = {name: value for name, value in values.items() if value}
+        settings |= {"role_map": _role_map(values["role_map"]), "allow_private": allows_private(env)}
+        return cls(**settings)
 
 
-class Tokens:
-    """Says whom a token stands for. It keeps the issuer's keys, and asks for them again where one is new."""
+class TokenVerifier:
+    """Verifies the tokens of one issuer."""
 
     def __init__(self, settings: OidcSettings, clock: Callable[[], datetime]) -> None:
         self._settings, self._clock = settings, clock
-        self._keys: tuple[Key, ...] = ()
-        self._read_at: datetime | None = None
-        self._asked_at: datetime | None = None
-        self._asking = Lock()
+        self._keys = IssuerKeys(
+            settings.keys, clock, is_remote=settings.is_remote, allow_private=settings.allow_private
+        )
 
     async def check(self, token: str) -> Credential:
-        """Whom the token stands for at this moment; raises `Unauthenticated`, with the same words whatever is wrong."""
+        """The credential of a valid token; raises `Unauthenticated`, with the same words whatever is wrong."""
         try:
-            claims = await self._claims(token)
-            return self._credential(claims)
-        except _Refused:
+            return self._credential(_Claims(await self._verified(token)))
+        except _Invalid:
             raise unauthenticated() from None
 
-    async def _claims(self, token: object) -> dict[str, Any]:
+    async def _verified(self, token: object) -> dict[str, Any]:
+        """The claims of a token that the issuer signed for our audience; its times are not checked yet."""
         if not isinstance(token, str) or not token.isascii() or len(token) > TOKEN_LIMIT:
-            raise _Refused
+            raise _Invalid
         try:
             header = jwt.get_unverified_header(token)
         except Exception:
-            raise _Refused from None
+            raise _Invalid from None
         algorithm, kid = header.get("alg"), header.get("kid")
-        if not isinstance(algorithm, str) or algorithm not in self._settings.algorithms:
-            raise _Refused
-        if not (kid is None or isinstance(kid, str)):
-            raise _Refused
-        for key in await self._candidates(kid, algorithm):
+        if not isinstance(algorithm, str) or algorithm not in ALGORITHMS or not isinstance(kid, str | None):
+            raise _Invalid
+        for key in await self._keys.find(kid, algorithm):
             try:
                 return jwt.decode(
                     token,
-                    key.public,
-                    # INVARIANT: one algorithm, which the settings allow and the key is made for.
+                    key,
+                    # INVARIANT: one algorithm, which we allow and which the key is bound to.
                     algorithms=[algorithm],
                     audience=self._settings.audience,
                     issuer=self._settings.issuer,
-                    # The times are looked at below, by the clock of the fabric.
+                    # PyJWT compares times with the system's clock; `_expiry` does it with the fabric's.
                     options={
                         "require": ["exp", "iss", "aud"],
                         "verify_exp": False,
@@ -193,155 +163,95 @@ class Tokens:
                         "verify_iat": False,
                     },
                 )
-            except Exception:  # noqa: S112  whatever a hostile token has the parser raise, it opens nothing
+            except Exception:  # noqa: S112  whatever a hostile token makes the parser raise, it is not valid
                 continue
-        raise _Refused
+        raise _Invalid
 
-    def _credential(self, claims: dict[str, Any]) -> Credential:
-        told, settings = _Claims(claims), self._settings
-        ends_at = self._in_time(told)
-        kind = told.text(settings.kind_claim) if settings.kind_claim is not None else "operator"
+    def _credential(self, claims: "_Claims") -> Credential:
+        settings = self._settings
+        expires_at = self._expiry(claims)
+        kind = claims.text(settings.kind_claim) if settings.kind_claim is not None else "operator"
         if kind not in get_args(Source):
-            raise _Refused
-        values = told.texts(settings.roles_claim) if settings.roles_claim is not None else ()
-        roles = {settings.role_map[value] for value in values or () if value in settings.role_map}
-        # A token for no user in particular would act for any of them.
+            raise _Invalid
+        values = claims.texts(settings.roles_claim) or ()
+        roles = {settings.role_map[value] for value in values if value in settings.role_map}
+        # A token without a user could act for any of them.
         bound = settings.user_claim if "agent" in roles else None
         if kind == "end_user":
             bound = settings.principal_claim
         if kind == "agent" or bound is not None:
-            # As with keys: no claim makes an agent anything else, and who is for one user has no role beside.
+            # As with keys: an agent, and a token that is bound to one user, has no other built-in role.
             roles -= BUILTIN_ROLES - {"agent"}
-        clearance = told.texts(settings.clearance_claim) if settings.clearance_claim is not None else None
-        tools = told.texts(settings.tools_claim) if settings.tools_claim is not None else None
-        channels = told.texts(settings.channels_claim) if settings.channels_claim is not None else None
-        packs = told.texts(settings.packs_claim) if settings.packs_claim is not None else None
+        clearance = claims.texts(settings.clearance_claim)
+        packs = claims.texts(settings.packs_claim)
         try:
             return Credential(
                 principal=Principal(
-                    tenant_id=told.text(settings.tenant_claim),
-                    id=told.text(settings.principal_claim),
+                    tenant_id=claims.text(settings.tenant_claim),
+                    id=claims.text(settings.principal_claim),
                     kind=cast("Source", kind),
                     roles=roles,
-                    speaks_for=SpeaksFor(tools=frozenset(tools or ()), channels=frozenset(channels or ())),
+                    speaks_for=SpeaksFor(
+                        tools=frozenset(claims.texts(settings.tools_claim) or ()),
+                        channels=frozenset(claims.texts(settings.channels_claim) or ()),
+                    ),
                 ),
-                user_id=told.text(bound) if bound is not None else None,
+                user_id=claims.text(bound) if bound is not None else None,
                 clearance=frozenset(clearance) if clearance is not None else CLEARANCE,
                 # Where a claim says which packs may be pinned, a token without it may pin none.
                 packs=frozenset(packs or ()) if settings.packs_claim is not None else None,
-                expires_at=ends_at,
+                expires_at=expires_at,
             )
         except (MunimentError, ValueError):
-            raise _Refused from None
+            raise _Invalid from None
 
-    def _in_time(self, told: "_Claims") -> datetime:
-        """When it ends, the leeway included; it must have begun."""
+    def _expiry(self, claims: "_Claims") -> datetime:
+        """When the token ends, the leeway included; refuses one that has ended or not begun."""
         now, leeway = self._clock().timestamp(), self._settings.leeway.total_seconds()
-        begins = [told.number(name) for name in ("nbf", "iat") if name in told.claims]
-        ends = told.number("exp") + leeway
+        ends = claims.number("exp") + leeway
+        begins = [claims.number(name) for name in ("nbf", "iat") if name in claims.claims]
         if ends <= now or any(at > now + leeway for at in begins):
-            raise _Refused
+            raise _Invalid
         try:
             return datetime.fromtimestamp(ends, UTC)
         except (OverflowError, ValueError, OSError):
-            raise _Refused from None
-
-    async def _candidates(self, kid: str | None, algorithm: str) -> list[Key]:
-        """The keys that may have signed it; the issuer is asked anew for one that is not known."""
-        now = self._clock()
-        if self._read_at is not None and not self._read_at <= now < self._read_at + KEPT:
-            # A key that the issuer took back is forgotten in the end. Nobody waits while another asks.
-            try:
-                self._asking.acquire_nowait()
-            except WouldBlock:
-                pass
-            else:
-                try:
-                    await self._ask(now)
-                finally:
-                    self._asking.release()
-        if found := self._fitting(kid, algorithm):
-            return found
-        async with self._asking:
-            # Another may have asked meanwhile.
-            if not self._fitting(kid, algorithm):
-                await self._ask(now)
-        return self._fitting(kid, algorithm)
-
-    def _fitting(self, kid: str | None, algorithm: str) -> list[Key]:
-        return [key for key in self._keys if algorithm in key.algorithms and (kid is None or key.kid == kid)]
-
-    async def _ask(self, now: datetime) -> None:
-        """Read the keys again, unless that was tried just now; those of before stay where there are no others."""
-        if self._asked_at is not None and self._asked_at <= now < self._asked_at + ASK_AGAIN:
-            return
-        self._asked_at = now
-        try:
-            found = usable_keys(await self._read(), self._settings.algorithms)
-            if not found:
-                raise InvalidInput("there is no key for these algorithms")
-        except Exception as error:
-            # Told by its class: a message could hold what was sent.
-            log.warning("the issuer's keys cannot be read: %s", type(error).__name__)
-            return
-        self._keys, self._read_at = found, now
-
-    async def _read(self) -> bytes:
-        if not self._settings.is_remote:
-            return await to_thread.run_sync(_read_file, Path(self._settings.keys))
-        # Shielded: whoever goes away in the middle leaves the keys to the next.
-        with fail_after(WITHIN, shield=True):
-            async with (
-                httpx2.AsyncClient(
-                    headers=headers(""),
-                    timeout=httpx2.Timeout(WITHIN, connect=min(WITHIN, CONNECT_WITHIN)),
-                    follow_redirects=False,
-                    **guarded(allow_private=self._settings.allow_private),
-                ) as client,
-                client.stream("GET", self._settings.keys) as response,
-            ):
-                if response.status_code != httpx2.codes.OK:
-                    raise InvalidInput(f"answered {response.status_code}")
-                body = await bounded(response, KEYS_LIMIT)
-                if body is None:
-                    raise InvalidInput("answered with too much")
-                return body
+            raise _Invalid from None
 
 
-class _Refused(Exception):
-    """The token does not hold; why is nobody's business."""
+class _Invalid(Exception):
+    """The token is not valid; callers are not told why."""
 
 
 @dataclass(frozen=True)
 class _Claims:
-    """What a verified token says; raises `_Refused` for what is not there or of another kind."""
+    """The claims of a verified token; raises `_Invalid` for one that is missing or of another type."""
 
     claims: dict[str, Any]
 
     def text(self, name: str) -> str:
-        found = self._found(name)
+        found = self._find(name)
         if not isinstance(found, str) or not found:
-            raise _Refused
+            raise _Invalid
         return found
 
-    def texts(self, name: str) -> tuple[str, ...] | None:
-        """The values of a claim that may have several; None where there is none."""
-        found = self._found(name)
-        if found is None:
+    def texts(self, name: str | None) -> tuple[str, ...] | None:
+        """The values of a claim that may have several; None where no name is given or the token has none."""
+        found = self._find(name) if name is not None else None
+        if name is None or found is None:
             return None
         if isinstance(found, str):
             return tuple(found.split()) if name in _SPACED else (found,)
         if not isinstance(found, list) or not all(isinstance(one, str) for one in cast("list[Any]", found)):
-            raise _Refused
+            raise _Invalid
         return tuple(cast("list[str]", found))
 
     def number(self, name: str) -> float:
         found = self.claims.get(name)
         if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < 1e12:
-            raise _Refused
+            raise _Invalid
         return float(found)
 
-    def _found(self, name: str) -> Any:
+    def _find(self, name: str) -> Any:
         if name in self.claims:
             return self.claims[name]
         found: Any = self.claims
@@ -350,53 +260,35 @@ class _Claims:
         return found
 
 
-def _read_file(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            found = stream.read(KEYS_LIMIT + 1)
-    except OSError as error:
-        reason = (error.strerror or "it failed").lower()
-        raise InvalidInput(f"cannot read the file of keys: {reason}", field=_VARIABLES["keys"]) from None
-    if len(found) > KEYS_LIMIT:
-        raise InvalidInput(f"the file of keys is longer than {KEYS_LIMIT} bytes", field=_VARIABLES["keys"])
-    return found
-
-
-def _role_map(given: str) -> dict[str, str]:
-    """`{"a": "reviewer"}` or `a=reviewer,b=auditor`; which roles there are is looked at with the rest."""
-    expected = 'expected group=role,group=role or {"group": "role"}'
-    if not given:
-        return {}
-    if given.startswith("{"):
-        try:
-            found: Any = json.loads(given, object_pairs_hook=_pairs)
-        except (ValueError, RecursionError):
-            raise InvalidInput(expected, field=_VARIABLES["role_map"]) from None
-        if not all(isinstance(role, str) for role in found.values()):
-            raise InvalidInput(expected, field=_VARIABLES["role_map"])
-        return found
-    told = [one.rpartition("=") for one in given.split(",")]
-    try:
-        return _pairs([(value.strip(), role.strip()) for value, _, role in told])
-    except ValueError:
-        raise InvalidInput(expected, field=_VARIABLES["role_map"]) from None
-
-
-def _pairs(told: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(told)
-    if len(found) != len(told) or "" in found:
-        raise ValueError("said twice, or not at all")
-    return found
-
-
 def allows_private(env: Mapping[str, str]) -> bool:
-    """Whether the operator lets the issuer be on an address that is not on the internet."""
+    """Whether the operator allows an issuer on a private address."""
     variable = _VARIABLES["allow_private"]
     return switched_on(env.get(variable, ""), variable, field=variable)
 
 
-def _is_loopback(host: str) -> bool:
+def _role_map(text: str) -> dict[str, str]:
+    """Read `{"a": "reviewer"}` or `a=reviewer,b=auditor`; `OidcSettings` checks the roles."""
+    if not text:
+        return {}
     try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+        if text.startswith("{"):
+            found: Any = json.loads(text, object_pairs_hook=_without_repeats)
+        else:
+            pairs = [one.rpartition("=") for one in text.split(",")]
+            found = _without_repeats([(value.strip(), role.strip()) for value, _, role in pairs])
+        if all(isinstance(role, str) for role in found.values()):
+            return found
+    except (ValueError, RecursionError):
+        pass
+    raise _wrong("role_map", 'expected group=role,group=role or {"group": "role"}')
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs) or "" in found:
+        raise ValueError("a key is repeated or empty")
+    return found
+
+
+def _wrong(name: str, message: str) -> InvalidInput:
+    return InvalidInput(message, field=_VARIABLES[name])

@@ -1,4 +1,4 @@
-"""Problems: every error as one shape (RFC 9457), under its stable code; never a stack trace, never another's id."""
+"""Problem details (RFC 9457): every error in one shape, with its stable code, without a stack trace."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from muniment.errors import InvalidInput, MunimentError, RateLimited, TooLarge, 
 from muniment.model.fields import told
 
 CONTENT_TYPE = "application/problem+json"
-# The status of each code; what is not named here is a fault of the server's.
+# The status of each code; a code that is not listed is an internal error.
 STATUS: dict[str, int] = {
     "invalid_input": 422,
     "too_large": 413,
@@ -61,15 +61,15 @@ STATUS: dict[str, int] = {
     "unsupported_media_type": 415,
     "internal": 500,
 }
-# Of those that say what is wrong with the server, callers are told the code alone.
-_OWN_FAULT = frozenset({"schema_missing", "schema_newer", "key_unavailable", "archive_broken", "purge_incomplete"})
+# Errors in how the server is set up: callers are told the code alone.
+_SETUP_ERRORS = frozenset({"schema_missing", "schema_newer", "key_unavailable", "archive_broken", "purge_incomplete"})
 _TITLES = {code: code.replace("_", " ").capitalize() for code in STATUS}
-# Seconds after which a server that is away is worth another try.
-_TRY_AGAIN = 1
+# Seconds after which an unavailable server is worth another try.
+_RETRY_AFTER = 1
 
 
 class Problem(BaseModel):
-    """What a refused or failed request is answered with."""
+    """The answer to a refused or failed request."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -85,7 +85,7 @@ class Problem(BaseModel):
 def answer(
     code: str, detail: str, *, request_id: str | None, headers: Mapping[str, str] | None = None, **more: Any
 ) -> Response:
-    """A problem as a response."""
+    """Make the response for an error code."""
     status = STATUS[code]
     shown = {"type": f"urn:muniment:problem:{code}", "title": _TITLES[code], "status": status, "detail": detail}
     shown |= {"code": code, **more, "request_id": request_id}
@@ -94,34 +94,33 @@ def answer(
 
 
 def of(error: MunimentError, request_id: str | None) -> Response:
-    """One of our errors as a response."""
-    told_of = error.as_dict()
+    """Make the response for one of our errors."""
     code = error.code if error.code in STATUS else "internal"
-    detail = "the server is not set up for this; its log says more" if code in _OWN_FAULT else error.message
+    detail = "the server is not set up for this; its log says more" if code in _SETUP_ERRORS else error.message
     headers: dict[str, str] = {}
     if isinstance(error, RateLimited):
         headers["Retry-After"] = str(max(1, ceil(error.wait)))
     elif STATUS[code] == HTTPStatus.SERVICE_UNAVAILABLE:
-        headers["Retry-After"] = str(_TRY_AGAIN)
+        headers["Retry-After"] = str(_RETRY_AFTER)
     elif isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = 'Bearer realm="muniment"'
-    more = {name: value for name, value in told_of.items() if name not in ("code", "message")}
+    more = {name: value for name, value in error.as_dict().items() if name not in ("code", "message")}
     return answer(code, detail, request_id=request_id, headers=headers, **more)
 
 
-def unforeseen(request_id: str | None) -> Response:
-    """What nobody foresaw: the log has it, the caller has the number it is found under."""
+def internal(request_id: str | None) -> Response:
+    """The answer to an unexpected error: the log shows where it happened, under the request's id."""
     return answer("internal", "something went wrong here; the server's log has it", request_id=request_id)
 
 
 async def on_error(request: Request, error: Exception) -> Response:
-    """For FastAPI: what a route raised."""
+    """Make the response for what a route raised; FastAPI calls it."""
     number = request_id(request.scope)
     match error:
         case MunimentError():
             return of(error, number)
         case RequestValidationError(body=bytes(body)) if body:
-            # Only what is called JSON was read as such.
+            # A body of another media type is not parsed.
             return answer(
                 "unsupported_media_type", "expected application/json", request_id=number, field="Content-Type"
             )
@@ -135,7 +134,7 @@ async def on_error(request: Request, error: Exception) -> Response:
                 "method_not_allowed", "this address does not take that method", request_id=number, headers=allow
             )
         case HTTPException(__cause__=MunimentError() as cause):
-            # The body was cut off on its way in, and this is why.
+            # The middleware refused the body while FastAPI was reading it.
             return of(cause, number)
         case HTTPException(__cause__=ClientDisconnect()):
             return of(InvalidInput("broke off", field="body"), number)
@@ -146,7 +145,7 @@ async def on_error(request: Request, error: Exception) -> Response:
 
 
 def methods_at(request: Request) -> list[str]:
-    """All methods that an address takes: one path may be that of several routes."""
+    """All methods of a path, which several routes may share."""
     found: set[str] = set()
     for route in iter_route_contexts(request.app.routes):
         if _pattern(str(route.path)).match(request.scope["path"]):
@@ -160,16 +159,16 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def invalid(errors: Sequence[Any]) -> InvalidInput | TooLarge:
-    """The first thing wrong with a request: where it is and what was expected."""
+    """The first error of a request, with its field and what was expected."""
     first: ErrorDetails = min(errors, key=lambda one: one["type"] != "extra_forbidden")
     if first["type"] == "json_invalid":
         return InvalidInput("is not JSON", field="body")
     where, *path = first["loc"]
-    # A body of several shapes names the shape first, in capitals.
+    # For a union of models pydantic puts the name of the member first, in capitals.
     inside = tuple(part for part in path if not (isinstance(part, str) and part.isupper()))
     problem = told(first, inside, within="" if inside else str(where))
     if problem.field is None:
-        # A header's name is not written as fields are; a key that the caller wrote is not told back.
+        # The name of a header is not that of a field; a key that the caller wrote is not repeated.
         problem.field = str(path[0]) if where == "header" and path else str(where)
     if first["type"] in ("model_attributes_type", "model_type"):
         problem.message = "expected an object"
@@ -177,5 +176,5 @@ def invalid(errors: Sequence[Any]) -> InvalidInput | TooLarge:
 
 
 def request_id(scope: Any) -> str | None:
-    """The number of a request, as its answer and the log have it."""
+    """The id of a request, as its answer and the log show it."""
     return scope.get("state", {}).get("request_id")

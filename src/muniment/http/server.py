@@ -1,4 +1,4 @@
-"""Serving: the app on a port, the worker beside it where it is embedded, and a stop that finishes what is in flight."""
+"""The server: the app on a port, the worker beside it if embedded, and a graceful stop."""
 
 import gc
 import logging
@@ -20,7 +20,8 @@ from muniment.errors import InvalidInput
 from muniment.fabric import AsyncFabric
 from muniment.http.app import create_app
 from muniment.http.event_stream import Streams
-from muniment.http.header_limits import Connections, HeaderLimits
+from muniment.http.header_limits import HeaderLimits
+from muniment.http.limits import ConcurrencyLimit
 from muniment.http.server_metrics import ServerMetrics
 from muniment.http.settings import ServerSettings
 from muniment.worker.worker import Worker
@@ -28,17 +29,17 @@ from muniment.worker.worker import Worker
 log = logging.getLogger("muniment.http")
 
 PORT = 8600
-# Seconds that requests in flight have once the server is told to stop.
+# Seconds that requests in flight have once the server stops.
 GRACE = 30
-# The worker inside shares its process with the requests.
-WORKERS_JOBS = 2
-# Seconds before a worker that fell over is started again.
-_AGAIN = 5.0
+# Few: the embedded worker shares its process with the requests.
+WORKER_JOBS = 2
+# Seconds before a worker that failed is started again.
+_RESTART_AFTER = 5.0
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where it listens, and the proxies whose word on their clients it takes: addresses, with commas; none if empty."""
+    """Where the server listens, and the addresses of trusted proxies, separated by commas."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -46,7 +47,7 @@ class Place:
 
     @property
     def trusted(self) -> tuple[str, ...]:
-        """The proxies, one by one."""
+        """The addresses of the trusted proxies."""
         return tuple(one.strip() for one in self.proxies.split(",") if one.strip())
 
 
@@ -59,27 +60,27 @@ async def serve(
     listening: socket | None = None,
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until told to stop by a signal (`ending_signals`); told again, at once. `listening` comes from `listen`."""
-    # A thread that parses a long body is not to make the loop wait for long.
+    """Serve until a signal (`ending_signals`); a second one stops at once. `listening` comes from `listen`."""
+    # A thread that parses a long body must not hold up the event loop for long.
     sys.setswitchinterval(loops.SWITCH_AFTER)
-    meters = ServerMetrics()
-    server = server_on(fabric, place, settings, meters=meters, on_ready=on_ready)
+    metrics = ServerMetrics()
+    server = server_on(fabric, place, settings, metrics=metrics, on_ready=on_ready)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_told_to_stop, server)
+        tasks.start_soon(_stop_on_signal, server)
         if worker:
-            tasks.start_soon(_work, fabric, meters)
+            tasks.start_soon(_work, fabric, metrics)
         await server.serve([listening] if listening is not None else None)
         tasks.cancel_scope.cancel()
 
 
 def listen(place: Place) -> socket:
-    """Take the port, before anything else is begun; raises `InvalidInput` where it is not to be had."""
+    """Open the port, before anything else starts; raises `InvalidInput` if it cannot be opened."""
     try:
         return create_server((place.host, place.port), family=AF_INET6 if ":" in place.host else AF_INET)
     except (OSError, UnicodeError) as error:
         number = getattr(error, "errno", None) or 0
         if number <= 0 or number == EADDRNOTAVAIL:
-            # Below zero are the resolver's own: nobody knows the name.
+            # Numbers below zero are the resolver's: the name is unknown.
             raise InvalidInput(f"expected an address of this machine, got {place.host}", field="host") from None
         why = os.strerror(number).lower()
         raise InvalidInput(f"cannot listen on {place.host} port {place.port}: {why}", field="port") from None
@@ -90,12 +91,14 @@ def server_on(
     place: Place,
     settings: ServerSettings,
     *,
-    meters: ServerMetrics | None = None,
+    metrics: ServerMetrics | None = None,
     on_ready: Callable[[str], None] | None = None,
 ) -> uvicorn.Server:
-    """The server of an open fabric; it stops once its `should_exit` is set."""
-    app = create_app(fabric, settings, meters=meters)
-    heads = type("Heads", (HeaderLimits,), {"open_ones": Connections(settings.connections, frozenset(place.trusted))})
+    """Create the server of an open fabric; it stops once its `should_exit` is set."""
+    app = create_app(fabric, settings, metrics=metrics)
+    connections = ConcurrencyLimit(
+        total=settings.connections, each=settings.connections // 2, exempt=frozenset(place.trusted)
+    )
     config = uvicorn.Config(
         app,
         host=place.host,
@@ -103,10 +106,10 @@ def server_on(
         log_config=None,
         access_log=False,
         server_header=False,
-        http=heads,
+        http=type("BoundHeaderLimits", (HeaderLimits,), {"connection_limit": connections}),
         ws="none",
         lifespan="on",
-        # Uvicorn itself would take the word of this machine's own programs, and that of FORWARDED_ALLOW_IPS.
+        # By default uvicorn would trust programs of this machine, and what FORWARDED_ALLOW_IPS names.
         proxy_headers=bool(place.trusted),
         forwarded_allow_ips=list(place.trusted),
         timeout_graceful_shutdown=GRACE,
@@ -116,7 +119,7 @@ def server_on(
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn's, with our own signals, and the streams ended first when it stops."""
+    """Uvicorn's server, with our own signals; when it stops it ends the event streams first."""
 
     def __init__(self, config: uvicorn.Config, streams: Streams, on_ready: Callable[[str], None] | None) -> None:
         super().__init__(config)
@@ -125,12 +128,12 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        # Its own would raise them once more at the end, before the database is given back.
+        # Uvicorn would raise them again at the end, before the database is released.
         yield
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets)
-        # What is here stays: a collection that went through all of it would hold up everybody for a tenth of a second.
+        # These objects stay: a full collection over them would stop every request for a tenth of a second.
         gc.collect()
         gc.freeze()
         if self.started and self._on_ready is not None:
@@ -143,18 +146,18 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def _told_to_stop(server: uvicorn.Server) -> None:
+async def _stop_on_signal(server: uvicorn.Server) -> None:
     with anyio.open_signal_receiver(*ending_signals()) as signals:
         async for _ in signals:
             server.force_exit = server.should_exit
             server.should_exit = True
 
 
-async def _work(fabric: AsyncFabric, meters: ServerMetrics) -> None:
-    """The worker, started again should it fall over: the server goes on without it meanwhile."""
+async def _work(fabric: AsyncFabric, metrics: ServerMetrics) -> None:
+    """Run the worker, and start it again if it fails; the server continues meanwhile."""
     while True:
         try:
-            await Worker(fabric.opened, concurrency=WORKERS_JOBS, on_done=meters.worked).forever()
+            await Worker(fabric.opened, concurrency=WORKER_JOBS, on_done=metrics.count_job).forever()
         except Exception as error:
-            log.error("the worker fell over", extra={"error": type(error).__name__})  # noqa: TRY400  not with its words
-        await anyio.sleep(_AGAIN)
+            log.error("the worker failed", extra={"error": type(error).__name__})  # noqa: TRY400  not with its words
+        await anyio.sleep(_RESTART_AFTER)

@@ -1,4 +1,4 @@
-"""Meters: what the server itself does, for Prometheus. No tenant, no id, no content."""
+"""Metrics of the server itself, for Prometheus. No tenant, no id, no content."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class ServerMetrics:
-    """The counts of one server process."""
+    """The metrics of one server process."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -36,25 +36,25 @@ class ServerMetrics:
 
     @contextmanager
     def in_flight(self) -> Generator[None]:
-        """While a request is being answered."""
+        """Count a request as in flight."""
         with self._in_flight.track_inprogress():
             yield
 
     @contextmanager
     def stream(self) -> Generator[None]:
-        """While an event stream is open."""
+        """Count an event stream as open."""
         with self._streams.track_inprogress():
             yield
 
-    def done(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count an answered request and its time."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
-    def worked(self, what: Due, done: Done | None) -> None:
-        """A job ran, or failed."""
-        self._jobs.labels(what.job, "done" if done is not None else "failed").inc()
+    def count_job(self, due: Due, done: Done | None) -> None:
+        """Count a job that ran (`done`) or failed (None)."""
+        self._jobs.labels(due.job, "done" if done is not None else "failed").inc()
 
     def text(self) -> bytes:
-        """As Prometheus reads it."""
+        """The metrics in Prometheus' text format."""
         return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""What the server is told: its limits, and whose tokens it takes beside its own keys."""
+"""Settings of the server: its limits, and the issuer whose tokens it accepts beside its own keys."""
 
 import os
 from collections.abc import Mapping
@@ -13,43 +13,43 @@ MEGABYTE = 1024 * 1024
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """`rate` and `burst` are calls of one credential, a second and at once; 0 is without a limit."""
+    """`rate` and `burst` are the calls of one credential, a second and at once; 0 is no limit."""
 
     rate: float = 500
     burst: float = 1000
-    # Bytes of one body; most addresses take less (`bounds`).
+    # Bytes of one body; most paths take less (`bounds`).
     body_limit: int = 16 * MEGABYTE
-    # Bytes of long bodies that are here at the same time; half of it for one credential.
+    # Bytes of long bodies held at the same time; half of it for one credential.
     bodies_at_once: int = 64 * MEGABYTE
-    # Connections that are open at once; half of them for one address that is no proxy.
+    # Connections open at the same time; half of them for one address that is not a trusted proxy.
     connections: int = 1000
     # Seconds that a body may take to arrive.
     body_within: float = 30
-    # Event streams of one principal that are open at once.
+    # Event streams of one principal open at the same time.
     streams: int = 32
     oidc: OidcSettings | None = None
     sign_in: SignIn | None = None
 
     @classmethod
     def gather(cls, environment: Mapping[str, str] | None = None) -> "ServerSettings":
-        """From the environment; raises `InvalidInput` naming the variable."""
-        given = os.environ if environment is None else environment
-        oidc, sign_in = OidcSettings.gather(given), SignIn.gather(given, allow_private=allows_private(given))
+        """Read the settings from the environment; raises `InvalidInput` naming the variable."""
+        env = os.environ if environment is None else environment
+        oidc, sign_in = OidcSettings.gather(env), SignIn.gather(env, allow_private=allows_private(env))
         if sign_in is not None and oidc is None:
-            raise InvalidInput("is required: whose tokens are taken", field="MUNIMENT_OIDC_ISSUER")
+            raise InvalidInput("is required: the issuer whose tokens are accepted", field="MUNIMENT_OIDC_ISSUER")
         return cls(
-            rate=_number(given, "MUNIMENT_RATE", cls.rate),
-            burst=_number(given, "MUNIMENT_BURST", cls.burst),
-            body_limit=int(_number(given, "MUNIMENT_BODY_LIMIT", cls.body_limit, least=1)),
-            bodies_at_once=int(_number(given, "MUNIMENT_BODIES_AT_ONCE", cls.bodies_at_once, least=1)),
-            connections=int(_number(given, "MUNIMENT_CONNECTIONS", cls.connections, least=2)),
+            rate=_number(env, "MUNIMENT_RATE", cls.rate),
+            burst=_number(env, "MUNIMENT_BURST", cls.burst),
+            body_limit=int(_number(env, "MUNIMENT_BODY_LIMIT", cls.body_limit, least=1)),
+            bodies_at_once=int(_number(env, "MUNIMENT_BODIES_AT_ONCE", cls.bodies_at_once, least=1)),
+            connections=int(_number(env, "MUNIMENT_CONNECTIONS", cls.connections, least=2)),
             oidc=oidc,
             sign_in=sign_in,
         )
 
 
-def _number(given: Mapping[str, str], name: str, default: float, *, least: float = 0) -> float:
-    text = given.get(name, "").strip()
+def _number(env: Mapping[str, str], name: str, default: float, *, least: float = 0) -> float:
+    text = env.get(name, "").strip()
     if not text:
         return default
     try:

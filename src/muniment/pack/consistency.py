@@ -1,341 +1,287 @@
-"""What the sections of a pack must not say of one another.
+"""Checks between the sections of a pack.
 
-Works on the plain document and passes over whatever has the wrong shape, so that a pack with a typo in one
-section is still told what is wrong between the others.
+They work on the plain document and skip whatever has the wrong shape, so that a typo in one section does not hide
+what is wrong between the others.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, cast, get_args
 
 from muniment.pack.fields import BUILTIN_LABELS, WRITE_CLASSES, Detector
-from muniment.pack.memory_layer import PromotionThresholds
-from muniment.pack.wording import MOST_TOLD, Place, nearest, one_of, shown
+from muniment.pack.memory_layer import PromotionThresholds, RecallWeights
+from muniment.pack.wording import MOST_SHOWN, KeyPath, did_you_mean, one_of, shorten
 from muniment.pack.write_classes import CLASS_RISK
 
-Finding: TypeAlias = tuple[Place, str]
+Finding: TypeAlias = tuple[KeyPath, str]
 
 _DETECTORS: tuple[str, ...] = get_args(Detector)
+_MASKED_TWICE = "has mask and keep_last; expected only one of them"
+_REPEATED = "is declared twice; expected each name once"
+_STILL_DECLARED = "is still declared; expected a name that is no longer in use"
 
 
 def inconsistencies(document: Any) -> Iterator[Finding]:
-    """Every place where one part of the document does not fit another, and what was expected there."""
-    pack = _mapping(document)
-    yield from _repeated_names(("classifications",), pack.get("classifications"))
-    yield from _undeclared_labels(pack)
-    yield from _identity(_mapping(pack.get("identity")))
-    yield from _renames(_at(pack, "ontology", "predicates"))
-    yield from _dropped(_at(pack, "ontology"))
-    layer = _mapping(pack.get("memory_layer"))
-    yield from _classes(layer)
-    yield from _routing(_at(layer, "memory_policy").get("tier_routing"))
-    yield from _weights(_at(layer, "recall_policy", "weights"))
-    yield from _budgets(_list(layer.get("budgets")))
-    yield from _extractors(layer, _at(pack, "identity").get("namespaces"))
-    yield from _flags(_list(layer.get("flag_for_review")))
-    yield from _redaction(_list(_at(pack, "policy_layer", "guardrails").get("redaction_rules")))
+    """Yield the path of every part of the document that does not fit another, and what was expected there."""
+    for check in (
+        *(_repeated_names, _undeclared_labels, _identity, _ontology, _classes, _routing, _weights, _budgets),
+        *(_extractors, _field_maps, _flags, _redaction),
+    ):
+        yield from check(document)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+def _find(document: Any, pattern: str) -> list[tuple[KeyPath, Any]]:
+    """Path and value of all that a dotted pattern matches: `*` is every key of a mapping, `#` every item of a list."""
+    found: list[tuple[KeyPath, Any]] = [((), document)]
+    for key in pattern.split("."):
+        found = [((*path, at), inner) for path, value in found for at, inner in _children(value, key)]
+    return found
 
 
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+def _children(value: Any, key: str) -> Iterable[tuple[str | int, Any]]:
+    if isinstance(value, list):
+        return enumerate(cast("list[Any]", value)) if key == "#" else ()
+    if not isinstance(value, dict):
+        return ()
+    mapping = cast("dict[str, Any]", value)
+    if key == "*":
+        return mapping.items()
+    return ((key, mapping[key]),) if key in mapping else ()
 
 
-def _at(value: Any, *keys: str) -> Mapping[str, Any]:
-    for key in keys:
-        value = _mapping(value).get(key)
-    return _mapping(value)
+def _strings(document: Any, pattern: str) -> Iterator[tuple[KeyPath, str]]:
+    return ((path, found) for path, found in _find(document, pattern) if isinstance(found, str))
 
 
-def _words(place: Place, value: Any) -> Iterator[tuple[Place, str]]:
-    for index, item in enumerate(_list(value)):
-        if isinstance(item, str):
-            yield (*place, index), item
+def _mappings(document: Any, pattern: str) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
+    for path, found in _find(document, pattern):
+        if isinstance(found, dict):
+            yield path, cast("dict[str, Any]", found)
 
 
-def _word(place: Place, holder: Any, key: str) -> Iterator[tuple[Place, str]]:
-    word = _mapping(holder).get(key)
-    if isinstance(word, str):
-        yield (*place, key), word
+def _mapping(document: Any, pattern: str) -> dict[str, Any]:
+    return next((found for _, found in _mappings(document, pattern)), dict[str, Any]())
 
 
-def _repeated_names(place: Place, value: Any) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for index, item in enumerate(_list(value)):
-        for where, name in _word((*place, index), item, "name"):
-            if name in seen:
-                yield where, f"{shown(name)} is declared twice; expected each name once"
-            seen.add(name)
-
-
-def _undeclared_labels(pack: Mapping[str, Any]) -> Iterator[Finding]:
-    labels = _declared_labels(pack)
-    if labels is None:
-        return
-    for place, label in _label_references(pack):
-        if label not in labels:
-            yield (
-                place,
-                f"{shown(label)} is not declared{nearest(label, labels)}; expected one of {one_of(labels)}",
-            )
-
-
-def _declared_labels(pack: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The labels, or None when the section is too broken to say."""
-    if "classifications" not in pack:
-        return tuple(BUILTIN_LABELS)
-    names = [_mapping(item).get("name") for item in _list(pack["classifications"])]
-    if not names or len(names) > MOST_TOLD or not all(isinstance(name, str) for name in names):
-        return None
-    return tuple(dict.fromkeys(cast("list[str]", names)))
-
-
-def _label_references(pack: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
-    for role, rule in _mapping(pack.get("roles")).items():
-        yield from _words(("roles", role, "classifications_allowed"), _mapping(rule).get("classifications_allowed"))
-    for name, attribute in _at(pack, "identity", "classified_attributes").items():
-        yield from _word(("identity", "classified_attributes", name), attribute, "label")
-    for name, predicate in _at(pack, "ontology", "predicates").items():
-        yield from _word(("ontology", "predicates", name), predicate, "label")
-    for name, policy in _at(pack, "memory_layer", "classes").items():
-        yield from _words(
-            ("memory_layer", "classes", name, "classifications_allowed"),
-            _mapping(policy).get("classifications_allowed"),
-        )
-    for e, extractor in enumerate(_list(_at(pack, "memory_layer").get("extractors"))):
-        for f, field in enumerate(_list(_mapping(extractor).get("fields"))):
-            yield from _word(("memory_layer", "extractors", e, "fields", f), field, "classification")
-    model = _at(pack, "memory_layer", "extraction", "model")
-    yield from _words(
-        ("memory_layer", "extraction", "model", "classifications_allowed"), model.get("classifications_allowed")
-    )
-    for f, flag in enumerate(_list(_at(pack, "memory_layer").get("flag_for_review"))):
-        yield from _word(("memory_layer", "flag_for_review", f), flag, "label")
-    for r, rule in enumerate(_list(_at(pack, "policy_layer", "guardrails").get("redaction_rules"))):
-        yield from _word(("policy_layer", "guardrails", "redaction_rules", r), rule, "classification")
-
-
-def _identity(identity: Mapping[str, Any]) -> Iterator[Finding]:
-    namespaces = dict.fromkeys(name for _, name in _words((), identity.get("namespaces")))
-    aliases = _mapping(identity.get("aliases"))
-    for alias, target in aliases.items():
-        place = ("identity", "aliases", alias)
-        if not isinstance(target, str):
-            continue
-        if alias in namespaces:
-            yield place, f"{shown(alias)} is a namespace itself; expected a name that is not"
-        if target in aliases:
-            yield place, f"{shown(target)} is an alias itself; expected the namespace it stands for"
-        elif namespaces and target not in namespaces:
-            yield place, f"{shown(target)} is not declared; expected one of {one_of(tuple(namespaces))}"
-    for name, attribute in _mapping(identity.get("classified_attributes")).items():
-        place = ("identity", "classified_attributes", name)
-        given = {key for key in ("label", "mask", "keep_last") if _mapping(attribute).get(key) is not None}
-        if isinstance(attribute, dict) and not given:
-            yield place, "expected a label, a mask or keep_last"
-        if {"mask", "keep_last"} <= given:
-            yield place, "has mask and keep_last; expected only one of them"
-
-
-def _flags(rules: list[Any]) -> Iterator[Finding]:
-    for place, rule in enumerate(rules):
-        if isinstance(rule, dict) and all(_mapping(rule).get(key) is None for key in ("predicate", "pattern")):
-            yield ("memory_layer", "flag_for_review", place), "expected a predicate, a pattern, or both"
-
-
-def _renames(predicates: Mapping[str, Any]) -> Iterator[Finding]:
-    taken: dict[str, str] = {}
-    for name, predicate in predicates.items():
-        place = ("ontology", "predicates", name, "renamed_from")
-        for where, old in _words(place, _mapping(predicate).get("renamed_from")):
-            if old in predicates:
-                yield where, f"{shown(old)} is still declared; expected a name that is no longer in use"
-            elif taken.setdefault(old, name) != name:
-                yield (
-                    where,
-                    f"{shown(old)} was renamed to {shown(taken[old])} already; expected one successor",
-                )
-
-
-def _dropped(ontology: Mapping[str, Any]) -> Iterator[Finding]:
-    predicates = _mapping(ontology.get("predicates"))
-    renamed = {old for one in predicates.values() for _, old in _words((), _mapping(one).get("renamed_from"))}
-    for where, name in _words(("ontology", "dropped"), ontology.get("dropped")):
-        if name in predicates:
-            yield where, f"{shown(name)} is still declared; expected a name that is no longer in use"
-        elif name in renamed:
-            yield where, f"{shown(name)} was renamed; expected one or the other"
-
-
-def _classes(layer: Mapping[str, Any]) -> Iterator[Finding]:
-    thresholds = _mapping(layer.get("promotion_thresholds"))
-    defaults = PromotionThresholds()
-    cap = thresholds.get("uncalibrated_cap", defaults.uncalibrated_cap)
-    usual = thresholds.get("auto_confidence", defaults.auto_confidence)
-    for name, written in _mapping(layer.get("classes")).items():
-        policy = _mapping(written)
-        place = ("memory_layer", "classes", name)
-        auto = policy.get("approval", "human") == "auto"
-        promotion = policy.get("auto_promotion")
-        if auto and policy.get("risk", _usual_risk(name)) == "high":
-            yield (*place, "approval"), "is auto while the risk is high; expected human, or risk low"
-        if auto and promotion is None:
-            yield (
-                (*place, "approval"),
-                "is auto without auto_promotion; expected it too ({} takes the default threshold)",
-            )
-        if promotion is not None and policy.get("approval", "human") == "human":
-            yield (
-                (*place, "auto_promotion"),
-                "is set while approval is human; expected approval auto, or null",
-            )
-        if isinstance(promotion, dict):
-            threshold = _mapping(promotion).get("threshold", usual)
-            if _is_number(threshold) and _is_number(cap) and threshold <= cap:
-                yield (
-                    (*place, "auto_promotion", "threshold"),
-                    f"expected more than promotion_thresholds.uncalibrated_cap ({cap:g}), got {threshold:g}: "
-                    "a source without history must not promote itself",
-                )
-
-
-def _usual_risk(name: str) -> str:
-    return next((risk for known, risk in CLASS_RISK.items() if known == name), "low")
+def _set_keys(mapping: Mapping[str, Any], *keys: str) -> set[str]:
+    return {key for key in keys if mapping.get(key) is not None}
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _routing(value: Any) -> Iterator[Finding]:
-    rules = _list(value)
-    place = ("memory_layer", "memory_policy", "tier_routing")
-    catch_all = [_matches_everything(rule) for rule in rules]
-    if rules and not catch_all[-1] and isinstance(rules[-1], dict):
-        yield (
-            (*place, len(rules) - 1),
-            "is the last rule; expected one that matches everything (a tier without when)",
-        )
+def _repeated_names(document: Any) -> Iterator[Finding]:
+    for pattern in ("classifications.#.name", "memory_layer.extractors.#.name"):
+        seen: set[str] = set()
+        for path, name in _strings(document, pattern):
+            if name in seen:
+                yield path, f"{shorten(name)} {_REPEATED}"
+            seen.add(name)
+
+
+_LABELS = (
+    "roles.*.classifications_allowed.#",
+    "identity.classified_attributes.*.label",
+    "ontology.predicates.*.label",
+    "memory_layer.classes.*.classifications_allowed.#",
+    "memory_layer.extractors.#.fields.#.classification",
+    "memory_layer.extraction.model.classifications_allowed.#",
+    "memory_layer.flag_for_review.#.label",
+    "policy_layer.guardrails.redaction_rules.#.classification",
+)
+
+
+def _undeclared_labels(document: Any) -> Iterator[Finding]:
+    known = _declared_labels(document)
+    # A section too broken to tell is reported by itself.
+    for pattern in _LABELS if known else ():
+        for path, label in _strings(document, pattern):
+            if label not in known:
+                yield (
+                    path,
+                    f"{shorten(label)} is not declared{did_you_mean(label, known)}; expected one of {one_of(known)}",
+                )
+
+
+def _declared_labels(document: Any) -> tuple[str, ...]:
+    if not _find(document, "classifications"):
+        return tuple(BUILTIN_LABELS)
+    count = len(_find(document, "classifications.#"))
+    names = [name for _, name in _strings(document, "classifications.#.name")]
+    return tuple(dict.fromkeys(names)) if len(names) == count <= MOST_SHOWN else ()
+
+
+def _identity(document: Any) -> Iterator[Finding]:
+    namespaces = dict.fromkeys(name for _, name in _strings(document, "identity.namespaces.#"))
+    aliases = _mapping(document, "identity.aliases")
+    for path, target in _strings(document, "identity.aliases.*"):
+        if path[-1] in namespaces:
+            yield path, f"{shorten(str(path[-1]))} is a namespace itself; expected a name that is not"
+        if target in aliases:
+            yield path, f"{shorten(target)} is an alias itself; expected the namespace it stands for"
+        elif namespaces and target not in namespaces:
+            yield path, f"{shorten(target)} is not declared; expected one of {one_of(tuple(namespaces))}"
+    for path, attribute in _mappings(document, "identity.classified_attributes.*"):
+        keys = _set_keys(attribute, "label", "mask", "keep_last")
+        if not keys:
+            yield path, "expected a label, a mask or keep_last"
+        if {"mask", "keep_last"} <= keys:
+            yield path, _MASKED_TWICE
+
+
+def _ontology(document: Any) -> Iterator[Finding]:
+    predicates = _mapping(document, "ontology.predicates")
+    successors: dict[str, str | int] = {}
+    for path, old in _strings(document, "ontology.predicates.*.renamed_from.#"):
+        first = successors.setdefault(old, path[2])
+        if old in predicates:
+            yield path, f"{shorten(old)} {_STILL_DECLARED}"
+        elif first != path[2]:
+            yield path, f"{shorten(old)} was renamed to {shorten(str(first))} already; expected one successor"
+    for path, name in _strings(document, "ontology.dropped.#"):
+        if name in predicates:
+            yield path, f"{shorten(name)} {_STILL_DECLARED}"
+        elif name in successors:
+            yield path, f"{shorten(name)} was renamed; expected one or the other"
+
+
+def _classes(document: Any) -> Iterator[Finding]:
+    thresholds = _mapping(document, "memory_layer.promotion_thresholds")
+    defaults = PromotionThresholds()
+    cap = thresholds.get("uncalibrated_cap", defaults.uncalibrated_cap)
+    usual = thresholds.get("auto_confidence", defaults.auto_confidence)
+    for path, policy in _mappings(document, "memory_layer.classes.*"):
+        usual_risk = cast("dict[Any, str]", CLASS_RISK).get(path[-1], "low")
+        approval = policy.get("approval", "human")
+        promotion = policy.get("auto_promotion")
+        if approval == "auto" and policy.get("risk", usual_risk) == "high":
+            yield (*path, "approval"), "is auto while the risk is high; expected human, or risk low"
+        if approval == "auto" and promotion is None:
+            expected = "is auto without auto_promotion; expected it too ({} takes the default threshold)"
+            yield (*path, "approval"), expected
+        if approval == "human" and promotion is not None:
+            yield (*path, "auto_promotion"), "is set while approval is human; expected approval auto, or null"
+        threshold = _mapping(policy, "auto_promotion").get("threshold", usual)
+        if isinstance(promotion, dict) and _is_number(threshold) and _is_number(cap) and threshold <= cap:
+            expected = f"expected more than promotion_thresholds.uncalibrated_cap ({cap:g}), got {threshold:g}"
+            reason = "a source without history must not promote itself"
+            yield (*path, "auto_promotion", "threshold"), f"{expected}: {reason}"
+
+
+def _routing(document: Any) -> Iterator[Finding]:
+    rules = _find(document, "memory_layer.memory_policy.tier_routing.#")
+    catch_all = [_matches_everything(rule) for _, rule in rules]
+    if rules and not catch_all[-1] and isinstance(rules[-1][1], dict):
+        yield rules[-1][0], "is the last rule; expected one that matches everything (a tier without when)"
     if True in catch_all[:-1]:
-        first = catch_all.index(True)
-        yield (*place, first), "matches everything, so no later rule is ever reached; expected it last"
+        first = rules[catch_all.index(True)][0]
+        yield first, "matches everything, so no later rule is ever reached; expected it last"
 
 
 def _matches_everything(rule: Any) -> bool:
-    if not isinstance(rule, dict):
-        return False
-    when = _mapping(rule).get("when", {})
-    return isinstance(when, dict) and all(value is None for value in _mapping(when).values())
+    when = cast("dict[str, Any]", rule).get("when", {}) if isinstance(rule, dict) else None
+    return isinstance(when, dict) and all(value is None for value in cast("dict[str, Any]", when).values())
 
 
-def _weights(weights: Mapping[str, Any]) -> Iterator[Finding]:
-    names = ("vector", "words", "priority", "recency", "confidence", "intent", "entity")
-    if all(_is_number(weights.get(name)) and weights[name] == 0 for name in names):
+def _weights(document: Any) -> Iterator[Finding]:
+    weights = _mapping(document, "memory_layer.recall_policy.weights")
+    if all(_is_number(weights.get(name)) and weights[name] == 0 for name in RecallWeights.model_fields):
         yield ("memory_layer", "recall_policy", "weights"), "are all 0; expected at least one above"
 
 
-def _budgets(budgets: list[Any]) -> Iterator[Finding]:
+def _budgets(document: Any) -> Iterator[Finding]:
     seen: set[tuple[str | None, str | None]] = set()
-    for index, written in enumerate(budgets):
-        budget = _mapping(written)
-        place = ("memory_layer", "budgets", index)
-        if isinstance(written, dict) and budget.get("records") is None and budget.get("bytes") is None:
-            yield place, "expected records, bytes or both"
+    for path, budget in _mappings(document, "memory_layer.budgets.#"):
+        if not _set_keys(budget, "records", "bytes"):
+            yield path, "expected records, bytes or both"
         tier, write_class = budget.get("tier"), budget.get("write_class")
-        if not isinstance(tier, str | None) or not isinstance(write_class, str | None):
-            continue
-        if (tier, write_class) in seen:
-            yield place, "counts what a budget above counts; expected one per tier and write_class"
-        seen.add((tier, write_class))
+        if isinstance(tier, str | None) and isinstance(write_class, str | None):
+            if (tier, write_class) in seen:
+                yield path, "counts what a budget above counts; expected one per tier and write_class"
+            seen.add((tier, write_class))
 
 
-def _extractors(layer: Mapping[str, Any], namespaces: Any) -> Iterator[Finding]:
-    place = ("memory_layer", "extractors")
-    yield from _repeated_names(place, layer.get("extractors"))
-    allowed = {name for _, name in _words((), layer.get("write_classes_allowed", list(WRITE_CLASSES)))}
-    declared = {name for _, name in _words((), namespaces)}
-    for e, extractor in enumerate(_list(layer.get("extractors"))):
-        for f, field in enumerate(_list(_mapping(extractor).get("fields"))):
-            for where, name in _word((*place, e, "fields", f), field, "namespace"):
-                if declared and name not in declared:
-                    yield where, f"{shown(name)} is not declared in identity.namespaces"
-            for where, name in _word((*place, e, "fields", f), field, "write_class"):
-                # An evidence_link passes any allow-list (CAN-10).
-                if name in WRITE_CLASSES and name not in allowed and name != "evidence_link":
-                    yield (
-                        where,
-                        f"{shown(name)} is not in write_classes_allowed; its candidates would all be refused",
-                    )
-            yield from _field_map((*place, e, "fields", f), _mapping(field))
-    names = {name for item in _list(layer.get("extractors")) for _, name in _word((), item, "name")}
-    for where, name in _words(("memory_layer", "extraction", "plugins"), _at(layer, "extraction").get("plugins")):
+def _extractors(document: Any) -> Iterator[Finding]:
+    namespaces = {name for _, name in _strings(document, "identity.namespaces.#")}
+    for path, name in _strings(document, "memory_layer.extractors.#.fields.#.namespace"):
+        if namespaces and name not in namespaces:
+            yield path, f"{shorten(name)} is not declared in identity.namespaces"
+    # An evidence_link passes any allow-list (CAN-10).
+    allowed = {"evidence_link", *(name for _, name in _strings(document, "memory_layer.write_classes_allowed.#"))}
+    if _find(document, "memory_layer.write_classes_allowed"):
+        for path, name in _strings(document, "memory_layer.extractors.#.fields.#.write_class"):
+            if name in WRITE_CLASSES and name not in allowed:
+                yield path, f"{shorten(name)} is not in write_classes_allowed; its candidates would all be refused"
+    names = {name for _, name in _strings(document, "memory_layer.extractors.#.name")}
+    for path, name in _strings(document, "memory_layer.extraction.plugins.#"):
         if name in names:
-            yield where, f"{shown(name)} is the name of an extractor above; expected another"
+            yield path, f"{shorten(name)} is the name of an extractor above; expected another"
 
 
-# What a fact of a class must have, and what it must not.
+# The fields that a fact of a class must have, and those that it must not have.
 _SHAPES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "statement": (("text",), ("entity", "predicate", "value")),
     "evidence_link": (("evidence",), ("value", "text")),
 }
 _TYPED: tuple[tuple[str, ...], tuple[str, ...]] = (("predicate", "value"), ())
+_PATH_FIELDS = ("entity", "predicate", "value", "confidence_path")
 _TESTS = ("exists", "equals", "one_of", "at_least", "at_most")
 
 
-def _field_map(place: Place, field: Mapping[str, Any]) -> Iterator[Finding]:
-    name = field.get("write_class")
-    if isinstance(name, str) and name in WRITE_CLASSES:
-        needed, unwanted = _SHAPES.get(name, _TYPED)
-        for key in needed:
-            if field.get(key) in (None, []):
-                yield place, f"expected {key} for a fact of class {name}"
-        for key in unwanted:
-            if field.get(key) is not None:
-                yield (*place, key), f"must be left out of a fact of class {name}"
-    if field.get("namespace") is not None and field.get("entity") is None:
-        yield (*place, "namespace"), "is set without entity; expected both, or neither for the capture's subject"
-    if field.get("each") is None:
-        for key in ("entity", "predicate", "value", "confidence_path"):
-            for where, path in _word(place, field, key):
-                if path.startswith("$$"):
-                    yield where, "begins with $$ without each; expected $"
-    # Items within items, each searched to its depth, would take more than linear time.
-    if ".." in str(field.get("each")):
-        for key in ("entity", "predicate", "value", "confidence_path"):
-            for where, path in _word(place, field, key):
-                if ".." in path and not path.startswith("$$"):
-                    yield where, "has .. where each has it too; expected it in one of them"
-    for index, condition in enumerate(_list(field.get("when"))):
-        if isinstance(condition, dict) and all(_mapping(cast("Any", condition)).get(test) is None for test in _TESTS):
-            yield (*place, "when", index), f"expected one of {one_of(_TESTS)}"
+def _field_maps(document: Any) -> Iterator[Finding]:
+    for path, fields in _mappings(document, "memory_layer.extractors.#.fields.#"):
+        name = fields.get("write_class")
+        if isinstance(name, str) and name in WRITE_CLASSES:
+            required, forbidden = _SHAPES.get(name, _TYPED)
+            for key in required:
+                if fields.get(key) in (None, []):
+                    yield path, f"expected {key} for a fact of class {name}"
+            for key in sorted(_set_keys(fields, *forbidden)):
+                yield (*path, key), f"must be left out of a fact of class {name}"
+        if fields.get("namespace") is not None and fields.get("entity") is None:
+            yield (*path, "namespace"), "is set without entity; expected both, or neither for the capture's subject"
+        each = fields.get("each")
+        for key in _PATH_FIELDS:
+            json_path = fields.get(key)
+            if not isinstance(json_path, str):
+                continue
+            if each is None and json_path.startswith("$$"):
+                yield (*path, key), "begins with $$ without each; expected $"
+            # Items within items, each searched to its depth, would take more than linear time.
+            if ".." in str(each) and ".." in json_path and not json_path.startswith("$$"):
+                yield (*path, key), "has .. where each has it too; expected it in one of them"
+    for path, condition in _mappings(document, "memory_layer.extractors.#.fields.#.when.#"):
+        if not _set_keys(condition, *_TESTS):
+            yield path, f"expected one of {one_of(_TESTS)}"
 
 
-def _redaction(rules: list[Any]) -> Iterator[Finding]:
-    place = ("policy_layer", "guardrails", "redaction_rules")
+def _flags(document: Any) -> Iterator[Finding]:
+    for path, rule in _mappings(document, "memory_layer.flag_for_review.#"):
+        if not _set_keys(rule, "predicate", "pattern"):
+            yield path, "expected a predicate, a pattern, or both"
+
+
+def _redaction(document: Any) -> Iterator[Finding]:
     names: set[str] = set()
     detectors: set[str] = set()
-    for index, written in enumerate(rules):
-        if not isinstance(written, dict):
-            continue
-        rule = _mapping(cast("Any", written))
-        given = {key for key in ("detector", "pattern", "mask", "keep_last") if rule.get(key) is not None}
-        if len(given & {"detector", "pattern"}) != 1:
-            yield (*place, index), "expected either a detector or a pattern"
-        if {"mask", "keep_last"} <= given:
-            yield (*place, index), "has mask and keep_last; expected only one of them"
-        if "pattern" in given and not given & {"mask", "keep_last"}:
-            yield (*place, index), "expected a mask such as [ORDER], or keep_last"
-        if rule.get("model") is not None and rule.get("detector") not in ("person", "location"):
-            yield (*place, index, "model"), "is set without need; expected it only with detector person or location"
-        for where, name in _word((*place, index), rule, "name"):
-            if name in _DETECTORS and rule.get("detector") != name:
-                yield where, f"{shown(name)} is the name of a built-in rule; expected another"
+    for path, rule in _mappings(document, "policy_layer.guardrails.redaction_rules.#"):
+        keys = _set_keys(rule, "detector", "pattern", "mask", "keep_last", "model")
+        if len(keys & {"detector", "pattern"}) != 1:
+            yield path, "expected either a detector or a pattern"
+        if {"mask", "keep_last"} <= keys:
+            yield path, _MASKED_TWICE
+        if "pattern" in keys and not keys & {"mask", "keep_last"}:
+            yield path, "expected a mask such as [ORDER], or keep_last"
+        name, detector = rule.get("name"), rule.get("detector")
+        if "model" in keys and detector not in ("person", "location"):
+            yield (*path, "model"), "is set without need; expected it only with detector person or location"
+        if isinstance(name, str):
+            if name in _DETECTORS and detector != name:
+                yield (*path, "name"), f"{shorten(name)} is the name of a built-in rule; expected another"
             elif name in names and name not in _DETECTORS:
-                yield where, f"{shown(name)} is declared twice; expected each name once"
+                yield (*path, "name"), f"{shorten(name)} {_REPEATED}"
             names.add(name)
-        for where, detector in _word((*place, index), rule, "detector"):
+        if isinstance(detector, str):
             if detector in detectors:
-                yield where, f"{shown(detector)} has a rule above; expected one rule per detector"
+                yield (*path, "detector"), f"{shorten(detector)} has a rule above; expected one rule per detector"
             detectors.add(detector)

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-from muniment.pack.wording import described
+from muniment.pack.wording import describe
 
-# A term added to any date of this age stays within what Python and PostgreSQL can count.
+# Added to any date of this century, it stays within the dates of Python and PostgreSQL.
 LONGEST = timedelta(days=36_500)
 
 _SHORT = re.compile(r"([0-9]{1,12})([dhms])")
@@ -23,21 +23,19 @@ _PATTERN = f"^(?:{_SHORT.pattern}|{_ISO.pattern})$"
 
 
 def parse_duration(text: str) -> timedelta:
-    """The duration that the text names; raises ValueError when it names none, or one that is not positive."""
-    seconds = _short_seconds(text)
-    if seconds is None:
-        seconds = _iso_seconds(text)
+    """Parse a duration; raises `ValueError` if the text is none, or one that is not positive."""
+    seconds = _seconds(text)
     if seconds is None:
         if _ISO_CALENDAR.fullmatch(text):
             raise ValueError(f"{_EXPECTED}; months and years have no fixed length, write days")
-        raise ValueError(f"{_EXPECTED}, got {described(text)}")
+        raise ValueError(f"{_EXPECTED}, got {describe(text)}")
     if seconds > LONGEST.total_seconds():
         raise ValueError(f"expected a duration of at most {LONGEST.days}d")
     return _positive(timedelta(seconds=seconds))
 
 
 def format_duration(duration: timedelta) -> str:
-    """The duration in the largest unit that divides it: what `parse_duration` reads back to the same."""
+    """Write the duration in the largest unit that divides it; `parse_duration` reads it back."""
     seconds = int(duration.total_seconds())
     for unit, size in _SECONDS.items():
         if seconds % size == 0:
@@ -45,17 +43,13 @@ def format_duration(duration: timedelta) -> str:
     raise AssertionError("every whole number of seconds is divided by one")
 
 
-def _short_seconds(text: str) -> int | None:
-    found = _SHORT.fullmatch(text)
-    return int(found[1]) * _SECONDS[found[2]] if found else None
-
-
-def _iso_seconds(text: str) -> int | None:
-    found = _ISO.fullmatch(text)
-    if not found:
-        return None
-    weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return (weeks * 7 + days) * 86_400 + hours * 3_600 + minutes * 60 + seconds
+def _seconds(text: str) -> int | None:
+    if found := _SHORT.fullmatch(text):
+        return int(found[1]) * _SECONDS[found[2]]
+    if found := _ISO.fullmatch(text):
+        weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        return (weeks * 7 + days) * 86_400 + hours * 3_600 + minutes * 60 + seconds
+    return None
 
 
 def _positive(duration: timedelta) -> timedelta:
@@ -71,7 +65,7 @@ def _read(value: Any) -> timedelta:
         if value.microseconds or value > LONGEST:
             raise ValueError(f"expected whole seconds, at most {LONGEST.days}d")
         return _positive(value)
-    raise ValueError(f"{_EXPECTED}, got {described(value)}")
+    raise ValueError(f"{_EXPECTED}, got {describe(value)}")
 
 
 Duration = Annotated[

@@ -1,18 +1,19 @@
-"""The pack's extractors: the field maps it writes itself, and which of the built-in ones act."""
+"""The pack's extractors: its own field maps, and which of the built-in extractors are on."""
 
 from datetime import timedelta
 from typing import Annotated
 
 from pydantic import Field
 
+from muniment.model.fields import CaptureKind, WriteClass
 from muniment.pack.durations import Duration
 from muniment.pack.fields import (
-    CaptureKind,
     ClassificationName,
     Flag,
     JsonPath,
     ModelName,
     Namespace,
+    Number,
     PositiveCount,
     PredicateOrPath,
     Scalar,
@@ -26,7 +27,6 @@ from muniment.pack.fields import (
     UniqueSome,
     Url,
     Word,
-    WriteClass,
 )
 
 
@@ -38,31 +38,27 @@ class ExtractorMatch(Section):
 
 
 class FieldCondition(Section):
-    """What must hold for a fact to be taken: all that is set."""
+    """A condition on a tool's result; all tests that are set must hold."""
 
-    path: JsonPath = Field(description="JSONPath to what is looked at.")
-    exists: Flag | None = Field(default=None, description="Whether something is there; null itself is not.")
-    equals: Scalar | None = Field(default=None, description="What it is.")
+    path: JsonPath = Field(description="JSONPath to the tested value.")
+    exists: Flag | None = Field(default=None, description="Whether there is a value; null counts as none.")
+    equals: Scalar | None = Field(default=None, description="The value it must equal.")
     one_of: Annotated[tuple[Scalar, ...], Field(max_length=256)] | None = Field(
-        default=None, description="What it is one of."
+        default=None, description="The values of which it must equal one."
     )
-    at_least: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = Field(
-        default=None, description="A number it is not below."
-    )
-    at_most: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = Field(
-        default=None, description="A number it is not above."
-    )
+    at_least: Number | None = Field(default=None, description="The least number it may be.")
+    at_most: Number | None = Field(default=None, description="The greatest number it may be.")
 
 
 class FieldMap(Section):
-    """One fact in a tool's JSON result: where it stands and what it is."""
+    """One fact in a tool's JSON result: where to find it, and what it becomes."""
 
     each: JsonPath | None = Field(
         default=None,
-        description="JSONPath to the items of a list: the other paths begin at each of them, those with $$ at the top.",
+        description="JSONPath to the items of a list: the other paths begin at each of them, $$ is the root.",
     )
     when: Annotated[tuple[FieldCondition, ...], Field(max_length=16)] = Field(
-        default=(), description="What must hold for the fact to be taken."
+        default=(), description="Conditions under which the fact is extracted."
     )
     entity: JsonPath | None = Field(
         default=None,
@@ -73,14 +69,14 @@ class FieldMap(Section):
     value: JsonPath | None = Field(default=None, description="JSONPath to the value.")
     write_class: WriteClass = Field(description="Write class of the candidate.")
     text: Template | None = Field(
-        default=None, description="The fact in words, with JSONPaths in braces; null is made of the fields."
+        default=None, description="The fact in words, with JSONPaths in braces; null writes it from the fields."
     )
     evidence: Annotated[tuple[Template, ...], Field(max_length=16)] = Field(
         default=(), description="Evidence refs: JSONPaths, or texts with JSONPaths in braces, as in crm:{$.call_id}."
     )
     confidence: Share = Field(default=0.80, description="Raw confidence of the candidate.")
     confidence_path: JsonPath | None = Field(
-        default=None, description="JSONPath to a raw confidence; what it finds goes before confidence."
+        default=None, description="JSONPath to a raw confidence, which takes precedence over confidence."
     )
     classification: ClassificationName | None = Field(
         default=None, description="Least classification of the candidate; null is the capture's own."
@@ -91,36 +87,37 @@ class ExtractorMap(Section):
     """A declarative extractor: from a tool's JSON result to candidates."""
 
     name: Word = Field(description="Its name; unique in the pack.")
-    version: Semver = Field(description="Its version; changes whenever its result does.")
+    version: Semver = Field(description="Its version; must change whenever its result does.")
     match: ExtractorMatch = Field(default_factory=ExtractorMatch, description="Which captures it reads.")
     fields: Annotated[tuple[FieldMap, ...], Field(min_length=1, max_length=256)] = Field(
-        description="The facts it looks for."
+        description="The facts it extracts."
     )
 
 
 class ModelExtraction(Section):
-    """A language model that is asked for facts: one of those that the server's settings name."""
+    """A language model that extracts facts: one of those that the server's settings name."""
 
     model: ModelName = Field(description="Its name among the server's models (MUNIMENT_MODELS).")
     url: Url | None = Field(
         default=None,
-        description="No longer taken: the server's settings say where a model is. Packs registered with it still load.",
+        description="No longer accepted: the server's settings say where a model is. Registered packs still load.",
     )
     version: Semver = Field(
-        default="1.0.0", description="Changes whenever its result may: another model, other settings."
+        default="1.0.0", description="Must change whenever its result may: another model, other settings."
     )
-    kinds: UniqueSome[CaptureKind] = Field(default=("message",), description="Kinds of capture it is given.")
+    kinds: UniqueSome[CaptureKind] = Field(default=("message",), description="Kinds of capture sent to it.")
     classifications_allowed: Unique[ClassificationName] | None = Field(
-        default=None, description="Labels of captures it may be given; null is every label that is not sensitive."
+        default=None,
+        description="Labels of captures sent to it; null is every label that is not sensitive.",
     )
-    timeout: Duration = Field(default=timedelta(seconds=30), description="Longest a whole answer may take.")
+    timeout: Duration = Field(default=timedelta(seconds=30), description="Longest time for a whole answer.")
     max_tokens: TokenCount = Field(default=1024, description="Most tokens of an answer.")
-    daily_calls: PositiveCount = Field(default=1000, description="Most answers a day and tenant.")
-    confidence: Share = Field(default=0.60, description="Most that the model may claim for a fact.")
+    daily_calls: PositiveCount = Field(default=1000, description="Most answers per day and tenant.")
+    confidence: Share = Field(default=0.60, description="Highest confidence the model may give a fact.")
 
 
 class Extraction(Section):
-    """Which extractors act beside the maps."""
+    """Which extractors are on beside the field maps."""
 
     messages: Flag = Field(default=True, description="Rules for what people say of themselves, in English.")
     decisions: Flag = Field(default=True, description="Decisions and effects, as decision_outcome.")
@@ -128,10 +125,10 @@ class Extraction(Section):
     model: ModelExtraction | None = Field(default=None, description="A language model; null is none.")
     plugins: Unique[Word] = Field(default=(), description="Installed plug-ins, by the names of their entry points.")
     timeout: Duration = Field(
-        default=timedelta(seconds=60), description="Longest any extractor may take for a capture."
+        default=timedelta(seconds=60), description="Longest time any extractor may take for a capture."
     )
     tries: PositiveCount = Field(default=5, description="How often a capture is tried before it is parked.")
     retry_after: Duration = Field(
         default=timedelta(seconds=30),
-        description="Time until the second try; four times as long before each one after.",
+        description="Time until the second try; four times as long before each further one.",
     )

@@ -1,4 +1,4 @@
-"""JSONPaths of a pack: RFC 9535, but for what could take more than linear time on a tool's result."""
+"""JSONPaths of a pack: RFC 9535 without what could take more than linear time."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -13,24 +13,24 @@ from jsonpath.selectors import Filter
 
 WHOLE = "$$"
 _ENVIRONMENT = jsonpath.JSONPathEnvironment(strict=True)
-# Python's own expressions may take for ever on a text that somebody else wrote.
+# Functions that run a regular expression of Python, which may take exponential time.
 _EXPRESSIONS = ("match", "search")
 _OPEN, _CLOSE = "{", "}"
 
 
 @lru_cache(maxsize=1024)
 def compiled_path(path: str) -> JSONPath:
-    """The path, ready to be looked up; raises `ValueError` saying why it cannot be used."""
+    """Compile the path; raises `ValueError` saying why it cannot be used."""
     try:
         found = _ENVIRONMENT.compile(path.removeprefix("$") if path.startswith(WHOLE) else path)
     except jsonpath.JSONPathError as error:
-        raise ValueError(f"expected a JSONPath as in RFC 9535: {_told(error)}") from None
+        raise ValueError(f"expected a JSONPath as in RFC 9535: {_reason(error)}") from None
     except RecursionError:
         raise ValueError("expected a JSONPath that is less deeply nested") from None
-    path_parts = cast("JSONPath", found)
+    compiled = cast("JSONPath", found)
     descents, filters = 0, 0
-    for what in _parts(path_parts):
-        match what:
+    for part in _parts(compiled):
+        match part:
             case JSONPathRecursiveDescentSegment():
                 descents += 1
             case Filter():
@@ -45,22 +45,22 @@ def compiled_path(path: str) -> JSONPath:
                 pass
     if descents > 1 or filters > 1:
         raise ValueError("expected at most one .. and one filter")
-    return path_parts
+    return compiled
 
 
-def usable_path(path: str) -> str:
-    """The path, unchanged; raises `ValueError` where it does not compile."""
+def check_path(path: str) -> str:
+    """Return the path; raises `ValueError` if it does not compile."""
     compiled_path(path)
     return path
 
 
 def matches(path: str, document: Any, *, most: int = 1) -> list[Any]:
-    """What the path finds in the document, in its order, the first so many."""
+    """The first `most` values that the path finds in the document."""
     return [match.obj for match in islice(compiled_path(path).finditer(document), most)]
 
 
 def template_parts(template: str) -> list[tuple[str, str | None]]:
-    """A template as runs of text, each with the JSONPath in braces that follows it; the last has none."""
+    """Split a template into runs of text, each with the JSONPath in braces after it; the last has none."""
     parts: list[tuple[str, str | None]] = []
     rest = template
     while _OPEN in rest:
@@ -72,8 +72,8 @@ def template_parts(template: str) -> list[tuple[str, str | None]]:
     return [*parts, (rest, None)]
 
 
-def usable_template(template: str) -> str:
-    """The template, unchanged; raises `ValueError` where a path in it does not compile."""
+def check_template(template: str) -> str:
+    """Return the template; raises `ValueError` if a path in it does not compile."""
     for _, path in template_parts(template):
         if path is not None:
             compiled_path(path)
@@ -81,7 +81,7 @@ def usable_template(template: str) -> str:
 
 
 def _parts(path: JSONPath) -> Iterator[object]:
-    """All that a path is made of, its filters' own paths included; brackets of several selectors as a tuple."""
+    """All parts of a path, those of its filters included; several selectors in brackets as a tuple."""
     for segment in path.segments:
         if isinstance(segment, JSONPathRecursiveDescentSegment):
             yield segment
@@ -96,12 +96,12 @@ def _parts(path: JSONPath) -> Iterator[object]:
 def _expressions(expression: Any) -> Iterator[object]:
     yield expression
     if isinstance(expression, FilterQuery):
-        # Its children are those of its filters, which its parts hold.
+        # Its children are in its parts.
         yield from _parts(expression.path)
         return
     for child in expression.children():
         yield from _expressions(child)
 
 
-def _told(error: jsonpath.JSONPathError) -> str:
+def _reason(error: jsonpath.JSONPathError) -> str:
     return str(error.args[0] if error.args else "it does not compile").partition("\n")[0]

@@ -1,16 +1,16 @@
 """The pack's `memory_layer`: what may be written, who decides, how long it lives, how it is recalled."""
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from muniment.model.fields import CaptureKind, Source, Tier, WriteClass
 from muniment.pack.durations import Duration
 from muniment.pack.extraction import Extraction, ExtractorMap
 from muniment.pack.fields import (
     TIERS,
     WRITE_CLASSES,
-    CaptureKind,
     ClassificationName,
     EmbedderName,
     Flag,
@@ -21,16 +21,13 @@ from muniment.pack.fields import (
     RecallCount,
     Section,
     Share,
-    Source,
-    Tier,
     ToolName,
     Unique,
     Weight,
-    WriteClass,
-    filled,
+    with_defaults,
 )
 from muniment.pack.jobs import Schedule
-from muniment.pack.write_classes import ClassPolicy, completed
+from muniment.pack.write_classes import ClassPolicy, complete_policy
 
 Unresolved = Literal["mark_both", "hold", "block"]
 
@@ -47,30 +44,23 @@ _EXPIRING: dict[Tier, timedelta | None] = {
     "durable": timedelta(days=30),
 }
 _NO_WINDOW: dict[Tier, timedelta | None] = dict.fromkeys(TIERS)
-_CAPTURES_STAY: dict[CaptureKind, timedelta | None] = {
-    "tool_result": None,
-    "decision": None,
-    "effect": None,
-    "message": None,
-    "approval": None,
-    "statement": None,
-}
+_CAPTURES_STAY: dict[CaptureKind, timedelta | None] = dict.fromkeys(get_args(CaptureKind))
 
 
 class TierWhen(Section):
-    """What a routing rule asks of a candidate: all that is set must hold; nothing set matches everything."""
+    """The conditions of a routing rule; all that are set must hold, and none set matches everything."""
 
-    source: Source | None = Field(default=None, description="Who the capture came from.")
+    source: Source | None = Field(default=None, description="The source of the capture.")
     write_class: WriteClass | None = Field(default=None, description="Its write class.")
-    intent: IntentPattern | None = Field(default=None, description="Its intent, equal to or under this one.")
+    intent: IntentPattern | None = Field(default=None, description="Its intent: this one or one under it.")
     sensitive: Flag | None = Field(default=None, description="Whether its classification is sensitive.")
 
 
 class TierRule(Section):
-    """One line of the routing table; the first that matches gives the tier."""
+    """One rule of the routing table; the first that matches decides the tier."""
 
-    when: TierWhen = Field(default_factory=TierWhen, description="What it asks; nothing matches everything.")
-    tier: Tier = Field(description="Where what matches goes.")
+    when: TierWhen = Field(default_factory=TierWhen, description="Its conditions; none matches everything.")
+    tier: Tier = Field(description="The tier of what matches.")
 
 
 TIER_ROUTING: tuple[TierRule, ...] = (
@@ -87,11 +77,11 @@ TIER_ROUTING: tuple[TierRule, ...] = (
 class PriorityPolicy(Section):
     """Priority by source, plus a share for each evidence ref, at most 1 in all."""
 
-    operator: Share = Field(default=0.9, description="What an operator's capture starts from.")
-    system: Share = Field(default=0.7, description="What the system's capture starts from.")
-    agent: Share = Field(default=0.5, description="What an agent's capture starts from.")
+    operator: Share = Field(default=0.9, description="Base for an operator's capture.")
+    system: Share = Field(default=0.7, description="Base for the system's capture.")
+    agent: Share = Field(default=0.5, description="Base for an agent's capture.")
     per_evidence: Share = Field(default=0.05, description="Added for each evidence ref.")
-    evidence_max: Share = Field(default=0.3, description="Most that evidence refs add together.")
+    evidence_max: Share = Field(default=0.3, description="Most that all evidence refs add together.")
 
 
 class MemoryPolicy(Section):
@@ -99,18 +89,13 @@ class MemoryPolicy(Section):
 
     tier_routing: Annotated[tuple[TierRule, ...], Field(min_length=1, max_length=256)] = Field(
         default=TIER_ROUTING,
-        description="The first rule that matches gives the tier; the last must match everything.",
+        description="The first rule that matches decides the tier; the last must match everything.",
     )
-    ttl: dict[Tier, Duration | None] = Field(
+    ttl: Annotated[dict[Tier, Duration | None], with_defaults(TTL)] = Field(
         default=TTL,
-        description="Life of a memory by tier; null is no end. A tier left out keeps its default.",
+        description="Lifetime of a memory by tier; null is no end. A tier left out keeps its default.",
     )
     priority: PriorityPolicy = Field(default_factory=PriorityPolicy, description="Default priority of a memory.")
-
-    @field_validator("ttl")
-    @classmethod
-    def _every_tier_has_a_ttl(cls, given: dict[Tier, timedelta | None]) -> dict[Tier, timedelta | None]:
-        return filled(TTL, given)
 
 
 class StatementConfidence(Section):
@@ -122,11 +107,11 @@ class StatementConfidence(Section):
 
 
 class PromotionThresholds(Section):
-    """The numbers a candidate is measured against on its way to promotion."""
+    """The thresholds between a candidate and its promotion."""
 
-    confidence_floor: Share = Field(default=0.30, description="Below it a candidate is refused.")
+    confidence_floor: Share = Field(default=0.30, description="A candidate below it is refused.")
     auto_confidence: Share = Field(
-        default=0.90, description="Calibrated confidence for auto-promotion where the class names none."
+        default=0.90, description="Calibrated confidence required for auto-promotion where the class sets none."
     )
     uncalibrated_cap: Share = Field(
         default=0.80,
@@ -136,14 +121,12 @@ class PromotionThresholds(Section):
         default_factory=StatementConfidence, description="Raw confidence of plain statements by source."
     )
     calibrate_from: PositiveCount = Field(
-        default=20, description="Verdicts of people on a source before its confidence is calibrated."
+        default=20, description="Verdicts of people on a source that are needed to calibrate its confidence."
     )
-    calibrate_over: Duration = Field(
-        default=timedelta(days=180), description="How far back verdicts count; a source is worth what it is now."
-    )
+    calibrate_over: Duration = Field(default=timedelta(days=180), description="How far back verdicts count.")
     sensitive_sla: Duration = Field(
         default=timedelta(hours=24),
-        description="Time to review what is sensitive, where shorter than its class's.",
+        description="Time to review sensitive proposals, where shorter than that of their class.",
     )
 
 
@@ -153,37 +136,32 @@ class RecallWeights(Section):
     vector: Weight = Field(default=1.0, description="Similarity of meaning to the query.")
     words: Weight = Field(default=1.0, description="Words shared with the query.")
     priority: Weight = Field(default=0.1, description="The memory's priority.")
-    recency: Weight = Field(default=0.05, description="How new it is.")
+    recency: Weight = Field(default=0.05, description="How recent it is.")
     confidence: Weight = Field(default=0.05, description="Its calibrated confidence.")
     intent: Weight = Field(default=0.05, description="Nearness of its intent to the run's.")
-    entity: Weight = Field(default=0.2, description="Whether it is about an entity that was asked for.")
+    entity: Weight = Field(default=0.2, description="Whether it is about a requested entity.")
 
 
 class RecallPolicy(Section):
-    """How many memories a recall gives, of what age and confidence, in what order."""
+    """How many memories a recall returns, of what age and confidence, in what order."""
 
     max_recalls: RecallCount = Field(default=8, description="Most records of one recall.")
-    freshness: dict[Tier, Duration | None] = Field(
+    freshness: Annotated[dict[Tier, Duration | None], with_defaults(_NO_WINDOW)] = Field(
         default=_NO_WINDOW,
-        description="Oldest a memory of the tier may be and still be recalled; null or left out: any age.",
+        description="Greatest age at which a memory of the tier is recalled; null or left out: any age.",
     )
-    confidence: Share = Field(default=0.50, description="Below it a record is returned apart, as low_confidence.")
+    confidence: Share = Field(default=0.50, description="Records below it are returned separately, as low_confidence.")
     weights: RecallWeights = Field(default_factory=RecallWeights, description="Weights of the score's parts.")
     recency_half_life: Duration = Field(
-        default=timedelta(days=90), description="Age at which the recency part of a score has halved."
+        default=timedelta(days=90), description="Age at which the recency part of a score is halved."
     )
-
-    @field_validator("freshness")
-    @classmethod
-    def _every_tier_has_a_window(cls, given: dict[Tier, timedelta | None]) -> dict[Tier, timedelta | None]:
-        return filled(_NO_WINDOW, given)
 
 
 class Thresholds(Section):
-    """From which similarity of two texts on they are compared, and can be the same."""
+    """The similarities from which two texts are compared, and can be duplicates."""
 
-    similarity: Share = Field(description="Neighbours: from here on two texts are compared.")
-    duplicate_similarity: Share = Field(description="Duplicates: from here on two texts can say the same.")
+    similarity: Share = Field(description="Neighbours: two texts at least this similar are compared.")
+    duplicate_similarity: Share = Field(description="Duplicates: two texts at least this similar can say the same.")
 
 
 # What `muniment eval contradictions` and `eval duplicates` gave for the built-in embedder.
@@ -193,36 +171,29 @@ MEASURED: dict[str, Thresholds] = {
 
 
 class ContradictionPolicy(Section):
-    """When two facts disagree, and what happens to them when nobody settled it."""
+    """When two facts contradict each other, and what happens to them without a resolution."""
 
     unresolved: Unresolved = Field(
         default="mark_both",
         description="What an approval without a resolution does: mark_both, hold or block.",
     )
-    similarity: Share = Field(default=0.85, description="Neighbour threshold where the embedder has none measured.")
+    similarity: Share = Field(default=0.85, description="Neighbour threshold for an embedder without a measured one.")
     duplicate_similarity: Share = Field(
-        default=0.94, description="Duplicate threshold where the embedder has none measured."
+        default=0.94, description="Duplicate threshold for an embedder without a measured one."
     )
-    embedders: dict[EmbedderName, Thresholds] = Field(
+    embedders: Annotated[dict[EmbedderName, Thresholds], with_defaults(MEASURED)] = Field(
         default=MEASURED, description="The thresholds measured for an embedder, by its name and version."
     )
-    margin: Share = Field(default=0.15, description="Margin of an auto_resolve that names none.")
-
-    @field_validator("embedders")
-    @classmethod
-    def _what_was_measured_stays(cls, given: dict[str, Thresholds]) -> dict[str, Thresholds]:
-        return filled(MEASURED, given)
+    margin: Share = Field(default=0.15, description="Margin of an auto_resolve that sets none.")
 
     def thresholds_for(self, embedder: str) -> Thresholds:
-        """What was measured for the embedder, else the thresholds for any."""
-        found = self.embedders.get(embedder)
-        if found is not None:
-            return found
-        return Thresholds(similarity=self.similarity, duplicate_similarity=self.duplicate_similarity)
+        """The thresholds measured for the embedder, else those for any."""
+        usual = Thresholds(similarity=self.similarity, duplicate_similarity=self.duplicate_similarity)
+        return self.embedders.get(embedder, usual)
 
 
 class ConsentPolicy(Section):
-    """What consent asks of the jobs."""
+    """Settings of consent."""
 
     revocation_note_limit: PositiveCount = Field(
         default=100, description="A revocation that removes more memories than this also emits a note."
@@ -234,7 +205,7 @@ class SourceTrust(Section):
 
     operator: Share = Field(default=1.0, description="An operator.")
     system: Share = Field(default=0.9, description="The system.")
-    tool: Share = Field(default=0.7, description="A tool that trust.tools does not name.")
+    tool: Share = Field(default=0.7, description="A tool that is not in trust.tools.")
     agent: Share = Field(default=0.6, description="An agent.")
     end_user: Share = Field(default=0.5, description="An end user.")
 
@@ -242,43 +213,36 @@ class SourceTrust(Section):
 class TrustPolicy(Section):
     """How far each source is believed."""
 
-    floor: Share = Field(default=0.40, description="Below it only a person can promote.")
-    sources: SourceTrust = Field(default_factory=SourceTrust, description="Where trust starts, by who said it.")
+    floor: Share = Field(default=0.40, description="Below it only a person can promote a candidate.")
+    sources: SourceTrust = Field(default_factory=SourceTrust, description="Initial trust by source.")
     tools: dict[ToolName, Share] = Field(
         default_factory=dict, description="Trust of single tools by name, such as crm.lookup."
     )
     instruction_penalty: Share = Field(
-        default=0.70, description="Taken off when the content addresses the model rather than states a fact."
+        default=0.70, description="Subtracted when the content addresses the model instead of stating a fact."
     )
 
 
 class RejectionPolicy(Section):
     """How long a rejection is remembered."""
 
-    remember: Duration = Field(default=timedelta(days=180), description="For so long the same fact is refused again.")
+    remember: Duration = Field(default=timedelta(days=180), description="How long the same fact is refused again.")
 
 
 class RetentionPolicy(Section):
-    """How far back the past can be asked about, and when captures move to the archive."""
+    """How far back the past can be replayed, and when captures move to the archive."""
 
     replay_horizon: Duration = Field(
         default=timedelta(days=90),
         description="Nothing inside it is collected, so any moment of it can be replayed.",
     )
-    captures: dict[CaptureKind, Duration | None] = Field(
+    captures: Annotated[dict[CaptureKind, Duration | None], with_defaults(_CAPTURES_STAY)] = Field(
         default=_CAPTURES_STAY,
         description="Age at which captures of a kind go to the archive; null or left out: they stay.",
     )
     archives: Duration | None = Field(
         default=None, description="Age at which an archive is dropped, counted from its last capture; null is never."
     )
-
-    @field_validator("captures")
-    @classmethod
-    def _every_kind_has_a_horizon(
-        cls, given: dict[CaptureKind, timedelta | None]
-    ) -> dict[CaptureKind, timedelta | None]:
-        return filled(_CAPTURES_STAY, given)
 
 
 class Budget(Section):
@@ -287,7 +251,7 @@ class Budget(Section):
     tier: Tier | None = Field(default=None, description="The tier it counts; null is all.")
     write_class: WriteClass | None = Field(default=None, description="The write class it counts; null is all.")
     records: PositiveCount | None = Field(default=None, description="Most live memories.")
-    bytes: PositiveCount | None = Field(default=None, description="Most bytes they take.")
+    bytes: PositiveCount | None = Field(default=None, description="Most bytes of live memories.")
 
 
 class AuditPolicy(Section):
@@ -295,35 +259,30 @@ class AuditPolicy(Section):
 
     sample_share: Share = Field(default=0.05, description="Share of auto-promoted memories that reviewers see.")
     floor: Share = Field(
-        default=0.95, description="Accuracy under which, at the interval's lower bound, auto-promotion stops."
+        default=0.95, description="Auto-promotion stops when the lower bound of its measured accuracy falls below this."
     )
-    min_samples: PositiveCount = Field(default=30, description="Samples before the floor counts.")
+    min_samples: PositiveCount = Field(default=30, description="Samples that are needed before the floor applies.")
 
 
 class AlertPolicy(Section):
-    """When the fabric speaks up by itself."""
+    """When the fabric raises an alert."""
 
-    contradictions: PositiveCount = Field(default=20, description="Open contradictions that make a backlog.")
-    expiring_within: dict[Tier, Duration | None] = Field(
-        default=_EXPIRING, description="How long before its end a memory is told of, by tier; null is never."
+    contradictions: PositiveCount = Field(default=20, description="Open contradictions that raise an alert.")
+    expiring_within: Annotated[dict[Tier, Duration | None], with_defaults(_EXPIRING)] = Field(
+        default=_EXPIRING, description="How long before its end a memory is reported, by tier; null is never."
     )
-    budget_share: Share = Field(default=0.90, description="Share of a budget from which it is told of.")
-
-    @field_validator("expiring_within")
-    @classmethod
-    def _every_tier_has_a_window(cls, given: dict[Tier, timedelta | None]) -> dict[Tier, timedelta | None]:
-        return filled(_EXPIRING, given)
+    budget_share: Share = Field(default=0.90, description="Share of a budget that raises an alert.")
 
 
 class FlagRule(Section):
-    """What a person must see whatever else holds: facts on a predicate, with a text, or both."""
+    """Facts that a person must review in any case: on a predicate, with a text, or both."""
 
     predicate: PredicatePattern | None = Field(
-        default=None, description="Its predicate, or the beginning of one and a *; left out: any, and plain statements."
+        default=None, description="The predicate, or its beginning and a *; left out: any, and plain statements."
     )
     pattern: Pattern | None = Field(
         default=None,
-        description="A regular expression in RE2 syntax, looked for in what redaction left of its text and value.",
+        description="A regular expression in RE2 syntax, searched in the redacted text and value.",
     )
     label: ClassificationName | None = Field(default=None, description="Least classification of what matches.")
 
@@ -339,13 +298,13 @@ class MemoryLayer(Section):
     )
     memory_policy: MemoryPolicy = Field(default_factory=MemoryPolicy, description="Tiers, lifetimes, priority.")
     promotion_thresholds: PromotionThresholds = Field(
-        default_factory=PromotionThresholds, description="Confidence on the way to promotion."
+        default_factory=PromotionThresholds, description="Thresholds of confidence."
     )
     recall_policy: RecallPolicy = Field(default_factory=RecallPolicy, description="What a recall returns.")
     contradiction: ContradictionPolicy = Field(
-        default_factory=ContradictionPolicy, description="What happens to facts that disagree."
+        default_factory=ContradictionPolicy, description="What happens to facts that contradict each other."
     )
-    # INVARIANT: after promotion_thresholds and contradiction, whose numbers its validator takes over.
+    # INVARIANT: after promotion_thresholds and contradiction, whose numbers its validator uses.
     classes: dict[WriteClass, ClassPolicy] = Field(
         default_factory=dict,
         validate_default=True,
@@ -354,9 +313,9 @@ class MemoryLayer(Section):
     consent: ConsentPolicy = Field(default_factory=ConsentPolicy, description="Consent.")
     trust: TrustPolicy = Field(default_factory=TrustPolicy, description="Trust by source.")
     flag_for_review: Annotated[tuple[FlagRule, ...], Field(max_length=256)] = Field(
-        default=(), description="What is never promoted without a person, with the reason compliance_flag."
+        default=(), description="Facts that are never promoted without a person, with the reason compliance_flag."
     )
-    rejections: RejectionPolicy = Field(default_factory=RejectionPolicy, description="Remembered rejections.")
+    rejections: RejectionPolicy = Field(default_factory=RejectionPolicy, description="Memory of rejections.")
     retention: RetentionPolicy = Field(default_factory=RetentionPolicy, description="Replay horizon and archive.")
     budgets: Annotated[tuple[Budget, ...], Field(max_length=256)] = Field(
         default=(), description="Limits per tier and class."
@@ -366,22 +325,17 @@ class MemoryLayer(Section):
     )
     extraction: Extraction = Field(default_factory=Extraction, description="The other extractors.")
     audit: AuditPolicy = Field(default_factory=AuditPolicy, description="Sample audit of auto-promotion.")
-    jobs: Schedule = Field(default_factory=Schedule, description="How often jobs look for work.")
+    jobs: Schedule = Field(default_factory=Schedule, description="How often jobs run.")
     alerts: AlertPolicy = Field(default_factory=AlertPolicy, description="Alerts.")
 
     @field_validator("classes")
     @classmethod
     def _every_class_has_a_policy(
-        cls, given: dict[WriteClass, ClassPolicy], info: ValidationInfo
+        cls, policies: dict[WriteClass, ClassPolicy], info: ValidationInfo
     ) -> dict[WriteClass, ClassPolicy]:
-        thresholds = info.data.get("promotion_thresholds", PromotionThresholds())
-        contradiction = info.data.get("contradiction", ContradictionPolicy())
+        threshold = info.data.get("promotion_thresholds", PromotionThresholds()).auto_confidence
+        margin = info.data.get("contradiction", ContradictionPolicy()).margin
         return {
-            name: completed(
-                name,
-                given.get(name, ClassPolicy()),
-                auto_confidence=thresholds.auto_confidence,
-                margin=contradiction.margin,
-            )
+            name: complete_policy(name, policies.get(name, ClassPolicy()), auto_confidence=threshold, margin=margin)
             for name in WRITE_CLASSES
         }

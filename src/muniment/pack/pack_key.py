@@ -1,4 +1,4 @@
-"""A pack as a key of a cache."""
+"""A pack as the key of a cache."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from muniment.pack.schema import Pack
 
 @dataclass(frozen=True, eq=False)
 class PackKey:
-    """A pack by its identity: packs do not change, and hashing one would cost more than what is kept for it."""
+    """Compares packs by identity: they do not change, and hashing one costs more than what is cached for it."""
 
     pack: Pack
 

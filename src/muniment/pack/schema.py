@@ -1,4 +1,4 @@
-"""The Context Pack as types: every section, frozen, with the defaults of the specification."""
+"""The types of the Context Pack: frozen sections with the defaults of the specification."""
 
 import hashlib
 import json
@@ -12,6 +12,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import DictSchema
 
 from muniment.errors import UnknownLabel
+from muniment.model.fields import WriteClass
 from muniment.pack.consistency import inconsistencies
 from muniment.pack.durations import format_duration
 from muniment.pack.fields import (
@@ -30,10 +31,9 @@ from muniment.pack.fields import (
     Section,
     Semver,
     Unique,
-    WriteClass,
-    filled,
+    with_defaults,
 )
-from muniment.pack.guardrails import PolicyLayer, raised_to
+from muniment.pack.guardrails import PolicyLayer, raise_rules_to
 from muniment.pack.memory_layer import MemoryLayer
 from muniment.pack.write_classes import ClassPolicy
 
@@ -84,18 +84,13 @@ class RoleRule(Section):
 
 
 # What these roles may do is fixed; a pack narrows what they may see.
-ROLES: dict[str, RoleRule] = {
-    "agent": RoleRule(),
-    "reviewer": RoleRule(),
-    "correction_writer": RoleRule(),
-    "privacy_officer": RoleRule(),
-    "auditor": RoleRule(),
-    "admin": RoleRule(),
-}
+ROLES: dict[str, RoleRule] = dict.fromkeys(
+    ("agent", "reviewer", "correction_writer", "privacy_officer", "auditor", "admin"), RoleRule()
+)
 
 
 class ClassifiedAttribute(Section):
-    """What a named attribute means wherever it stands in a value."""
+    """How an attribute of that name is classified and masked in any value."""
 
     label: ClassificationName | None = Field(default=None, description="Least classification of what holds it.")
     mask: Mask | None = Field(default=None, description="What stands in its place, such as [NAME].")
@@ -139,40 +134,35 @@ class Ontology(Section):
 
 
 class Pack(Section):
-    """The policy document that everything is decided under. Two packs with equal digests decide alike."""
+    """The policy document under which everything is decided. Packs with equal digests decide alike."""
 
     meta: PackMeta = Field(alias="pack_meta", description="Name and version of the pack.")
     classifications: Annotated[tuple[Classification, ...], Field(min_length=1, max_length=64)] = Field(
         default=CLASSIFICATIONS, description="Labels in rising order."
     )
-    roles: dict[RoleName, RoleRule] = Field(
+    roles: Annotated[dict[RoleName, RoleRule], with_defaults(ROLES)] = Field(
         default=ROLES,
         description="Clearance by role. The six built-in roles always exist; left out, they see all labels.",
     )
     identity: Identity = Field(default_factory=Identity, description="Entities and their attributes.")
     ontology: Ontology = Field(default_factory=Ontology, description="Predicates.")
     memory_layer: MemoryLayer = Field(default_factory=MemoryLayer, description="Writing, promotion, recall.")
-    # INVARIANT: after classifications, from which its validator takes the lowest sensitive label.
+    # INVARIANT: after classifications, whose lowest sensitive label its validator uses.
     policy_layer: PolicyLayer = Field(
         default_factory=PolicyLayer, validate_default=True, description="Guardrails: what is masked."
     )
 
-    @field_validator("roles")
-    @classmethod
-    def _the_six_roles_exist(cls, given: dict[str, RoleRule]) -> dict[str, RoleRule]:
-        return filled(ROLES, given)
-
     @field_validator("policy_layer")
     @classmethod
-    def _what_is_found_is_sensitive(cls, given: PolicyLayer, info: ValidationInfo) -> PolicyLayer:
+    def _raise_to_sensitive(cls, layer: PolicyLayer, info: ValidationInfo) -> PolicyLayer:
         declared: tuple[Classification, ...] = info.data.get("classifications", ())
-        return raised_to(given, next((label.name for label in declared if label.sensitive), None))
+        return raise_rules_to(layer, next((label.name for label in declared if label.sensitive), None))
 
     @model_validator(mode="after")
     def _sections_agree(self) -> "Pack":
         found = [
-            InitErrorDetails(type=PydanticCustomError("inconsistent", "{text}", {"text": text}), loc=place, input=None)
-            for place, text in inconsistencies(self.document())
+            InitErrorDetails(type=PydanticCustomError("inconsistent", "{text}", {"text": text}), loc=path, input=None)
+            for path, text in inconsistencies(self.document())
         ]
         if found:
             raise ValidationError.from_exception_data("Pack", found)
@@ -180,7 +170,7 @@ class Pack(Section):
 
     @property
     def ref(self) -> str:
-        """The pack as a run pins it: `id@version`."""
+        """The reference by which a run pins the pack: `id@version`."""
         return f"{self.meta.id}@{self.meta.version}"
 
     @property
@@ -189,17 +179,17 @@ class Pack(Section):
 
         Defaults are left out so that a release which adds a field does not change the digest of a registered pack.
         """
-        said = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        canonical = json.dumps(said, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+        changed = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        canonical = json.dumps(changed, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def document(self) -> dict[str, Any]:
-        """The whole pack, defaults written out, as a new JSON-safe dict that loads again to an equal pack."""
+        """The whole pack with its defaults, as a new JSON-safe dict that loads to an equal pack."""
         return self.model_dump(mode="json", by_alias=True)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The classifications, rising."""
+        """The classifications in rising order."""
         return tuple(label.name for label in self.classifications)
 
     def has_label(self, label: str) -> bool:
@@ -207,24 +197,24 @@ class Pack(Section):
         return any(declared.name == label for declared in self.classifications)
 
     def rank(self, label: str) -> int:
-        """Place of the classification in the rising order, from 0; raises `UnknownLabel` when undeclared."""
-        for place, declared in enumerate(self.classifications):
+        """Position of the classification in the rising order, from 0; raises `UnknownLabel` if undeclared."""
+        for position, declared in enumerate(self.classifications):
             if declared.name == label:
-                return place
+                return position
         raise UnknownLabel(
             f"the pack does not declare it; expected one of {', '.join(self.labels)}", field="classification"
         )
 
     def at_least(self, label: str, other: str) -> bool:
-        """Whether a declared classification is as high as another; never as high as one that is not declared."""
+        """Whether a classification is as high as another; false if the other is not declared."""
         return self.has_label(other) and self.rank(label) >= self.rank(other)
 
     def is_sensitive(self, label: str) -> bool:
-        """Whether the classification is sensitive; raises `UnknownLabel` when it is not declared."""
+        """Whether the classification is sensitive; raises `UnknownLabel` if undeclared."""
         return self.classifications[self.rank(label)].sensitive
 
     def labels_for(self, role: str) -> tuple[str, ...]:
-        """The classifications the role may see, rising; none for a role the pack does not know."""
+        """The classifications that the role may see, in rising order; none for an unknown role."""
         rule = self.roles.get(role)
         if rule is None:
             return ()
@@ -232,17 +222,17 @@ class Pack(Section):
         return self.labels if allowed is None else tuple(label for label in self.labels if label in allowed)
 
     def is_single_valued(self, predicate: str) -> bool:
-        """Whether an entity holds one value of the predicate; so it is for one that is not declared."""
+        """Whether an entity has one value of the predicate; true for one that is not declared."""
         declared = self.ontology.predicates.get(predicate)
         return declared is None or declared.cardinality == "one"
 
     def policy_for(self, write_class: WriteClass) -> ClassPolicy:
-        """The policy of a write class, the defaults where the pack says nothing of it."""
+        """The policy of a write class, with the defaults for what the pack leaves out."""
         return self.memory_layer.classes[write_class]
 
 
 class _PackSchema(GenerateJsonSchema):
-    """Writes defaults as a pack would, refuses keys that fit no pattern, and makes up no titles."""
+    """Writes defaults as a pack would, refuses keys that match no pattern, and adds no titles."""
 
     def dict_schema(self, schema: DictSchema) -> JsonSchemaValue:
         generated = super().dict_schema(schema)
@@ -266,13 +256,10 @@ def _as_written(default: Any) -> Any:
 @cache
 def _generated_schema() -> str:
     generated = Pack.model_json_schema(by_alias=True, schema_generator=_PackSchema)
-    head = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": SCHEMA_ID,
-    }
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
     return json.dumps(head | generated | {"title": "Muniment Context Pack"})
 
 
 def pack_schema() -> dict[str, Any]:
-    """The published JSON Schema (2020-12) of a pack. What one section says of another it cannot express."""
+    """The published JSON Schema (2020-12) of a pack; it does not express the checks between sections."""
     return json.loads(_generated_schema())

@@ -1,12 +1,14 @@
-"""What each write class may hold, and who decides on it."""
+"""The policy of a write class: what it may hold, and who decides on it."""
 
 from datetime import timedelta
 from typing import Literal
 
 from pydantic import Field
 
+from muniment.model.fields import WriteClass
 from muniment.pack.durations import Duration
 from muniment.pack.fields import (
+    WRITE_CLASSES,
     ClassificationName,
     EvidenceCount,
     Flag,
@@ -15,40 +17,27 @@ from muniment.pack.fields import (
     Section,
     Share,
     UniqueSome,
-    WriteClass,
 )
 
 Risk = Literal["low", "high"]
 Approval = Literal["auto", "human"]
 
-# A correction outranks everything on its key, so it is looked at soonest and counts as high risk.
-CLASS_RISK: dict[WriteClass, Risk] = {
-    "evidence_link": "low",
-    "preference": "low",
-    "decision_outcome": "low",
-    "correction": "high",
-    "statement": "low",
-}
-CLASS_SLA: dict[WriteClass, timedelta] = {
-    "evidence_link": timedelta(hours=72),
-    "preference": timedelta(hours=72),
-    "decision_outcome": timedelta(hours=72),
-    "correction": timedelta(hours=4),
-    "statement": timedelta(hours=72),
-}
+# A correction outranks everything on its key: it is reviewed soonest and counts as high risk.
+CLASS_RISK: dict[WriteClass, Risk] = {name: "high" if name == "correction" else "low" for name in WRITE_CLASSES}
+CLASS_SLA = {name: timedelta(hours=4 if name == "correction" else 72) for name in WRITE_CLASSES}
 
 
 class AutoPromotion(Section):
-    """Lets a class be promoted without a person, when everything else allows it too."""
+    """Allows promotion without a person, if everything else allows it too."""
 
     threshold: Share = Field(
         default=0.90,
-        description="Calibrated confidence it takes. Left out: promotion_thresholds.auto_confidence.",
+        description="Calibrated confidence it requires. Left out: promotion_thresholds.auto_confidence.",
     )
 
 
 class AutoResolve(Section):
-    """Lets a new fact supersede the one it contradicts without a person."""
+    """Allows a new fact to supersede the one it contradicts without a person."""
 
     margin: Share = Field(
         default=0.15,
@@ -77,10 +66,10 @@ class ClassPolicy(Section):
     risk: Risk = Field(default="low", description="Left out: high for correction, low for the others.")
     approval: Approval = Field(default="human", description="Who promotes: a person, or the fabric itself.")
     auto_promotion: AutoPromotion | None = Field(
-        default=None, description="When the fabric promotes; stands with approval auto and only there."
+        default=None, description="When the fabric promotes; set with approval auto and only then."
     )
     auto_resolve: AutoResolve | None = Field(
-        default=None, description="When a contradiction is settled without a person; null is never."
+        default=None, description="When a contradiction is resolved without a person; null is never."
     )
     sla: Duration = Field(
         default=timedelta(hours=72),
@@ -88,15 +77,15 @@ class ClassPolicy(Section):
     )
 
 
-def completed(name: WriteClass, policy: ClassPolicy, *, auto_confidence: float, margin: float) -> ClassPolicy:
-    """The policy with what it left out taken from its class and from the pack's numbers for all classes."""
-    taken: dict[str, object] = {}
+def complete_policy(name: WriteClass, policy: ClassPolicy, *, auto_confidence: float, margin: float) -> ClassPolicy:
+    """Fill in what the policy left out: from its class, and from the pack's numbers for all classes."""
+    defaults: dict[str, object] = {}
     if "risk" not in policy.model_fields_set:
-        taken["risk"] = CLASS_RISK[name]
+        defaults["risk"] = CLASS_RISK[name]
     if "sla" not in policy.model_fields_set:
-        taken["sla"] = CLASS_SLA[name]
+        defaults["sla"] = CLASS_SLA[name]
     if policy.auto_promotion and "threshold" not in policy.auto_promotion.model_fields_set:
-        taken["auto_promotion"] = AutoPromotion(threshold=auto_confidence)
+        defaults["auto_promotion"] = AutoPromotion(threshold=auto_confidence)
     if policy.auto_resolve and "margin" not in policy.auto_resolve.model_fields_set:
-        taken["auto_resolve"] = policy.auto_resolve.model_copy(update={"margin": margin})
-    return policy.model_copy(update=taken)
+        defaults["auto_resolve"] = policy.auto_resolve.model_copy(update={"margin": margin})
+    return policy.model_copy(update=defaults)

@@ -60,7 +60,7 @@ class Sender:
         given = {"Accept-Encoding": "identity", "User-Agent": "muniment", **headers, "Host": target.host_header}
         # The certificate is checked for the host's name, whatever address is connected to.
         named = {"sni_hostname": target.host} if target.parts.scheme == "https" else {}
-        *others, last = target.places
+        *others, last = target.urls
         for place in others:
             # Where nobody was reached nothing was said: the next address of the host is tried.
             with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
