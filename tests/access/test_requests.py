@@ -8,7 +8,7 @@ import pytest
 from pydantic_core import from_json, to_json
 
 from muniment import Fabric
-from muniment.database.idempotency import Answer, Asked
+from muniment.access.idempotency import Answer, IdempotentRequest
 from muniment.database.sealing import SubjectKey
 from muniment.errors import IdempotencyConflict, InvalidInput, RequestRepeated, RoleMissing, SealBroken, SelfApproval
 from muniment.fabric import AsyncFabric
@@ -52,24 +52,24 @@ class Door:
     def answer(self, who: Principal, key: str, content: str = "as it was") -> Answer | None:
         return self.wait(self.fabric.requests.answer, who, key, _fingerprint(content))
 
-    def attempt(self, who: Principal, key: str, write_once: Deed) -> Asked:
+    def attempt(self, who: Principal, key: str, write_once: Deed) -> IdempotentRequest:
         """The deed without a look at what is kept, and without keeping anything: as if it ended there."""
         return self.wait(self._attempt, who, key, write_once)
 
-    def keep(self, asked: Asked, body: bytes) -> None:
+    def keep(self, asked: IdempotentRequest, body: bytes) -> None:
         self.wait(self.fabric.requests.keep, asked, 200, body)
 
     async def _request(self, who: Principal, key: str, write_once: Deed, content: str) -> Answer:
         kept = await self.fabric.requests.answer(who, key, _fingerprint(content))
         if kept is not None:
             return kept
-        with self.fabric.requests.asked(who, key, _fingerprint(content)) as asked:
+        with self.fabric.requests.begin(who, key, _fingerprint(content)) as asked:
             body = to_json(await write_once())
         await self.fabric.requests.keep(asked, 200, body)
         return Answer(200, body)
 
-    async def _attempt(self, who: Principal, key: str, write_once: Deed) -> Asked:
-        with self.fabric.requests.asked(who, key, _fingerprint("as it was")) as asked:
+    async def _attempt(self, who: Principal, key: str, write_once: Deed) -> IdempotentRequest:
+        with self.fabric.requests.begin(who, key, _fingerprint("as it was")) as asked:
             await write_once()
         return asked
 

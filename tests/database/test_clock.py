@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from muniment import Fabric
-from muniment.database.clock import BOUND, set_bound
+from muniment.database.migrate import BOUND, set_bound
 from muniment.errors import ClockAhead, Conflict, InvalidInput, MomentAmbiguous, RoleMissing
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS

@@ -111,7 +111,7 @@ def test_a_deed_that_is_done_once_takes_no_round_trip_more(fabric: Fabric, peopl
     requests = fabric._fabric.requests
 
     async def approved_once() -> None:
-        with requests.asked(people.reviewer, "k1", b"approve the second"):
+        with requests.begin(people.reviewer, "k1", b"approve the second"):
             await fabric._fabric.queue.approve(people.reviewer, second)
 
     trips.clear()

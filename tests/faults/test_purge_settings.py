@@ -18,7 +18,7 @@ from muniment.metrics import alert_job as alert
 from muniment.testing import FakeClock, People
 from muniment.testing.database import MASTER_KEYS
 from muniment.worker.due import Due
-from muniment.worker.running import run as run_job
+from muniment.worker.worker import run as run_job
 from tests.faults.servers import separate
 
 SUBJECT = "customer:cus_77"

@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from muniment.archives.format import Heading, Packer, Row, Unpacked
+from muniment.database.home import sync_folder
 from muniment.errors import ArchiveBroken
 
 _NAME = re.compile(r"(arc_[0-9a-f]{28})\.([1-9][0-9]{0,8})\.zst")
@@ -68,7 +69,7 @@ class Draft:
         if self._path.exists():
             raise ArchiveBroken("an archive file of that name is there already")
         self._part.rename(self._path)
-        _sync(self._path.parent)
+        sync_folder(self._path.parent)
         return Written(self._hash.digest(), self._size, self._packer.captures)
 
     def discard(self) -> None:
@@ -99,7 +100,7 @@ class Archives:
         for one in (folder.parent, folder):
             if not one.is_dir():
                 one.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _sync(one.parent)
+                sync_folder(one.parent)
         return Draft(self._path(heading.tenant_id, heading.archive_id, revision), heading)
 
     def read(self, tenant_id: str, archive_id: str, revision: int, digest: bytes) -> Unpacked:
@@ -148,7 +149,7 @@ class Archives:
         for file in files:
             file.path.unlink(missing_ok=True)
         for folder in {file.path.parent for file in files}:
-            _sync(folder)
+            sync_folder(folder)
 
     def place(self, tenant_id: str) -> Path:
         """The folder of a tenant; raises `ArchiveBroken` where no folder is kept at all."""
@@ -174,12 +175,3 @@ def safe_name(tenant_id: str) -> str:
     if len(name) > _LONGEST:
         return f"{name[:100]}%%{sha256(tenant_id.encode()).hexdigest()}"
     return name
-
-
-def _sync(folder: Path) -> None:
-    """Bring a folder's list of names to the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -7,7 +7,7 @@ from anyio.to_thread import run_sync
 
 from muniment.archives.folder import Archives, Written
 from muniment.archives.format import Heading
-from muniment.database import cursors, pages
+from muniment.database import cursors
 from muniment.database.storage import Row, Transaction
 from muniment.errors import ArchiveBroken, Conflict
 from muniment.model.archive import Archive
@@ -18,7 +18,7 @@ DROPPED, BLANKED = "archive_dropped", "archive_blanked"
 
 async def take_turn(tx: Transaction) -> None:
     """One at a time writes, changes or removes a tenant's archives. It comes before the tenant's clock."""
-    await cursors.take(tx, CURSOR)
+    await cursors.lock(tx, CURSOR)
 
 
 async def hold_off(tx: Transaction) -> None:
@@ -64,7 +64,7 @@ async def _read(archives: Archives, tenant_id: str, places: Sequence[Row]) -> li
 
 async def listed(tx: Transaction, count: int, after: str | None = None) -> list[Archive]:
     """The latest first; raises `NotFound` for an `after` that is no archive of the tenant."""
-    place = await pages.place(tx, "archive.place", after, latest_first=True)
+    place = await cursors.page_start(tx, "archive.place", after, latest_first=True)
     return [_archive(row) for row in await tx.rows("archive.list", count=count, **place)]
 
 

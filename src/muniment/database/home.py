@@ -66,6 +66,15 @@ def open_file(path: Path, flags: int = os.O_RDWR) -> int:
     return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
+def sync_folder(folder: Path) -> None:
+    """Write a folder's directory entries to the disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 @contextlib.contextmanager
 def locked(path: Path) -> Generator[None]:
     """Hold the lock alone, waiting for it."""

@@ -12,6 +12,7 @@ from typing import Protocol
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from muniment.database.home import sync_folder
 from muniment.errors import InvalidInput, KeyUnavailable
 
 KEY_BYTES = 32
@@ -137,7 +138,7 @@ def put_master_keys(path: Path, *keys: str) -> None:
     """Write the file anew, whole or not at all; the current key first."""
     draft = _draft(path, "\n".join(keys) + "\n")
     draft.replace(path)
-    _settle(path.parent)
+    sync_folder(path.parent)
 
 
 def read_master_keys(path: Path) -> list[str]:
@@ -153,7 +154,7 @@ def _make(path: Path) -> None:
     with suppress(FileExistsError):
         os.link(draft, path)
     draft.unlink()
-    _settle(path.parent)
+    sync_folder(path.parent)
 
 
 def _draft(path: Path, content: str) -> Path:
@@ -164,12 +165,6 @@ def _draft(path: Path, content: str) -> Path:
         file.flush()
         os.fsync(file.fileno())
     return draft
-
-
-def _settle(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    os.fsync(opened)
-    os.close(opened)
 
 
 def _read(path: Path) -> list[bytes]:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import LiteralString, cast, get_args
+from typing import Any, LiteralString, cast, get_args
 
 import psycopg
 from psycopg import AsyncConnection, sql
@@ -16,11 +16,11 @@ from pydantic_core import to_json
 
 from muniment.database import job_queue
 from muniment.database.address import Address
-from muniment.database.clock import read_bound
+from muniment.database.server_liveness import unavailable
 from muniment.database.storage import TASKS
-from muniment.database.unavailable import unavailable
 from muniment.errors import Conflict, KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
 from muniment.model.candidate import GateName
+from muniment.model.names import name_problem
 
 # "muniment" as a number: only one migration of a database at a time.
 _LOCK = 0x6D756E69
@@ -265,3 +265,56 @@ async def _set_passwords(connection: AsyncConnection, address: Address) -> None:
         await connection.execute(
             sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(login), sql.Literal(hashed.decode()))
         )
+
+
+# What a home is created with.
+BOUND = timedelta(minutes=5)
+
+
+async def set_bound(conninfo: str, bound: timedelta | None) -> None:
+    """Set it as the owner of the schema, or a superuser; None for no bound, as homes for tests have it."""
+    given = sql.SQL("NULL::interval") if bound is None else sql.SQL("interval {}").format(sql.Literal(str(bound)))
+    async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        await connection.execute(
+            sql.SQL(
+                "CREATE OR REPLACE FUNCTION muniment.clock_bound() RETURNS interval"
+                " LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN {}"
+            ).format(given)
+        )
+
+
+async def read_bound(connection: AsyncConnection[Any]) -> timedelta | None:
+    """The bound of this database; None where there is none, or where the schema is too old to have one."""
+    try:
+        row = await (await connection.execute("SELECT muniment.clock_bound()")).fetchone()
+    except (psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName):
+        return None
+    return row[0] if row is not None else None
+
+
+@dataclass(frozen=True)
+class RefusedName:
+    """A key that nobody is let in by any more, and what is wrong with its principal's name."""
+
+    tenant_id: str
+    key_id: str
+    principal_id: str
+    problem: str
+
+
+async def refused_names(address: Address) -> list[RefusedName]:
+    """Those of all tenants that are not revoked; the schema has to be this program's."""
+    found: list[RefusedName] = []
+    async with await AsyncConnection.connect(address.for_task("jobs"), autocommit=True) as jobs:
+        tenants = [str(row[0]) for row in await (await jobs.execute("SELECT tenant_id FROM tenants")).fetchall()]
+    async with await AsyncConnection.connect(address.for_task("auditor")) as auditor:
+        for tenant_id in tenants:
+            async with auditor.transaction():
+                await auditor.execute(sql.SQL("SET LOCAL muniment.tenant = {}").format(sql.Literal(tenant_id)))
+                rows = await auditor.execute(
+                    "SELECT key_id, principal_id FROM api_keys WHERE tenant_id = %s AND revoked_at IS NULL", [tenant_id]
+                )
+                for key_id, name in await rows.fetchall():
+                    if (problem := name_problem(name)) is not None:
+                        found.append(RefusedName(tenant_id, key_id, name, problem))
+    return found

@@ -9,8 +9,7 @@ from anyio import CancelScope
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from muniment.database.server_liveness import Connection, ServerLiveness
-from muniment.database.unavailable import no_answer
+from muniment.database.server_liveness import Connection, ServerLiveness, no_answer
 from muniment.errors import StorageUnavailable
 
 Got = TypeVar("Got")

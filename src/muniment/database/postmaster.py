@@ -15,8 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from muniment.database.home import is_in_use, open_file, postmaster_lines, postmaster_pid, try_lock
-from muniment.database.orphans import Orphans, orphans_of
+from muniment.database.home import is_in_use, open_file, postmaster_lines, postmaster_pid, sync_folder, try_lock
 from muniment.database.server_log import PREFIX_SETTINGS, log_file, log_since, rotate_log, start_failure
 from muniment.database.server_socket import SOCKET_NAME, answering_in, socket_dir_for
 from muniment.database.unprivileged import NOT_ALLOWED
@@ -165,7 +164,7 @@ def _initialise(home: Path, lock: int) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise start_failure(f"initdb failed in {home}", home, done.returncode, done.stderr)
     unfinished.rename(data)
-    _sync_folder(home)
+    sync_folder(home)
 
 
 def _require_version(home: Path) -> None:
@@ -176,14 +175,6 @@ def _require_version(home: Path) -> None:
     found = version.read_text().strip() if version.exists() else "unknown"
     if found != _VERSION:
         raise StorageUnavailable(f"{data} is of PostgreSQL version {found}, expected {_VERSION}")
-
-
-def _sync_folder(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _start(home: Path, lock: int) -> subprocess.Popen[bytes]:
@@ -282,3 +273,82 @@ def part() -> None:
     for server in _children:
         # it outlives us by design: spare Popen its warning about it
         server.returncode = 0
+
+
+# Seconds after the postmaster was found dead, and what the processes are sent then.
+_STEPS = ((1.0, signal.SIGQUIT), (2.0, signal.SIGKILL))
+# Seconds after which to give up, although the processes are still there.
+_GIVE_UP_SECONDS = 10.0
+_TITLE = b"postgres: "
+
+
+class Orphans:
+    """The processes of a home's server, for as long as its postmaster is dead."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._dead_since: float | None = None
+        self._steps = list(_STEPS)
+
+    def urge(self) -> None:
+        """Signal the processes once it is time; call this again and again while `server.lock` is held.
+
+        Does nothing while there is a postmaster. Raises `StorageUnavailable` when they do not end.
+        """
+        if postmaster_pid(self._home) is not None:
+            self._dead_since = None
+            return
+        if self._dead_since is None:
+            self._dead_since = time.monotonic()
+            self._steps = list(_STEPS)
+        waited = time.monotonic() - self._dead_since
+        if self._steps and waited >= self._steps[0][0]:
+            _, number = self._steps.pop(0)
+            # A folder without data belongs to an initdb at work, which ends by itself.
+            for pid in orphans_of(self._home) if (self._home / "data").is_dir() else ():
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+        if waited >= _GIVE_UP_SECONDS and (found := orphans_of(self._home)):
+            listed = ", ".join(map(str, found))
+            raise StorageUnavailable(
+                f"processes of a server that died still use the database in {self._home}: end them first (pid {listed})"
+            )
+
+
+def orphans_of(home: Path) -> list[int]:
+    """Processes of the home's server, none of them its postmaster; empty if there may be a postmaster.
+
+    They are known by their title and by holding `server.lock`. Linux only: elsewhere none is found.
+    """
+    if sys.platform != "linux":
+        return []
+    try:
+        lock = (home / "server.lock").stat()
+    except FileNotFoundError:
+        return []
+    data = os.fsencode(home / "data")
+    found: list[int] = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or not _holds(process, lock):
+            continue
+        try:
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if command.startswith(_TITLE):
+            found.append(int(process.name))
+        elif data in command.split(b"\0"):
+            # A postmaster that has not written its postmaster.pid yet, or lost it.
+            return []
+    return sorted(found)
+
+
+def _holds(process: Path, lock: os.stat_result) -> bool:
+    try:
+        for entry in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                if os.path.samestat(entry.stat(), lock):
+                    return True
+    except OSError:
+        return False
+    return False

@@ -12,10 +12,12 @@ both with the catalogue of the database, column by column.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast, get_args
+from typing import Literal, cast, get_args
 
-from muniment.database.row_values import Kind
 from muniment.model.ids import Prefix
+
+# What a column holds; `row_digests` has the type of PostgreSQL for each.
+Kind = Literal["text", "int", "float", "bool", "time", "json", "bytes", "texts"]
 
 SEPARATOR = "\x1f"
 

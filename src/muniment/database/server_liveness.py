@@ -8,13 +8,15 @@ tried, and gives up only if that gets no answer either.
 import asyncio
 import os
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
 from psycopg.abc import PQGen
+
+from muniment.errors import StorageUnavailable
 
 Row = dict[str, Any]
 Answer = TypeVar("Answer")
@@ -120,3 +122,25 @@ class Connection(AsyncConnection[Row]):
         self.hung_up = True
         with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.pgconn.socket)) as line:
             line.shutdown(socket.SHUT_RDWR)
+
+
+DISK_FULL = "the disk of the database is full"
+
+
+def no_answer() -> str:
+    """All that is known of a server that is not ours to start."""
+    return "the database does not answer"
+
+
+def unavailable(error: BaseException, explain: Callable[[], str] = no_answer) -> StorageUnavailable:
+    """The error to raise in place of the driver's; `explain` says why there is no answer."""
+    return StorageUnavailable(DISK_FULL if isinstance(error, psycopg.errors.DiskFull) else explain())
+
+
+@contextmanager
+def answering(explain: Callable[[], str] = no_answer) -> Generator[None]:
+    """For connections without a pool: raises `StorageUnavailable` when the server goes away, or is away already."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise unavailable(error, explain) from error

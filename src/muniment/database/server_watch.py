@@ -17,8 +17,8 @@ from pathlib import Path
 
 from muniment.database.home import explained, locked_unless, postmaster_lines, postmaster_pid
 from muniment.database.postmaster import ensure_running, reap
+from muniment.database.server_liveness import DISK_FULL, no_answer
 from muniment.database.server_log import has_no_space, was_full_since
-from muniment.database.unavailable import DISK_FULL, no_answer
 from muniment.errors import StorageUnavailable
 
 log = logging.getLogger("muniment.database")

@@ -14,14 +14,15 @@ from weakref import WeakValueDictionary
 import psycopg
 from anyio import CancelScope, Semaphore, WouldBlock
 from psycopg import AsyncConnection, sql
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
 from psycopg.rows import dict_row
 from psycopg_pool import PoolTimeout, TooManyRequests
 
 from muniment.database.address import Address
 from muniment.database.pool import Pool
-from muniment.database.server_liveness import Row, ServerLiveness
+from muniment.database.server_liveness import Row, ServerLiveness, no_answer, unavailable
 from muniment.database.transaction import LATEST, TASKS, Named, RowKeys, Task, Tick, Transaction
-from muniment.database.unavailable import no_answer, unavailable
 from muniment.errors import Conflict, RequestRepeated, SchemaMissing, TooLarge
 
 __all__ = [
@@ -205,3 +206,19 @@ class _translated:  # noqa: N801  reads as a word at its one place
                 raise unavailable(error, self._explain) from error
             case _:
                 return
+
+
+class HalfVector(bytes):
+    """A `halfvec` as its bytes."""
+
+
+class _AsItIs(Dumper):
+    format = Format.BINARY
+    # Not said: the database takes it for what stands there, a `halfvec`, whatever number that type has in it.
+    oid = 0
+
+    def dump(self, obj: HalfVector) -> bytes:
+        return obj
+
+
+psycopg.adapters.register_dumper(HalfVector, _AsItIs)

@@ -13,7 +13,7 @@ from muniment.http.caller import Asking
 from muniment.http.server_metrics import ServerMetrics
 from muniment.model.credential import Credential
 from muniment.model.events import Event
-from muniment.webhooks.cloudevents import encoded
+from muniment.webhooks.messages import encoded
 
 CheckAgain = Callable[[], Awaitable[Credential]]
 

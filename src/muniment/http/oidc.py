@@ -27,7 +27,7 @@ from muniment.model.fields import Source
 from muniment.model.speakers import SpeaksFor
 from muniment.outbound import refuses_literally
 from muniment.remote import CONNECT_WITHIN, bounded, guarded, headers
-from muniment.webhooks.rules import switched_on
+from muniment.webhooks.settings import switched_on
 
 log = logging.getLogger(__name__)
 

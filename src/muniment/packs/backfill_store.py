@@ -4,7 +4,7 @@ from typing import Any
 
 import psycopg
 
-from muniment.database import pages
+from muniment.database import cursors
 from muniment.database.storage import LATEST, Row, Tick, Transaction
 from muniment.errors import Conflict
 from muniment.model.backfill import Backfill, BackfillItem
@@ -72,7 +72,7 @@ async def finish(tx: Transaction, under: Row) -> None:
     """End the order, and say what became of its memories."""
     (row,) = await tx.rows("backfill.list", backfill_id=under["backfill_id"], count=1, seq=LATEST, after="")
     tx.defer("backfill.finish", backfill_id=under["backfill_id"])
-    tx.told.row("backfills.finished", backfill_id=under["backfill_id"], finished_at=tx.now)
+    tx.event_rows.add("backfills.finished", backfill_id=under["backfill_id"], finished_at=tx.now)
     about = {"about": "backfill_finished", "backfill_id": under["backfill_id"], "pack": under["pack"]}
     tx.emit("memory.note", under["ordered_by"], **about, **row["done"])
 
@@ -90,7 +90,7 @@ async def listed(
 
     Raises `NotFound` for an `after` that is no order of the tenant.
     """
-    place = await pages.place(tx, "backfill.place", after, latest_first=True)
+    place = await cursors.page_start(tx, "backfill.place", after, latest_first=True)
     rows = await tx.rows("backfill.list", backfill_id=backfill_id, count=count, **place)
     stay = await tx.rows("backfill.left", backfill_ids=[row["backfill_id"] for row in rows], count=LEFT_SHOWN)
     left: dict[str, list[BackfillItem]] = {}

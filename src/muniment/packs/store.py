@@ -9,7 +9,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
-from muniment.database import pages
+from muniment.database import cursors
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.errors import Conflict, NotFound, PackChanged, PackImmutable, SecondPersonRequired
@@ -237,7 +237,7 @@ async def retire(tx: Transaction, ref: str, by: Principal, reason: str) -> Retir
     if now is not None and now["pack"] == ref:
         raise Conflict(f"{ref} is in force: activate another version first", field="ref")
     await tx.do("pack.retire", pack=ref, at=tick.at, by=by.id)
-    tx.told.row("packs.retired", pack=ref, retired_at=tick.at, retired_by=by.id)
+    tx.event_rows.add("packs.retired", pack=ref, retired_at=tick.at, retired_by=by.id)
     tx.emit("memory.pack_retired", by.id, pack=ref, reason=reason)
     return Retirement(pack=ref, retired_at=tick.at, retired_by=by.id, reason=reason)
 
@@ -257,7 +257,7 @@ async def activations(tx: Transaction, count: int, before: int | None) -> Sequen
 
 async def listed(tx: Transaction, count: int, after: str | None) -> list[RegisteredPack]:
     """The packs of the tenant in the order of their registration; raises `NotFound` for an `after` that it has not."""
-    place = await pages.place(tx, "tenant.pack_place", after)
+    place = await cursors.page_start(tx, "tenant.pack_place", after)
     return [_registered(row) for row in await tx.rows("tenant.list_packs", count=count, **place)]
 
 

@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from muniment.database import pages
+from muniment.database import cursors
 from muniment.database.rows import event_of
 from muniment.database.sealing import SubjectKey
 from muniment.database.storage import Row, Transaction
@@ -73,7 +73,7 @@ async def add(tx: Transaction, key: SubjectKey, by: str, given: WebhookInput, se
 
 async def listed(tx: Transaction, key: SubjectKey | None, count: int, after: str | None) -> list[Webhook]:
     """Those that stand, the oldest first; raises `NotFound` for an `after` that never was one of the tenant's."""
-    place = await pages.place(tx, "webhook.place", after)
+    place = await cursors.page_start(tx, "webhook.place", after)
     return [_webhook(row, key) for row in await tx.rows("webhook.list", count=count, **place)] if key else []
 
 
@@ -88,7 +88,7 @@ async def remove(tx: Transaction, by: str, webhook_id: str) -> None:
     _there(await tx.row("webhook.lock", webhook_id=webhook_id))
     tick = await tx.tick()
     await tx.do("webhook.remove", webhook_id=webhook_id, at=tick.at)
-    tx.told.row("webhooks.removed", webhook_id=webhook_id, removed_at=tick.at)
+    tx.event_rows.add("webhooks.removed", webhook_id=webhook_id, removed_at=tick.at)
     tx.emit("memory.note", by, about="webhook_removed", webhook_id=webhook_id)
 
 

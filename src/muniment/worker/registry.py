@@ -9,7 +9,7 @@ from muniment.erasure import job as purge
 from muniment.job import Job
 from muniment.metrics import alert_job as alert
 from muniment.metrics import job as scan
-from muniment.packs import backfill_job as backfill
+from muniment.packs import job as backfill
 from muniment.promotion import budget_job as budget
 from muniment.promotion import expire_job as expire
 from muniment.promotion import reindex_job as embed
