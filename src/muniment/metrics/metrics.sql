@@ -8,7 +8,7 @@ SELECT coalesce((SELECT max(seq) FROM ticks WHERE tenant_id = :tenant_id AND at 
 
 -- name: captures
 -- Those that went to an archive since count too.
-SELECT c.kind, count(*) AS n FROM (
+SELECT c.kind, count(*) AS count FROM (
   SELECT kind FROM captures WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
   UNION ALL
   SELECT r.kind FROM archived_captures a JOIN archives r ON r.tenant_id = :tenant_id AND r.archive_id = a.archive_id
@@ -18,43 +18,43 @@ GROUP BY c.kind ORDER BY c.kind
 -- name: waiting
 -- What waits to be consolidated now: behind the cursor and not done, to be tried again, parked. Looked up one by one: as a
 -- join this would be planned badly where the tables are new and nothing is known of them yet.
-SELECT count(*) AS behind, min(c.captured_at) AS oldest,
-  (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS again,
+SELECT count(*) AS waiting, min(c.captured_at) AS oldest,
+  (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS retrying,
   (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NOT NULL) AS parked
 FROM captures c
 WHERE c.tenant_id = :tenant_id AND {unread c}
   AND (SELECT d.at FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = c.capture_id LIMIT 1) IS NULL
 
 -- name: refusals
-SELECT gate, reason, count(*) AS n FROM refusals
+SELECT gate, reason, count(*) AS count FROM refusals
 WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
 GROUP BY gate, reason ORDER BY gate, reason
 
 -- name: redactions
-SELECT c.class, k.kind, sum(k.times::bigint)::bigint AS n
+SELECT c.class AS write_class, k.kind, sum(k.times::bigint)::bigint AS count
 FROM candidates c, jsonb_each_text(c.redactions) AS k (kind, times)
 WHERE c.tenant_id = :tenant_id AND c.seq > :first_seq AND c.seq <= :last_seq
 GROUP BY c.class, k.kind ORDER BY c.class, k.kind
 
 -- name: proposals
 -- Those asked again as a sample are no new ones.
-SELECT class, count(*) AS n FROM proposals
+SELECT class, count(*) AS count FROM proposals
 WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq AND audits IS NULL
 GROUP BY class ORDER BY class
 
 -- name: duplicates
-SELECT p.class, count(*) AS n
+SELECT p.class, count(*) AS count
 FROM verdicts v JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id AND p.audits IS NULL
 WHERE v.tenant_id = :tenant_id AND v.action = 'duplicate' AND v.seq > :first_seq AND v.seq <= :last_seq
 GROUP BY p.class ORDER BY p.class
 
 -- name: promotions
-SELECT tier, class, approver_kind = 'system' AS auto, count(*) AS n FROM memories
+SELECT tier, class AS write_class, approver_kind = 'system' AS auto, count(*) AS count FROM memories
 WHERE tenant_id = :tenant_id AND born_seq > :first_seq AND born_seq <= :last_seq
 GROUP BY tier, class, auto ORDER BY tier, class, auto
 
 -- name: retractions
-SELECT reason, count(*) AS n FROM retractions
+SELECT reason AS name, count(*) AS count FROM retractions
 WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
 GROUP BY reason ORDER BY reason
 
@@ -66,13 +66,13 @@ GROUP BY workflow_id ORDER BY n DESC, workflow_id NULLS FIRST
 
 -- name: recalled
 -- How many memories a recall returned.
-SELECT count(*) AS n, count(*) FILTER (WHERE degraded <> '{}') AS degraded,
-  percentile_cont(0.5) WITHIN GROUP (ORDER BY cardinality(result_ids)) AS median
+SELECT count(*) AS recalls, count(*) FILTER (WHERE degraded <> '{}') AS degraded,
+  percentile_cont(0.5) WITHIN GROUP (ORDER BY cardinality(result_ids)) AS median_results
 FROM recalls
 WHERE tenant_id = :tenant_id AND recall_id >= :first_recall AND at > :since AND at <= :until
 
 -- name: erasures
-SELECT count(*) AS n, count(purged_at) AS purged,
+SELECT count(*) AS erasures, count(purged_at) AS count,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM purged_at - erased_at)) AS median,
   percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM purged_at - erased_at)) AS ninetieth,
   max(extract(epoch FROM purged_at - erased_at))::float8 AS longest
@@ -185,10 +185,10 @@ VALUES (:tenant_id, :seq, :memory_id, :now, :scanned, :found) ON CONFLICT DO NOT
 
 -- name: resolved
 -- How the contradictions ended that ended in the window, and after how many seconds: by outcome, and of all.
-SELECT r.outcome, count(*) AS n,
+SELECT r.outcome, count(*) AS count,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM r.resolved_at - c.opened_at)) AS median,
   percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM r.resolved_at - c.opened_at)) AS ninetieth,
-  max(extract(epoch FROM r.resolved_at - c.opened_at))::float8 AS oldest
+  max(extract(epoch FROM r.resolved_at - c.opened_at))::float8 AS longest
 FROM resolutions r
 JOIN contradictions c ON c.tenant_id = :tenant_id AND c.contradiction_id = r.contradiction_id
 WHERE r.tenant_id = :tenant_id AND r.seq > :first_seq AND r.seq <= :last_seq
@@ -196,9 +196,9 @@ GROUP BY GROUPING SETS ((r.outcome), ()) ORDER BY r.outcome NULLS FIRST
 
 -- name: unresolved
 -- Those open at the window's end. One ends, too, when a side is retracted or expires.
-SELECT count(*) AS n, percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - c.opened_at)) AS median,
+SELECT count(*) AS count, percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - c.opened_at)) AS median,
   percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - c.opened_at)) AS ninetieth,
-  max(extract(epoch FROM :until::timestamptz - c.opened_at))::float8 AS oldest
+  max(extract(epoch FROM :until::timestamptz - c.opened_at))::float8 AS longest
 FROM contradictions c
 JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing
 LEFT JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = c.proposal_id AND m.born_seq <= :last_seq
@@ -216,15 +216,15 @@ WHERE tenant_id = :tenant_id AND class = 'correction' AND born_seq > :first_seq 
 
 -- name: decided
 -- Proposals that people decided in the window, by who and day (UTC).
-SELECT v.by, (v.at AT TIME ZONE 'UTC')::date AS day, count(*) AS n
+SELECT v.by AS operator, (v.at AT TIME ZONE 'UTC')::date AS day, count(*) AS decided
 FROM verdicts v
 WHERE v.tenant_id = :tenant_id AND v.seq > :first_seq AND v.seq <= :last_seq AND v.by_kind = 'operator'
   AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')
-GROUP BY v.by, day ORDER BY day DESC, n DESC, v.by LIMIT :count
+GROUP BY v.by, day ORDER BY day DESC, decided DESC, v.by LIMIT :count
 
 -- name: kept
 -- Of those, by class, how many before they were due.
-SELECT p.class, count(*) AS n, count(*) FILTER (WHERE v.at <= p.due_at) AS kept
+SELECT p.class, count(*) AS decided, count(*) FILTER (WHERE v.at <= p.due_at) AS in_time
 FROM verdicts v JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id
 WHERE v.tenant_id = :tenant_id AND v.seq > :first_seq AND v.seq <= :last_seq AND v.by_kind = 'operator'
   AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')
@@ -233,10 +233,10 @@ GROUP BY p.class ORDER BY p.class
 -- name: queued
 -- Proposals that no verdict had ended at the window's end, with their age in seconds: by class, and of all. Looked up one
 -- by one, for the same reason.
-SELECT p.class, count(*) AS n, count(*) FILTER (WHERE p.due_at < :until) AS past_due,
+SELECT p.class, count(*) AS count, count(*) FILTER (WHERE p.due_at < :until) AS past_due,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - p.enqueued_at)) AS median,
   percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - p.enqueued_at)) AS ninetieth,
-  max(extract(epoch FROM :until::timestamptz - p.enqueued_at))::float8 AS oldest
+  max(extract(epoch FROM :until::timestamptz - p.enqueued_at))::float8 AS longest
 FROM proposals p
 WHERE p.tenant_id = :tenant_id AND p.seq <= :last_seq AND (
   SELECT v.at FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.seq <= :last_seq
@@ -264,7 +264,7 @@ WHERE tenant_id = :tenant_id AND seq <= :last_seq ORDER BY write_class, seq DESC
 
 -- name: told
 -- End users' messages of the window (ISO-8 says which are), those that gave a candidate, and those that only said again what had been promoted.
-SELECT count(*) AS messages, count(*) FILTER (WHERE c.gave) AS gave, count(*) FILTER (WHERE c.again) AS again
+SELECT count(*) AS messages, count(*) FILTER (WHERE c.gave) AS with_candidates, count(*) FILTER (WHERE c.again) AS repeated
 FROM (
   SELECT EXISTS (SELECT FROM candidates k WHERE k.tenant_id = :tenant_id AND k.capture_id = m.capture_id) AS gave,
     EXISTS (
@@ -282,7 +282,7 @@ FROM (
 
 -- name: stored
 -- Memories live at the window's end, and the bytes of their sealed bodies.
-SELECT s.tier, s.class, count(*) AS records, coalesce(sum(octet_length(b.content)), 0)::bigint AS bytes
+SELECT s.tier, s.class AS write_class, count(*) AS records, coalesce(sum(octet_length(b.content)), 0)::bigint AS bytes
 FROM memory_scope s LEFT JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = s.memory_id
 WHERE s.tenant_id = :tenant_id AND s.born_seq <= :last_seq AND (s.dead_seq IS NULL OR s.dead_seq > :last_seq)
   AND s.expires_at > :until AND s.tomb_seq IS NULL
@@ -290,11 +290,11 @@ GROUP BY s.tier, s.class ORDER BY s.tier, s.class
 
 -- name: answers
 -- How often language models were asked, by day (UTC).
-SELECT extractor, day, calls AS n FROM model_calls
+SELECT extractor, day, calls FROM model_calls
 WHERE tenant_id = :tenant_id AND day >= (:since::timestamptz AT TIME ZONE 'UTC')::date AND day <= (:until::timestamptz AT TIME ZONE 'UTC')::date
 ORDER BY day, extractor
 
 -- name: calibrations
 -- The last calibration of each source at the window's end.
-SELECT DISTINCT ON (source) source, calibrated_at, verdicts, approved, points FROM calibrations
+SELECT DISTINCT ON (source) source, calibrated_at AS at, verdicts, approved, points FROM calibrations
 WHERE tenant_id = :tenant_id AND seq <= :last_seq ORDER BY source, seq DESC
