@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from muniment.database.row_digests import INFINITY, TYPES, Kind, column_bytes, insert_plan, record_hash
 from muniment.database.row_forms import FORMS
 from muniment.database.row_lists import AT_MOST, EventRow, RowKey, RowLists, pack, unpack
-from muniment.database.statements import PACKAGES, _stage
+from muniment.database.statements import PACKAGES, _statements
 from muniment.testing import TestServer
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
@@ -77,7 +77,7 @@ def test_every_statement_that_inserts_rows_of_a_form_gives_their_values(database
     for stage in PACKAGES:
         if stage == "fragments":
             continue
-        for written in _stage(stage).values():
+        for written in _statements(stage).values():
             if (plan := insert_plan(written.text)) is not None:
                 inserting.add(plan.form.name)
     by_event = {form.name for form in FORMS if form.where is None and form.id_prefix is None}

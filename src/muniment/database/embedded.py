@@ -37,9 +37,9 @@ _releasing = threading.RLock()
 
 
 class Lease:
-    """The right to use the server of a home folder; it runs at least until `release`.
+    """The right to use the server of a home folder; the server runs at least until `release`.
 
-    `conninfo` reaches it as superuser on the database postgres, through the socket in `socket_dir`.
+    `conninfo` connects as superuser to the database postgres, through the socket in `socket_dir`.
     """
 
     def __init__(self, home: Path, socket_dir: Path, lock: int) -> None:
@@ -52,15 +52,15 @@ class Lease:
         _leases.add(self)
 
     def watch(self) -> ServerWatch:
-        """Start the server again whenever it dies, until the lease is given back."""
+        """Restart the server whenever it dies, until the lease is released."""
         if self._watch is None:
             self._watch = ServerWatch(self.home)
         return self._watch
 
     def release(self) -> None:
-        """Give the lease back; the last one of all processes stops the server unless it was told to stay.
+        """Release the lease; the last one of all processes stops the server, unless `keep_running` was called.
 
-        May be called again, and does nothing then. A server that will not stop is left alone.
+        A second call does nothing. A server that does not stop is left alone.
         """
         with _releasing:
             try:
@@ -84,9 +84,9 @@ class Lease:
 
 
 def acquire(home: Path) -> Lease:
-    """Lease the server of `home`: the folder is made, the database initialised, the server started as needed.
+    """Lease the server of `home`; the folder, the database and the server are created or started as needed.
 
-    Raises StorageUnavailable, naming the folder, when it cannot be used or the server does not come up.
+    Raises StorageUnavailable, naming the folder, if it cannot be used or the server does not start.
     """
     folder = resolve(home)
     with explained(folder):
@@ -113,16 +113,16 @@ def acquire(home: Path) -> Lease:
 
 
 def keep_running(home: Path) -> None:
-    """Start the server if need be and let it run on, without any lease, until `stop`."""
+    """Start the server if needed and let it run without any lease, until `stop`."""
     with acquire(home) as lease, explained(lease.home):
         os.close(open_file(lease.home / "keep"))
 
 
 def stop(home: Path) -> bool:
-    """Stop the server at once, leased or not, and forget `keep_running`; False when none was running.
+    """Stop the server at once, leased or not, and undo `keep_running`; False if none was running.
 
     Connections to it are cut. Processes that use it do not start it again; the next `acquire` does. Raises
-    StorageUnavailable when it does not go.
+    StorageUnavailable if it does not stop.
     """
     folder = resolve(home)
     with explained(folder):
@@ -166,7 +166,7 @@ def _is_leased(home: Path) -> bool:
 
 
 def release_before_ending() -> None:
-    """Have a signal that ends this process give its leases back first; call it in the main thread, where it has effect.
+    """Release the leases before a signal ends this process; takes effect only in the main thread.
 
     Signals that the program handles or ignores stay as they are.
     """
@@ -175,7 +175,7 @@ def release_before_ending() -> None:
 
 @atexit.register
 def _leave() -> None:
-    """Give back what the process forgot, and part from servers that others still use."""
+    """Release the leases that the process did not, and let servers go on that others still use."""
     with _releasing:
         for lease in list(_leases):
             lease.release()

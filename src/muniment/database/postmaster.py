@@ -1,6 +1,9 @@
-"""Making the database of a home, starting its server and stopping it, with the binaries of the package.
+"""Creating the database of a home, starting and stopping its server, and ending what a killed server left behind.
 
-Who starts or stops a server here holds the locks that `embedded` tells about.
+The caller holds the locks that `embedded` describes. PostgreSQL's processes end by themselves when their postmaster is
+gone, except for one that is computing or stopped. Ending those at any moment is safe: the new server recovers from the
+write-ahead log, as after any crash. Starting a server while one of them lives is not, and cannot happen: they hold
+`server.lock`.
 """
 
 import contextlib
@@ -25,12 +28,12 @@ _VERSION = "18"
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.01
 
-# How a server is asked to go, and how long each may take: fast shutdown, then immediate.
+# The signals that stop a server, and how long each may take: fast shutdown, then immediate.
 _STOP_SIGNALS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0))
-# How long each may take where the postmaster is dead already, or did not write its postmaster.pid yet.
+# How long each may take if the postmaster is dead already, or has not written its postmaster.pid yet.
 _ORPHAN_SECONDS = 2.0
 
-# Whoever reaches the socket, in a folder of mode 700, is trusted; there is no other way in.
+# Whoever reaches the socket, in a folder of mode 700, is trusted; there is no other access.
 _INITDB = (
     "-U",
     "postgres",
@@ -85,8 +88,8 @@ def _never() -> bool:
 def ensure_running(home: Path, *, create: bool = True, cancelled: Callable[[], bool] = _never) -> Path:
     """Start the server unless it runs, and return its socket folder; call it with start.lock held.
 
-    What a killed server left behind is waited for and ended first. Raises `StorageUnavailable` when the server does not
-    start, when `cancelled` says so, and, unless it may `create` one, when there is no database.
+    Processes that a killed server left behind are waited for and ended first. Raises `StorageUnavailable` if the server
+    does not start, if `cancelled`, and, without `create`, if there is no database.
     """
     give_up_at = time.monotonic() + _START_SECONDS
     orphans = Orphans(home)
@@ -120,11 +123,11 @@ def ensure_running(home: Path, *, create: bool = True, cancelled: Callable[[], b
 
 
 def _remove_leftovers(home: Path) -> None:
-    """Make what a killed server left look like what it is, though its pid may be another process's by now.
+    """Replace the pid that a killed server left in postmaster.pid, as another process may have it now.
 
-    INVARIANT: PostgreSQL's own check stays: with the shared memory named in postmaster.pid still in use by a process,
-    which then does not hold our lock, the new server refuses to start. So that file is kept, and the pid in it replaced
-    by ours: PostgreSQL takes the pid of its own parent for one of before.
+    INVARIANT: PostgreSQL's own check stays: if a process still uses the shared memory named in postmaster.pid, without
+    holding our lock, the new server refuses to start. So the file is kept, with our pid: PostgreSQL takes the pid of
+    its own parent for a stale one.
     """
     pid = postmaster_pid(home)
     if pid is not None:
@@ -140,7 +143,7 @@ def _remove_leftovers(home: Path) -> None:
 
 
 def _initialise(home: Path, lock: int) -> None:
-    """Make the database unless there is one: whole or not at all, by renaming the folder when complete."""
+    """Create the database unless there is one: whole or not at all, by renaming the folder when complete."""
     data, unfinished = home / "data", home / "data.new"
     if data.is_dir() and any(data.iterdir()):
         return
@@ -215,7 +218,7 @@ def _command(data: Path, program: str, *arguments: str) -> list[str]:
 
 
 def _server_account(data: Path) -> tuple[int, int]:
-    """Which user the server runs as when we are root: the owner of its data, at first postgres or nobody."""
+    """The user that the server runs as if we are root: the owner of its data, at first postgres or nobody."""
     if sys.platform != "linux":
         raise start_failure("PostgreSQL did not start", data.parent, NOT_ALLOWED, b"")
     if data.exists():
@@ -239,7 +242,7 @@ def _environment() -> dict[str, str]:
 
 
 def stop_server(home: Path) -> bool:
-    """Stop the server: fast, then immediate shutdown; returns whether it is gone, with everything it forked."""
+    """Stop the server by fast, then immediate shutdown; return whether it is gone with all its processes."""
     for request, seconds in _STOP_SIGNALS:
         signalled = False
         began = time.monotonic()
@@ -262,14 +265,14 @@ def stop_server(home: Path) -> bool:
 
 
 def reap() -> None:
-    """Collect the servers we started that have ended since, whoever stopped them."""
+    """Collect the exit status of servers that this process started and that have ended."""
     for server in list(_children):
         if server.poll() is not None:
             _children.discard(server)
 
 
 def part() -> None:
-    """Part from the servers we started that others still use."""
+    """Let servers that this process started go on without it."""
     for server in _children:
         # it outlives us by design: spare Popen its warning about it
         server.returncode = 0
@@ -283,7 +286,7 @@ _TITLE = b"postgres: "
 
 
 class Orphans:
-    """The processes of a home's server, for as long as its postmaster is dead."""
+    """The processes of a home's server while its postmaster is dead."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -291,9 +294,9 @@ class Orphans:
         self._steps = list(_STEPS)
 
     def urge(self) -> None:
-        """Signal the processes once it is time; call this again and again while `server.lock` is held.
+        """Signal the processes when it is time; call it repeatedly while `server.lock` is held.
 
-        Does nothing while there is a postmaster. Raises `StorageUnavailable` when they do not end.
+        Does nothing while there is a postmaster. Raises `StorageUnavailable` if the processes do not end.
         """
         if postmaster_pid(self._home) is not None:
             self._dead_since = None
@@ -316,9 +319,9 @@ class Orphans:
 
 
 def orphans_of(home: Path) -> list[int]:
-    """Processes of the home's server, none of them its postmaster; empty if there may be a postmaster.
+    """The processes of the home's server, without a postmaster; empty if there may be a postmaster.
 
-    They are known by their title and by holding `server.lock`. Linux only: elsewhere none is found.
+    They are recognised by their title and by holding `server.lock`. Only on Linux: elsewhere none is found.
     """
     if sys.platform != "linux":
         return []

@@ -1,18 +1,19 @@
-"""Loads the SQL: each package keeps its statements in .sql files, named and described, and each file is read once.
+"""Loads the SQL statements: named and described in the .sql files of the packages, each file read once.
 
-A statement begins with `-- name: <name>` and is called `<file>.<name>`. Parameters are written `:name`.
-`{name alias}` stands for the condition of that name in database/fragments.sql, on the table of that alias.
-One that says `-- each: a, b` inserts many rows: its VALUES group is repeated per row. The parameters listed may be
-given per row, all others are given once for the whole statement.
-One that says `-- plan: each time` is planned for the values it is given: one plan for all of them would be a bad one.
-One that says `-- results: binary` has its results sent so: long columns are read faster.
-Statements of the stage `form` are generated from the forms of rows (row_forms_sql.py).
-One that says `-- rank: 2` goes out after those of lower rank where rows of several are added together.
+A statement begins with `-- name: <name>` and is called `<file>.<name>`. Parameters are written `:name`, and `{name
+alias}` inserts the condition of that name in database/fragments.sql for the table of that alias. Options:
+
+    -- each: a, b         a many-row insert: its VALUES group is repeated per row; these parameters may vary by row
+    -- plan: each time    planned for the given values, where one plan for all would be a bad one
+    -- results: binary    results in binary format: long columns are read faster
+    -- rank: 2            sent after statements of lower rank, where `defer_row` queued rows of several
+
+Statements of the file `form` are generated from the forms of rows.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import islice
@@ -74,8 +75,8 @@ class Statement:
     """One named statement in the server's own parameter style."""
 
     name: str
-    sql: str
-    parameters: tuple[str, ...]
+    sql: str = ""
+    parameters: tuple[str, ...] = ()
     each: tuple[str, ...] = ()
     planned_once: bool = True
     binary: bool = False
@@ -83,75 +84,70 @@ class Statement:
     # As its file has it, with its parameters by name.
     text: str = ""
 
-    def arguments(self, given: dict[str, Any]) -> list[Any]:
-        """The values in the order of the statement's parameters; raises KeyError for one not given."""
-        return [given[name] for name in self.parameters]
-
-
-@dataclass(frozen=True)
-class _Written:
-    """A statement as its file has it."""
-
-    text: str
-    each: tuple[str, ...]
-    planned_once: bool
-    binary: bool
-    rank: int
+    def arguments(self, values: dict[str, Any]) -> list[Any]:
+        """The values in the order of the statement's parameters; raises KeyError for a missing one."""
+        return [values[name] for name in self.parameters]
 
 
 @cache
 def statement(name: str) -> Statement:
     """The statement of that name; raises KeyError if there is none."""
-    stage, _, short = name.partition(".")
-    found = _stage(stage)[short]
+    file, _, short = name.partition(".")
+    found = _statements(file)[short]
     order = _names(found.text)
-    numbered = _numbered(found.text, {n: f"${place}" for place, n in enumerate(order, 1)})
-    return Statement(name, numbered, order, found.each, found.planned_once, found.binary, found.rank, found.text)
+    return replace(found, sql=_numbered(found.text, _numbers(order)), parameters=order)
 
 
 @lru_cache(maxsize=1024)
 def many(name: str, each: tuple[str, ...], rows: int) -> Statement:
-    """A many-row insert for that number of rows, with those of its parameters given per row.
+    """A many-row insert for that number of rows, with the parameters `each` given per row.
 
     Its arguments are the shared ones in the order of `parameters`, then row after row in the order of `each`.
     """
-    stage, _, short = name.partition(".")
-    text, allowed = (written := _stage(stage)[short]).text, written.each
+    text, allowed = statement(name).text, statement(name).each
     assert set(each) <= set(allowed), f"{name} takes per row only {allowed}"
     shared = tuple(n for n in _names(text) if n not in each)
     found = _VALUES.search(text)
     assert found is not None, f"{name} has no VALUES group"
-    numbers = {n: f"${place}" for place, n in enumerate(shared, 1)}
+    numbers = _numbers(shared)
     groups: list[str] = []
     for row in range(rows):
-        first = len(shared) + row * len(each) + 1
-        groups.append(_numbered(found[1], numbers | {n: f"${first + place}" for place, n in enumerate(each)}))
+        own = _numbers(each, len(shared) + row * len(each) + 1)
+        groups.append(_numbered(found[1], numbers | own))
     tail = _numbered(found[2] or "", numbers)
     return Statement(name, f"{_numbered(text[: found.start(1)], numbers)}{', '.join(groups)} {tail}", shared, each)
 
 
 @cache
-def _stage(stage: str) -> dict[str, _Written]:
-    if stage == "form":
-        # Generated from the forms of rows; planned for the ids that are asked for, and long.
-        return {name: _Written(text, (), True, True, 0) for name, text in form_statements().items()}
-    text = (files("muniment") / PACKAGES[stage] / f"{stage}.sql").read_text("utf-8")
-    parts = _HEAD.split(text)
-    loaded: dict[str, _Written] = {}
+def _statements(file: str) -> dict[str, Statement]:
+    """The statements of a file by their short names, not numbered yet."""
+    if file == "form":
+        return {name: Statement(f"form.{name}", binary=True, text=text) for name, text in form_statements().items()}
+    parts = _HEAD.split((files("muniment") / PACKAGES[file] / f"{file}.sql").read_text("utf-8"))
+    loaded: dict[str, Statement] = {}
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
-        each = _EACH.search(body)
-        names = tuple(n.strip() for n in each[1].split(",")) if each else ()
-        assert name not in loaded, f"{stage}.{name} stands twice"
+        assert name not in loaded, f"{file}.{name} is there twice"
+        each, rank = _EACH.search(body), _RANK.search(body)
         text = _COMMENT.sub("", body)
-        while stage != "fragments" and _FRAGMENT.search(text):
+        while file != "fragments" and _FRAGMENT.search(text):
             text = _FRAGMENT.sub(_fragment, text)
-        rank = int(found[1]) if (found := _RANK.search(body)) else 0
-        loaded[name] = _Written(text.strip().rstrip(";"), names, _EACH_TIME not in body, _BINARY in body, rank)
+        loaded[name] = Statement(
+            f"{file}.{name}",
+            each=tuple(n.strip() for n in each[1].split(",")) if each else (),
+            planned_once=_EACH_TIME not in body,
+            binary=_BINARY in body,
+            rank=int(rank[1]) if rank else 0,
+            text=text.strip().rstrip(";"),
+        )
     return loaded
 
 
 def _fragment(found: re.Match[str]) -> str:
-    return re.sub(r"\balias\b", found[2], _stage("fragments")[found[1]].text)
+    return re.sub(r"\balias\b", found[2], _statements("fragments")[found[1]].text)
+
+
+def _numbers(names: Iterable[str], first: int = 1) -> dict[str, str]:
+    return {name: f"${number}" for number, name in enumerate(names, first)}
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -174,7 +170,10 @@ def chunks(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
 
 
 def form_statements() -> dict[str, str]:
-    """The text of every generated statement, by its short name."""
+    """The text of every statement that is generated from a form, by its short name.
+
+    No caller's value becomes part of a text: it is made of the declarations in row_forms.py alone.
+    """
     made: dict[str, str] = {}
     for form in FORMS:
         for version in range(1, form.version + 1):
@@ -187,13 +186,13 @@ def form_statements() -> dict[str, str]:
 
 
 def _some(form: Form, version: int) -> str:
-    """The hashes of the rows with those keys; of a key of several columns more rows may come than were asked for."""
+    """The hashes of the rows with those keys; a key of several columns may select more rows than were named."""
     wanted = [f"{key.name} = ANY (:key_{key.name}::{TYPES[key.kind].sql}[])" for key in form.keys]
     return _select(_hashes(form, version), form, *wanted)
 
 
 def _together(form: Form, version: int) -> str:
-    """The same of many rows in one: how many there are, and their hashes one after the other, by the order of ids."""
+    """How many of the rows with those ids there are, and their hashes concatenated in the order of the ids."""
     (key,) = form.keys
     assert key.kind == "text", f"{form.name}: a key of one column is a text"
     order = f'ORDER BY {key.name} COLLATE "C"'
@@ -212,7 +211,7 @@ def _walk(form: Form) -> str:
 
 
 def _count(form: Form) -> str:
-    """How many rows there are; of those that the sealing job digests, up to an id."""
+    """How many rows there are; of rows that the sealing job lists, up to an id."""
     until = f"{form.keys[0].name} < :until" if form.id_prefix is not None else ":until::text IS NULL"
     return _select("count(*) AS rows", form, until)
 
