@@ -1,4 +1,4 @@
-"""What a job is: work in one tenant, safe to run twice, at once, or to be killed at any line."""
+"""What a job is: work in one tenant that can run twice, at the same time, or be killed at any line."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -9,15 +9,15 @@ from muniment.opening import Opened
 
 @dataclass(frozen=True)
 class Done:
-    """What a run found: figures to tell, whether more waits already, and by when to look again whatever happens."""
+    """The result of a run: its counts, whether more work waits, and when to run again even if nothing happens."""
 
     counts: dict[str, int] = field(default_factory=dict[str, int])
     more: bool = False
     next_at: datetime | None = None
 
     @property
-    def told(self) -> dict[str, int]:
-        """The figures that are worth telling."""
+    def nonzero(self) -> dict[str, int]:
+        """The counts that are not zero."""
         return {name: count for name, count in self.counts.items() if count}
 
 
@@ -26,7 +26,7 @@ Run = Callable[[Opened, str], Awaitable[Done]]
 
 @dataclass(frozen=True)
 class Job:
-    """A job by its name in the pack's schedule. One that follows the log has work only where the log moved."""
+    """A job by its name in the pack's schedule. One that follows the log has work only if the log moved."""
 
     name: str
     rule: str

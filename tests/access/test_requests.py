@@ -277,9 +277,9 @@ def test_a_request_is_forgotten_after_a_day(
     clock.advance(hours=1)
     door.request(people.officer, "k2", grant)
     clock.advance(hours=23)
-    assert run_job(fabric, "sweep", people.tenant_id).told == {}
+    assert run_job(fabric, "sweep", people.tenant_id).nonzero == {}
     clock.advance(seconds=1)
-    assert run_job(fabric, "sweep", people.tenant_id).told == {"requests": 1}
+    assert run_job(fabric, "sweep", people.tenant_id).nonzero == {"requests": 1}
     assert door.answer(people.officer, "k1") is None
     assert door.answer(people.officer, "k2") is not None
     door.request(people.officer, "k1", grant)

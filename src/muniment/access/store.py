@@ -72,48 +72,48 @@ def presented(token: object) -> Presented | None:
         return None
 
 
-def check(given: ApiKeyInput, pack: Pack, now: datetime) -> None:
+def check(request: ApiKeyInput, pack: Pack, now: datetime) -> None:
     """Check what needs the pack and the time; raises `InvalidInput`."""
-    for role in sorted(given.roles - BUILTIN_ROLES):
+    for role in sorted(request.roles - BUILTIN_ROLES):
         if role not in pack.roles:
             raise InvalidInput(f"the pack {pack.ref} declares no role {role}", field="roles")
-    for label in sorted(given.clearance or ()):
+    for label in sorted(request.clearance or ()):
         if not pack.has_label(label):
             raise UnknownLabel(f"the pack {pack.ref} declares no such label", field="clearance")
-    if given.expires_at is not None and given.expires_at <= now:
+    if request.expires_at is not None and request.expires_at <= now:
         raise InvalidInput("must lie in the future", field="expires_at")
 
 
-async def add(tx: Transaction, vault: Vault, by: str, given: ApiKeyInput, pack: Pack, secret: bytes) -> ApiKey:
+async def add(tx: Transaction, vault: Vault, by: str, request: ApiKeyInput, pack: Pack, secret: bytes) -> ApiKey:
     """Create a key that was checked; the token is in the result and stored nowhere."""
-    holder = holder_of(None, given.user_id)
-    sealing = (await vault.keys(tx, [holder], make=True))[holder] if given.label is not None else None
+    holder = holder_of(None, request.user_id)
+    sealing = (await vault.keys(tx, [holder], make=True))[holder] if request.label is not None else None
     comparing = await vault.comparing(tx)
-    await _one_spelling(tx, given.principal_id)
+    await _one_spelling(tx, request.principal_id)
     key_id = make_id("key", tx.now)
     tick = await tx.tick()
-    ends_at = given.ends_at(tick.at)
+    ends_at = request.ends_at(tick.at)
     if ends_at is not None and ends_at <= tick.at:
         # The tenant's clock is ahead of the caller's.
         raise InvalidInput("must lie in the future", field="expires_at")
     default = CLEARANCE.intersection(pack.labels)
     row: Row = {
         "key_id": key_id,
-        "principal_id": given.principal_id,
-        "kind": given.kind,
-        "roles": sorted(given.roles),
-        "user_id": given.user_id,
-        "clearance": sorted(default if given.clearance is None else given.clearance),
-        "tools": sorted(given.speaks_for.tools),
-        "channels": sorted(given.speaks_for.channels),
-        "packs": sorted(given.packs) if given.packs is not None else None,
+        "principal_id": request.principal_id,
+        "kind": request.kind,
+        "roles": sorted(request.roles),
+        "user_id": request.user_id,
+        "clearance": sorted(default if request.clearance is None else request.clearance),
+        "tools": sorted(request.speaks_for.tools),
+        "channels": sorted(request.speaks_for.channels),
+        "packs": sorted(request.packs) if request.packs is not None else None,
         "expires_at": ends_at,
     }
-    label = sealing.seal(_LABEL, key_id, given.label.encode()) if sealing and given.label is not None else None
+    label = sealing.seal(_LABEL, key_id, request.label.encode()) if sealing and request.label is not None else None
     await tx.do("credential.add", **row, digest=digest(comparing, row, secret), label=label, at=tick.at, by=by)
     in_event = ("key_id", "principal_id", "kind", "roles", "expires_at")
     tx.emit("memory.api_key_created", by, **{name: row[name] for name in in_event})
-    made: dict[str, Any] = {"tenant_id": tx.tenant_id, "label": given.label, "created_at": tick.at, "created_by": by}
+    made: dict[str, Any] = {"tenant_id": tx.tenant_id, "label": request.label, "created_at": tick.at, "created_by": by}
     return ApiKey(**_shown(row), **made, state="active", token=token_of(tx.tenant_id, key_id, secret))
 
 
@@ -144,15 +144,15 @@ def digest(comparing: SubjectKey, row: Row, secret: bytes) -> bytes:
     return hmac.digest(comparing.derived("api-keys"), secret + to_json(stands_for), sha256)
 
 
-def credential(comparing: SubjectKey | None, row: Row | None, given: Presented, now: datetime) -> Credential:
+def credential(comparing: SubjectKey | None, row: Row | None, token: Presented, now: datetime) -> Credential:
     """The credential of a presented key, if the key is valid now; raises `Unauthenticated`.
 
     A missing row or key is compared too, with zeros, so that the time taken does not tell.
     """
-    key = comparing or SubjectKey(given.tenant_id, "", _ZEROS)
+    key = comparing or SubjectKey(token.tenant_id, "", _ZEROS)
     nothing: Row = dict.fromkeys((*_IDENTITY, "expires_at", *_BOUNDS))
     kept: bytes = row["digest"] if row is not None else _ZEROS
-    same = hmac.compare_digest(digest(key, row or nothing, given.secret), kept)
+    same = hmac.compare_digest(digest(key, row or nothing, token.secret), kept)
     if not same or row is None or comparing is None or row["revoked_at"] is not None or _is_over(row, now):
         raise unauthenticated()
     if (problem := name_problem(row["principal_id"])) is not None:
@@ -162,7 +162,7 @@ def credential(comparing: SubjectKey | None, row: Row | None, given: Presented, 
         )
     return Credential(
         principal=Principal(
-            tenant_id=given.tenant_id,
+            tenant_id=token.tenant_id,
             id=row["principal_id"],
             kind=row["kind"],
             roles=frozenset(row["roles"]),

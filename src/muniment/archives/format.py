@@ -1,7 +1,7 @@
-"""An archive file: a header, one line of JSON for each capture, a trailer that counts and hashes them; under zstd.
+"""The format of an archive file: a header, a line of JSON for each capture, a trailer that counts and hashes; in zstd.
 
-The same captures give the same bytes. Content stays sealed under its subject's key: a key that was destroyed closes
-it here too.
+The same captures give the same bytes. Content stays sealed under its subject's key: destroying the key closes it here
+too.
 """
 
 import base64
@@ -27,7 +27,7 @@ _TIMES = ("observed_at", "captured_at")
 
 @dataclass(frozen=True)
 class Heading:
-    """What all captures of a file share, and which archive it is."""
+    """The archive's ids, and what all captures of the file share."""
 
     tenant_id: str
     archive_id: str
@@ -36,7 +36,7 @@ class Heading:
 
 
 class Packer:
-    """Makes the bytes of a file, part by part; `size` counts them as they are before compression."""
+    """Makes the bytes of a file, part by part; `size` counts them before compression."""
 
     def __init__(self, heading: Heading) -> None:
         self._zstd = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compressobj()
@@ -47,7 +47,7 @@ class Packer:
         self.size = 0
 
     def pack(self, row: Row, *, most: int | None = None) -> bytes | None:
-        """A capture's part of the file; None, and nothing is taken, where the file would grow beyond `most` by it."""
+        """A capture's part of the file; None, and nothing is added, if the file would grow beyond `most`."""
         line = _line(_plain(row))
         if most is not None and self.captures and self.size + len(line) > most:
             return None
@@ -68,7 +68,7 @@ class Packer:
 
 
 class Unpacked:
-    """A file's heading, and its captures one after the other; raises `ArchiveBroken` where it is not whole."""
+    """A file's heading, and its captures by iteration; raises `ArchiveBroken` if the file is not intact."""
 
     def __init__(self, packed: bytes) -> None:
         self._lines = _decompressed(packed)
@@ -107,7 +107,7 @@ class Unpacked:
 
 
 def _decompressed(packed: bytes) -> Iterator[bytes]:
-    """The lines; whatever is no whole frame, or comes after it, is told when they are through."""
+    """The lines; an incomplete frame, or anything after it, raises at the end."""
     frame, rest = zstandard.ZstdDecompressor().decompressobj(), b""
     for first in range(0, len(packed), _STEP):
         try:
@@ -124,7 +124,7 @@ def _line(found: dict[str, Any]) -> bytes:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    plain = {name: _time(said) if isinstance(said, datetime) else said for name, said in row.items()}
+    plain = {name: _time(value) if isinstance(value, datetime) else value for name, value in row.items()}
     return plain | {"content": base64.b64encode(row["content"]).decode()}
 
 

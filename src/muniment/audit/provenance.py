@@ -1,4 +1,4 @@
-"""Papers: all that a memory rests on and all that used it, in one transaction; and the log of all that was done."""
+"""Reading back: the event log, one memory, and the trail of all that a memory rests on and all that used it."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -38,17 +38,17 @@ async def log(
 ) -> list[Event]:
     """A page of the tenant's event log."""
     start, count = checks.whole_number(after, "after", least=0, most=2**62), checks.page_size(limit)
-    given = build(_Wanted, {"types": types, "about": about, "latest": latest})
+    request = build(_Wanted, {"types": types, "about": about, "latest": latest})
     await context.authorise(asker, "audit")
     async with context.transaction(asker.tenant_id, "auditor") as tx:
-        if given == _Wanted():
+        if request == _Wanted():
             return await trail.events_after(tx, start, count)
-        named = sorted(given.types) if given.types is not None else None
-        return await trail.events_found(tx, start, count, types=named, about=given.about, latest=given.latest)
+        named = sorted(request.types) if request.types is not None else None
+        return await trail.events_found(tx, start, count, types=named, about=request.about, latest=request.latest)
 
 
 async def one(context: FabricContext, asker: Asker, memory_id: str) -> PromotedMemory:
-    """One memory, to a run if it could recall it now; raises `NotFound`."""
+    """One memory; a run gets it only if it could recall it now. Raises `NotFound`."""
     if isinstance(asker, RunContext):
         await context.authorise(asker, "recall")
         record = await recall_handler.recalled(context, asker, memory_id)
@@ -64,7 +64,7 @@ async def one(context: FabricContext, asker: Asker, memory_id: str) -> PromotedM
 
 
 async def of_memory(context: FabricContext, asker: Asker, memory_id: str) -> Trail:
-    """From a memory back to its capture, and forward; raises `NotFound`."""
+    """The trail of a memory, back to its capture and forward to its uses; raises `NotFound`."""
     async with context.transaction(asker.tenant_id, "auditor") as tx:
         vault = context.vault
         memory = await trail.memory(tx, vault, memory_id)

@@ -89,8 +89,8 @@ async def _cited(tx: Transaction, vault: Vault, window: Window, recalls: Sequenc
     if not recalls:
         return {}
     runs, after = sorted({row["run_id"] for row in recalls}), min(row["seq"] for row in recalls)
-    name, given = window.statement("metrics.said_by_runs", run_ids=runs, after=after, count=CAPTURES)
-    rows = await tx.rows(name, **given)
+    name, parameters = window.statement("metrics.said_by_runs", run_ids=runs, after=after, count=CAPTURES)
+    rows = await tx.rows(name, **parameters)
     keys = await vault.keys(tx, {row["holder"] for row in rows}, skip_broken=True)
     cited: dict[str, list[tuple[int, frozenset[str]]]] = defaultdict(list)
     for row in rows:

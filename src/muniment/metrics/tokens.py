@@ -73,17 +73,17 @@ async def measure(tx: Transaction, vault: Vault, packs: Packs, found: Rows) -> T
     if not rows:
         return TokenMetrics()
     before = await tx.gather(*(("metrics.said_before", _captures_before(row)) for row in rows))
-    holders = {row["holder"] for said in before for row in said} | {row["holder"] for row in rows if row["holder"]}
+    holders = {row["holder"] for found in (*before, rows) for row in found if row["holder"]}
     keys = await vault.keys(tx, holders, skip_broken=True)
     total = TokenMetrics()
-    for row, captures in zip(rows, before, strict=True):
+    for row, earlier in zip(rows, before, strict=True):
         prompt, counted = _prompt(row, keys), _tokenizer(row["tokenizer"])
         if prompt is None or counted is None:
             total = total.model_copy(update={"skipped": total.skipped + 1})
             continue
-        said = [one for capture in captures if (one := _ranked_capture(capture, keys)) is not None]
+        captures = [one for capture in earlier if (one := _ranked_capture(capture, keys)) is not None]
         pack = await pack_of(tx, packs, row["pack"])
-        used = await run_sync(tokens_filled, prompt, said, pack, counted)
+        used = await run_sync(tokens_filled, prompt, captures, pack, counted)
         total = TokenMetrics(
             prompts=total.prompts + 1,
             skipped=total.skipped,
@@ -93,10 +93,10 @@ async def measure(tx: Transaction, vault: Vault, packs: Packs, found: Rows) -> T
     return total
 
 
-def tokens_filled(prompt: Prompt, said: Sequence[RankedCapture], pack: Pack, counted: Tokenizer) -> int:
+def tokens_filled(prompt: Prompt, captures: Sequence[RankedCapture], pack: Pack, counted: Tokenizer) -> int:
     """The tokens of captures put into the prompt's budget, the best first; the last is cut to the room left."""
     left = prompt.budget
-    for one in ranked(prompt, said, pack):
+    for one in ranked(prompt, captures, pack):
         text = f"\n{one.text}"
         size = counted.count(text)
         if size > left:
@@ -107,44 +107,44 @@ def tokens_filled(prompt: Prompt, said: Sequence[RankedCapture], pack: Pack, cou
     return prompt.budget - left
 
 
-def ranked(prompt: Prompt, said: Sequence[RankedCapture], pack: Pack) -> list[RankedCapture]:
+def ranked(prompt: Prompt, captures: Sequence[RankedCapture], pack: Pack) -> list[RankedCapture]:
     """Rank captures as memories would be ranked, by the same parts and weights.
 
     Where a capture lacks a value, it gets that of its source. Similarity is always computed by the built-in embedder:
     the figure is not worth sending thousands of texts to another.
     """
-    if not said:
+    if not captures:
         return []
     if prompt.query is None:
-        by_priority = [(-_priority(one, pack), -one.seq, one.capture_id) for one in said]
-        return [said[place] for place in sorted(range(len(said)), key=lambda place: by_priority[place])]
-    seen = _seen(prompt, said, pack)
+        by_priority = [(-_priority(one, pack), -one.seq, one.capture_id) for one in captures]
+        return [captures[place] for place in sorted(range(len(captures)), key=lambda place: by_priority[place])]
+    seen = _seen(prompt, captures, pack)
     words = query_words(prompt.query)
-    postings = _postings(words, said)
+    postings = _postings(words, captures)
     rarities = ranking.rarities(range(len(words)), postings, seen.places)
     order = ranking.rank(
         seen,
-        vector=_nearness(prompt.query, words, rarities, said),
+        vector=_nearness(prompt.query, words, rarities, captures),
         words=ranking.words_shared(postings, seen.places, rarities),
-        entity=np.zeros(len(said)),
+        entity=np.zeros(len(captures)),
         policy=pack.memory_layer.recall_policy,
         at=prompt.at,
     ).order
-    return [said[place] for place in order]
+    return [captures[place] for place in order]
 
 
-def _seen(prompt: Prompt, said: Sequence[RankedCapture], pack: Pack) -> Seen:
+def _seen(prompt: Prompt, captures: Sequence[RankedCapture], pack: Pack) -> Seen:
     intents = {intent: place for place, intent in enumerate(intents_seen_by(prompt.intent_id), 1)}
     claimed = pack.memory_layer.promotion_thresholds.statement_confidence
     return Seen(
-        ids=[one.capture_id for one in said],
-        priority=np.array([_priority(one, pack) for one in said]),
-        confidence=np.array([float(getattr(claimed, one.source)) for one in said]),
-        born_seq=np.array([one.seq for one in said], dtype=np.int64),
-        promoted_at=np.array([one.captured_at.timestamp() for one in said]),
-        intent=np.array([intents.get(one.intent_id or "", 0) for one in said], dtype=np.int16),
-        about=np.zeros(len(said), dtype=np.int16),
-        wanted=np.ones(len(said), dtype=np.bool_),
+        ids=[one.capture_id for one in captures],
+        priority=np.array([_priority(one, pack) for one in captures]),
+        confidence=np.array([float(getattr(claimed, one.source)) for one in captures]),
+        born_seq=np.array([one.seq for one in captures], dtype=np.int64),
+        promoted_at=np.array([one.captured_at.timestamp() for one in captures]),
+        intent=np.array([intents.get(one.intent_id or "", 0) for one in captures], dtype=np.int16),
+        about=np.zeros(len(captures), dtype=np.int16),
+        wanted=np.ones(len(captures), dtype=np.bool_),
         working=frozenset(),
         keyed={},
     )
@@ -156,12 +156,12 @@ def _priority(one: RankedCapture, pack: Pack) -> float:
     return min(float(getattr(policy, one.source)) + backed, 1.0)
 
 
-def _postings(words: Sequence[Word], said: Sequence[RankedCapture]) -> Postings:
+def _postings(words: Sequence[Word], captures: Sequence[RankedCapture]) -> Postings:
     terms: list[int] = []
     ids: list[str] = []
     times: list[int] = []
     lengths: list[int] = []
-    for one in said:
+    for one in captures:
         index = index_of(one.text, one.observed_at)
         for number, word in enumerate(words):
             if word.term in index.terms:
@@ -173,15 +173,15 @@ def _postings(words: Sequence[Word], said: Sequence[RankedCapture]) -> Postings:
 
 
 def _nearness(
-    query: str, words: Sequence[Word], rarities: Mapping[int, float], said: Sequence[RankedCapture]
+    query: str, words: Sequence[Word], rarities: Mapping[int, float], captures: Sequence[RankedCapture]
 ) -> ranking.Numbers:
     embedder = builtin_embedder()
     try:
-        vectors = embedder.embed([as_seen(one.text) for one in said])
+        vectors = embedder.embed([as_seen(one.text) for one in captures])
         weights = [rarities[number] for number in range(len(words))]
         aim = embedder.aim([word.written for word in words], weights) if words else embedder.embed([as_seen(query)])
     except EmbedderUnavailable:
-        return np.zeros(len(said))
+        return np.zeros(len(captures))
     return (vectors @ aim[0]).astype(np.float64)
 
 

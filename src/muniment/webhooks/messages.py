@@ -1,4 +1,4 @@
-"""Events as CloudEvents 1.0, in JSON."""
+"""The messages of webhooks: events as CloudEvents 1.0 in JSON, signed in the form of Standard Webhooks."""
 
 import base64
 import hmac
@@ -36,7 +36,7 @@ def cloud_event(event: Event) -> dict[str, Any]:
 
 
 def encoded(event: Event) -> bytes:
-    """The same as the bytes that are sent and signed."""
+    """The CloudEvent as the bytes that are sent and signed."""
     return to_json(cloud_event(event))
 
 
@@ -45,12 +45,12 @@ SECRET_BYTES = 32
 
 
 def new_secret() -> str:
-    """A fresh secret as it is shown, once."""
+    """A new secret in the form in which it is shown once."""
     return SECRET_PREFIX + base64.b64encode(os.urandom(SECRET_BYTES)).decode()
 
 
 def signed(secrets: Iterable[str], message_id: str, at: datetime, body: bytes) -> dict[str, str]:
-    """The headers of one message: a signature with each secret, so that one can be changed without losing any."""
+    """The headers of a message, with a signature for each secret, so that a secret can be changed without a gap."""
     stamp = str(int(at.timestamp()))
     content = b".".join((message_id.encode(), stamp.encode(), body))
     signatures = [_signature(secret, content) for secret in secrets]
