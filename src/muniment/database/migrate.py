@@ -267,10 +267,6 @@ async def _set_passwords(connection: AsyncConnection, address: Address) -> None:
         )
 
 
-# What a home is created with.
-BOUND = timedelta(minutes=5)
-
-
 async def set_bound(conninfo: str, bound: timedelta | None) -> None:
     """Set how far ahead of the database's clock a tenant's may be (AUD-5), as the owner; None for no bound."""
     given = sql.SQL("NULL::interval") if bound is None else sql.SQL("interval {}").format(sql.Literal(str(bound)))

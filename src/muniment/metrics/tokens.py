@@ -214,16 +214,9 @@ def _ranked_capture(row: Row, keys: Mapping[str, Any]) -> RankedCapture | None:
     parts: list[str | None] = [content.get("text"), _fact_text(content.get("fact") or {})]
     if content.get("payload") is not None:
         parts.append(to_json(content["payload"]).decode())
-    return RankedCapture(
-        row["capture_id"],
-        row["seq"],
-        row["captured_at"],
-        row["observed_at"],
-        row["source"],
-        row["intent_id"],
-        "\n".join(part for part in parts if part),
-        len(content.get("evidence_refs", ())),
-    )
+    columns = ("capture_id", "seq", "captured_at", "observed_at", "source", "intent_id")
+    text, evidence = "\n".join(part for part in parts if part), len(content.get("evidence_refs", ()))
+    return RankedCapture(*(row[name] for name in columns), text, evidence)
 
 
 def _fact_text(fact: Mapping[str, Any]) -> str | None:

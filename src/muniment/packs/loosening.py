@@ -19,24 +19,12 @@ def loosened(before: Pack, after: Pack) -> tuple[str, ...]:
     Further write classes, predicates and roles, the confidence of statements, and how much a recall returns and how it
     ranks do not count.
     """
-    return tuple(_found(before, after))
+    return tuple(found for rule in _RULES for found in rule(before, after))
 
 
 def needs_second_person(before: Pack, after: Pack) -> bool:
     """Whether an admin who did not register the new pack has to activate it."""
     return "four_eyes" in (before.meta.activation, after.meta.activation) or bool(loosened(before, after))
-
-
-def _found(before: Pack, after: Pack) -> Iterator[str]:
-    yield from _thresholds(before, after)
-    yield from _trust(before, after)
-    yield from _classes(before, after)
-    yield from _labels(before, after)
-    yield from _ontology(before, after)
-    yield from _memory_policy(before, after)
-    yield from _roles(before, after)
-    yield from _redaction(before, after)
-    yield from _horizons(before, after)
 
 
 def _lower(path: str, before: float, after: float) -> Iterator[str]:
@@ -203,3 +191,6 @@ def _horizons(before: Pack, after: Pack) -> Iterator[str]:
     yield from _shorter(
         "rejections.remember", before.memory_layer.rejections.remember, after.memory_layer.rejections.remember
     )
+
+
+_RULES = (_thresholds, _trust, _classes, _labels, _ontology, _memory_policy, _roles, _redaction, _horizons)

@@ -8,7 +8,7 @@ one Redis is not used for a pause.
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 from urllib.parse import SplitResult, parse_qs, urlsplit
@@ -19,7 +19,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
 
 from muniment.errors import InvalidInput
-from muniment.sessions.store import LARGEST_SESSION, MOST_BODIES, worth_keeping
+from muniment.sessions.store import LARGEST_SESSION, MOST_BODIES, Bodies, Expiries, worth_keeping
 
 _LONGEST_KEPT = timedelta(hours=24)
 _CONNECTIONS = 16
@@ -96,14 +96,7 @@ class RedisStore:
         found = await self._ask(commands, lambda answers: _bodies(memory_ids, answers))
         return found or {}
 
-    async def keep(
-        self,
-        tenant_id: str,
-        session_id: str,
-        bodies: Mapping[str, bytes],
-        expires_at: Mapping[str, datetime],
-        now: datetime,
-    ) -> None:
+    async def keep(self, tenant_id: str, session_id: str, bodies: Bodies, expires_at: Expiries, now: datetime) -> None:
         """Keep those; the session ends with its last body, at the latest a day after it was last added to."""
         kept = list(worth_keeping(bodies, expires_at, now))
         if not kept:

@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+# Sealed bodies, and when they expire, by memory id.
+Bodies = Mapping[str, bytes]
+Expiries = Mapping[str, datetime]
+
 LARGEST_BODY = 256 * 1024
 MOST_BODIES = 1000
 LARGEST_SESSION = 8 * 1024 * 1024
@@ -36,14 +40,7 @@ class SessionStore(Protocol):
         """The bodies of those memories that it has."""
         ...
 
-    async def keep(
-        self,
-        tenant_id: str,
-        session_id: str,
-        bodies: Mapping[str, bytes],
-        expires_at: Mapping[str, datetime],
-        now: datetime,
-    ) -> None:
+    async def keep(self, tenant_id: str, session_id: str, bodies: Bodies, expires_at: Expiries, now: datetime) -> None:
         """Keep those bodies until they expire, as far as there is room."""
         ...
 
@@ -56,9 +53,7 @@ class SessionStore(Protocol):
         ...
 
 
-def worth_keeping(
-    bodies: Mapping[str, bytes], expires_at: Mapping[str, datetime], now: datetime
-) -> Iterator[tuple[str, bytes, datetime]]:
+def worth_keeping(bodies: Bodies, expires_at: Expiries, now: datetime) -> Iterator[tuple[str, bytes, datetime]]:
     """The bodies that a store keeps, in their order: not expired, not too large, not too many."""
     count = size = 0
     for memory_id, body in bodies.items():
@@ -130,14 +125,7 @@ class InProcess:
         self._put_back((tenant_id, session_id), session)
         return found
 
-    async def keep(
-        self,
-        tenant_id: str,
-        session_id: str,
-        bodies: Mapping[str, bytes],
-        expires_at: Mapping[str, datetime],
-        now: datetime,
-    ) -> None:
+    async def keep(self, tenant_id: str, session_id: str, bodies: Bodies, expires_at: Expiries, now: datetime) -> None:
         """Keep those; the oldest bodies of a full session are dropped, then the sessions idle for longest."""
         if self._closed:
             return
