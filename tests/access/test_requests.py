@@ -15,7 +15,7 @@ from muniment.fabric import AsyncFabric
 from muniment.model.capture import TENANT_HOLDER
 from muniment.model.context import Principal
 from muniment.testing import FakeClock, People, TestServer
-from tests.faults.together import Calls, held
+from tests.faults.concurrency import Calls, hold_clock
 from tests.interfaces.wrong_calls import CALLS
 from tests.stories import CONSENT, KEY, proposed, run_job, told
 
@@ -119,7 +119,7 @@ def test_of_two_who_make_one_request_at_once_one_does_it_and_the_other_is_told(
     fabric: Fabric, people: People, door: Door, grant: Deed, server: TestServer, database: str
 ) -> None:
     proposed(fabric, people.run(), **KEY, value="email")  # there is a tenant to hold
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda: door.request(people.officer, "k1", grant)] * 2)
         gate.until_waiting(2)
     outcomes = calls.wait()
@@ -140,7 +140,7 @@ def test_of_two_at_once_the_second_goes_on_where_the_first_came_to_nothing(
             raise SelfApproval("changed its mind")
 
     proposed(fabric, people.run(), **KEY, value="email")
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         first = Calls([lambda: door.request(people.officer, "k1", fails)])
         gate.until_waiting(1)
         second = Calls([lambda: door.request(people.officer, "k1", grant)])
