@@ -66,5 +66,5 @@ def _checked(principal: Principal, key: str, fingerprint: bytes) -> IdempotentRe
     if not isinstance(principal, Principal):
         raise InvalidInput("expected a Principal", field="principal")
     if not isinstance(fingerprint, bytes) or not fingerprint:
-        raise InvalidInput("expected a digest of what is request, as bytes", field="fingerprint")
+        raise InvalidInput("expected a digest of the request, as bytes", field="fingerprint")
     return IdempotentRequest(principal, checks.name(key, "idempotency_key"), fingerprint)

@@ -75,7 +75,7 @@ class Unpacked:
         self._hash = sha256()
         head = self._next()
         if head is None or head.pop("format", None) != FORMAT or set(head) != set(Heading.__annotations__):
-            raise ArchiveBroken("an archive file begins with no header that this program knows")
+            raise ArchiveBroken("an archive file has no header that this program knows")
         self.heading = Heading(**head)
         self.captures = 0
 
@@ -90,7 +90,7 @@ class Unpacked:
             self.captures += 1
             yield _row(found)
         if found != {"captures": self.captures, "sha256": before} or self._next() is not None:
-            raise ArchiveBroken("an archive file is not what its trailer says")
+            raise ArchiveBroken("an archive file does not match its trailer")
 
     def _next(self) -> dict[str, Any] | None:
         line = next(self._lines, None)
@@ -116,7 +116,7 @@ def _decompressed(packed: bytes) -> Iterator[bytes]:
             raise ArchiveBroken("an archive file does not decompress") from None
         yield from (line + b"\n" for line in lines)
     if rest or not frame.eof or frame.unused_data:
-        raise ArchiveBroken("an archive file ends before it should, or goes on after")
+        raise ArchiveBroken("an archive file is truncated, or has data after its end")
 
 
 def _line(found: dict[str, Any]) -> bytes:

@@ -92,7 +92,7 @@ async def seal(tx: Transaction, key: ChainKey, count: int = AT_ONCE, sweep: Swee
         }
         if await tx.do("chain.add", **batch):
             return Sealed(len(events), sweep is not None)
-        # Another sealer was first: the chain ends elsewhere now.
+        # Another sealer was first: the chain has a new end.
 
 
 async def head(tx: Transaction) -> Head:

@@ -56,7 +56,7 @@ async def one(context: FabricContext, asker: Asker, memory_id: str) -> PromotedM
             raise NotFound("no such memory", field="memory_id")
         async with context.transaction(asker.tenant_id, "recall") as tx:
             found = await trail.memory(tx, context.vault, memory_id)
-        # A run is told of a contradiction with what it sees, not with a memory or proposal hidden from it.
+        # A run learns of a contradiction with what it sees, not with a memory or proposal hidden from it.
         return found.model_copy(update={"contradiction": record.contradiction})
     await context.authorise(asker, "read_memory")
     async with context.transaction(asker.tenant_id, "auditor") as tx:
@@ -72,7 +72,7 @@ async def of_memory(context: FabricContext, asker: Asker, memory_id: str) -> Tra
         ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
         proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
         capture = await trail.capture(tx, vault, memory.capture_id, context.archives)
-        # A capture goes only to an archive, and from there when that is dropped.
+        # A capture that is missing was archived, and its archive dropped.
         archive = await archives.archive_of(tx, memory.capture_id) if capture is None else None
         seqs = {
             memory.born_seq,

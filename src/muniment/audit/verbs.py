@@ -77,7 +77,7 @@ async def verify(
 ) -> Verification:
     """Whether the chain holds, a head that was exported is still in it, and rows are what the log says."""
     if cursor is not None and not isinstance(cursor, str):
-        raise InvalidInput("expected a cursor as an answer had it", field="cursor")
+        raise InvalidInput("expected a cursor that verify returned", field="cursor")
     if count is not None and (isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 2**31):
         raise InvalidInput("expected a whole number of events, at least 1", field="count")
     if given is not None and not isinstance(given, Head):

@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 # Batches read in one transaction, so that a long verification holds none open for long.
 _BATCHES_AT_ONCE = 16
-# A cursor with a hundred breaks and a thousand rows that did not fit has some 200,000 characters.
+# A cursor with a hundred breaks and a thousand mismatched rows has some 200,000 characters.
 LONGEST = 1_000_000
 _UNPACKED = 8_000_000
 
@@ -72,7 +72,7 @@ def read_cursor(cursor: str, secret: bytes, tenant_id: str) -> VerifyState:
             raise ValueError
         found = VerifyState.model_validate_json(zlib.decompressobj().decompress(packed, _UNPACKED))
     except (ValueError, zlib.error, ValidationError):
-        raise InvalidInput("expected a cursor as an answer had it", field="cursor") from None
+        raise InvalidInput("expected a cursor that verify returned", field="cursor") from None
     if found.tenant_id != tenant_id:
         raise InvalidInput("is of another tenant", field="cursor")
     return found

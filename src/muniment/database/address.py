@@ -15,7 +15,7 @@ _SETTINGS = "-c search_path=muniment,public,pg_temp"
 # A search of the vector index continues until it has the wanted number of rows after filtering.
 _SEARCHING = " -c hnsw.iterative_scan=strict_order -c hnsw.ef_search=200 -c hnsw.max_scan_tuples=100000"
 _OF_TASK = {
-    # The durability of recall records is bounded by the WAL writer's delay; no other task gives anything up.
+    # A crash can lose recall records of the WAL writer's last delay; no other task gives up durability.
     "recall": " -c synchronous_commit=off" + _SEARCHING,
     "writer": _SEARCHING,
     "auditor": _SEARCHING,

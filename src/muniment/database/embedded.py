@@ -32,7 +32,7 @@ from muniment.errors import StorageUnavailable
 _leases: set["Lease"] = set()
 # Locks of leases that are being acquired, with their homes: their server may run already.
 _acquiring: dict[int, Path] = {}
-# Held while a lease is given back: who ends the process waits until the server is stopped.
+# Held while a lease is released: the end of the process waits until the server is stopped.
 _releasing = threading.RLock()
 
 
@@ -67,7 +67,7 @@ class Lease:
                 _leases.remove(self)
             except KeyError:
                 return
-            # a forked child shares the parent's lock, and must not undo it
+            # a forked child shares the parent's lock, and must not release it
             if self._owner == os.getpid():
                 if self._watch is not None:
                     self._watch.stop()
@@ -102,7 +102,7 @@ def acquire(home: Path) -> Lease:
                 socket_dir = ensure_running(folder)
             return Lease(folder, socket_dir, lock)
         except BaseException as error:
-            # interrupted, and perhaps the server came up; but one that is busy recovering shall go on with it
+            # interrupted, and the server may have started; but one that is still recovering should finish
             if not isinstance(error, StorageUnavailable):
                 with contextlib.suppress(OSError):
                     _stop_if_last(folder, lock)
@@ -148,7 +148,7 @@ def is_running(home: Path) -> bool:
 
 
 def _stop_if_last(home: Path, lock: int) -> None:
-    # first let go, then reach for it alone: of several that leave at once one gets it, on every system
+    # release, then try to lock exclusively: of several that leave at once, one gets it on every system
     fcntl.flock(lock, fcntl.LOCK_UN)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

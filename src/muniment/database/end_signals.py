@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-# SIGKILL cannot be caught; the others that end a process tell of a broken program.
+# SIGKILL cannot be caught; the other signals that end a process mean a broken program.
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
 
 
@@ -37,6 +37,6 @@ def before_ending(act: Callable[[], None]) -> None:
 
     for number in _ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
-            # Of another interpreter in this process.
+            # Fails for a handler of another interpreter in this process.
             with suppress(ValueError):
                 signal.signal(number, handle)

@@ -49,7 +49,7 @@ class QueueConnection(AsyncConnection[Any]):
 
 async def migrate(connection: AsyncConnection) -> None:
     """Create the tables, or bring them to the installed version, as the owner; grant the jobs' login access."""
-    # A tenth of a second to import, which only those pay who migrate.
+    # Takes a tenth of a second to import, so only migrations do.
     from procrastinate.schema import SchemaManager
 
     steps = _steps(SchemaManager.get_migrations_path())

@@ -139,7 +139,7 @@ async def require_ready(address: Address) -> None:
     ):
         applied, gates = {}, None
     except psycopg.OperationalError as error:
-        # A failed login carries no SQLSTATE. If the owner gets in, it is the logins that are missing or not ours.
+        # A failed login has no SQLSTATE. If the owner can connect, the logins are missing or not ours.
         await (await _connect(address)).close()
         if await _logins_fit(address):
             # It was away a moment ago.
@@ -208,7 +208,7 @@ async def _connect(address: Address) -> AsyncConnection:
     try:
         return await AsyncConnection.connect(address.for_owner(), autocommit=True, connect_timeout=5)
     except psycopg.OperationalError as error:
-        raise StorageUnavailable("the database does not answer, or does not let this user in") from error
+        raise StorageUnavailable("the database does not answer, or refuses this user") from error
 
 
 @asynccontextmanager

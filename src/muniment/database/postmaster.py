@@ -97,12 +97,12 @@ def ensure_running(home: Path, *, create: bool = True, cancelled: Callable[[], b
     log_start = 0
     while time.monotonic() < give_up_at:
         if cancelled():
-            raise StorageUnavailable(f"the start of the server in {home} was given up")
+            raise StorageUnavailable(f"the start of the server in {home} was cancelled")
         if server is not None and server.poll() is not None:
             output = log_since(home, log_start)
             raise start_failure(f"PostgreSQL did not start in {home}", home, server.returncode, output)
         if server is None and (lock := try_lock(home / "server.lock")) is not None:
-            # INVARIANT: no process of this database is left, and none can come, while we hold this
+            # INVARIANT: while we hold this, no process of this database is left, and none can start
             try:
                 _remove_leftovers(home)
                 if create:
@@ -152,7 +152,7 @@ def _initialise(home: Path, lock: int) -> None:
     if unfinished.exists():
         shutil.rmtree(unfinished)
     options = [*_INITDB, "-D", str(unfinished), *(f"--set={setting}" for setting in _TUNING)]
-    # initdb holds the lock too: should we be killed, nobody tidies up under its hands
+    # initdb holds the lock too: if we are killed, nobody removes the folder while it works
     done = subprocess.run(
         _command(data, "initdb", *options),
         stdin=subprocess.DEVNULL,
@@ -173,7 +173,7 @@ def _initialise(home: Path, lock: int) -> None:
 def _require_version(home: Path) -> None:
     data = home / "data"
     if not data.is_dir():
-        raise StorageUnavailable(f"there is no database in {home} any more")
+        raise StorageUnavailable(f"the database in {home} is gone")
     version = data / "PG_VERSION"
     found = version.read_text().strip() if version.exists() else "unknown"
     if found != _VERSION:
@@ -274,7 +274,7 @@ def reap() -> None:
 def part() -> None:
     """Let servers that this process started go on without it."""
     for server in _children:
-        # it outlives us by design: spare Popen its warning about it
+        # it outlives this process by design: keep Popen from warning about it
         server.returncode = 0
 
 

@@ -18,7 +18,7 @@ SOCKET_NAME = ".s.PGSQL.5432"
 _RECORD = "socket_dir"
 _SOCKET_BYTES = 100  # sockaddr_un holds 108 bytes on Linux and 104 on macOS
 
-# All said here, because the PG* variables of the caller are meant for some other server.
+# All set here, because the PG* variables of the caller are meant for another server.
 _CONNECTION = {
     "hostaddr": "",
     "port": "5432",

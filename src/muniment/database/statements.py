@@ -218,7 +218,7 @@ def _count(form: Form) -> str:
 
 def _select(columns: str, form: Form, *conditions: str) -> str:
     wanted = " AND ".join(("tenant_id = :tenant_id", *conditions, *([form.where] if form.where else [])))
-    # Names of our own declarations, and parameters.
+    # Made of names in our own declarations, and parameters.
     return f"SELECT {columns} FROM {form.table} WHERE {wanted}"  # noqa: S608
 
 

@@ -200,7 +200,7 @@ class _translated:  # noqa: N801  used like a function
             case psycopg.errors.UndefinedTable() | psycopg.errors.InvalidSchemaName():
                 raise SchemaMissing("the database lacks tables of this version; run: muniment db migrate") from error
             case psycopg.errors.ProgramLimitExceeded():
-                raise TooLarge("is more than the database can hold in one place") from error
+                raise TooLarge("is larger than the database can hold in one place") from error
             case PoolTimeout() | TooManyRequests() | psycopg.OperationalError():
                 raise unavailable(error, self._explain) from error
             case _:

@@ -38,7 +38,7 @@ async def _require_all_read(opened: Opened, tenant_id: str) -> None:
     async with opened.context.transaction(tenant_id, "auditor") as tx:
         row = await tx.row("erasure.unread")
     if row is not None and row["captures"]:
-        raise PurgeIncomplete(f"{row['captures']} captures from before the erasure wait to be consolidated")
+        raise PurgeIncomplete(f"{row['captures']} captures from before the erasure are not consolidated yet")
 
 
 async def _clear_sessions(opened: Opened, tenant_id: str, erasure_ids: list[str]) -> None:

@@ -42,7 +42,7 @@ async def _finish(context: FabricContext, tenant_id: str, version: int, by: str)
         await _rewrap_audit_key(context, tx, version)
         left = await tx.row("tenant.drop_keys", version=version)
         if left is None or left["needed"]:
-            raise Conflict("a subject came in under the old key meanwhile; try again")
+            raise Conflict("a subject was created under the old key meanwhile; try again")
         tx.emit("memory.key_rotated", by, version=version)
     async with context.transaction(tenant_id, "privacy") as tx:
         await context.vault.reread(tx)

@@ -131,7 +131,7 @@ async def _search_more(context: FabricContext, tx: Transaction, page: _Page) -> 
 async def _archived(context: FabricContext, tx: Transaction, ids: list[str]) -> list[Row]:
     """Captures in archive files, in the form of the database's rows; without content if erased or dropped."""
     if not context.archives.kept:
-        raise ArchiveBroken("archives hold captures, and no folder is set: MUNIMENT_ARCHIVES")
+        raise ArchiveBroken("there are archives, but no folder for them: set MUNIMENT_ARCHIVES")
     found = {row["capture_id"]: row for row in await archived.rows(tx, context.archives, ids)}
     holders = {row["holder"] for row in found.values()}
     keys = {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=sorted(holders))}

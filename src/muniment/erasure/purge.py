@@ -152,7 +152,7 @@ async def clear_log(conninfo: str) -> None:
         except psycopg.errors.InsufficientPrivilege as error:
             raise PurgeIncomplete(RIGHTS) from error
     if left:
-        raise PurgeIncomplete(f"{len(left)} files of the write-ahead log from before are still kept by the server")
+        raise PurgeIncomplete(f"{len(left)} old files of the write-ahead log are still kept by the server")
 
 
 async def _use_up(connection: AsyncConnection) -> None:

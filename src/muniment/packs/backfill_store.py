@@ -19,7 +19,7 @@ START: Place = (0, "")
 async def order(tx: Transaction, principal: Principal, plan: Backfill) -> tuple[str, Tick]:
     """Record the order; raises `Conflict` while another is in progress."""
     if await under_way(tx) is not None:
-        raise Conflict("a backfill of this tenant is under way", field="ref")
+        raise Conflict("a backfill of this tenant is in progress", field="ref")
     tick = await tx.tick()
     backfill_id = make_id("bkf", tick.at)
     try:
@@ -34,7 +34,7 @@ async def order(tx: Transaction, principal: Principal, plan: Backfill) -> tuple[
             from_versions=list(plan.from_versions),
         )
     except psycopg.errors.UniqueViolation as error:
-        raise Conflict("a backfill of this tenant is under way", field="ref") from error
+        raise Conflict("a backfill of this tenant is in progress", field="ref") from error
     about = {"about": "backfill_ordered", "backfill_id": backfill_id, "pack": plan.pack}
     tx.emit("memory.note", principal.id, **about, planned=plan.planned)
     return backfill_id, tick

@@ -38,9 +38,9 @@ from muniment.packs.backtest_rules import Outcome
 AT_ONCE = 100
 _TEXT = 120
 NOTES = (
-    "each capture alone, compared with what stood promoted when it was decided",
-    "consents, calibrations and rejections of what was captured before it count as they are now",
-    "nobody was asked: of a language model only stored answers count, plug-ins were not run",
+    "each capture by itself, compared with the memories promoted when it was decided",
+    "consents, calibrations and earlier rejections count as they are now",
+    "no model was called: only stored answers of language models count, and plug-ins were not run",
 )
 
 Progress = Callable[[int], None]
@@ -291,7 +291,7 @@ class _Reading:
                     facts = read.get(extractor.name)
                     if facts is None:
                         facts = await self._facts(extractor, capture, missed)
-                        # What a map or a model gives is the pack's too, whatever version it says it has.
+                        # The result of a map or a model depends on the pack, whatever its version.
                         if not isinstance(extractor, MapExtractor | ModelExtractor):
                             read[extractor.name] = facts
                     found[place].setdefault(capture.capture_id, []).extend(facts)
@@ -301,7 +301,7 @@ class _Reading:
 
     async def _facts(self, extractor: Extractor, capture: Capture, missed: set[str]) -> list[Found]:
         if not isinstance(extractor, PluginExtractor):
-            # Whatever it raises, it would be tried again, and parked in the end: here it has read nothing.
+            # An extractor that raises would be retried, and parked in the end: here it has found nothing.
             with suppress(Exception):
                 seen = await extractor.extract(capture, _Stored(self.stored, capture.capture_id))
                 return [(extractor.name, one) for one in seen]
@@ -319,11 +319,11 @@ class _Stored:
     async def get(self, extractor: str) -> bytes | None:
         found = self.answers.get((self.capture_id, extractor))
         if found is None:
-            raise ExtractorFailed("no answer is kept, and nobody is asked")
+            raise ExtractorFailed("no stored answer, and models are not called in a backtest")
         return found
 
     async def put(self, extractor: str, answer: bytes) -> None:
-        raise ExtractorFailed("nothing is written here")
+        raise ExtractorFailed("a backtest writes nothing")
 
     async def spend(self, extractor: str, most: int) -> bool:
         """Never: no model is called here."""

@@ -9,7 +9,7 @@ from muniment.pack import Pack
 Place: TypeAlias = tuple[str, ...]
 _Change: TypeAlias = tuple[Place, ChangeKind, Any, Any]
 
-# Of these two the parts are sections of their own; what is directly in them is named by its first two words.
+# The parts of these two layers are sections of their own, named by two words.
 _LAYERS = ("memory_layer", "policy_layer")
 
 

@@ -24,7 +24,7 @@ from muniment.sessions.store import LARGEST_SESSION, MOST_BODIES, Bodies, Expiri
 _LONGEST_KEPT = timedelta(hours=24)
 _CONNECTIONS = 16
 
-# What may follow the question mark of an address. The rest would undo what this file sets, the time-outs first.
+# The allowed options of an address. Others would override what this module sets, such as the time-outs.
 _URL_OPTIONS = frozenset(
     ("db", "username", "password", "ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_check_hostname")
 )
@@ -151,7 +151,7 @@ class RedisStore:
         now = self._monotonic()
         if now < self._ask_again_at:
             return False
-        # the others go on without Redis until this call knows
+        # other calls go on without Redis until this one has succeeded
         self._ask_again_at = now + self._pause
         return True
 
@@ -173,7 +173,7 @@ class RedisStore:
             # a connection is free again a moment after its call; the turns are what bounds them
             max_connections=4 * _CONNECTIONS,
             retry=Retry(NoBackoff(), 0),
-            # no greeting to wait for, and nothing comes that was not asked for
+            # no handshake to wait for, and no push messages
             protocol=2,
             decode_responses=False,
         )
@@ -253,7 +253,7 @@ def _check(url: str) -> None:
     """Raise InvalidInput for an address that redis-py would refuse or misread."""
     parts = _split(url)
     if parts.scheme == "unix":
-        # what stands before the path would be taken for a host and dropped
+        # anything before the path would be taken for a host and dropped
         good = parts.path not in ("", "/") and not parts.hostname
     elif parts.scheme in ("redis", "rediss"):
         database = parts.path.removeprefix("/")
@@ -270,7 +270,7 @@ def _check(url: str) -> None:
 
 
 def _split(url: str) -> SplitResult:
-    # What these raise holds the text they stumbled over, half a password perhaps: it must not become a context.
+    # Their errors quote the text, perhaps half a password: they must not become the context of ours.
     with contextlib.suppress(ValueError, TypeError, AttributeError):
         parts = urlsplit(url)
         if isinstance(url, str) and (parts.port is None or parts.port > 0):

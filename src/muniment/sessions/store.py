@@ -20,7 +20,7 @@ LARGEST_BODY = 256 * 1024
 MOST_BODIES = 1000
 LARGEST_SESSION = 8 * 1024 * 1024
 
-# What an entry takes beside its bytes: objects, the slot in its table, its expiry.
+# The memory that an entry takes besides its bytes: objects, the slot in the dict, the expiry.
 _ENTRY_COST = 256
 
 
@@ -168,7 +168,7 @@ def session_store(url: str | None) -> SessionStore:
     """
     if url is None:
         return InProcess()
-    # a tenth of a second to import, which only those pay who use it
+    # takes a tenth of a second to import
     from muniment.sessions.redis_store import RedisStore
 
     return RedisStore(url)
