@@ -24,7 +24,7 @@ from typing import Self
 
 from muniment.database.end_signals import before_ending
 from muniment.database.home import explained, is_in_use, locked, make_private, open_file, resolve, try_lock
-from muniment.database.postmaster import ensure_running, part, reap, stop_server
+from muniment.database.postmaster import collect_exited, detach, ensure_running, stop_server
 from muniment.database.server_socket import answering_in, conninfo
 from muniment.database.server_watch import STOPPED, ServerWatch
 from muniment.errors import StorageUnavailable
@@ -74,7 +74,7 @@ class Lease:
                 with contextlib.suppress(OSError):
                     _stop_if_last(self.home, self._lock)
             os.close(self._lock)
-            reap()
+            collect_exited()
 
     def __enter__(self) -> Self:
         return self
@@ -91,7 +91,7 @@ def acquire(home: Path) -> Lease:
     folder = resolve(home)
     with explained(folder):
         make_private(folder)
-        reap()
+        collect_exited()
         lock = open_file(folder / "lease.lock")
         try:
             # waits while a last lease stops the server, which holds this lock alone
@@ -136,7 +136,7 @@ def stop(home: Path) -> bool:
                 return False
             if not stop_server(folder):
                 raise StorageUnavailable(f"the server of {folder} does not stop, see {folder / 'server.log'}")
-    reap()
+    collect_exited()
     return True
 
 
@@ -182,4 +182,4 @@ def _leave() -> None:
         for lock, home in list(_acquiring.items()):
             with contextlib.suppress(OSError):
                 _stop_if_last(home, lock)
-    part()
+    detach()

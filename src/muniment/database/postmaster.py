@@ -264,14 +264,14 @@ def stop_server(home: Path) -> bool:
     return not is_in_use(home)
 
 
-def reap() -> None:
+def collect_exited() -> None:
     """Collect the exit status of servers that this process started and that have ended."""
     for server in list(_children):
         if server.poll() is not None:
             _children.discard(server)
 
 
-def part() -> None:
+def detach() -> None:
     """Let servers that this process started go on without it."""
     for server in _children:
         # it outlives this process by design: keep Popen from warning about it

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from muniment.database.home import explained, locked_unless, postmaster_lines, postmaster_pid
-from muniment.database.postmaster import ensure_running, reap
+from muniment.database.postmaster import collect_exited, ensure_running
 from muniment.database.server_liveness import DISK_FULL, no_answer
 from muniment.database.server_log import has_no_space, was_full_since
 from muniment.errors import StorageUnavailable
@@ -114,7 +114,7 @@ class ServerWatch:
             if process is not None:
                 os.close(process)
         # A server that this process started stays in the process table until it is collected.
-        reap()
+        collect_exited()
 
     def _is_stopping_slowly(self) -> bool:
         lines = postmaster_lines(self._home)
@@ -145,7 +145,7 @@ class ServerWatch:
         with explained(self._home), locked_unless(self._home / "start.lock", self._stopping.is_set) as obtained:
             if not obtained:
                 return False
-            reap()
+            collect_exited()
             if (self._home / STOPPED).exists():
                 self._note(_WAS_STOPPED)
                 return False

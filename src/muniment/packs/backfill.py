@@ -118,7 +118,7 @@ async def work(context: FabricContext, tenant_id: str, count: int = 200) -> bool
 async def run(context: FabricContext, tenant_id: str, on_progress: Progress | None = None) -> Backfill | None:
     """Carry out the tenant's order to its end and return the result; None if there is no order."""
     async with context.transaction(tenant_id, "auditor") as tx:
-        backfill_id = await backfills.under_way(tx)
+        backfill_id = await backfills.in_progress(tx)
     if backfill_id is None:
         return None
     while True:
@@ -140,7 +140,7 @@ async def _one(context: FabricContext, tenant_id: str) -> bool:
         async with context.transaction(tenant_id, "writer", under=pack) as tx:
             # The new record repeats what was read before: no erasure may come in between.
             await hold_off_erasure(tx)
-            if (current := await backfills.take(tx)) is None:
+            if (current := await backfills.lock_order(tx)) is None:
                 return False
             if pack.meta.ontology_version != current["ontology_version"]:
                 # Another ontology is in force by now, which ends this order.
@@ -158,24 +158,24 @@ async def _one(context: FabricContext, tenant_id: str) -> bool:
                 became = _Result("left", "seal_broken")
                 if memory is not None:
                     became = await _Migration(context, tx, current, pack, memory, row, todo).carry_out()
-                backfills.note(tx, current, _item(row, todo, became))
-            backfills.go_past(tx, current, row)
+                backfills.record_item(tx, current, _item(row, todo, became))
+            backfills.move_past(tx, current, row)
     except (Conflict, StorageUnavailable):
         raise  # Another transaction is in the way, or the database is away: the next run tries again.
     except MunimentError as error:
         if at is None:
             raise
-        await _leave(context, tenant_id, *at, error.code)
+        await _skip(context, tenant_id, *at, error.code)
     return True
 
 
-async def _leave(context: FabricContext, tenant_id: str, current: Row, row: Row, todo: Step, why: str) -> None:
+async def _skip(context: FabricContext, tenant_id: str, current: Row, row: Row, todo: Step, why: str) -> None:
     """Skip a memory whose migration was rolled back, unless another process was first."""
     async with context.transaction(tenant_id, "writer") as tx:
-        now = await backfills.take(tx)
+        now = await backfills.lock_order(tx)
         if now is not None and (now["backfill_id"], now["place"]) == (current["backfill_id"], current["place"]):
-            backfills.note(tx, current, _item(row, todo, _Result("left", why)))
-            backfills.go_past(tx, current, row)
+            backfills.record_item(tx, current, _item(row, todo, _Result("left", why)))
+            backfills.move_past(tx, current, row)
 
 
 async def _memory(context: FabricContext, tx: Transaction, row: Row) -> PromotedMemory | None:
@@ -220,11 +220,11 @@ class _Migration:
                 self.context, self.tx, self.memory.memory_id, by=self.person.id, reason="deprecated", pack=self.pack
             )
             return _Result("dropped")
-        if (why := self.todo.failed or await self._stays()) is not None:
+        if (why := self.todo.failed or await self._reason_to_leave()) is not None:
             return _Result("left", why)
         return await self._migrate()
 
-    async def _stays(self) -> str | None:
+    async def _reason_to_leave(self) -> str | None:
         """Why a person has to decide about the memory first; None if nobody has to."""
         memory = self.memory
         if memory.scope.required:
@@ -256,15 +256,15 @@ class _Migration:
         await promote.hold(tx, [own])
         if not await promote.lock_live(tx, memory.memory_id):
             return _Result("left", "gone")
-        decided = self._weighed(await admission.decided(tx))
-        standing = await self._standing(decided)
+        decided = self._with_own_values(await admission.decided(tx))
+        same = await self._lock_same(decided)
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
         waiting.mark_done(tx, ids)
         capture = as_captured(item, author, receipt, pack)
         proposals, refusals = await decided.captured(capture).enter(tx)
         if refusals:
             return _Result("refused", f"{refusals[0].gate}.{refusals[0].reason}")
-        return await self._approved(proposals[0], decided, standing, capture, admission)
+        return await self._approve(proposals[0], decided, same, capture, admission)
 
     def _as_input(self) -> CaptureInput:
         memory, todo = self.memory, self.todo
@@ -292,51 +292,49 @@ class _Migration:
                 "fact": fact,
                 "origin": AUTHOR,
                 "subject": memory.subject,
-                "user_id": memory.scope.user_id,
-                "session_id": memory.scope.session_id,
-                "workflow_id": memory.scope.workflow_id,
-                "intent_id": memory.scope.intent_id,
                 "decision_key": memory.decision_key,
-                "qualifiers": memory.scope.qualifiers,
+                **memory.scope.model_dump(include={"user_id", "session_id", "workflow_id", "intent_id", "qualifiers"}),
                 "evidence_refs": memory.evidence_refs,
                 "observed_at": memory.observed_at,
             },
         )
 
-    def _weighed(self, decided: Decided) -> Decided:
+    def _with_own_values(self, decided: Decided) -> Decided:
         """The decision with the memory's own confidence, at most its trust, and without the memory itself."""
-        admitted = [(self._as_sure(draft), self._others(compared)) for draft, compared in decided.admitted]
+        admitted = [
+            (self._with_own_confidence(draft), self._without_itself(compared)) for draft, compared in decided.admitted
+        ]
         return replace(decided, admitted=tuple(admitted))
 
-    def _as_sure(self, draft: Draft) -> Draft:
+    def _with_own_confidence(self, draft: Draft) -> Draft:
         own = draft.candidate
         changed = {"confidence": self.memory.confidence, "trust": min(own.trust, self.memory.trust)}
         return replace(draft, candidate=own.model_copy(update=changed))
 
-    def _others(self, compared: Compared) -> Compared:
+    def _without_itself(self, compared: Compared) -> Compared:
         mine = self.memory.memory_id
         return Compared(
             tuple(one for one in compared.contradicts if one.memory.memory_id != mine),
             tuple(one for one in compared.says_the_same if one.memory_id != mine),
         )
 
-    async def _standing(self, decided: Decided) -> list[PromotedMemory]:
+    async def _lock_same(self, decided: Decided) -> list[PromotedMemory]:
         """The memories that say the same under the new name already, locked until the commit."""
-        same = [memory for _, compared in decided.admitted for memory in compared.says_the_same]
+        found = [memory for _, compared in decided.admitted for memory in compared.says_the_same]
         return [
             one
-            for one in sorted(same, key=lambda one: one.memory_id)
+            for one in sorted(found, key=lambda one: one.memory_id)
             if await promote.lock_live(self.tx, one.memory_id)
         ]
 
-    async def _approved(
-        self, proposal_id: str, decided: Decided, standing: list[PromotedMemory], capture: Capture, admission: Admission
+    async def _approve(
+        self, proposal_id: str, decided: Decided, same: list[PromotedMemory], capture: Capture, admission: Admission
     ) -> _Result:
         context, tx, pack, memory = self.context, self.tx, self.pack, self.memory
         ((draft, compared),) = decided.admitted
         loaded = await review.load(tx, context.vault, proposal_id)
         if loaded.proposal.status == "duplicate":
-            return await self._merged(loaded, standing)
+            return await self._merge(loaded, same)
         if compared.contradicts:
             why: review.Cause = "contradiction"
             await review.decide(tx, loaded, "hold", self.person, pack, reason=why, cause=why)
@@ -346,9 +344,9 @@ class _Migration:
         loaded = replace(loaded, proposal=loaded.proposal.model_copy(update=placed))
         four_eyes(self.person, loaded, pack)
         consent_id = draft.candidate.consent_id
-        ground = promote.PromotionCheck(
+        check = promote.PromotionCheck(
             consent=await ledger.one(tx, context.vault, consent_id) if consent_id is not None else None,
-            supersedes=(memory, *self._outdone(standing)),
+            supersedes=(memory, *self._corrected(same)),
             contradicts=(),
             duplicate_of=None,
             probe=admission.screened[0].probe,
@@ -363,7 +361,7 @@ class _Migration:
             loaded.key,
             loaded.proposal,
             capture,
-            ground,
+            check,
             promote.Approval(verdict_id, self.person.id, "operator", loaded.editors),
             admission.comparer,
             pack,
@@ -371,17 +369,17 @@ class _Migration:
         )
         return _Result("migrated", None, proposal_id, became)
 
-    def _outdone(self, standing: list[PromotedMemory]) -> list[PromotedMemory]:
+    def _corrected(self, same: list[PromotedMemory]) -> list[PromotedMemory]:
         """What a correction supersedes, as it does whenever it is promoted."""
         if self.memory.write_class != "correction":
             return []
         mine = (self.memory.scope, self.memory.tier)
-        return [one for one in standing if one.write_class != "correction" and covers(*mine, one.scope, one.tier)]
+        return [one for one in same if one.write_class != "correction" and covers(*mine, one.scope, one.tier)]
 
-    async def _merged(self, loaded: review.Loaded, standing: list[PromotedMemory]) -> _Result:
+    async def _merge(self, loaded: review.Loaded, same: list[PromotedMemory]) -> _Result:
         """Supersede the memory by one that says the same, if every run that saw it sees that one too."""
         memory, proposal_id = self.memory, loaded.proposal.proposal_id
-        kept = next((one for one in standing if one.memory_id == loaded.proposal.duplicate_check), None)
+        kept = next((one for one in same if one.memory_id == loaded.proposal.duplicate_check), None)
         if (
             kept is None
             or not covers(kept.scope, kept.tier, memory.scope, memory.tier)

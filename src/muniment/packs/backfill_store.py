@@ -18,7 +18,7 @@ START: Place = (0, "")
 
 async def order(tx: Transaction, principal: Principal, plan: Backfill) -> tuple[str, Tick]:
     """Record the order; raises `Conflict` while another is in progress."""
-    if await under_way(tx) is not None:
+    if await in_progress(tx) is not None:
         raise Conflict("a backfill of this tenant is in progress", field="ref")
     tick = await tx.tick()
     backfill_id = make_id("bkf", tick.at)
@@ -40,7 +40,7 @@ async def order(tx: Transaction, principal: Principal, plan: Backfill) -> tuple[
     return backfill_id, tick
 
 
-async def take(tx: Transaction) -> Row | None:
+async def lock_order(tx: Transaction) -> Row | None:
     """The order in progress, locked until the commit; None if there is none."""
     return await tx.row("backfill.take")
 
@@ -55,12 +55,12 @@ async def due(tx: Transaction, pack: Pack, place: Place, *, seq: int = LATEST, c
     return await tx.rows("backfill.next", predicates=predicates, seq=seq, count=count, **version, **after)
 
 
-def note(tx: Transaction, current: Row, item: BackfillItem) -> None:
+def record_item(tx: Transaction, current: Row, item: BackfillItem) -> None:
     """Record what became of one memory; a second record for the same order violates the primary key."""
     tx.defer("backfill.item", backfill_id=current["backfill_id"], **item.model_dump())
 
 
-def go_past(tx: Transaction, current: Row, memory: Row) -> None:
+def move_past(tx: Transaction, current: Row, memory: Row) -> None:
     """Move the order past a memory."""
     place = {"place_seq": memory["born_seq"], "place": memory["memory_id"]}
     tx.defer("backfill.move", backfill_id=current["backfill_id"], **place)
@@ -75,7 +75,7 @@ async def finish(tx: Transaction, current: Row) -> None:
     tx.emit("memory.note", current["ordered_by"], **about, **row["done"])
 
 
-async def under_way(tx: Transaction) -> str | None:
+async def in_progress(tx: Transaction) -> str | None:
     """The id of the order in progress, or None."""
     row = await tx.row("backfill.under_way")
     return row["backfill_id"] if row is not None else None
