@@ -92,15 +92,14 @@ async def chain_key(tx: Transaction, vault: Vault) -> ChainKey | None:
 
 
 async def row_key(tx: Transaction, vault: Vault) -> tuple[RowKey | None, list[Break]]:
-    """The key that row digests are checked with, or the break if the log lists rows and the key is broken or gone."""
+    """The key that row digests are checked with, or the break if it is broken, or gone though the log lists rows."""
     try:
         key = await vault.row_key(tx)
-        why = "the tenant's audit key is not there"
     except SealBroken:
-        key, why = None, "the tenant's audit key does not open"
-    if key is not None or await tx.row("rows.any_list") is None:
-        return key, []
-    return None, [Break(kind="row_key_broken", table="audit_keys", why=why)]
+        return None, [Break(kind="row_key_broken", table="audit_keys", why="the tenant's audit key does not open")]
+    if key is None and await tx.row("rows.any_list") is not None:
+        return None, [Break(kind="row_key_broken", table="audit_keys", why="the tenant's audit key is not there")]
+    return key, []
 
 
 async def verify(
