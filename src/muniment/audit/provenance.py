@@ -1,4 +1,4 @@
-"""Reading back: the event log, one memory, and the trail of all that a memory rests on and all that used it."""
+"""Papers: all that a memory rests on and all that used it, in one transaction; and the log of all that was done."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -38,17 +38,17 @@ async def log(
 ) -> list[Event]:
     """A page of the tenant's event log."""
     start, count = checks.whole_number(after, "after", least=0, most=2**62), checks.page_size(limit)
-    request = build(_Wanted, {"types": types, "about": about, "latest": latest})
+    given = build(_Wanted, {"types": types, "about": about, "latest": latest})
     await context.authorise(asker, "audit")
     async with context.transaction(asker.tenant_id, "auditor") as tx:
-        if request == _Wanted():
+        if given == _Wanted():
             return await trail.events_after(tx, start, count)
-        named = sorted(request.types) if request.types is not None else None
-        return await trail.events_found(tx, start, count, types=named, about=request.about, latest=request.latest)
+        named = sorted(given.types) if given.types is not None else None
+        return await trail.events_found(tx, start, count, types=named, about=given.about, latest=given.latest)
 
 
 async def one(context: FabricContext, asker: Asker, memory_id: str) -> PromotedMemory:
-    """One memory; a run gets it only if it could recall it now. Raises `NotFound`."""
+    """One memory, to a run if it could recall it now; raises `NotFound`."""
     if isinstance(asker, RunContext):
         await context.authorise(asker, "recall")
         record = await recall_handler.recalled(context, asker, memory_id)
@@ -56,7 +56,7 @@ async def one(context: FabricContext, asker: Asker, memory_id: str) -> PromotedM
             raise NotFound("no such memory", field="memory_id")
         async with context.transaction(asker.tenant_id, "recall") as tx:
             found = await trail.memory(tx, context.vault, memory_id)
-        # A run learns of a contradiction with what it sees, not with a memory or proposal hidden from it.
+        # A run is told of a contradiction with what it sees, not with a memory or proposal hidden from it.
         return found.model_copy(update={"contradiction": record.contradiction})
     await context.authorise(asker, "read_memory")
     async with context.transaction(asker.tenant_id, "auditor") as tx:
@@ -64,7 +64,7 @@ async def one(context: FabricContext, asker: Asker, memory_id: str) -> PromotedM
 
 
 async def of_memory(context: FabricContext, asker: Asker, memory_id: str) -> Trail:
-    """The trail of a memory, back to its capture and forward to its uses; raises `NotFound`."""
+    """From a memory back to its capture, and forward; raises `NotFound`."""
     async with context.transaction(asker.tenant_id, "auditor") as tx:
         vault = context.vault
         memory = await trail.memory(tx, vault, memory_id)
@@ -72,7 +72,7 @@ async def of_memory(context: FabricContext, asker: Asker, memory_id: str) -> Tra
         ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
         proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
         capture = await trail.capture(tx, vault, memory.capture_id, context.archives)
-        # A capture that is missing was archived, and its archive dropped.
+        # A capture goes only to an archive, and from there when that is dropped.
         archive = await archives.archive_of(tx, memory.capture_id) if capture is None else None
         seqs = {
             memory.born_seq,

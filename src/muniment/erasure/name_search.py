@@ -1,4 +1,4 @@
-"""The search of opened texts for a name, in pages, each of them recorded (ERA-5)."""
+"""The search of opened texts for a name, in pages that are recorded; and the erasure of one memory (ERA-5)."""
 
 from dataclasses import dataclass, field
 from typing import Any, get_args
@@ -15,6 +15,7 @@ from muniment.language import name_search as texts
 from muniment.model.context import Asker, Principal
 from muniment.model.ids import make_id
 from muniment.model.name_search import NameHit, NameSearch, NameSearchInput, Place
+from muniment.model.promoted import Retraction
 
 # Texts that one page searches at most, those read by one statement, and those searched between two checkpoints.
 MOST_SEARCHED = 2_000
@@ -185,3 +186,13 @@ async def _record(
         end = {"place": page.place, "row_id": page.row_id, "prev": number - 1 or None}
         await tx.do("search.record", **shown, **end, seq=tick.seq, at=tick.at, by=officer.id, mark=mark)
         tx.emit("memory.note", officer.id, about="name_search", mark=mark.hex(), **shown)
+
+
+async def take_away(context: FabricContext, asker: Asker, memory_id: str) -> Retraction:
+    """Retract one memory as erased and delete its text; raises `NotFound`, or `Conflict` if that was done before."""
+    officer = await context.authorise(asker, "erase")
+    async with context.write_once(officer.tenant_id, "privacy") as tx:
+        retraction, session_id = await erasure.erase_memory(tx, officer, memory_id)
+    if session_id is not None:
+        await context.sessions.forget(officer.tenant_id, session_id, [memory_id])
+    return retraction

@@ -28,7 +28,7 @@ _CACHED = 1024
 
 @dataclass(frozen=True)
 class RegisteredPack:
-    """A pack in the registry; a `retired` one can be neither activated nor pinned any more."""
+    """A pack as it stands in the registry; `retired` when it can be neither activated nor pinned any more."""
 
     ref: str
     digest: str

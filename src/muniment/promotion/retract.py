@@ -7,7 +7,7 @@ from muniment.candidates.intake import Admission
 from muniment.candidates.store import Draft
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.database.storage import Transaction
-from muniment.erasure import erase as erasing
+from muniment.erasure import name_search
 from muniment.erasure.store import hold_off_erasure
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import Artifact, Name, build
@@ -34,7 +34,7 @@ async def retract(context: FabricContext, asker: Asker, memory_id: str, reason: 
     """
     given = build(_Retraction, {"memory_id": memory_id, "reason": reason})
     if given.reason == "erased" and isinstance(asker, Principal) and "privacy_officer" in asker.roles:
-        return await erasing.erase_memory(context, asker, given.memory_id)
+        return await name_search.take_away(context, asker, given.memory_id)
     principal = await context.authorise(asker, "retract")
     pack = await context.pack_for(asker)
     async with context.write_once(principal.tenant_id, "writer", under=pack) as tx:

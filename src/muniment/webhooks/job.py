@@ -1,4 +1,4 @@
-"""The delivery job (EVT-1): post events to the tenant's webhooks, in their order."""
+"""EVT-1: events go to the tenant's webhooks, in their order."""
 
 from muniment.job import Done
 from muniment.opening import Opened
@@ -6,7 +6,7 @@ from muniment.webhooks.verbs import AsyncWebhooks
 
 
 async def run(opened: Opened, tenant_id: str) -> Done:
-    """Post a bounded number of events to each webhook."""
+    """A bounded number of events to each."""
     sent = await AsyncWebhooks(opened.context).deliver(tenant_id)
     counts = {"delivered": sent.delivered, "retrying": sent.retrying, "parked": sent.parked}
     return Done(counts, sent.more, sent.next_at)
