@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 from anyio.to_thread import run_sync
 
@@ -71,13 +72,13 @@ async def listed(tx: Transaction, count: int, after: str | None = None) -> list[
 
 def _archive(row: Row) -> Archive:
     dropped_at = row["written_at"] if row["dropped"] else None
-    return Archive(**fields_of(Archive, row) | {"digest": row["digest"].hex(), "dropped_at": dropped_at})
+    return Archive(**fields_of(Archive, row, digest=row["digest"].hex(), dropped_at=dropped_at))
 
 
 async def record(tx: Transaction, heading: Heading, written: Written, captures: Sequence[Row]) -> None:
     """Record a finished file, and delete its captures from the database; raises `Conflict` if one is needed again."""
     tick = await tx.tick()
-    archive = {"archive_id": heading.archive_id}
+    archive: dict[str, Any] = {"archive_id": heading.archive_id}
     group = {"kind": heading.kind, "ontology_version": heading.ontology_version}
     last_at = max(row["captured_at"] for row in captures)
     counts = {"captures": written.captures, "last_at": last_at}

@@ -12,7 +12,7 @@ from psycopg_pool import AsyncConnectionPool
 from muniment.database.server_liveness import Connection, ServerLiveness, no_answer
 from muniment.errors import StorageUnavailable
 
-Result = TypeVar("Got")
+Result = TypeVar("Result")
 
 # How long to wait for a connection to become free if all are in use.
 BUSY_SECONDS = 3

@@ -75,12 +75,14 @@ _Part = bytes | tuple[_Source, int]
 
 
 def _encode_shared(sources: Sequence[_Source], index: Mapping[str, int], shared: Mapping[str, Any]) -> list[_Part]:
-    return [
-        (source, index[source.parameter])
-        if source.parameter in index
-        else source.encode(shared[source.parameter] if source.parameter is not None else None)
-        for source in sources
-    ]
+    parts: list[_Part] = []
+    for source in sources:
+        name = source.parameter
+        if name is not None and name in index:
+            parts.append((source, index[name]))
+        else:
+            parts.append(source.encode(shared[name] if name is not None else None))
+    return parts
 
 
 def _hash(parts: Sequence[_Part], row: Sequence[Any]) -> bytes:

@@ -1,6 +1,5 @@
 """Rows of the database as the types of `model`, with their content opened."""
 
-from collections.abc import Container
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,9 +16,9 @@ from muniment.model.proposal import ContradictionCheck, Proposal, Verdict, statu
 from muniment.model.recall import Provenance
 
 
-def fields_of(model: type[BaseModel], row: Row, *, without: Container[str] = ()) -> dict[str, Any]:
-    """The columns of a row that are fields of the model under the same name."""
-    return {name: row[name] for name in model.model_fields if name in row and name not in without}
+def fields_of(model: type[BaseModel], row: Row, **others: Any) -> dict[str, Any]:
+    """The fields of the model: those that are columns of the row under the same name, and the others as given."""
+    return {name: row[name] for name in model.model_fields if name in row} | others
 
 
 def fact_content(text: str, value: Any, evidence_refs: tuple[str, ...]) -> bytes:
@@ -48,19 +47,19 @@ def scope_of(row: Row) -> Scope:
 def capture_of(row: Row, content: bytes | None) -> Capture:
     """A capture, with its content if that was opened."""
     opened = Content.model_validate(from_json(content)) if content is not None else None
-    return Capture(**fields_of(Capture, row) | {"qualifiers": row["qualifiers"] or {}, "content": opened})
+    return Capture(**fields_of(Capture, row, qualifiers=row["qualifiers"] or {}, content=opened))
 
 
 def candidate_of(row: Row, content: bytes | None) -> Candidate:
     """A candidate with its content, or without it if it was erased."""
-    renamed = {"write_class": row["class"], "scope": scope_of(row), "claimed_by": row["claimed_by"] or ""}
-    return Candidate(**fields_of(Candidate, row) | _fact(content) | renamed)
+    renamed = {"write_class": row["class"], "claimed_by": row["claimed_by"] or ""}
+    return Candidate(**fields_of(Candidate, row, **_fact(content), **renamed, scope=scope_of(row)))
 
 
 def verdict_of(row: Row, remark: bytes | None) -> Verdict:
     """A verdict with its reason and note."""
     words: dict[str, Any] = from_json(remark) if remark is not None else {}
-    return Verdict(**fields_of(Verdict, row), **words)
+    return Verdict(**fields_of(Verdict, row, **words))
 
 
 def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -> Proposal:
@@ -92,37 +91,29 @@ def proposal_of(row: Row, candidate: Candidate, verdicts: tuple[Verdict, ...]) -
         "verdicts": verdicts,
         "version": len(verdicts),
     }
-    return Proposal(**fields_of(Proposal, row) | derived)
+    return Proposal(**fields_of(Proposal, row, **derived))
 
 
 def provenance_of(row: Row, evidence_refs: tuple[str, ...]) -> Provenance:
     """The provenance of a memory, with the evidence that the caller may see."""
-    derived = {"evidence_refs": evidence_refs, "expires_at": row["ends_at"]}
-    return Provenance(**fields_of(Provenance, row) | derived)
+    return Provenance(**fields_of(Provenance, row, evidence_refs=evidence_refs, expires_at=row["ends_at"]))
 
 
 def memory_of(row: Row, content: bytes | None) -> PromotedMemory:
     """A promoted memory with its content, or without it if it was erased."""
-    derived = {
-        "write_class": row["class"],
-        "scope": scope_of(row),
-        "expires_at": row["ends_at"],
-        "editor": row["editors"][-1] if row["editors"] else None,
-    }
-    return PromotedMemory(**fields_of(PromotedMemory, row) | _fact(content) | derived)
+    renamed = {"write_class": row["class"], "expires_at": row["ends_at"]}
+    editor = row["editors"][-1] if row["editors"] else None
+    return PromotedMemory(
+        **fields_of(PromotedMemory, row, **_fact(content), **renamed, scope=scope_of(row), editor=editor)
+    )
 
 
 def consent_of(row: Row, evidence_refs: tuple[str, ...] = ()) -> Consent:
     """A record of the consent ledger, with the records that follow it."""
-    derived = {
-        "predicates_allowed": row["predicates"],
-        "data_classifications_allowed": row["labels"],
-        "valid_until": row["ends_at"],
-        "evidence_refs": evidence_refs,
-    }
-    return Consent(**fields_of(Consent, row) | derived)
+    allowed = {"predicates_allowed": row["predicates"], "data_classifications_allowed": row["labels"]}
+    return Consent(**fields_of(Consent, row, **allowed, valid_until=row["ends_at"], evidence_refs=evidence_refs))
 
 
 def event_of(row: Row) -> Event:
     """An event of the log."""
-    return Event(**fields_of(Event, row), data=from_json(row["body"]))
+    return Event(**fields_of(Event, row, data=from_json(row["body"])))

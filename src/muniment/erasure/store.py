@@ -159,4 +159,4 @@ async def one_receipt(tx: Transaction, erasure_id: str) -> Erasure:
 def _erasure(row: Row) -> Erasure:
     aliases = [one for one in row["holders"] if is_entity(one) and one != row["subject"]]
     waits = row["purge_waits"].removeprefix(f"{PurgeIncomplete.code}: ") if row["purge_waits"] is not None else None
-    return Erasure(**fields_of(Erasure, row) | {"rows": row["rows"] or {}, "aliases": aliases, "purge_waits": waits})
+    return Erasure(**fields_of(Erasure, row, rows=row["rows"] or {}, aliases=aliases, purge_waits=waits))

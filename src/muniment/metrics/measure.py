@@ -206,7 +206,10 @@ def _calibrations(rows: Sequence[Row]) -> tuple[CalibrationCurve, ...]:
     """The last calibration curve of each source (MET-10)."""
     names = ("raw", "estimate", "verdicts", "approved")
     points = [tuple(CurvePoint(**dict(zip(names, point, strict=True))) for point in row["points"]) for row in rows]
-    return tuple(CalibrationCurve(**row | {"points": curve}) for row, curve in zip(rows, points, strict=True))
+    return tuple(
+        CalibrationCurve(**fields_of(CalibrationCurve, row, points=curve))
+        for row, curve in zip(rows, points, strict=True)
+    )
 
 
 def _captures(window: Window, found: Rows) -> CaptureMetrics:

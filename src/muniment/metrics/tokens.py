@@ -216,7 +216,7 @@ def _ranked_capture(row: Row, keys: Mapping[str, Any]) -> RankedCapture | None:
         parts.append(to_json(content["payload"]).decode())
     columns = ("capture_id", "seq", "captured_at", "observed_at", "source", "intent_id")
     text, evidence = "\n".join(part for part in parts if part), len(content.get("evidence_refs", ()))
-    return RankedCapture(*(row[name] for name in columns), text, evidence)
+    return RankedCapture(**{name: row[name] for name in columns}, text=text, evidence=evidence)
 
 
 def _fact_text(fact: Mapping[str, Any]) -> str | None:

@@ -203,5 +203,4 @@ def _opened(row: Row, key: SubjectKey, column: str) -> str:
 
 def _webhook(row: Row, key: SubjectKey) -> Webhook:
     state = "parked" if row["parked_at"] is not None else "retrying" if row["tries"] else "active"
-    fields = fields_of(Webhook, row, without=("url", "secret"))
-    return Webhook(**fields, url=_opened(row, key, "url"), state=state)
+    return Webhook(**fields_of(Webhook, row, url=_opened(row, key, "url"), state=state, secret=None))
