@@ -265,9 +265,7 @@ async def _removed_lawfully(tx: Transaction, form: Form, ids: list[str]) -> set[
 async def _unlisted(tx: Transaction, form: Form, until: str | None, count: int) -> list[str]:
     """The ids of rows that no list names, at most `count`."""
     found: list[str] = []
-    after = key_before_all(form)
-    while len(found) < count:
-        rows = await tx.rows(f"form.{form.name} walk", count=_UNLISTED_AT_ONCE, **after)
+    async for rows in _pages(tx, form, _UNLISTED_AT_ONCE):
         ids = {row["id"] for row in rows if until is None or row["id"] < until}
         async for _, packed in every_row_list(tx):
             with suppress(ValueError):
@@ -277,20 +275,20 @@ async def _unlisted(tx: Transaction, form: Form, until: str | None, count: int) 
             if not ids:
                 break
         found += sorted(ids)
-        if len(rows) < _UNLISTED_AT_ONCE:
+        if len(found) >= count:
             break
-        after = key_of(form, rows[-1])
     return found[:count]
 
 
-def key_before_all(form: Form) -> dict[str, Any]:
-    """Parameters for the form's statements that come before every key."""
-    return {f"key_{key.name}": -(2**63) if key.kind == "int" else "" for key in form.keys}
-
-
-def key_of(form: Form, row: Row) -> dict[str, Any]:
-    """The key of a row as parameters for the form's statements."""
-    return {f"key_{key.name}": row[key.name] for key in form.keys}
+async def _pages(tx: Transaction, form: Form, count: int, after: str = "") -> AsyncGenerator[list[Row]]:
+    """The hashes of a form's rows in the order of their keys, in pages; `after` is a key of a single text column."""
+    keys = {f"key_{key.name}": -(2**63) if key.kind == "int" else after for key in form.keys}
+    while True:
+        rows = await tx.rows(f"form.{form.name} walk", count=count, **keys)
+        yield rows
+        if len(rows) < count:
+            return
+        keys = {f"key_{key.name}": rows[-1][key.name] for key in form.keys}
 
 
 async def every_row_list(
@@ -361,17 +359,15 @@ async def _unknown(
     assert form.id_prefix is not None
     after = first_id(form.id_prefix, since - LATE) if since is not None else ""
     found: list[EventRow] = []
-    while True:
-        rows = await tx.rows(f"form.{form.name} walk", count=AT_ONCE, **{f"key_{form.key}": after})
+    async for rows in _pages(tx, form, AT_ONCE, after):
         for row in rows:
             if row["id"] in known:
                 continue
             if len(found) == count:
                 return found, found[-1].row_id if found else after
             found.append(_event_row(form, row))
-        if len(rows) < AT_ONCE:
-            return found, None
-        after = rows[-1]["id"]
+        after = rows[-1]["id"] if rows else after
+    return found, None
 
 
 def swept_before(until: datetime | None) -> dict[str, str]:
@@ -383,18 +379,13 @@ def swept_before(until: datetime | None) -> dict[str, str]:
 
 async def every_row(tx: Transaction) -> list[EventRow]:
     """Hash all rows that events would have listed, for a tenant whose log lists none yet."""
-    found: list[EventRow] = []
-    for form in FORMS:
-        if form.id_prefix is not None:
-            continue
-        after = key_before_all(form)
-        while True:
-            rows = await tx.rows(f"form.{form.name} walk", count=AT_ONCE, **after)
-            found += [_event_row(form, row) for row in rows]
-            if len(rows) < AT_ONCE:
-                break
-            after = key_of(form, rows[-1])
-    return found
+    return [
+        _event_row(form, row)
+        for form in FORMS
+        if form.id_prefix is None
+        async for rows in _pages(tx, form, AT_ONCE)
+        for row in rows
+    ]
 
 
 def _event_row(form: Form, row: Row) -> EventRow:

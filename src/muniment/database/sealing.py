@@ -84,8 +84,7 @@ class TenantKeys:
 
     def new_subject(self, holder: str) -> bytes:
         """A new data key for the holder, wrapped."""
-        nonce = os.urandom(_NONCE)
-        return nonce + self._ciphers[self.current].encrypt(nonce, os.urandom(KEY_BYTES), self._binding(holder))
+        return self._wrap(holder, os.urandom(KEY_BYTES), self.current)
 
     def rewrapped(self, holder: str, wrapped: bytes, version: int, to: int) -> bytes:
         """A holder's data key wrapped under the version `to`; raises `SealBroken` if no key opens it.
@@ -97,8 +96,7 @@ class TenantKeys:
         for cipher in (self._ciphers[version], *self._ciphers.values()):
             with suppress(InvalidTag, ValueError):
                 key = cipher.decrypt(wrapped[:_NONCE], wrapped[_NONCE:], self._binding(holder))
-                nonce = os.urandom(_NONCE)
-                return nonce + self._ciphers[to].encrypt(nonce, key, self._binding(holder))
+                return self._wrap(holder, key, to)
         raise SealBroken("the key of this subject does not open")
 
     def subject(self, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
@@ -114,6 +112,10 @@ class TenantKeys:
     def row_key(self, wrapped: bytes, version: int) -> RowKey:
         """Open the tenant's audit key; raises `SealBroken`."""
         return RowKey(self.subject(AUDIT_HOLDER, wrapped, version).derived("row-digests"))
+
+    def _wrap(self, holder: str, key: bytes, version: int) -> bytes:
+        nonce = os.urandom(_NONCE)
+        return nonce + self._ciphers[version].encrypt(nonce, key, self._binding(holder))
 
     def _binding(self, holder: str) -> bytes:
         return f"muniment/subject-key\x00{self._tenant_id}\x00{holder}".encode()
