@@ -32,38 +32,13 @@ _FRAGMENT = re.compile(r"\{(\w+) (\w+)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _VALUES = re.compile(r"\bVALUES\s*(\(.*?\))\s*(ON CONFLICT.*|RETURNING.*)?$", re.DOTALL)
 
-# The package that each file of statements is in.
+# The package that each file of statements is in, by the name of the file.
 PACKAGES = {
-    "archive": "archives",
-    "audit": "audit",
-    "backfill": "packs",
-    "backtest": "packs",
-    "browse": "recall",
-    "candidate": "candidates",
-    "capture": "capture",
-    "chain": "audit",
-    "consent": "consent",
-    "contradictions": "contradictions",
-    "credential": "access",
-    "cursor": "database",
-    "durable": "promotion",
-    "erasure": "erasure",
-    "fragments": "database",
-    "history": "capture",
-    "indexing": "promotion",
-    "jobs": "worker",
-    "metrics": "metrics",
-    "neighbours": "candidates",
-    "pack": "packs",
-    "promote": "promotion",
-    "recall": "recall",
-    "request": "access",
-    "review": "review",
-    "rows": "database",
-    "search": "recall",
-    "tenant": "database",
-    "tombstone": "consent",
-    "webhook": "webhooks",
+    file.name.removesuffix(".sql"): package.name
+    for package in files("muniment").iterdir()
+    if package.is_dir()
+    for file in package.iterdir()
+    if file.name.endswith(".sql")
 }
 
 # Rows per statement of a many-row insert: few shapes, so that each is planned once per connection.
