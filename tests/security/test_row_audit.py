@@ -46,7 +46,7 @@ def test_a_row_that_was_changed_in_any_lasting_column_is_named(told: tuple[Fabri
     assert row is not None
     for column in form.columns[len(form.keys) :] + form.losing:
         forger.change(row, f"{column.name} = {other_value(column)}")
-        assert ("row_changed", form.table, forger.named(row)) in named(fabric), column.name
+        assert ("row_changed", form.table, forger.row_id(row)) in named(fabric), column.name
         forger.restore(row)
     assert named(fabric) == set()
 
@@ -62,7 +62,7 @@ def test_a_row_that_was_taken_away_is_named(told: tuple[Fabric, Connection], for
         forger.delete(row)
     else:
         forger.change(row, ", ".join(f"{column.name} = NULL" for column in form.columns[len(form.keys) :]))
-    assert ("row_removed", form.table, forger.named(row)) in named(fabric)
+    assert ("row_removed", form.table, forger.row_id(row)) in named(fabric)
     forger.restore(row)
     assert named(fabric) == set()
 
@@ -84,7 +84,7 @@ def test_a_row_that_was_added_is_named(told: tuple[Fabric, Connection], form: Fo
         forged = row
         values = {"time": "now()", "text": "'eve'"}
         forger.change(row, ", ".join(f"{column.name} = {values[column.kind]}" for column in form.columns[1:]))
-    assert ("row_added", form.table, forger.named(forged)) in named(fabric)
+    assert ("row_added", form.table, forger.row_id(forged)) in named(fabric)
     if form.where is None:
         forger.delete(forged)
     else:
