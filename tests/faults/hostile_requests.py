@@ -155,7 +155,7 @@ class Senders:
     def __enter__(self) -> "Senders":
         for place in range(self._count):
             process = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.hostile", str(place), str(self._count)],
+                [sys.executable, "-m", "tests.faults.hostile_requests", str(place), str(self._count)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
