@@ -51,15 +51,15 @@ def listening(scripts: list[Script]) -> Generator[None]:
     """Write down what every transaction sends meanwhile, one script each."""
     send = Transaction._send
 
-    async def heard(self: Transaction, one: Statement, arguments: list[Any]) -> Any:
+    async def heard(self: Transaction, bound: Statement, arguments: list[Any]) -> Any:
         script: Script | None = getattr(self, "script", None)
         if script is None:
             script = self.script = Script(self.tenant_id)  # pyright: ignore[reportAttributeAccessIssue]  for us alone
             scripts.append(script)
         while len(script.trips) < self.round_trips - 1:
             script.trips.append([])
-        script.trips[-1].append((one, arguments))
-        return await send(self, one, arguments)
+        script.trips[-1].append((bound, arguments))
+        return await send(self, bound, arguments)
 
     Transaction._send = heard
     try:

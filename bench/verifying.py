@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.measure import Figure
 from muniment import AsyncFabric
-from muniment.audit.row_sweeps import every_row
+from muniment.audit.row_audit import every_row
 from muniment.database.row_lists import EventRow, RowKey, pack
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS

@@ -11,13 +11,13 @@ from weakref import WeakValueDictionary
 
 from anyio import Semaphore, fail_after
 
+from muniment.access import idempotency
+from muniment.access.idempotency import CURRENT_REQUEST
 from muniment.access.roles import Verb, may
 from muniment.archives.folder import Archives
 from muniment.candidates.comparison import TextComparer
 from muniment.candidates.extractors.models import Models
 from muniment.contradictions.rules import Comparison
-from muniment.database import idempotency
-from muniment.database.idempotency import CURRENT_REQUEST
 from muniment.database.row_lists import RowKey
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Storage, Task, Transaction
@@ -30,7 +30,7 @@ from muniment.promotion.embedders import Embedders
 from muniment.recall.pinning import may_pin, narrowed
 from muniment.sessions.store import SessionStore
 from muniment.settings import Clock
-from muniment.webhooks.rules import Rules
+from muniment.webhooks.settings import Rules
 
 # Seconds that a dry run waits for the one before it.
 _DRY_RUN_WAIT = 5.0

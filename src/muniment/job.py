@@ -16,7 +16,7 @@ class Done:
     next_at: datetime | None = None
 
     @property
-    def told(self) -> dict[str, int]:
+    def nonzero(self) -> dict[str, int]:
         """The counts that are not zero."""
         return {name: count for name, count in self.counts.items() if count}
 

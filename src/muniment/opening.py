@@ -18,8 +18,8 @@ from muniment.database.address import Address
 from muniment.database.master import MasterKeys, find_master_keys
 from muniment.database.migrate import migrate, require_ready, status
 from muniment.database.sealing import Vault
+from muniment.database.server_liveness import answering, no_answer
 from muniment.database.storage import Storage
-from muniment.database.unavailable import answering, no_answer
 from muniment.errors import StorageUnavailable
 from muniment.language.embedding.choose import find_embedder
 from muniment.language.redaction import redactor_of

@@ -12,7 +12,7 @@ from muniment.errors import InvalidInput
 from muniment.language.assertion import Judge, judge
 from muniment.language.embedding import Embedder
 from muniment.pack import Pack, load_pack
-from muniment.webhooks.rules import Rules
+from muniment.webhooks.settings import Rules
 
 Clock = Callable[[], datetime]
 

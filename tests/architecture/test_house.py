@@ -21,7 +21,7 @@ LONGEST = 450
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "helpers", "common", "manager", "base", "misc"}
 
 # These act as superuser, beneath the schema: they make databases, and purge the files of one.
-AS_SUPERUSER = {"opening.py", "testing/database.py", "erasure/purge.py", "erasure/unowned_files.py"}
+AS_SUPERUSER = {"opening.py", "testing/database.py", "erasure/purge.py"}
 SQL = re.compile(
     r"\s*(SELECT|INSERT INTO|UPDATE \S+ SET|DELETE FROM|WITH \w+ AS|CREATE|ALTER|DROP|GRANT|REVOKE|TRUNCATE"
     r"|COPY|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|SET (LOCAL|SESSION)|LOCK TABLE)\b"
@@ -44,10 +44,9 @@ RULES = {
     "consent/rules.py",
     "contradictions/resolution.py",
     "contradictions/rules.py",
-    "database/merkle.py",
+    "database/row_digests.py",
     "database/row_forms.py",
     "database/row_lists.py",
-    "database/row_values.py",
     "audit/rules.py",
     "erasure/rules.py",
     "metrics/intervals.py",

@@ -61,7 +61,7 @@ def test_an_old_capture_is_archived_under_its_ontology_and_still_found_from_its_
     message = keeping.capture(people.run(), kind="message", text="hello", classification="INTERNAL")
     before = keeping.trail(people.auditor, memory_id)
     clock.advance(days=30)
-    assert run_job(keeping, "compact", people.tenant_id).told == {}
+    assert run_job(keeping, "compact", people.tenant_id).nonzero == {}
     assert files(folder) == [], "nothing is older than its horizon yet"
     clock.advance(seconds=1)
     worked(keeping, people.tenant_id)
@@ -111,13 +111,13 @@ def test_what_an_open_proposal_rests_on_stays_and_what_was_never_consolidated_to
     item = proposed(keeping, people.run(), entity="customer:cust_1", predicate="likes", value="tea")
     waiting = keeping.capture(people.run(), kind="statement", text="nobody read this yet", classification="INTERNAL")
     clock.advance(days=31)
-    assert run_job(keeping, "compact", people.tenant_id).told == {}
+    assert run_job(keeping, "compact", people.tenant_id).nonzero == {}
     edited = keeping.queue.edit(people.reviewer, item.proposal_id, value="coffee")
-    assert run_job(keeping, "compact", people.tenant_id).told == {}, "the edited one rests on it now"
+    assert run_job(keeping, "compact", people.tenant_id).nonzero == {}, "the edited one rests on it now"
     keeping.queue.reject(people.reviewer, edited.proposal_id, reason="no")  # type: ignore[union-attr]  # no refusal
-    assert run_job(keeping, "compact", people.tenant_id).told == {"captures": 1, "archives": 1}
+    assert run_job(keeping, "compact", people.tenant_id).nonzero == {"captures": 1, "archives": 1}
     assert [row["capture_id"] for row in rows("captures")] == [waiting.capture_id]
-    assert run_job(keeping, "compact", people.tenant_id).told == {}
+    assert run_job(keeping, "compact", people.tenant_id).nonzero == {}
 
 
 @pytest.mark.rule("JOB-4", "CAP-1")
@@ -138,7 +138,7 @@ def test_killed_between_the_file_and_the_transaction_nothing_is_lost_and_each_is
     assert len(rows("captures")) == 1
     assert [one.kind for one in keeping.verify_archives(people.auditor).problems] == ["unknown"]
     (stray.parent / "arc_0123456789ab0123456789abcdef.1.zst.part").write_bytes(b"cut off")
-    assert run_job(keeping, "compact", people.tenant_id).told == {"captures": 1, "archives": 1}
+    assert run_job(keeping, "compact", people.tenant_id).nonzero == {"captures": 1, "archives": 1}
     assert len(rows("archived_captures")) == 1
     assert len(files(folder)) == 1
     assert stray not in files(folder)
@@ -186,7 +186,7 @@ def test_what_becomes_needed_while_it_is_being_archived_stays_and_no_erasure_com
         with pytest.raises(Conflict):
             run_job(keeping, "compact", people.tenant_id)
     assert (len(rows("captures")), rows("archives")) == (2, [])
-    assert run_job(keeping, "compact", people.tenant_id).told == {"captures": 1, "archives": 1}
+    assert run_job(keeping, "compact", people.tenant_id).nonzero == {"captures": 1, "archives": 1}
     assert (len(rows("captures")), keeping.verify_archives(people.auditor).ok) == (1, True)
     assert held_off == ["erasure"]
 
@@ -226,9 +226,9 @@ def test_an_archive_is_dropped_after_its_retention_and_the_trail_says_so(
 ) -> None:
     memory_id = promoted(keeping, people, idempotency_key="k_1")
     clock.advance(days=365)
-    assert run_job(keeping, "compact", people.tenant_id).told == {"captures": 1, "archives": 1}
+    assert run_job(keeping, "compact", people.tenant_id).nonzero == {"captures": 1, "archives": 1}
     clock.advance(seconds=1)
-    assert run_job(keeping, "compact", people.tenant_id).told == {"dropped": 1}
+    assert run_job(keeping, "compact", people.tenant_id).nonzero == {"dropped": 1}
     assert files(folder) == []
     (archive,) = keeping.archives(people.auditor)
     assert (archive.revision, archive.dropped_at) == (2, clock.now)
@@ -237,7 +237,7 @@ def test_an_archive_is_dropped_after_its_retention_and_the_trail_says_so(
     found = keeping.verify_archives(people.auditor)
     assert (found.ok, found.captures, found.dropped) == (True, 0, 1)
     assert promoted_again(keeping, people) == "promoted", "its idempotency key is still known"
-    assert run_job(keeping, "compact", people.tenant_id).told == {}
+    assert run_job(keeping, "compact", people.tenant_id).nonzero == {}
 
 
 def promoted_again(fabric: Fabric, people: People) -> str:
@@ -291,7 +291,7 @@ def test_a_duplicate_whose_capture_is_archived_does_not_come_back(
     key = {"entity": "customer:cust_1", "predicate": "prefers_channel", "value": "email"}
     assert proposed(keeping, people.run(), **key).status == "duplicate"
     clock.advance(days=31)
-    assert run_job(keeping, "compact", people.tenant_id).told == {"captures": 2, "archives": 1}
+    assert run_job(keeping, "compact", people.tenant_id).nonzero == {"captures": 2, "archives": 1}
     keeping.retract(people.reviewer, memory_id, reason="wrong")
     assert keeping.queue.list(people.reviewer) == [], "what it said can be proposed anew"
     assert proposed(keeping, people.run(), **key).status == "pending"
@@ -344,6 +344,6 @@ def test_without_a_folder_nothing_is_archived(
     with Fabric.open(server.url(database), pack=pack, clock=clock, master_keys=MASTER_KEYS) as fabric:
         promoted(fabric, people)
         clock.advance(days=31)
-        assert run_job(fabric, "compact", people.tenant_id).told == {}
+        assert run_job(fabric, "compact", people.tenant_id).nonzero == {}
         assert fabric.verify_archives(people.auditor).ok
     assert len(rows("captures")) == 1

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from muniment import AsyncFabric, Fabric
-from muniment.database.merkle import batch_hash, leaves_of, root_of
+from muniment.audit.rules import batch_hash, leaves_of, root_of
 from muniment.errors import InvalidInput, NotFound, RoleMissing
 from muniment.model.chain import Head
 from muniment.testing import FakeClock, People, TestServer
@@ -274,7 +274,7 @@ def test_a_history_cut_short_is_found_with_an_exported_head(
         assert fabric.seal(people.tenant_id) == 2
     assert fabric.verify(people.auditor).ok, "nothing in the database itself says that there was more"
     found = fabric.verify(people.auditor, head=head)
-    why = "another batch stands in its place" if resealed else "the chain has no such batch any more"
+    why = "the chain has another batch with this number" if resealed else "the chain no longer has this batch"
     assert [(one.kind, one.batch, one.seq, one.why) for one in found.breaks] == [("head_mismatch", 3, 7, why)]
 
 
@@ -286,12 +286,12 @@ def test_a_head_that_is_forged_or_of_another_tenant_proves_nothing(
         written(fabric, one)
         fabric.seal(one.tenant_id)
     head, theirs = fabric.chain_head(people.auditor), fabric.chain_head(others.auditor)
-    forged = sha256(b"x").hexdigest()
+    check_batch = sha256(b"x").hexdigest()
     for given in (
         theirs,
         theirs.model_copy(update={"tenant_id": people.tenant_id}),
-        head.model_copy(update={"hash": forged}),
-        head.model_copy(update={"seal": forged}),
+        head.model_copy(update={"hash": check_batch}),
+        head.model_copy(update={"seal": check_batch}),
         head.model_copy(update={"last_seq": 1}),
         head.model_copy(update={"batch": 2}),
     ):
@@ -320,8 +320,10 @@ def test_many_who_seal_at_once_make_one_chain(
     server: TestServer, database: str, clock: FakeClock, people: People
 ) -> None:
     async def race() -> None:
-        opening = [AsyncFabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS) for _ in range(3)]
-        fabrics = [await one for one in opening]
+        open_transaction = [
+            AsyncFabric.open(server.url(database), clock=clock, master_keys=MASTER_KEYS) for _ in range(3)
+        ]
+        fabrics = [await one for one in open_transaction]
 
         async def write() -> None:
             for _ in range(12):

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from muniment import Fabric
-from muniment.database.row_lists import AT_MOST, listing_of
+from muniment.database.row_lists import AT_MOST, unpack
 from muniment.erasure import key_rotation as rotation
 from muniment.errors import InvalidInput
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from muniment.webhooks.cloudevents import cloud_event
+from muniment.webhooks.messages import cloud_event
 from tests.connections import Connections
 from tests.stories import promoted, proposed
 
@@ -24,7 +24,7 @@ def listed(rows: Any) -> list[tuple[str, int]]:
     return [
         (
             event["type"],
-            sum(len(one.ids) for one in listing_of(event["rows"]).standing.values()) if event["rows"] else 0,
+            sum(len(one.ids) for one in unpack(event["rows"]).rows.values()) if event["rows"] else 0,
         )
         for event in sorted(rows("events"), key=lambda event: (event["seq"], event["n"]))
     ]
@@ -206,7 +206,7 @@ def test_rows_without_an_event_are_listed_when_the_chain_is_sealed(
     assert found.ok
     told: dict[str, list[str]] = {}
     for batch in rows("chain_batches"):
-        for (name, _), some in (listing_of(batch["rows"]).standing if batch["rows"] else {}).items():
+        for (name, _), some in (unpack(batch["rows"]).rows if batch["rows"] else {}).items():
             told.setdefault(name, []).extend(some.ids)
     assert sorted(told["recalls"]) == sorted(row["recall_id"] for row in rows("recalls"))
     assert len(told["compiles"]) == 1

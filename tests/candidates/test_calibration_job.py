@@ -47,14 +47,14 @@ def judged(fabric: Fabric, people: People, count: int, *, wrong: int = 0, first:
 @pytest.mark.rule("CAN-6", "JOB-5")
 def test_a_source_is_worth_what_people_made_of_it(auto: Fabric, people: People) -> None:
     judged(auto, people, 11)
-    assert run_job(auto, "calibrate", people.tenant_id).told == {}, "too few verdicts say nothing"
+    assert run_job(auto, "calibrate", people.tenant_id).nonzero == {}, "too few verdicts say nothing"
     judged(auto, people, 5, wrong=4, first=11)
-    assert run_job(auto, "calibrate", people.tenant_id).told == {"sources": 1}
+    assert run_job(auto, "calibrate", people.tenant_id).nonzero == {"sources": 1}
     candidate = proposed(auto, people.run(None), **fact(100)).candidate
     assert candidate.raw_confidence == 0.9
     assert candidate.confidence == pytest.approx((12 + 1) / (16 + 2))
     assert candidate.calibration is not None
-    assert run_job(auto, "calibrate", people.tenant_id).told == {}, "nothing new, no new curve"
+    assert run_job(auto, "calibrate", people.tenant_id).nonzero == {}, "nothing new, no new curve"
     (note,) = [one for one in told(auto, people, "note") if one["about"] == "calibrated"]
     assert (note["source"], note["verdicts"], note["approved"]) == ("bot agent direct@1", 16, 12)
 
@@ -87,8 +87,8 @@ def promoted_alone(auto: Fabric, people: People, count: int) -> None:
 @pytest.mark.rule("JOB-6", "REV-10", "REV-7")
 def test_samples_go_to_reviewers_who_confirm_or_refute_them(auto: Fabric, people: People) -> None:
     promoted_alone(auto, people, 3)
-    assert run_job(auto, "sample", people.tenant_id).told == {"samples": 3}
-    assert run_job(auto, "sample", people.tenant_id).told == {}, "each once"
+    assert run_job(auto, "sample", people.tenant_id).nonzero == {"samples": 3}
+    assert run_job(auto, "sample", people.tenant_id).nonzero == {}, "each once"
     first, second, _ = auto.queue.list(people.reviewer)
     assert first.audits is not None
     assert first.human_reasons[-1] == "audit_sample"
@@ -115,13 +115,13 @@ def test_too_many_wrong_samples_stop_the_class_until_a_person_lets_it_go_on(auto
             auto.queue.approve(people.reviewer, item.proposal_id)
         else:
             auto.queue.reject(people.reviewer, item.proposal_id, reason="wrong")
-    assert run_job(auto, "sample", people.tenant_id).told == {"suspended": 1}
+    assert run_job(auto, "sample", people.tenant_id).nonzero == {"suspended": 1}
     (told_of,) = told(auto, people, "auto_promotion_suspended")
     assert (told_of["write_class"], told_of["samples"], told_of["correct"]) == ("preference", 5, 3)
     waiting = proposed(auto, people.run(None), **fact(80))
     assert "suspended" in waiting.human_reasons
     assert run_job(auto, "consolidate", people.tenant_id).counts["promoted"] == 0
-    assert run_job(auto, "sample", people.tenant_id).told == {}
+    assert run_job(auto, "sample", people.tenant_id).nonzero == {}
     assert auto.work.breakers(people.auditor)[0].open
     assert not auto.work.resume(people.admin, "preference").open
     proposed(auto, people.run(None), **fact(81))
@@ -160,7 +160,7 @@ def test_a_sample_counts_as_wrong_once_its_memory_was_withdrawn_as_wrong(auto: F
         auto.retract(people.reviewer, item.audits, reason=reason)
     (figures,) = auto.metrics(people.auditor).auto
     assert (figures.confirmed, figures.refuted, figures.waiting) == (3, 2, 0)
-    assert run_job(auto, "sample", people.tenant_id).told == {"suspended": 1}
+    assert run_job(auto, "sample", people.tenant_id).nonzero == {"suspended": 1}
     (told_of,) = told(auto, people, "auto_promotion_suspended")
     assert (told_of["samples"], told_of["correct"]) == (5, 3)
 
@@ -173,11 +173,11 @@ def test_a_sample_rejected_after_its_memory_was_withdrawn_is_not_counted_twice(a
     for item in samples:
         assert item.audits is not None
         auto.retract(people.reviewer, item.audits, reason="wrong")
-    assert run_job(auto, "sample", people.tenant_id).told == {"suspended": 1}
+    assert run_job(auto, "sample", people.tenant_id).nonzero == {"suspended": 1}
     auto.work.resume(people.admin, "preference")
     for item in samples:
         auto.queue.reject(people.reviewer, item.proposal_id, reason="wrong")
-    assert run_job(auto, "sample", people.tenant_id).told == {}, "that was before it was let go on"
+    assert run_job(auto, "sample", people.tenant_id).nonzero == {}, "that was before it was let go on"
     assert auto.metrics(people.auditor).auto[0].refuted == 5
 
 
@@ -238,6 +238,6 @@ def test_a_source_that_did_badly_can_earn_its_way_back(auto: Fabric, people: Peo
     run_job(auto, "calibrate", people.tenant_id)
     assert refused(auto, people.run(None), **fact(80)).gate == "confidence"
     clock.advance(days=181)
-    assert run_job(auto, "calibrate", people.tenant_id).told == {"sources": 1}
+    assert run_job(auto, "calibrate", people.tenant_id).nonzero == {"sources": 1}
     candidate = proposed(auto, people.run(None), **fact(80)).candidate
     assert (candidate.confidence, candidate.calibration) == (0.8, None)

@@ -16,7 +16,7 @@ from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
-from tests.faults.together import Calls, held
+from tests.faults.concurrency import Calls, hold_clock
 from tests.stories import CONSENT, proposed, refused, run_job, told, worked
 
 SUBJECT = "customer:cust_1"
@@ -171,7 +171,7 @@ def test_of_two_who_run_a_capture_again_at_once_one_does_and_the_other_is_told(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     capture_id = captured(fabric, people)
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         first = Calls([lambda: fabric.captures.rerun(people.reviewer, capture_id, "requested")])
         gate.until_waiting(1)
         second = Calls([lambda: fabric.captures.rerun(people.second_reviewer, capture_id, "requested")])

@@ -10,11 +10,14 @@ import psycopg
 import pytest
 
 from muniment import Fabric
-from muniment.database.clock import BOUND, set_bound
+from muniment.database.migrate import set_bound
 from muniment.errors import ClockAhead, Conflict, InvalidInput, MomentAmbiguous, RoleMissing
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.stories import promoted, texts, told
+
+# The bound that the schema is created with.
+BOUND = timedelta(minutes=5)
 
 MESSAGE: dict[str, Any] = {"kind": "message", "text": "hello", "classification": "INTERNAL"}
 Bounded = Callable[[timedelta], AbstractContextManager[tuple[Fabric, FakeClock]]]

@@ -88,7 +88,7 @@ def test_what_lies_before_a_cursor_or_a_page_is_not_read(
         async with fabric._context.transaction(people.tenant_id, "auditor") as tx:
             await tx._connection.execute("SET LOCAL enable_seqscan = off")
             await tx._connection.execute("SET LOCAL enable_bitmapscan = off")
-            stated, parameters = tx._stated(statement, given)
+            stated, parameters = tx._bound(statement, given)
             asked = psycopg.AsyncRawCursor(tx._connection, row_factory=scalar_row)
             await asked.execute(f"EXPLAIN {stated.sql}".encode(), parameters)
             return "\n".join(await asked.fetchall())
@@ -111,7 +111,7 @@ def test_a_deed_that_is_done_once_takes_no_round_trip_more(fabric: Fabric, peopl
     requests = fabric._fabric.requests
 
     async def approved_once() -> None:
-        with requests.asked(people.reviewer, "k1", b"approve the second"):
+        with requests.begin(people.reviewer, "k1", b"approve the second"):
             await fabric._fabric.queue.approve(people.reviewer, second)
 
     trips.clear()

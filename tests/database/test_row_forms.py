@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from muniment.database.row_digests import insert_plan
+from muniment.database.row_digests import INFINITY, TYPES, Kind, column_bytes, insert_plan, record_hash
 from muniment.database.row_forms import FORMS
-from muniment.database.row_lists import AT_MOST, EventRow, Listing, RowKey, listing_of, pack
-from muniment.database.row_values import INFINITY, TYPES, Kind, column_bytes, record_hash
-from muniment.database.statements import PACKAGES, _stage
+from muniment.database.row_lists import AT_MOST, EventRow, RowKey, RowLists, pack, unpack
+from muniment.database.statements import PACKAGES, _statements
 from muniment.testing import TestServer
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
@@ -78,7 +77,7 @@ def test_every_statement_that_inserts_rows_of_a_form_gives_their_values(database
     for stage in PACKAGES:
         if stage == "fragments":
             continue
-        for written in _stage(stage).values():
+        for written in _statements(stage).values():
             if (plan := insert_plan(written.text)) is not None:
                 inserting.add(plan.form.name)
     by_event = {form.name for form in FORMS if form.where is None and form.id_prefix is None}
@@ -98,19 +97,19 @@ KEY = RowKey(b"k" * 32)
 
 
 @pytest.mark.rule("AUD-4")
-def test_a_list_says_which_rows_stand_and_which_lost_what_they_may_lose() -> None:
+def test_a_list_says_which_rows_are_there_and_which_were_blanked() -> None:
     packed = pack(KEY, [row(1), row(2, "candidates"), row(3, lost=True), row(4)])
-    listing = Listing()
-    listing.add(packed, 7)
-    listing.add(pack(KEY, [row(5)]), 8)
-    assert {name: listed.ids for name, listed in listing.standing.items()} == {
+    lists = RowLists()
+    lists.add(packed, 7)
+    lists.add(pack(KEY, [row(5)]), 8)
+    assert {name: listed.ids for name, listed in lists.rows.items()} == {
         ("candidates", 1): ["id_2"],
         ("captures", 1): ["id_1", "id_4", "id_5"],
     }
-    assert listing.standing["captures", 1].seqs == [7, 7, 8]
-    assert listing.lost == {"captures": {"id_3"}}
+    assert lists.rows["captures", 1].seqs == [7, 7, 8]
+    assert lists.blanked == {"captures": {"id_3"}}
     digest = KEY.digester("captures", 1, b"lasting")(row(4).lasting or b"")
-    assert bytes(listing.standing["captures", 1].lasting)[16:32] == digest
+    assert bytes(lists.rows["captures", 1].lasting)[16:32] == digest
     assert RowKey(b"x" * 32).digester("captures", 1, b"lasting")(row(4).lasting or b"") != digest
 
 
@@ -121,4 +120,4 @@ def test_a_list_has_at_most_five_hundred_rows_and_a_broken_one_is_none() -> None
     packed = pack(KEY, [row(n) for n in range(3)])
     for broken in (b"", b"\x02" + packed[1:], packed[:-1], packed[:8], packed.replace(b"captures", b"captureS")):
         with pytest.raises(ValueError):
-            listing_of(broken)
+            unpack(broken)

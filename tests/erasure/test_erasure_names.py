@@ -112,7 +112,7 @@ def test_a_capture_from_before_that_is_read_after_the_erasure_gives_nothing_and_
     late = result(keeping, people, ANNA, OTHER, idempotency_key="k")
     stays = result(keeping, people, OTHER)
     keeping.erase(people.officer, subject=ALIAS)
-    with pytest.raises(Exception, match="2 captures from before the erasure wait to be consolidated"):
+    with pytest.raises(Exception, match="2 captures from before the erasure are not consolidated yet"):
         run_job(keeping, "purge", people.tenant_id)
     done = keeping.consolidate(people.tenant_id)
     assert [(one.capture_id, one.gate, one.reason) for one in done.refusals] == [(late, "consent", "subject_erased")]

@@ -57,7 +57,7 @@ def test_each_page_is_recorded_and_the_name_stands_nowhere(
     told_in_passing(fabric, people)
     receipt = fabric.erase(people.officer, subject=ANNA)
     assert receipt.name_search is None
-    monkeypatch.setattr(name_search, "MOST_LOOKED_AT", 4)
+    monkeypatch.setattr(name_search, "MOST_SEARCHED", 4)
     page = fabric.search_texts(people.officer, "Anna Lindqvist", erasure_id=receipt.erasure_id)
     pages, hits = [page], list(page.hits)
     while page.after is not None:
@@ -85,7 +85,7 @@ def test_a_search_cannot_be_said_to_be_done_without_having_gone_through_all_text
 ) -> None:
     told_in_passing(fabric, people)
     receipt = fabric.erase(people.officer, subject=ANNA)
-    monkeypatch.setattr(name_search, "MOST_LOOKED_AT", 2)
+    monkeypatch.setattr(name_search, "MOST_SEARCHED", 2)
     first = fabric.search_texts(people.officer, "Anna", erasure_id=receipt.erasure_id)
     assert first.after is not None
     for wrong in ({"name": "Bert"}, {"name": "Anna", "erasure_id": "era_other"}):

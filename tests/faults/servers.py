@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Literal
 
 import psycopg
 import pytest
@@ -19,12 +20,14 @@ import muniment.errors
 from muniment.database import postmaster as binaries
 
 SOURCE = Path(muniment.errors.__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 AS_ROOT = os.geteuid() == 0
 
 # leases, says where, and gives back at the end of its input
 CLIENT = """
 import sys
 from pathlib import Path
+from typing import Literal
 from muniment.database import embedded
 with embedded.acquire(Path(sys.argv[1])) as lease:
     print(lease.conninfo, flush=True)
@@ -189,3 +192,22 @@ def _answers(place: str) -> bool:
     except psycopg.OperationalError:
         return False
     return True
+
+
+@contextlib.contextmanager
+def program(home: Path, mode: Literal["wait", "write", "async"] = "wait") -> Generator["subprocess.Popen[str]"]:
+    """`fabric_process` on that home, which is open when this returns; killed at the end if it is still there."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.faults.fabric_process", str(home), mode],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=environment(),
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()

@@ -11,8 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from muniment.database import embedded
 from tests.faults.load import Command, Serving
-from tests.faults.programs import ROOT, program
-from tests.faults.servers import environment, eventually, postmaster
+from tests.faults.servers import ROOT, environment, eventually, postmaster, program
 
 
 @pytest.mark.rule("ERR-6")

@@ -11,7 +11,7 @@ from muniment.model.contradiction import Contradiction
 from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.faults.together import Calls, held
+from tests.faults.concurrency import Calls, hold_clock
 from tests.stories import CONSENT, KEY, promoted, proposed
 
 TEXTS = [f"Returns are accepted within {days} days of delivery." for days in (14, 30, 60, 90)]
@@ -38,7 +38,7 @@ def test_contradicting_texts_promoted_at_once_end_as_contradictions_never_as_two
         proposed(fabric, people.run(user), write_class="statement", text=text).proposal_id
         for user, text in zip(users, TEXTS, strict=True)
     ]
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda n=n, p=p: crowd[n].queue.approve(people.reviewer, p) for n, p in enumerate(waiting)])
         gate.until_waiting(len(waiting))
     outcomes = calls.wait()
@@ -58,7 +58,7 @@ def test_the_same_text_promoted_at_once_for_one_and_for_all_is_promoted_once(
         proposed(fabric, people.run(user), write_class="statement", text=TEXTS[0]).proposal_id
         for user in ("cust_1", None, "cust_1", None)
     ]
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda n=n, p=p: crowd[n].queue.approve(people.reviewer, p) for n, p in enumerate(waiting)])
         gate.until_waiting(len(waiting))
     assert sorted(outcome.status for outcome in calls.wait()) == ["duplicate"] * 3 + ["promoted"]
@@ -93,7 +93,7 @@ def test_of_two_who_settle_one_contradiction_one_wins_and_the_other_is_told(
         fabric.queue.approve(people.reviewer, item.proposal_id)
     (found,) = fabric.contradictions.list(people.reviewer)
     one_id = found.contradiction_id
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls(
             [
                 lambda: crowd[0].contradictions.resolve(people.reviewer, one_id, "supersede"),
@@ -116,7 +116,7 @@ def test_a_retraction_and_a_resolution_at_once_end_it_once(
     item = proposed(fabric, people.run(), **KEY, value="phone")
     fabric.queue.approve(people.reviewer, item.proposal_id)
     (found,) = fabric.contradictions.list(people.reviewer)
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls(
             [
                 lambda: crowd[0].retract(people.reviewer, first, reason="wrong"),
@@ -144,7 +144,7 @@ def test_a_rejection_and_an_edit_at_once_leave_one_verdict(
     fabric: Fabric, crowd: list[Fabric], people: People, server: TestServer, database: str
 ) -> None:
     item = proposed(fabric, people.run(), **KEY, value="email").proposal_id
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls(
             [
                 lambda: crowd[0].queue.reject(people.reviewer, item, reason="no"),
@@ -174,7 +174,7 @@ def test_two_passes_over_ended_consents_at_once_take_everything_away_once(
         )
         fabric.queue.approve(people.reviewer, item.proposal_id)
     fabric.consent.revoke(people.officer, consent.consent_id)
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda n=n: crowd[n].consent.sweep(people.tenant_id) for n in range(3)])
         gate.until_waiting(3)
     assert sum(outcome.memories for outcome in calls.wait()) == 3

@@ -18,7 +18,7 @@ import pytest
 
 from muniment import Fabric
 from muniment.testing import People
-from tests.faults.hostile import MEGABYTE, Senders, hostile_bodies, named
+from tests.faults.hostile_requests import MEGABYTE, Senders, hostile_bodies, label
 from tests.faults.load import Serving, token
 
 SECONDS = 4.0
@@ -144,7 +144,7 @@ def test_hostile_bodies_hold_up_nobody_and_fill_no_memory(new_home: Path) -> Non
                 pytest.fail(told)
             assert server.most_resident() - before < MEMORY, told
             assert {name for name, status in answers if status >= 500} == set()
-            assert {name for name, _ in answers} == {named(one) for one in hostile_bodies()}
+            assert {name for name, _ in answers} == {label(one) for one in hostile_bodies()}
             assert server.stop() == 0
 
 

@@ -16,9 +16,9 @@ from muniment.errors import ServerUnavailable, StorageUnavailable
 from muniment.sessions.redis_store import RedisStore
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from tests.faults.concurrency import hold_clock
 from tests.faults.load import Command, Serving, clients, token
 from tests.faults.servers import eventually
-from tests.faults.together import held
 from tests.redis_server import running
 from tests.served import Served
 from tests.stories import remembered
@@ -165,7 +165,7 @@ def test_a_worker_killed_at_work_is_replaced_and_each_capture_is_consolidated_on
                 return [one.capture_id for one in client.capture_many(people.run(), items)]
 
             kept = said(1)
-            with held(server, fresh_database, people.tenant_id), worker.running():
+            with hold_clock(server, fresh_database, people.tenant_id), worker.running():
                 eventually(lambda: owner.execute(_IN_THE_MIDDLE).fetchone() is not None)
             kept += said(2)
             with worker.running():

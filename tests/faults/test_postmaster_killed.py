@@ -26,8 +26,7 @@ from muniment.errors import ServerUnavailable, StorageUnavailable
 from muniment.testing import People
 from tests.faults.fabric_process import PEOPLE as LIBRARY
 from tests.faults.load import MASTER_KEY, MUNIMENT, Serving, token
-from tests.faults.programs import program
-from tests.faults.servers import eventually, postmaster
+from tests.faults.servers import eventually, postmaster, program
 
 IS_SOAK = "MUNIMENT_KILL_SECONDS" in os.environ
 SECONDS = float(os.environ.get("MUNIMENT_KILL_SECONDS", "20"))

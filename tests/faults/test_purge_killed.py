@@ -16,7 +16,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from muniment import AsyncFabric
-from muniment.erasure import unowned_files as unowned
+from muniment.erasure import purge
 from muniment.errors import PurgeIncomplete
 from muniment.opening import Opened
 from muniment.testing import FakeClock, People
@@ -108,7 +108,7 @@ def killed_in_rewrite(home: Path, tenant_id: str, needle: bytes) -> bool:
 async def unowned_of(home: Path) -> list[str]:
     async with AsyncFabric.open(home=home, clock=FakeClock()) as fabric:
         opened: Opened = fabric._opened  # type: ignore[assignment]  # it is open
-        return await unowned.find(opened.superuser)
+        return await purge.unowned_files(opened.superuser)
 
 
 @pytest.mark.rule("ERA-6", "ERA-3")
@@ -132,7 +132,7 @@ async def _purged(home: Path, people: People, vector: bytes) -> None:
         await fabric.erase(people.officer, subject=ANNA)
         await Worker(opened).until_idle()
         assert all(one.purged_at is not None for one in await fabric.erasures(people.auditor))
-        assert await unowned.find(opened.superuser) == []
+        assert await purge.unowned_files(opened.superuser) == []
         assert holding(home / "data", vector) == set()
         with psycopg.connect(opened.superuser) as owner:
             row = owner.execute("SELECT count(*) FROM muniment.memory_vectors_0").fetchone()
@@ -152,9 +152,9 @@ async def _left_alone(home: Path) -> None:
         with psycopg.connect(opened.superuser) as maker:
             maker.execute("CREATE TABLE public.half_made AS SELECT repeat('x', 1000) FROM generate_series(1, 1000)")
             with pytest.raises(PurgeIncomplete, match="open may have made them"):
-                await unowned.clear(opened.superuser, opened.data)
+                await purge.remove_unowned_files(opened.superuser, opened.data)
             maker.commit()
-        assert await unowned.clear(opened.superuser, opened.data) == 0
+        assert await purge.remove_unowned_files(opened.superuser, opened.data) == 0
         assert opened.data is not None
         with psycopg.connect(opened.superuser) as owner:
             assert owner.execute("SELECT count(*) FROM public.half_made").fetchone() == (1000,)
@@ -163,9 +163,9 @@ async def _left_alone(home: Path) -> None:
         for name in ("99999", "99999.1", "99999_fsm"):
             stray.with_name(name).write_bytes(b"rows of before")
         with pytest.raises(PurgeIncomplete, match="3 files that no table owns"):
-            await unowned.clear(opened.superuser, None)
+            await purge.remove_unowned_files(opened.superuser, None)
         owner_login = make_conninfo(opened.superuser, user="muniment_owner")
         with pytest.raises(PurgeIncomplete, match="may not look"):
-            await unowned.clear(owner_login, None)
-        assert await unowned.clear(opened.superuser, opened.data) == 3
+            await purge.remove_unowned_files(owner_login, None)
+        assert await purge.remove_unowned_files(opened.superuser, opened.data) == 3
         assert not stray.exists()

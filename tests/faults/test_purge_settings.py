@@ -14,11 +14,11 @@ from muniment.database.address import Address
 from muniment.database.migrate import migrate
 from muniment.erasure import job as purge
 from muniment.erasure.purge import obstacles
-from muniment.metrics import alert_job as alert
+from muniment.metrics import job as alerts
 from muniment.testing import FakeClock, People
 from muniment.testing.database import MASTER_KEYS
 from muniment.worker.due import Due
-from muniment.worker.running import run as run_job
+from muniment.worker.worker import run as run_job
 from tests.faults.servers import separate
 
 SUBJECT = "customer:cus_77"
@@ -94,8 +94,8 @@ def test_no_receipt_says_purged_while_the_server_renames_its_log_and_the_reason_
         assert waits.purged_at is None
         assert waits.purge_waits is not None and "wal_recycle is on" in waits.purge_waits
         assert "wal_recycle is on" in fabric._portal.call(obstacles, owner)[0]
-        fabric._portal.call(alert.run, opened, people.tenant_id)
-        fabric._portal.call(alert.run, opened, people.tenant_id)
+        fabric._portal.call(alerts.alert, opened, people.tenant_id)
+        fabric._portal.call(alerts.alert, opened, people.tenant_id)
         told = [one.data for one in fabric.events(people.auditor, limit=200) if one.data.get("about") == "purge_waits"]
         assert len(told) == 1 and told[0]["erasures"] == 1 and "wal_recycle" in told[0]["why"]
         assert in_log(data, before), "what is waited for is there"

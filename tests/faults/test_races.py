@@ -12,7 +12,7 @@ from muniment.errors import AlreadyDecided, ConsentChanged, NotPromotable
 from muniment.model.proposal import Proposal
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.faults.together import Calls, held
+from tests.faults.concurrency import Calls, hold_clock
 from tests.stories import CONSENT, promoted, proposed, texts
 
 SUBJECT = "customer:cust_1"
@@ -36,7 +36,7 @@ def test_of_ten_promotions_of_one_key_each_sees_all_before_it(
         proposed(fabric, people.run(), entity=SUBJECT, predicate="plan", value=f"plan {n}").proposal_id
         for n in range(10)
     ]
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda n=n, p=p: crowd[n % 5].queue.approve(people.reviewer, p) for n, p in enumerate(waiting)])
         gate.until_waiting(len(waiting))
     outcomes = calls.wait()
@@ -56,7 +56,7 @@ def test_of_ten_promotions_of_the_same_fact_one_is_promoted_and_the_rest_are_its
     waiting = [
         proposed(fabric, people.run(), entity=SUBJECT, predicate="plan", value="gold").proposal_id for _ in range(10)
     ]
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda n=n, p=p: crowd[n % 5].queue.approve(people.reviewer, p) for n, p in enumerate(waiting)])
         gate.until_waiting(10)
     outcomes = calls.wait()
@@ -70,7 +70,7 @@ def test_of_two_operators_on_one_proposal_one_wins_and_the_other_is_told(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     item = proposed(fabric, people.run(), entity=SUBJECT, predicate="plan", value="gold").proposal_id
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls(
             [
                 lambda: fabric.queue.approve(people.reviewer, item),
@@ -94,7 +94,7 @@ def test_a_revocation_waits_for_a_promotion_under_way_and_then_hides_it(
     item = proposed(
         fabric, people.run(), entity=SUBJECT, predicate="phone", value="1", subject=SUBJECT, classification="PII"
     ).proposal_id
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         approving = Calls([lambda: fabric.queue.approve(people.reviewer, item)])
         gate.until_waiting(1)
         revoking = Calls([lambda: fabric.consent.revoke(people.officer, consent.consent_id)])
@@ -112,7 +112,7 @@ def test_a_promotion_waits_for_a_revocation_under_way_and_then_fails(
     item = proposed(
         fabric, people.run(), entity=SUBJECT, predicate="phone", value="1", subject=SUBJECT, classification="PII"
     ).proposal_id
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         revoking = Calls([lambda: fabric.consent.revoke(people.officer, consent.consent_id)])
         gate.until_waiting(1)
         approving = Calls([lambda: fabric.queue.approve(people.reviewer, item)])
@@ -126,7 +126,7 @@ def test_a_promotion_waits_for_a_revocation_under_way_and_then_fails(
 @pytest.mark.rule("CON-1")
 def test_of_two_revocations_one_wins(fabric: Fabric, people: People, server: TestServer, database: str) -> None:
     consent = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT).consent_id
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda: fabric.consent.revoke(people.officer, consent)] * 2)
         gate.until_waiting(2)
     kinds = Counter(type(outcome).__name__ for outcome in calls.wait())
@@ -144,7 +144,7 @@ def test_one_idempotency_key_from_twenty_threads_makes_one_capture(
             people.run(), kind="message", text="the same", classification="INTERNAL", idempotency_key="k"
         )
 
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda n=n: capture(n) for n in range(20)])
         gate.until_waiting(10)
     receipts = calls.wait()
@@ -158,7 +158,7 @@ def test_one_idempotency_key_from_twenty_threads_makes_one_capture(
 @pytest.mark.rule("PRO-3", "PRO-6")
 def test_of_two_retractions_one_wins(fabric: Fabric, people: People, server: TestServer, database: str) -> None:
     memory_id = promoted(fabric, people)
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda: fabric.retract(people.reviewer, memory_id, reason="wrong")] * 2)
         gate.until_waiting(2)
     assert Counter(type(outcome).__name__ for outcome in calls.wait()) == {"Retraction": 1, "Conflict": 1}
@@ -172,7 +172,7 @@ def test_of_two_that_would_supersede_the_same_memory_one_wins(
     waiting = [
         proposed(fabric, people.run(), entity=SUBJECT, predicate=f"other_{n}", value="x").proposal_id for n in range(2)
     ]
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda p=p: fabric.queue.approve(people.reviewer, p, supersedes=old) for p in waiting])
         gate.until_waiting(2)
     assert Counter(type(outcome).__name__ for outcome in calls.wait()) == {"Proposal": 1, "NotPromotable": 1}

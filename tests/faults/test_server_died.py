@@ -16,8 +16,7 @@ from muniment import AsyncFabric, Fabric
 from muniment.database import embedded
 from muniment.errors import StorageUnavailable
 from muniment.testing import People
-from tests.faults.programs import program
-from tests.faults.servers import eventually, family, paused_checkpointer, postmaster, value
+from tests.faults.servers import eventually, family, paused_checkpointer, postmaster, program, value
 from tests.faults.test_storage_away import captured, outcome, statuses
 
 # Seconds; a start takes a fraction of one, but the machine may be busy.

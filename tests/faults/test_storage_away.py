@@ -21,8 +21,8 @@ from muniment.testing.database import MASTER_KEYS
 from muniment.worker import worker
 from muniment.worker.due import Due
 from muniment.worker.worker import Worker
+from tests.faults.concurrency import hold_clock
 from tests.faults.servers import eventually, family, postmaster
-from tests.faults.together import held
 
 # It takes some tens of milliseconds; three seconds was what a wait for the pool took.
 AT_ONCE = 2.0
@@ -169,7 +169,7 @@ def test_a_server_that_hangs_costs_a_call_three_seconds_wherever_the_call_is(awa
         async with opened(away, own) as fabric:
             await captured(fabric, people, "the first")
             assert statuses(await asyncio.gather(*recalls(fabric, 40))) == {"ok"}
-            with held(away, own, people.tenant_id) as gate:
+            with hold_clock(away, own, people.tenant_id) as gate:
                 # two are in the middle of a statement, the others wait for their turn
                 begun = [asyncio.create_task(outcome(captured(fabric, people, f"line {n}"))) for n in range(5)]
                 await asyncio.to_thread(gate.until_waiting, 2)
@@ -201,7 +201,7 @@ def test_a_statement_that_takes_long_on_a_server_that_answers_is_waited_for(
     async def story() -> None:
         async with opened(away, own) as fabric:
             await captured(fabric, people, "the first")
-            with held(away, own, people.tenant_id) as gate:
+            with hold_clock(away, own, people.tenant_id) as gate:
                 waiting = [asyncio.create_task(outcome(captured(fabric, people, f"line {n}"))) for n in range(5)]
                 await asyncio.to_thread(gate.until_waiting, 2)
                 before = logins()

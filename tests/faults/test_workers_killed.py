@@ -74,7 +74,7 @@ def test_workers_killed_at_random_lose_nothing_and_do_nothing_twice(server: Test
     acknowledged: dict[str, list[str]] = {people.tenant_id: [] for people in cast}
     with Fabric.open(url, master_keys=MASTER_KEYS, private_webhooks=True) as fabric:
         since = {people.tenant_id: fabric.webhooks.add(people.admin, url=receiver.url).seq for people in cast}
-        command = [sys.executable, "-m", "tests.faults.killing", url, str(SECONDS), "7"]
+        command = [sys.executable, "-m", "tests.faults.kill_workers", url, str(SECONDS), "7"]
         killer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
         ends_at = time.monotonic() + SECONDS
         loads = [

@@ -13,9 +13,8 @@ from muniment import Fabric
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from muniment.worker.worker import GONE_AFTER, Worker
-from tests.faults.programs import ROOT
-from tests.faults.servers import environment, eventually
-from tests.faults.together import held
+from tests.faults.concurrency import hold_clock
+from tests.faults.servers import ROOT, environment, eventually
 
 WORKER = """
 import asyncio, sys
@@ -54,7 +53,7 @@ def heard_of(owner: Owner, seconds: float) -> None:
 
 def killed_at_work(server: TestServer, database: str, people: People) -> None:
     """Let a worker begin to consolidate, and kill it in the middle."""
-    with server.connect(database) as owner, held(server, database, people.tenant_id) as gate:
+    with server.connect(database) as owner, hold_clock(server, database, people.tenant_id) as gate:
         before = len(workers(owner))
         worker = subprocess.Popen([sys.executable, "-c", WORKER, server.url(database)], cwd=ROOT, env=environment())
         gate.until_waiting(1)

@@ -308,7 +308,7 @@ def test_a_database_that_is_away_is_told_in_one_line_without_warnings_or_passwor
     key = base64.b64encode(bytes(32)).decode()
     ran = spawn("recall", "--url", "postgresql://me:secret@127.0.0.1:1/none", MUNIMENT_MASTER_KEY=key)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "error: the database does not answer, or does not let this user in (storage_unavailable)\n"
+    assert ran.err == "error: the database does not answer, or refuses this user (storage_unavailable)\n"
 
 
 # ---- who asks, and where ----

@@ -17,7 +17,7 @@ from muniment.http.server_metrics import ServerMetrics
 from muniment.http.settings import ServerSettings
 from muniment.model.events import Event
 from muniment.testing import People, TestServer
-from muniment.webhooks.cloudevents import encoded
+from muniment.webhooks.messages import encoded
 from tests.interfaces.http import HttpDoor
 from tests.stories import promoted
 

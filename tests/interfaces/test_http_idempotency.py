@@ -7,7 +7,7 @@ import pytest
 
 from muniment.http.idempotency import OWN_KEYS, PASSES, READS, REPLAYED
 from muniment.testing import People, TestServer
-from tests.faults.together import Calls, held
+from tests.faults.concurrency import Calls, hold_clock
 from tests.interfaces.http import SUBJECT, HttpDoor, Story, body_of
 from tests.stories import CONSENT, KEY, promoted, proposed
 
@@ -125,7 +125,7 @@ def test_reads_take_no_key_and_pay_it_no_heed(door: HttpDoor, people: People) ->
 def test_of_two_requests_under_one_key_at_once_one_is_done(
     door: HttpDoor, people: People, officer: str, server: TestServer, database: str
 ) -> None:
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda: door.ask("POST", "/v1/consents", GRANT, key=officer, once="k1")] * 2)
         gate.until_waiting(2)
     answers = calls.wait()
@@ -142,7 +142,7 @@ def test_captures_under_one_key_are_written_once_alone_and_in_a_batch(
     door: HttpDoor, people: People, server: TestServer, database: str
 ) -> None:
     key, item = door.key(people.run()), {"kind": "message", "text": "x", "classification": "INTERNAL"}
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda: door.ask("POST", "/v1/captures", item, key=key, once="one")] * 2)
         gate.until_waiting(2)
     receipts = [one.json() for one in calls.wait()]
@@ -241,7 +241,7 @@ def test_of_two_operators_at_once_one_wins(door: HttpDoor, people: People, serve
     def act(key: str, action: str, body: Any) -> Any:
         return lambda: door.ask("POST", f"/v1/queue/{item}/{action}", body, key=key, headers={"If-Match": tag})
 
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([act(keys[0], "approve", None), act(keys[1], "reject", {"reason": "no"})])
         gate.until_waiting(2)
     answers = sorted(calls.wait(), key=lambda one: one.status_code)

@@ -11,9 +11,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from muniment.language.embedding.tokenizers import CharacterTokenizer
 from muniment.metrics.intervals import wilson
+from muniment.metrics.measure import budgets
 from muniment.metrics.prometheus import FAMILIES, MOST_NAMES, OTHERS, prometheus_text
-from muniment.metrics.storage import budgets
-from muniment.metrics.tokens import Prompt, Said, filled, ranked
+from muniment.metrics.tokens import Prompt, RankedCapture, ranked, tokens_filled
 from muniment.model.metrics import (
     AutoAccuracy,
     CalibrationCurve,
@@ -76,15 +76,17 @@ def test_counts_that_make_no_sense_are_refused(successes: int, trials: int, z: f
 # ---- captures ranked as memories are ----
 
 
-def _said(number: int, text: str, *, source: str = "agent", evidence: int = 0, intent: str | None = None) -> Said:
+def _ranked_capture(
+    number: int, text: str, *, source: str = "agent", evidence: int = 0, intent: str | None = None
+) -> RankedCapture:
     at = AT - timedelta(minutes=number)
-    return Said(f"cap_{number}", 100 - number, at, at, source, intent, text, evidence)
+    return RankedCapture(f"cap_{number}", 100 - number, at, at, source, intent, text, evidence)
 
 
 SAID = [
-    _said(1, "She plays chess on Sundays."),
-    _said(2, "The parcel to Lyon was late.", source="operator"),
-    _said(3, "A parcel went to Rome.", evidence=2),
+    _ranked_capture(1, "She plays chess on Sundays."),
+    _ranked_capture(2, "The parcel to Lyon was late.", source="operator"),
+    _ranked_capture(3, "A parcel went to Rome.", evidence=2),
 ]
 
 
@@ -106,8 +108,12 @@ def test_captures_come_in_the_order_that_memories_would(
 
 @pytest.mark.rule("MET-3")
 def test_the_runs_own_intent_comes_first_among_equals() -> None:
-    same = [_said(1, "tea"), _said(1, "tea", intent="sales.offer"), _said(1, "tea", intent="sales.*")]
-    same = [Said(**{**vars(one), "capture_id": f"cap_{n}"}) for n, one in enumerate(same)]
+    same = [
+        _ranked_capture(1, "tea"),
+        _ranked_capture(1, "tea", intent="sales.offer"),
+        _ranked_capture(1, "tea", intent="sales.*"),
+    ]
+    same = [RankedCapture(**{**vars(one), "capture_id": f"cap_{n}"}) for n, one in enumerate(same)]
     prompt = Prompt("tea", "sales.offer", AT, 100, 0)
     assert [one.intent_id for one in ranked(prompt, same, builtin_pack())] == ["sales.offer", "sales.*", None]
 
@@ -124,14 +130,14 @@ def test_the_runs_own_intent_comes_first_among_equals() -> None:
 )
 def test_they_are_put_in_whole_as_long_as_there_is_room(budget: int, used: int) -> None:
     prompt = Prompt(None, None, AT, budget, 0)
-    assert filled(prompt, SAID, builtin_pack(), CharacterTokenizer()) == used
+    assert tokens_filled(prompt, SAID, builtin_pack(), CharacterTokenizer()) == used
 
 
 @pytest.mark.rule("MET-3")
 def test_the_last_is_cut_to_the_room_that_is_left() -> None:
-    long = [_said(1, "x" * 400)]
-    assert filled(Prompt(None, None, AT, 40, 0), long, builtin_pack(), CharacterTokenizer()) == 40
-    assert filled(Prompt(None, None, AT, 20, 0), long, builtin_pack(), CharacterTokenizer()) == 0
+    long = [_ranked_capture(1, "x" * 400)]
+    assert tokens_filled(Prompt(None, None, AT, 40, 0), long, builtin_pack(), CharacterTokenizer()) == 40
+    assert tokens_filled(Prompt(None, None, AT, 20, 0), long, builtin_pack(), CharacterTokenizer()) == 0
 
 
 # ---- budgets ----

@@ -176,7 +176,7 @@ def test_stopped_between_two_memories_it_goes_on_and_at_once_none_is_done_twice(
         remembered(fabric, people, "email", entity=f"customer:cust_{n}", user_id=f"cust_{n}")
     ref = put_in_force(fabric, people.tenant_id, ontology())
     fabric.packs.backfill(people.second_reviewer, ref)
-    with pytest.raises(Conflict, match="under way"):
+    with pytest.raises(Conflict, match="in progress"):
         fabric.packs.backfill(people.reviewer, ref)
     assert work(fabric, people, 2)
     assert fabric.packs.backfills(people.admin)[0].done == {"migrated": 2}

@@ -168,7 +168,7 @@ def test_what_policy_would_promote_alone_is_counted_under_both_packs(
     with under(BASE) as fabric:
         for n in range(4):
             promoted(fabric, people, "email", entity=f"customer:cust_{n}", confidence=0.95)
-        assert run_job(fabric, "calibrate", people.tenant_id).told == {"sources": 1}
+        assert run_job(fabric, "calibrate", people.tenant_id).nonzero == {"sources": 1}
         auto = HEAD.replace("1.0.0", "2.0.0") + (
             "memory_layer: {classes: {preference: {approval: auto, auto_promotion: {threshold: 0.82}}}}"
         )

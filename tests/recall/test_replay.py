@@ -17,7 +17,7 @@ from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Opener
-from tests.faults.together import Calls
+from tests.faults.concurrency import Calls
 from tests.pack_activation import acme, put_in_force, register
 from tests.stories import CONSENT, promoted, proposed, remembered
 

@@ -13,7 +13,7 @@ from muniment.errors import MunimentError
 from muniment.language.embedding.function import FunctionEmbedder
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.faults.together import Calls, held
+from tests.faults.concurrency import Calls, hold_clock
 from tests.recall.batches import PII, SUBJECT, approve_all, shown, told, waiting
 from tests.stories import CONSENT, remembered
 
@@ -25,7 +25,7 @@ def test_of_two_who_approve_the_same_at_once_one_does_and_the_other_is_told(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     ids = waiting(fabric, people, *({"predicate": f"p{n}", "value": n} for n in range(6)))
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         first = Calls([lambda: fabric.queue.approve_many(people.reviewer, ids)])
         gate.until_waiting(1)
         second = Calls([lambda: fabric.queue.approve_many(people.second_reviewer, ids[::-1])])
@@ -46,7 +46,7 @@ def test_of_two_batches_at_once_that_contradict_each_other_one_sees_the_other(
     batches = [
         waiting(fabric, people, *({"predicate": f"p{n}", "value": value} for n in range(3))) for value in ("tea", "rye")
     ]
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda ids=ids: approve_all(fabric, people.reviewer, ids) for ids in batches])
         gate.until_waiting(2)
     assert [told(outcomes) for outcomes in calls.wait()] == [["promoted"] * 3] * 2
@@ -61,7 +61,7 @@ def test_a_retraction_beside_a_batch_that_corrects_the_same_memory_waits_its_tur
     old = remembered(fabric, people, "email")
     correction = fabric.correct(people.author, memory_id=old, value="phone").proposal_id  # type: ignore[union-attr]
     ids = [*waiting(fabric, people, {"predicate": "a", "value": "green tea"}), correction]
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         batch = Calls([lambda: approve_all(fabric, people.reviewer, ids)])
         gate.until_waiting(1)
         other = Calls([lambda: fabric.retract(people.second_reviewer, old, reason="wrong")])

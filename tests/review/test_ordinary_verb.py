@@ -10,7 +10,7 @@ from muniment.errors import InvalidInput
 from muniment.model.proposal import Outcome
 from muniment.testing import People, TestServer
 from tests.conftest import Opener
-from tests.faults.together import Calls, held
+from tests.faults.concurrency import Calls, hold_clock
 from tests.recall.batches import PII, SUBJECT, approve_all, shown, told, waiting
 from tests.stories import CONSENT, remembered
 
@@ -112,7 +112,7 @@ def test_what_became_a_contradiction_since_it_was_read_is_left_out(
 ) -> None:
     """Both batches were read before either was decided; the one that comes second meets what the first promoted."""
     batches = [waiting(fabric, people, {"predicate": "p", "value": value}) for value in ("tea", "rye")]
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda ids=ids: fabric.queue.approve_many(people.reviewer, ids) for ids in batches])
         gate.until_waiting(2)
     assert sorted(told(outcomes)[0] or "" for outcomes in calls.wait()) == ["left_out", "promoted"]
@@ -124,7 +124,7 @@ def test_what_was_assigned_to_somebody_else_since_it_was_read_is_left_out(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     ids = waiting(fabric, people, {"predicate": "a", "value": 1}, {"predicate": "b", "value": 2})
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         assigning = Calls([lambda: fabric.queue.assign(people.second_reviewer, ids[0], to="clara")])
         gate.until_waiting(1)
         batch = Calls([lambda: fabric.queue.approve_many(people.reviewer, ids)])

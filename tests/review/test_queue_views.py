@@ -397,7 +397,7 @@ def test_two_at_one_proposal_see_each_other_for_half_a_minute(
     (anew,) = fabric.queue.attend(people.reviewer, item)
     assert anew.since == clock.now
     clock.advance(seconds=31)
-    assert run_job(fabric, "sweep", people.tenant_id).told == {"attendances": 3}
+    assert run_job(fabric, "sweep", people.tenant_id).nonzero == {"attendances": 3}
     assert "attendances" not in {table for table, _ in standing()}
     assert len(fabric.events(people.auditor)) == events
     assert fabric.queue.get(people.reviewer, item).verdicts == ()

@@ -9,7 +9,7 @@ from muniment import Fabric
 from muniment.errors import AlreadyDecided, InvalidInput, VersionConflict
 from muniment.model.proposal import Proposal
 from muniment.testing import People, TestServer
-from tests.faults.together import Calls, held
+from tests.faults.concurrency import Calls, hold_clock
 from tests.stories import KEY, proposed
 
 ACTIONS: dict[str, dict[str, Any]] = {
@@ -60,7 +60,7 @@ def test_of_two_operators_who_read_the_same_version_one_wins_and_the_other_is_to
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     read = proposed(fabric, people.run(), **KEY, value="email")
-    with held(server, database, people.tenant_id) as gate:
+    with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls(
             [
                 lambda: fabric.queue.override(people.reviewer, read.proposal_id, priority=0.9, version=read.version),

@@ -127,7 +127,7 @@ def furnish(fabric: Fabric, people: People, owner: Connection) -> dict[str, Any]
 
 async def requested(fabric: AsyncFabric, people: People) -> None:
     """A request under a caller's key, and its answer."""
-    with fabric.requests.asked(people.admin, "request_1", b"what was asked") as asked:
+    with fabric.requests.begin(people.admin, "request_1", b"what was asked") as asked:
         await fabric.work.requeue(people.admin)
     await fabric.requests.keep(asked, 200, b"what was answered")
 

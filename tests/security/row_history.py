@@ -37,7 +37,7 @@ def row_history(server: TestServer, database: str, archives: Path) -> Generator[
         server.url(database), pack=load_pack(PACK), clock=clock, master_keys=MASTER_KEYS, archives=archives
     ) as fabric:
         superuser = make_conninfo(server.conninfo, dbname=database)
-        tell(fabric, clock, PEOPLE, superuser)
+        write_history(fabric, clock, PEOPLE, superuser)
         yield fabric
 
 
@@ -57,13 +57,13 @@ def purge(fabric: Fabric, tenant: str, superuser: str) -> None:
     assert opened is not None
     _Purging.conninfo = superuser
     allowed = _Purging(opened.context, opened.address, None)
-    assert fabric._portal.call(JOBS["purge"].run, allowed, tenant).told == {"erasures": 1}
+    assert fabric._portal.call(JOBS["purge"].run, allowed, tenant).nonzero == {"erasures": 1}
 
 
-def tell(fabric: Fabric, clock: FakeClock, people: People, superuser: str) -> None:
+def write_history(fabric: Fabric, clock: FakeClock, people: People, superuser: str) -> None:
     """All that leaves a row in a table which the log answers for."""
     tenant = people.tenant_id
-    old(fabric, clock, people, superuser)
+    write_old_part(fabric, clock, people, superuser)
     subject = "customer:cust_1"
     fabric.consent.grant(people.officer, subject=subject, evidence_refs=["letter_1"], **CONSENT)
     fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL", idempotency_key="k1")
@@ -113,7 +113,7 @@ def tell(fabric: Fabric, clock: FakeClock, people: People, superuser: str) -> No
     fabric.seal(tenant)
 
 
-def old(fabric: Fabric, clock: FakeClock, people: People, superuser: str) -> None:
+def write_old_part(fabric: Fabric, clock: FakeClock, people: People, superuser: str) -> None:
     """What was archived, erased and purged long ago."""
     promoted(fabric, people, "letter", entity="customer:old", user_id="old", predicate="channel")
     fabric.keys.create(people.admin, principal_id="bot", kind="agent", roles=["agent"], user_id="erased", label="x")
@@ -126,7 +126,7 @@ def old(fabric: Fabric, clock: FakeClock, people: People, superuser: str) -> Non
     purge(fabric, people.tenant_id, superuser)
     fabric.erase(people.officer, subject="customer:nobody")
     clock.advance(days=40)
-    assert run_job(fabric, "compact", people.tenant_id).told["captures"] > 0
+    assert run_job(fabric, "compact", people.tenant_id).nonzero["captures"] > 0
 
 
 async def _suspend(fabric: Fabric, tenant: str) -> None:
@@ -167,17 +167,17 @@ class Forger:
         ).fetchone()
         return found[0] if found is not None else None
 
-    def named(self, row: dict[str, Any]) -> str:
+    def row_id(self, row: dict[str, Any]) -> str:
         """A row's id as `verify` says it."""
         return " ".join(str(row[key.name]) for key in self._form.keys)
 
     def change(self, row: dict[str, Any], assignments: str) -> None:
         """Change columns of that row."""
-        self._run(f"UPDATE {self._form.table} SET {assignments} WHERE {self._this()}", row)
+        self._run(f"UPDATE {self._form.table} SET {assignments} WHERE {self._condition()}", row)
 
     def delete(self, row: dict[str, Any]) -> None:
         """Take it away."""
-        self._run(f"DELETE FROM {self._form.table} WHERE {self._this()}", row)
+        self._run(f"DELETE FROM {self._form.table} WHERE {self._condition()}", row)
 
     def insert(self, row: dict[str, Any]) -> None:
         """Put a row there."""
@@ -193,17 +193,17 @@ class Forger:
 
     def restore(self, row: dict[str, Any]) -> None:
         """Put it back as it was, whatever became of it."""
-        self._owner.execute(f"DELETE FROM {self._form.table} WHERE {self._this()}", self._given(row))
+        self._owner.execute(f"DELETE FROM {self._form.table} WHERE {self._condition()}", self._parameters(row))
         self.insert(row)
 
-    def _this(self) -> str:
+    def _condition(self) -> str:
         return " AND ".join(["tenant_id = %(tenant_id)s", *(f"{key.name} = %({key.name})s" for key in self._form.keys)])
 
-    def _given(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _parameters(self, row: dict[str, Any]) -> dict[str, Any]:
         return {"tenant_id": self._tenant, **{key.name: row[key.name] for key in self._form.keys}}
 
     def _run(self, statement: str, row: dict[str, Any]) -> None:
-        assert self._owner.execute(statement, self._given(row)).rowcount == 1, statement
+        assert self._owner.execute(statement, self._parameters(row)).rowcount == 1, statement
 
 
 def without_checks(owner: Connection) -> None:

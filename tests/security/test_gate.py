@@ -11,7 +11,7 @@ import pytest
 from muniment import Fabric
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Connect
-from tests.faults.together import Calls, Gate
+from tests.faults.concurrency import Calls, LockWaits
 from tests.security.catalogue import Connection
 from tests.security.rows import Tick, insert, old_tick, one, tick
 from tests.stories import CONSENT, promoted, proposed, texts
@@ -173,7 +173,7 @@ def test_a_vector_written_while_its_body_goes_goes_with_it(
             vector = {"tenant_id": tenant, "memory_id": memory_id, "embedder": "late@1", "vector": "[1,2]"}
             insert(writer, "memory_vectors", vector)
             calls = Calls([take_away])
-            Gate(watcher, database).until_waiting(1)
+            LockWaits(watcher, database).until_waiting(1)
         assert calls.wait() == [1]
     for table in ("memory_vectors", "memory_bodies"):
         found = writer.execute(f"SELECT count(*) FROM {table} WHERE memory_id = %s", [memory_id]).fetchone()

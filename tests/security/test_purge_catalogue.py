@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from muniment.database.statements import _FRAGMENT, _fragment, _stage
+from muniment.database.statements import _FRAGMENT, _fragment, _statements
 from muniment.erasure.purge import REWRITTEN
 from tests.security.catalogue import Connection
 
@@ -60,7 +60,7 @@ def test_the_functions_of_the_database_hold_the_very_conditions_of_the_statement
 
 
 def _expanded(text: str) -> str:
-    assert _stage("fragments")
+    assert _statements("fragments")
     while _FRAGMENT.search(text):
         text = _FRAGMENT.sub(_fragment, text)
     return text

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from muniment.errors import InvalidInput
 from muniment.model.events import Event
-from muniment.webhooks.cloudevents import cloud_event, encoded
-from muniment.webhooks.rules import PAUSES, Rules
-from muniment.webhooks.signing import new_secret, signed
+from muniment.webhooks.messages import cloud_event, encoded, new_secret, signed
+from muniment.webhooks.settings import PAUSES, Rules
 
 AT = datetime(2026, 1, 5, 9, 0, 0, 250, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from muniment import Fabric
 from muniment.errors import InvalidInput, NotFound, RoleMissing, TooLarge
 from muniment.model.context import Principal
 from muniment.testing import FakeClock, People
-from muniment.webhooks.rules import PAUSES
+from muniment.webhooks.settings import PAUSES
 from tests.stories import promoted
 from tests.webhooks.receiver import Receiver, fabric, log_after, receiver, written
 

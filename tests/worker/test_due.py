@@ -7,15 +7,15 @@ import pytest
 from muniment.job import Job
 from muniment.pack import builtin_pack
 from muniment.pack.jobs import Schedule
-from muniment.worker.due import Ran, is_due, rest_after
+from muniment.worker.due import LastRun, is_due, rest_seconds
 from muniment.worker.registry import JOBS
 
 NOW = datetime(2026, 1, 5, 9, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-def ran(ago: timedelta, *, seq: int = 7, next_at: datetime | None = None, failures: int = 0) -> Ran:
-    return Ran(NOW - ago, seq, next_at, failures)
+def ran(ago: timedelta, *, seq: int = 7, next_at: datetime | None = None, failures: int = 0) -> LastRun:
+    return LastRun(NOW - ago, seq, next_at, failures)
 
 
 def job(follows_log: bool = False) -> Job:
@@ -38,7 +38,7 @@ def job(follows_log: bool = False) -> Job:
     ],
 )
 def test_by_its_pause_and_for_those_that_follow_the_log_only_where_it_moved(
-    follows_log: bool, before: Ran | None, seq: int, due: bool
+    follows_log: bool, before: LastRun | None, seq: int, due: bool
 ) -> None:
     assert is_due(job(follows_log), MINUTE, seq, before, NOW) is due
     assert not is_due(job(follows_log), None, seq, before, NOW), "turned off"
@@ -71,4 +71,4 @@ def test_every_job_has_its_pause_in_the_pack() -> None:
 @pytest.mark.rule("JOB-1")
 @pytest.mark.parametrize(("took", "rests"), [(0.0, 1.0), (0.2, 1.0), (0.5, 2.0), (30.0, 120.0)])
 def test_who_looks_out_rests_the_longer_the_longer_a_look_takes(took: float, rests: float) -> None:
-    assert rest_after(took) == rests
+    assert rest_seconds(took) == rests

@@ -40,17 +40,17 @@ def test_what_ended_is_told_of_once_and_its_content_goes_after_the_horizon(
     gone = remembered(fabric, people, "phone", **fact(2))
     fabric.retract(people.reviewer, gone, reason="wrong")
     stays = remembered(fabric, people, "letter", **fact(3), tier="durable")
-    assert run_job(fabric, "expire", people.tenant_id).told == {}
+    assert run_job(fabric, "expire", people.tenant_id).nonzero == {}
     clock.advance(days=31)
-    assert run_job(fabric, "expire", people.tenant_id).told == {"expired": 1}
-    assert run_job(fabric, "expire", people.tenant_id).told == {}
+    assert run_job(fabric, "expire", people.tenant_id).nonzero == {"expired": 1}
+    assert run_job(fabric, "expire", people.tenant_id).nonzero == {}
     assert told(fabric, people, "expired") == [{"tier": "episodic", "write_class": "preference", "memories": 1}]
     assert fabric.get(people.auditor, memory_id).value == "email", "inside the horizon the past can be asked about"
     seen_at = clock.now
     clock.advance(days=59, hours=1)
-    assert run_job(fabric, "expire", people.tenant_id).told == {"collected": 1}
+    assert run_job(fabric, "expire", people.tenant_id).nonzero == {"collected": 1}
     clock.advance(days=31)
-    assert run_job(fabric, "expire", people.tenant_id).told == {"collected": 1}
+    assert run_job(fabric, "expire", people.tenant_id).nonzero == {"collected": 1}
     for one in (memory_id, gone):
         left = fabric.get(people.auditor, one)
         assert (left.value, left.tombstoned_at is not None) == (None, True)
@@ -63,11 +63,11 @@ def test_what_ended_is_told_of_once_and_its_content_goes_after_the_horizon(
 def test_a_clock_set_back_tells_of_no_end_twice(fabric: Fabric, people: People, clock: FakeClock) -> None:
     remembered(fabric, people, tier="episodic")
     clock.advance(days=31)
-    assert run_job(fabric, "expire", people.tenant_id).told == {"expired": 1}
+    assert run_job(fabric, "expire", people.tenant_id).nonzero == {"expired": 1}
     clock.advance(days=-40)
-    assert run_job(fabric, "expire", people.tenant_id).told == {}
+    assert run_job(fabric, "expire", people.tenant_id).nonzero == {}
     clock.advance(days=41)
-    assert run_job(fabric, "expire", people.tenant_id).told == {}
+    assert run_job(fabric, "expire", people.tenant_id).nonzero == {}
 
 
 @pytest.mark.rule("JOB-7")
@@ -76,22 +76,22 @@ def test_each_alert_comes_once_while_it_lasts(tight: Fabric, people: People, clo
     remembered(tight, people, "email", **fact(1))
     other = proposed(tight, people.run(None), **fact(1), value="phone", user_id="cust_1")
     remembered(tight, people, "x", **fact(4), tier="episodic")
-    assert run_job(tight, "alert", people.tenant_id).told == {"backlog": 1}
+    assert run_job(tight, "alert", people.tenant_id).nonzero == {"backlog": 1}
     clock.advance(hours=73)
-    found = run_job(tight, "alert", people.tenant_id).told
+    found = run_job(tight, "alert", people.tenant_id).nonzero
     assert found == {"sla": 2}
     assert {one["proposal_id"] for one in told(tight, people, "sla_breached")} == {
         waiting.proposal_id,
         other.proposal_id,
     }
-    assert run_job(tight, "alert", people.tenant_id).told == {}
+    assert run_job(tight, "alert", people.tenant_id).nonzero == {}
     clock.advance(days=25)
-    assert run_job(tight, "alert", people.tenant_id).told == {"expiring": 1}
+    assert run_job(tight, "alert", people.tenant_id).nonzero == {"expiring": 1}
     assert told(tight, people, "expiring")[0]["tier"] == "episodic"
     tight.queue.reject(people.reviewer, other.proposal_id, reason="no")
-    assert run_job(tight, "alert", people.tenant_id).told == {}, "the backlog is worked off, and said to be"
+    assert run_job(tight, "alert", people.tenant_id).nonzero == {}, "the backlog is worked off, and said to be"
     proposed(tight, people.run(None), **fact(1), value="letter", user_id="cust_1")
-    assert run_job(tight, "alert", people.tenant_id).told == {"backlog": 1}, "and comes again"
+    assert run_job(tight, "alert", people.tenant_id).nonzero == {"backlog": 1}, "and comes again"
 
 
 @pytest.mark.rule("JOB-7")
@@ -120,10 +120,10 @@ def test_at_its_budget_a_promotion_waits_and_comes_back_when_there_is_room(tight
     held = tight.queue.approve(people.reviewer, third.proposal_id)
     assert (held.status, held.verdicts[-1].reason) == ("held", "budget")
     assert told(tight, people, "budget_exceeded")[0]["budget"] == "semantic/preference"
-    assert run_job(tight, "budget", people.tenant_id).told == {}, "no room yet"
-    assert run_job(tight, "alert", people.tenant_id).told == {"budgets": 2}
+    assert run_job(tight, "budget", people.tenant_id).nonzero == {}, "no room yet"
+    assert run_job(tight, "alert", people.tenant_id).nonzero == {"budgets": 2}
     tight.retract(people.reviewer, first, reason="deprecated")
-    assert run_job(tight, "budget", people.tenant_id).told == {"released": 1}
+    assert run_job(tight, "budget", people.tenant_id).nonzero == {"released": 1}
     assert tight.queue.approve(people.reviewer, third.proposal_id).status == "promoted"
     assert len(values(tight, people)) == 2
 
@@ -190,5 +190,5 @@ def test_what_does_not_fit_by_its_size_is_not_released_to_be_held_again(tight: F
     item = proposed(tight, people.run(None), **fact(2), value="y" * 300)
     tight.queue.override(people.reviewer, item.proposal_id, tier="episodic")
     tight.queue.approve(people.reviewer, item.proposal_id)
-    assert run_job(tight, "budget", people.tenant_id).told == {}
+    assert run_job(tight, "budget", people.tenant_id).nonzero == {}
     assert tight.queue.get(people.reviewer, item.proposal_id).status == "held"

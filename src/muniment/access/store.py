@@ -1,8 +1,8 @@
-"""API keys in the database: the token's form, the hash it is known by, and the life of each key.
+"""API keys in the database: the form of a token, the hash it is checked by, and the life of each key.
 
-A token is `mun_<tenant>.<key id>.<secret>`. The tenant in it only says where to look: what decides is the hash in that
-tenant's row, over the secret and all that the key stands for, under a key that only that tenant's keys open.
-INVARIANT: a row that was moved, copied or changed in the database opens nothing.
+A token is `mun_<tenant>.<key id>.<secret>`. The tenant in it only says where to look; the check compares the hash in
+that tenant's row, over the secret and everything that the key stands for, under the tenant's own key.
+INVARIANT: a row that was moved, copied or changed in the database authenticates nobody.
 """
 
 import hmac
@@ -28,20 +28,20 @@ from muniment.model.speakers import SpeaksFor
 from muniment.pack import Pack
 
 SECRET_BYTES = 32
-# How old what is written of the last use may be.
+# The recorded time of last use may be this old.
 USED_EVERY = timedelta(minutes=1)
 # A tenant's name has at most 128 characters of four bytes each.
 _TOKEN = re.compile(r"mun_([0-9A-Za-z_-]{2,683})\.(key_[0-9a-f]{28})\.([0-9A-Za-z_-]{43})")
-_NOTHING = bytes(32)
+_ZEROS = bytes(32)
 _LABEL = "api_keys.label"
 _LOCK = "api_keys"
 _BOUNDS = ("tools", "channels", "packs")
-_STANDS_FOR = ("key_id", "principal_id", "kind", "roles", "user_id", "clearance", "expires_at", *_BOUNDS)
+_IDENTITY = ("key_id", "principal_id", "kind", "roles", "user_id", "clearance")
 
 
 @dataclass(frozen=True)
 class Presented:
-    """What a token says; none of it is true yet."""
+    """The parts of a token that was presented; nothing of it is checked yet."""
 
     tenant_id: str
     key_id: str
@@ -49,17 +49,17 @@ class Presented:
 
 
 def unauthenticated() -> Unauthenticated:
-    """The one answer to whatever does not hold: it says nothing of why."""
+    """The error for every credential that is not accepted; it does not say why."""
     return Unauthenticated("the credential is not valid, has expired or was revoked")
 
 
 def token_of(tenant_id: str, key_id: str, secret: bytes) -> str:
-    """The text that whoever presents the key sends."""
+    """The token of a key."""
     return f"mun_{_encoded(tenant_id.encode())}.{key_id}.{_encoded(secret)}"
 
 
 def presented(token: object) -> Presented | None:
-    """A token in its parts; None for what is none. Each token has one spelling."""
+    """Split a token into its parts; None if it is not one. Each token has exactly one spelling."""
     found = _TOKEN.fullmatch(token) if isinstance(token, str) and len(token) < 1024 else None
     if found is None:
         return None
@@ -72,57 +72,55 @@ def presented(token: object) -> Presented | None:
         return None
 
 
-def check(given: ApiKeyInput, pack: Pack, now: datetime) -> None:
+def check(request: ApiKeyInput, pack: Pack, now: datetime) -> None:
     """Check what needs the pack and the time; raises `InvalidInput`."""
-    for role in sorted(given.roles - BUILTIN_ROLES):
+    for role in sorted(request.roles - BUILTIN_ROLES):
         if role not in pack.roles:
             raise InvalidInput(f"the pack {pack.ref} declares no role {role}", field="roles")
-    for label in sorted(given.clearance or ()):
+    for label in sorted(request.clearance or ()):
         if not pack.has_label(label):
             raise UnknownLabel(f"the pack {pack.ref} declares no such label", field="clearance")
-    if given.expires_at is not None and given.expires_at <= now:
+    if request.expires_at is not None and request.expires_at <= now:
         raise InvalidInput("must lie in the future", field="expires_at")
 
 
-async def add(tx: Transaction, vault: Vault, by: str, given: ApiKeyInput, pack: Pack, secret: bytes) -> ApiKey:
-    """Make a checked key of that secret; its token is in what comes back, and nowhere else."""
-    holder = holder_of(None, given.user_id)
-    sealing = (await vault.keys(tx, [holder], make=True))[holder] if given.label is not None else None
+async def add(tx: Transaction, vault: Vault, by: str, request: ApiKeyInput, pack: Pack, secret: bytes) -> ApiKey:
+    """Create a key that was checked; the token is in the result and stored nowhere."""
+    holder = holder_of(None, request.user_id)
+    sealing = (await vault.keys(tx, [holder], make=True))[holder] if request.label is not None else None
     comparing = await vault.comparing(tx)
-    await _one_spelling(tx, given.principal_id)
+    await _one_spelling(tx, request.principal_id)
     key_id = make_id("key", tx.now)
     tick = await tx.tick()
-    ends_at = given.ends_at(tick.at)
+    ends_at = request.ends_at(tick.at)
     if ends_at is not None and ends_at <= tick.at:
         # The tenant's clock is ahead of the caller's.
         raise InvalidInput("must lie in the future", field="expires_at")
     default = CLEARANCE.intersection(pack.labels)
-    standing: Row = {
+    row: Row = {
         "key_id": key_id,
-        "principal_id": given.principal_id,
-        "kind": given.kind,
-        "roles": sorted(given.roles),
-        "user_id": given.user_id,
-        "clearance": sorted(default if given.clearance is None else given.clearance),
-        "tools": sorted(given.speaks_for.tools),
-        "channels": sorted(given.speaks_for.channels),
-        "packs": sorted(given.packs) if given.packs is not None else None,
+        "principal_id": request.principal_id,
+        "kind": request.kind,
+        "roles": sorted(request.roles),
+        "user_id": request.user_id,
+        "clearance": sorted(default if request.clearance is None else request.clearance),
+        "tools": sorted(request.speaks_for.tools),
+        "channels": sorted(request.speaks_for.channels),
+        "packs": sorted(request.packs) if request.packs is not None else None,
         "expires_at": ends_at,
     }
-    label = sealing.seal(_LABEL, key_id, given.label.encode()) if sealing and given.label is not None else None
-    await tx.do(
-        "credential.add", **standing, digest=digest(comparing, standing, secret), label=label, at=tick.at, by=by
-    )
-    told = ("key_id", "principal_id", "kind", "roles", "expires_at")
-    tx.emit("memory.api_key_created", by, **{name: standing[name] for name in told})
-    made: dict[str, Any] = {"tenant_id": tx.tenant_id, "label": given.label, "created_at": tick.at, "created_by": by}
-    return ApiKey(**_shown(standing), **made, state="active", token=token_of(tx.tenant_id, key_id, secret))
+    label = sealing.seal(_LABEL, key_id, request.label.encode()) if sealing and request.label is not None else None
+    await tx.do("credential.add", **row, digest=digest(comparing, row, secret), label=label, at=tick.at, by=by)
+    in_event = ("key_id", "principal_id", "kind", "roles", "expires_at")
+    tx.emit("memory.api_key_created", by, **{name: row[name] for name in in_event})
+    made: dict[str, Any] = {"tenant_id": tx.tenant_id, "label": request.label, "created_at": tick.at, "created_by": by}
+    return ApiKey(**_shown(row), **made, state="active", token=token_of(tx.tenant_id, key_id, secret))
 
 
 async def _one_spelling(tx: Transaction, name: str) -> None:
-    """Raises `Conflict` where a live key is of somebody who is called otherwise but counts as the same person (REV-15).
+    """Raise `Conflict` if a live key belongs to another spelling of the same person's name (REV-15).
 
-    Keys of a tenant are made one after the other: of two at once the second sees the first.
+    A lock makes the creation of keys in a tenant sequential, so that of two at once the second sees the first.
     """
     tx.defer_many("promote.make_locks", [(_LOCK,)])
     await tx.row("promote.take_lock", key=_LOCK)
@@ -130,46 +128,41 @@ async def _one_spelling(tx: Transaction, name: str) -> None:
         other: str = row["principal_id"]
         if other != name and same_person(other, name):
             raise Conflict(
-                f"looks like {other}, who has a key: names that look alike are one person's", field="principal_id"
+                f"looks like {other}, who has a key: names that look alike count as one person", field="principal_id"
             )
 
 
 def digest(comparing: SubjectKey, row: Row, secret: bytes) -> bytes:
-    """What is kept of a secret: a keyed hash of it and of all that the key stands for."""
+    """The stored digest of a key: a keyed hash of the secret and of everything that the key stands for."""
     ends_at: datetime | None = row["expires_at"]
-    stands_for: list[Any] = [
-        row["key_id"],
-        row["principal_id"],
-        row["kind"],
-        row["roles"],
-        row["user_id"],
-        row["clearance"],
-        ends_at.astimezone(UTC).isoformat() if ends_at is not None else None,
-    ]
+    stands_for: list[Any] = [row[name] for name in _IDENTITY]
+    stands_for.append(ends_at.astimezone(UTC).isoformat() if ends_at is not None else None)
     bounds = {name: row[name] for name in _BOUNDS}
-    # A key without any of them has the digest that it had before there were such bounds.
+    # A key without bounds keeps the digest from before there were any.
     if any(bound not in (None, []) for bound in (bounds["tools"], bounds["channels"])) or bounds["packs"] is not None:
         stands_for.append(bounds)
     return hmac.digest(comparing.derived("api-keys"), secret + to_json(stands_for), sha256)
 
 
-def credential(comparing: SubjectKey | None, row: Row | None, given: Presented, now: datetime) -> Credential:
-    """What the key stands for, if it holds at this moment; raises `Unauthenticated`.
+def credential(comparing: SubjectKey | None, row: Row | None, token: Presented, now: datetime) -> Credential:
+    """The credential of a presented key, if the key is valid now; raises `Unauthenticated`.
 
-    What is not there is compared all the same, with nothing.
+    A missing row or key is compared too, with zeros, so that the time taken does not tell.
     """
-    key = comparing or SubjectKey(given.tenant_id, "", _NOTHING)
-    nothing: Row = dict.fromkeys(_STANDS_FOR)
-    kept: bytes = row["digest"] if row is not None else _NOTHING
-    same = hmac.compare_digest(digest(key, row or nothing, given.secret), kept)
+    key = comparing or SubjectKey(token.tenant_id, "", _ZEROS)
+    nothing: Row = dict.fromkeys((*_IDENTITY, "expires_at", *_BOUNDS))
+    kept: bytes = row["digest"] if row is not None else _ZEROS
+    same = hmac.compare_digest(digest(key, row or nothing, token.secret), kept)
     if not same or row is None or comparing is None or row["revoked_at"] is not None or _is_over(row, now):
         raise unauthenticated()
     if (problem := name_problem(row["principal_id"])) is not None:
-        # Whoever presents it has its secret: they may know why.
-        raise Unauthenticated(f"the key's principal has a name that {problem}; an admin makes a key under another name")
+        # The caller has the secret and may know why.
+        raise Unauthenticated(
+            f"the name of the key's principal {problem}; an admin has to make a key under another name"
+        )
     return Credential(
         principal=Principal(
-            tenant_id=given.tenant_id,
+            tenant_id=token.tenant_id,
             id=row["principal_id"],
             kind=row["kind"],
             roles=frozenset(row["roles"]),
@@ -184,22 +177,22 @@ def credential(comparing: SubjectKey | None, row: Row | None, given: Presented, 
 
 
 def to_be_noted(row: Row, now: datetime) -> bool:
-    """Whether its last use was written so long ago that this one is to be written."""
+    """Whether the last use was recorded so long ago that this one should be."""
     return row["last_used_at"] is None or row["last_used_at"] <= now - USED_EVERY
 
 
 def note_use(tx: Transaction, key_id: str) -> None:
-    """Write, with the commit, that it was used now."""
+    """Record, with the commit, that the key was used now."""
     tx.defer("credential.used", key_id=key_id, before=tx.now - USED_EVERY)
 
 
 async def listed(tx: Transaction, vault: Vault, *, after: str | None, count: int) -> list[ApiKey]:
-    """All that ever were, the latest first."""
+    """A page of all keys that ever were, the latest first."""
     return await _api_keys(tx, vault, await tx.rows("credential.page", key_id=None, after=after, count=count))
 
 
 async def one(tx: Transaction, vault: Vault, key_id: str) -> ApiKey:
-    """One of them; raises `NotFound`."""
+    """One key; raises `NotFound`."""
     found = await _api_keys(tx, vault, await tx.rows("credential.page", key_id=key_id, after=None, count=1))
     if not found:
         raise NotFound("no such API key", field="key_id")
@@ -207,28 +200,28 @@ async def one(tx: Transaction, vault: Vault, key_id: str) -> ApiKey:
 
 
 async def revoke(tx: Transaction, vault: Vault, by: str, key_id: str) -> ApiKey:
-    """Let nobody in by it from now on; the second time nothing changes. Raises `NotFound`."""
+    """Revoke a key; a second time changes nothing. Raises `NotFound`."""
     if await tx.row("credential.lock", key_id=key_id) is not None:
         tick = await tx.tick()
         await tx.do("credential.revoke", key_id=key_id, at=tick.at, by=by)
-        tx.told.row("api_keys.revoked", key_id=key_id, revoked_at=tick.at, revoked_by=by)
+        tx.event_rows.add("api_keys.revoked", key_id=key_id, revoked_at=tick.at, revoked_by=by)
         tx.emit("memory.api_key_revoked", by, key_id=key_id, reason="revoked")
     return await one(tx, vault, key_id)
 
 
-async def hold_of_user(tx: Transaction, user_id: str) -> None:
-    """Hold the keys of a user who is being erased. It comes before the tenant's clock."""
+async def lock_keys_of_user(tx: Transaction, user_id: str) -> None:
+    """Lock the keys of a user who is being erased. Call it before the tenant's tick."""
     await tx.rows("credential.lock_of_user", user_id=user_id)
 
 
-async def forget_user(tx: Transaction, by: str, user_id: str) -> None:
-    """Revoke the keys of a user who is being erased, and forget whose they were. Under the tenant's clock."""
+async def erase_user(tx: Transaction, by: str, user_id: str) -> None:
+    """Revoke the keys of a user who is being erased, and delete from them whose they were. Call it under the tick."""
     tick = await tx.tick()
     live = await tx.rows("credential.live_of_user", user_id=user_id)
     forgotten = await tx.rows("credential.forget_user", user_id=user_id, at=tick.at, by=by)
-    tx.told.lost("api_keys", [row["key_id"] for row in forgotten])
+    tx.event_rows.add_blanked("api_keys", [row["key_id"] for row in forgotten])
     for row in live:
-        tx.told.row("api_keys.revoked", key_id=row["key_id"], revoked_at=tick.at, revoked_by=by)
+        tx.event_rows.add("api_keys.revoked", key_id=row["key_id"], revoked_at=tick.at, revoked_by=by)
         tx.emit("memory.api_key_revoked", by, key_id=row["key_id"], reason="erased")
 
 
@@ -247,7 +240,7 @@ def _api_key(row: Row, key: SubjectKey | None, now: datetime) -> ApiKey:
 
 
 def _shown(row: Row) -> Row:
-    """A row as a key shows it: tools and channels together."""
+    """A row in the fields of `ApiKey`: tools and channels as `speaks_for`."""
     return {name: row[name] for name in row if name not in ("tools", "channels")} | {"speaks_for": _speaks_for(row)}
 
 

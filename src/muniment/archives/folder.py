@@ -1,7 +1,7 @@
-"""The folder of archive files: one folder for each tenant, written whole or not at all.
+"""The folder of archive files: one folder for each tenant; a file is written whole or not at all.
 
-A file is written under another name, brought to the disk, and only then given its own. None is ever written over: what
-changes an archive writes its next revision.
+A file is written under another name, synced to the disk, and only then given its own. None is ever overwritten: a
+change to an archive writes its next revision.
 """
 
 import os
@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from muniment.archives.format import Heading, Packer, Row, Unpacked
+from muniment.database.home import sync_folder
 from muniment.errors import ArchiveBroken
 
 _NAME = re.compile(r"(arc_[0-9a-f]{28})\.([1-9][0-9]{0,8})\.zst")
@@ -21,7 +22,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class Written:
-    """A finished file: its SHA-256, how long it is, and how many captures it holds."""
+    """A finished file: its SHA-256, its size, and how many captures it holds."""
 
     digest: bytes
     size: int
@@ -30,7 +31,7 @@ class Written:
 
 @dataclass(frozen=True)
 class File:
-    """A file that is there."""
+    """A file in the folder."""
 
     path: Path
     archive_id: str
@@ -39,7 +40,7 @@ class File:
 
 
 class Draft:
-    """A file in the making."""
+    """A file that is being written."""
 
     def __init__(self, path: Path, heading: Heading) -> None:
         self._path = path
@@ -51,7 +52,7 @@ class Draft:
         self._stream = os.fdopen(os.open(self._part, flags, 0o600), "wb")
 
     def add(self, rows: list[Row], *, most: int | None = None) -> int:
-        """Write as many of those captures as there is room for; how many that were."""
+        """Write as many of those captures as there is room for; return how many."""
         for place, row in enumerate(rows):
             packed = self._packer.pack(row, most=most)
             if packed is None:
@@ -60,7 +61,7 @@ class Draft:
         return len(rows)
 
     def finish(self) -> Written:
-        """Bring it to the disk, and only then under its name."""
+        """Sync the file to the disk, then give it its name."""
         self._write(self._packer.end())
         with self._stream as stream:
             stream.flush()
@@ -68,11 +69,11 @@ class Draft:
         if self._path.exists():
             raise ArchiveBroken("an archive file of that name is there already")
         self._part.rename(self._path)
-        _sync(self._path.parent)
+        sync_folder(self._path.parent)
         return Written(self._hash.digest(), self._size, self._packer.captures)
 
     def discard(self) -> None:
-        """Leave nothing of an unfinished file; of a finished one everything."""
+        """Remove the file if it is not finished."""
         self._stream.close()
         self._part.unlink(missing_ok=True)
 
@@ -90,20 +91,20 @@ class Archives:
 
     @property
     def kept(self) -> bool:
-        """Whether there is a folder to keep them in."""
+        """Whether there is a folder for archives."""
         return self._folder is not None
 
     def begin(self, heading: Heading, revision: int) -> Draft:
-        """A new file, for its owner alone."""
+        """Begin a new file, readable by its owner alone."""
         folder = self.place(heading.tenant_id)
         for one in (folder.parent, folder):
             if not one.is_dir():
                 one.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _sync(one.parent)
+                sync_folder(one.parent)
         return Draft(self._path(heading.tenant_id, heading.archive_id, revision), heading)
 
     def read(self, tenant_id: str, archive_id: str, revision: int, digest: bytes) -> Unpacked:
-        """A file, whose bytes are the ones that were recorded; raises `ArchiveBroken`, also where it is missing."""
+        """Read a file whose digest was recorded; raises `ArchiveBroken` if it was changed or is missing."""
         packed = self._bytes(tenant_id, archive_id, revision)
         if sha256(packed).digest() != digest:
             raise ArchiveBroken(f"the file of archive {archive_id} was changed")
@@ -125,12 +126,12 @@ class Archives:
         return found
 
     def names(self, file: File, tenant_id: str) -> list[str]:
-        """The captures of a file that nobody recorded; raises `ArchiveBroken` where it cannot be read."""
+        """The ids of the captures in a file that is not recorded; raises `ArchiveBroken` if it cannot be read."""
         found = Unpacked(self._bytes(tenant_id, file.archive_id, file.revision))
         return [row["capture_id"] for row in found]
 
     def files(self, tenant_id: str) -> list[File]:
-        """The tenant's files that are there, finished or not."""
+        """The tenant's files, finished or not."""
         there: list[File] = []
         with suppress(FileNotFoundError):
             for path in sorted(self.place(tenant_id).iterdir()):
@@ -144,16 +145,16 @@ class Archives:
         return self.kept and self._path(tenant_id, archive_id, revision).is_file()
 
     def remove(self, files: list[File]) -> None:
-        """Remove them, for good."""
+        """Delete those files."""
         for file in files:
             file.path.unlink(missing_ok=True)
         for folder in {file.path.parent for file in files}:
-            _sync(folder)
+            sync_folder(folder)
 
     def place(self, tenant_id: str) -> Path:
-        """The folder of a tenant; raises `ArchiveBroken` where no folder is kept at all."""
+        """The folder of a tenant; raises `ArchiveBroken` if there is no folder for archives."""
         if self._folder is None:
-            raise ArchiveBroken("there are archives, but no folder is set: MUNIMENT_ARCHIVES")
+            raise ArchiveBroken("there are archives, but no folder for them: set MUNIMENT_ARCHIVES")
         return self._folder / safe_name(tenant_id)
 
     def _path(self, tenant_id: str, archive_id: str, revision: int) -> Path:
@@ -169,17 +170,8 @@ class Archives:
 
 
 def safe_name(tenant_id: str) -> str:
-    """A tenant's id as the name of a folder: no two the same, also where case does not count, and none with a path."""
+    """A tenant's id as a folder name: unique even if case is ignored, and without path separators."""
     name = re.sub(r"[^a-z0-9_-]", lambda found: "".join(f"%{byte:02x}" for byte in found[0].encode()), tenant_id)
     if len(name) > _LONGEST:
         return f"{name[:100]}%%{sha256(tenant_id.encode()).hexdigest()}"
     return name
-
-
-def _sync(folder: Path) -> None:
-    """Bring a folder's list of names to the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,7 +1,7 @@
-"""An archive file: a header, one line of JSON for each capture, a trailer that counts and hashes them; under zstd.
+"""The format of an archive file: a header, a line of JSON for each capture, a trailer that counts and hashes; in zstd.
 
-The same captures give the same bytes. Content stays sealed under its subject's key: a key that was destroyed closes
-it here too.
+The same captures give the same bytes. Content stays sealed under its subject's key: destroying the key closes it here
+too.
 """
 
 import base64
@@ -27,7 +27,7 @@ _TIMES = ("observed_at", "captured_at")
 
 @dataclass(frozen=True)
 class Heading:
-    """What all captures of a file share, and which archive it is."""
+    """The archive's ids, and what all captures of the file share."""
 
     tenant_id: str
     archive_id: str
@@ -36,7 +36,7 @@ class Heading:
 
 
 class Packer:
-    """Makes the bytes of a file, part by part; `size` counts them as they are before compression."""
+    """Makes the bytes of a file, part by part; `size` counts them before compression."""
 
     def __init__(self, heading: Heading) -> None:
         self._zstd = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compressobj()
@@ -47,7 +47,7 @@ class Packer:
         self.size = 0
 
     def pack(self, row: Row, *, most: int | None = None) -> bytes | None:
-        """A capture's part of the file; None, and nothing is taken, where the file would grow beyond `most` by it."""
+        """A capture's part of the file; None, and nothing is added, if the file would grow beyond `most`."""
         line = _line(_plain(row))
         if most is not None and self.captures and self.size + len(line) > most:
             return None
@@ -68,14 +68,14 @@ class Packer:
 
 
 class Unpacked:
-    """A file's heading, and its captures one after the other; raises `ArchiveBroken` where it is not whole."""
+    """A file's heading, and its captures by iteration; raises `ArchiveBroken` if the file is not intact."""
 
     def __init__(self, packed: bytes) -> None:
         self._lines = _decompressed(packed)
         self._hash = sha256()
         head = self._next()
         if head is None or head.pop("format", None) != FORMAT or set(head) != set(Heading.__annotations__):
-            raise ArchiveBroken("an archive file begins with no header that this program knows")
+            raise ArchiveBroken("an archive file has no header that this program knows")
         self.heading = Heading(**head)
         self.captures = 0
 
@@ -90,7 +90,7 @@ class Unpacked:
             self.captures += 1
             yield _row(found)
         if found != {"captures": self.captures, "sha256": before} or self._next() is not None:
-            raise ArchiveBroken("an archive file is not what its trailer says")
+            raise ArchiveBroken("an archive file does not match its trailer")
 
     def _next(self) -> dict[str, Any] | None:
         line = next(self._lines, None)
@@ -107,7 +107,7 @@ class Unpacked:
 
 
 def _decompressed(packed: bytes) -> Iterator[bytes]:
-    """The lines; whatever is no whole frame, or comes after it, is told when they are through."""
+    """The lines; an incomplete frame, or anything after it, raises at the end."""
     frame, rest = zstandard.ZstdDecompressor().decompressobj(), b""
     for first in range(0, len(packed), _STEP):
         try:
@@ -116,7 +116,7 @@ def _decompressed(packed: bytes) -> Iterator[bytes]:
             raise ArchiveBroken("an archive file does not decompress") from None
         yield from (line + b"\n" for line in lines)
     if rest or not frame.eof or frame.unused_data:
-        raise ArchiveBroken("an archive file ends before it should, or goes on after")
+        raise ArchiveBroken("an archive file is truncated, or has data after its end")
 
 
 def _line(found: dict[str, Any]) -> bytes:
@@ -124,7 +124,7 @@ def _line(found: dict[str, Any]) -> bytes:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    plain = {name: _time(said) if isinstance(said, datetime) else said for name, said in row.items()}
+    plain = {name: _time(value) if isinstance(value, datetime) else value for name, value in row.items()}
     return plain | {"content": base64.b64encode(row["content"]).decode()}
 
 

@@ -1,4 +1,4 @@
-"""JOB-4: captures past the horizon of their kind go to archive files; archives past theirs are dropped."""
+"""The archiving job (JOB-4): captures past the horizon of their kind go to archive files; old archives are dropped."""
 
 import logging
 
@@ -9,12 +9,12 @@ from muniment.recall.pinning import archive_horizon, capture_horizons
 
 log = logging.getLogger("muniment.jobs")
 
-# Files of a run; other tenants' jobs come between.
+# Files of one run, so that other tenants' jobs come in between.
 FILES = 4
 
 
 async def run(opened: Opened, tenant_id: str) -> Done:
-    """A few archives; nothing without a folder to put them in."""
+    """Write a few archives; does nothing without a folder for them."""
     context = opened.context
     await context.current_pack(tenant_id)
     async with context.transaction(tenant_id, "jobs") as tx:
@@ -22,7 +22,7 @@ async def run(opened: Opened, tenant_id: str) -> Done:
     horizons, outlived = capture_horizons(packs), archive_horizon(packs)
     if not context.archives.kept:
         if horizons:
-            log.info("captures of tenant %s stay: no folder is set for archives", tenant_id)
+            log.info("captures of tenant %s are not archived: MUNIMENT_ARCHIVES is not set", tenant_id)
         return Done()
     await archives.tidy(context, tenant_id)
     captures = files = 0

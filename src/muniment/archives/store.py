@@ -1,13 +1,15 @@
-"""Archived captures: where they are, and what is still to be read of them."""
+"""Archived captures in the database: which archive they are in, and the files of the archives."""
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 from anyio.to_thread import run_sync
 
 from muniment.archives.folder import Archives, Written
 from muniment.archives.format import Heading
-from muniment.database import cursors, pages
+from muniment.database import cursors
+from muniment.database.rows import fields_of
 from muniment.database.storage import Row, Transaction
 from muniment.errors import ArchiveBroken, Conflict
 from muniment.model.archive import Archive
@@ -17,25 +19,25 @@ DROPPED, BLANKED = "archive_dropped", "archive_blanked"
 
 
 async def take_turn(tx: Transaction) -> None:
-    """One at a time writes, changes or removes a tenant's archives. It comes before the tenant's clock."""
-    await cursors.take(tx, CURSOR)
+    """Lock the tenant's archives: one process at a time writes, changes or removes them. Call it before the tick."""
+    await cursors.lock(tx, CURSOR)
 
 
 async def hold_off(tx: Transaction) -> None:
-    """Let no capture leave for an archive beside this transaction. It comes before the tenant's clock."""
+    """Keep captures from moving to an archive during this transaction. Call it before the tenant's tick."""
     await tx.row("archive.hold_off")
 
 
 async def rows(tx: Transaction, archives: Archives, capture_ids: list[str]) -> list[Row]:
-    """Those of the captures that are in archives, as they were; sealed, or without content where they were erased.
+    """The archived captures among these, as rows of the database; sealed, or without content if they were erased.
 
-    What was dropped after its retention is left out. Raises `ArchiveBroken`.
+    Captures in archives that were dropped are left out. Raises `ArchiveBroken`.
     """
     places = await tx.rows("archive.places", capture_ids=capture_ids)
     try:
         return await _read(archives, tx.tenant_id, places)
     except ArchiveBroken:
-        # Written anew, or dropped, since it was asked where it is.
+        # Rewritten, or dropped, since its place was read.
         again = await tx.rows("archive.places", capture_ids=capture_ids)
         if again == places:
             raise
@@ -43,7 +45,7 @@ async def rows(tx: Transaction, archives: Archives, capture_ids: list[str]) -> l
 
 
 async def archive_of(tx: Transaction, capture_id: str) -> str | None:
-    """The archive that a capture went to."""
+    """The archive that a capture moved to, or None."""
     row = await tx.row("archive.places", capture_ids=[capture_id])
     return row["archive_id"] if row is not None else None
 
@@ -63,55 +65,37 @@ async def _read(archives: Archives, tenant_id: str, places: Sequence[Row]) -> li
 
 
 async def listed(tx: Transaction, count: int, after: str | None = None) -> list[Archive]:
-    """The latest first; raises `NotFound` for an `after` that is no archive of the tenant."""
-    place = await pages.place(tx, "archive.place", after, latest_first=True)
-    return [_archive(row) for row in await tx.rows("archive.list", count=count, **place)]
+    """A page of the archives, the latest first; raises `NotFound` for an `after` that is no archive of the tenant."""
+    start = await cursors.page_start(tx, "archive.place", after, latest_first=True)
+    return [_archive(row) for row in await tx.rows("archive.list", count=count, **start)]
 
 
 def _archive(row: Row) -> Archive:
     dropped_at = row["written_at"] if row["dropped"] else None
-    return Archive.model_validate(
-        {name: row[name] for name in Archive.model_fields if name in row}
-        | {"digest": row["digest"].hex(), "dropped_at": dropped_at}
-    )
+    return Archive(**fields_of(Archive, row, digest=row["digest"].hex(), dropped_at=dropped_at))
 
 
 async def record(tx: Transaction, heading: Heading, written: Written, captures: Sequence[Row]) -> None:
-    """Let those captures go, which a finished file holds; raises `Conflict` where one is needed again since."""
+    """Record a finished file, and delete its captures from the database; raises `Conflict` if one is needed again."""
     tick = await tx.tick()
-    shared = {"archive_id": heading.archive_id, "at": tick.at}
-    tx.defer(
-        "archive.record",
-        **shared,
-        seq=tick.seq,
-        kind=heading.kind,
-        ontology_version=heading.ontology_version,
-        captures=written.captures,
-        last_at=max(row["captured_at"] for row in captures),
-    )
+    archive: dict[str, Any] = {"archive_id": heading.archive_id}
+    group = {"kind": heading.kind, "ontology_version": heading.ontology_version}
+    last_at = max(row["captured_at"] for row in captures)
+    counts = {"captures": written.captures, "last_at": last_at}
+    tx.defer("archive.record", **archive, **group, **counts, seq=tick.seq, at=tick.at)
     await record_file(tx, heading.archive_id, 1, written)
     names = ("capture_id", "seq", "captured_at", "holder", "subject", "user_id", "entity", "vouched")
-    tx.defer_many(
-        "archive.record_captures", [[row[name] for name in names] for row in captures], archive_id=heading.archive_id
-    )
-    this = {"archive_id": heading.archive_id}
-    unsettled, _ = await tx.gather(("archive.unsettled", this), ("archive.collect", this))
+    tx.defer_many("archive.record_captures", [[row[name] for name in names] for row in captures], **archive)
+    unsettled, _ = await tx.gather(("archive.unsettled", archive), ("archive.collect", archive))
     if unsettled:
         raise Conflict("a capture is needed again since it was chosen for the archive; try again")
-    tx.emit(
-        "memory.note",
-        "auto",
-        about="archived",
-        kind=heading.kind,
-        ontology_version=heading.ontology_version,
-        **_said(heading.archive_id, 1, written),
-    )
+    tx.emit("memory.note", "auto", about="archived", **group, **_in_event(heading.archive_id, 1, written))
 
 
 async def record_file(
     tx: Transaction, archive_id: str, revision: int, written: Written, *, dropped: bool = False
 ) -> None:
-    """Write down the file of an archive as it is from this number on."""
+    """Record the file of an archive from this sequence number on."""
     tick = await tx.tick()
     tx.defer(
         "archive.record_file",
@@ -126,13 +110,13 @@ async def record_file(
 
 
 async def record_change(tx: Transaction, about: str, archive_id: str, revision: int, written: Written) -> None:
-    """Another revision of a file, or its end (`archive_dropped`)."""
+    """Record another revision of a file, or its end (`archive_dropped`)."""
     await record_file(tx, archive_id, revision, written, dropped=about == DROPPED)
-    tx.emit("memory.note", "auto", about=about, **_said(archive_id, revision, written))
+    tx.emit("memory.note", "auto", about=about, **_in_event(archive_id, revision, written))
 
 
-def _said(archive_id: str, revision: int, written: Written) -> dict[str, object]:
-    """What the event of a file says of it; the audit chain seals it, so that the file can be held against it."""
+def _in_event(archive_id: str, revision: int, written: Written) -> dict[str, object]:
+    """What the event of a file says; the audit chain seals it, so that the file can be checked against it."""
     return {
         "archive_id": archive_id,
         "revision": revision,

@@ -1,4 +1,4 @@
--- Reading back: one memory with its papers, its trail, and the event log.
+-- Reading back: one memory with its provenance, its trail, and the event log.
 
 -- name: memory
 SELECT {memory m},
@@ -21,7 +21,7 @@ WITH RECURSIVE line AS (
 SELECT * FROM line ORDER BY back DESC
 
 -- name: proposals_of
--- Their proposals.
+-- The proposals of candidates.
 SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND candidate_id = ANY (:candidate_ids) ORDER BY seq
 
 -- name: recalls_with
@@ -33,9 +33,9 @@ SELECT recall_id FROM recalls WHERE tenant_id = :tenant_id AND :memory_id = ANY 
 SELECT count(*) AS times, min(at) AS first_at, max(at) AS last_at FROM recalls WHERE tenant_id = :tenant_id AND :memory_id = ANY (result_ids)
 
 -- name: recalls
+-- A page of recorded recalls, the latest first, from an id on. No index finds an agent or a memory: these are searched
+-- among the latest :most recalls that match the rest (null: among all).
 -- plan: each time
--- A page of recorded recalls, the latest first, from a place on. What no index finds, an agent or a memory, is looked for
--- among the latest of the rest alone (:most; null: all of them).
 SELECT found.recall_id, found.at, found.seq, found.run_id, found.agent_id, found.user_id, found.pack, found.as_of,
   coalesce((found.request ->> 'with_query')::boolean, false) AS with_query, cardinality(found.result_ids) AS returned,
   found.omitted, found.degraded
@@ -76,7 +76,7 @@ ORDER BY 1, 2, 3 DESC
 SELECT * FROM events WHERE tenant_id = :tenant_id AND seq = ANY (:seqs) ORDER BY seq, n
 
 -- name: events
--- From a number on; a page ends with a whole transaction, so that the next begins after its number.
+-- The log after a sequence number; a page ends with a whole transaction, so that the next one begins after its number.
 SELECT * FROM events
 WHERE tenant_id = :tenant_id AND seq > :after AND seq <= (
   SELECT max(page.seq) FROM (
@@ -84,8 +84,8 @@ WHERE tenant_id = :tenant_id AND seq > :after AND seq <= (
 ORDER BY seq, n
 
 -- name: events_found
+-- The same, of some types.
 -- plan: each time
--- The same of those types.
 WITH found AS (
   SELECT * FROM events e
   WHERE e.tenant_id = :tenant_id AND e.seq > :after AND {told_of e}
@@ -97,8 +97,8 @@ WHERE e.tenant_id = :tenant_id AND e.seq = last.seq AND e.n > last.n AND {told_o
 ORDER BY seq, n
 
 -- name: events_about
+-- Events that name an id are few in a long log: all of them are found first, then a page of whole transactions.
 -- plan: each time
--- Those that name an id are few in a long log: all of them are found first, then a page of whole transactions.
 WITH hits AS MATERIALIZED (
   SELECT e.seq, e.n FROM events e WHERE e.tenant_id = :tenant_id AND e.seq >= :made AND {told_of e}
 ), page AS (
@@ -108,8 +108,8 @@ SELECT e.* FROM page JOIN events e ON e.tenant_id = :tenant_id AND e.seq = page.
 ORDER BY e.seq, e.n
 
 -- name: latest_events
+-- The latest first, before a sequence number; here too a page ends with a whole transaction.
 -- plan: each time
--- The latest first, before a number; here too a page ends with a whole transaction.
 WITH found AS (
   SELECT * FROM events e
   WHERE e.tenant_id = :tenant_id AND e.seq < :before AND {told_of e}

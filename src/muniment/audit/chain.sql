@@ -1,14 +1,14 @@
--- The audit chain: events in their order, the batches they are sealed in, the numbers they stand under.
+-- The audit chain: events in their order, the batches that seal them, and their sequence numbers.
 
 -- name: last
--- The batch that the next one continues.
+-- The last batch, which the next one continues.
 SELECT number, hash, last_seq, last_n FROM chain_batches WHERE tenant_id = :tenant_id ORDER BY number DESC LIMIT 1
 
 -- name: batch
 SELECT number, hash, seal, last_seq FROM chain_batches WHERE tenant_id = :tenant_id AND number = :number
 
 -- name: events_after
--- In the order of the chain, from a place on.
+-- Events in the order of the chain, after a place (seq, n).
 -- results: binary
 SELECT seq, n, event_id, type, {microseconds events} AS at, actor, body, rows FROM events
 WHERE tenant_id = :tenant_id AND (seq, n) > (:seq::bigint, :n::int) ORDER BY seq, n LIMIT :count
@@ -21,7 +21,7 @@ WHERE tenant_id = :tenant_id AND (seq, n) > (:seq::bigint, :n::int) AND (seq, n)
 ORDER BY seq, n LIMIT :count
 
 -- name: add
--- One winner: the other finds the row there.
+-- Of two sealers one inserts the row; the other finds it there.
 INSERT INTO chain_batches
   (tenant_id, number, prev, prev_hash, after_seq, after_n, first_seq, last_seq, last_n, events, leaves, root, hash, seal, sealed_at, rows, rows_until)
 VALUES (:tenant_id, :number, :prev, :prev_hash, :after_seq, :after_n, :first_seq, :last_seq, :last_n, :events, :leaves, :root,
@@ -35,14 +35,14 @@ SELECT number, prev_hash, after_seq, after_n, first_seq, last_seq, last_n, event
 FROM chain_batches WHERE tenant_id = :tenant_id AND number > :after ORDER BY number LIMIT :count
 
 -- name: size
--- How much there is to verify.
+-- How many events there are to verify.
 SELECT count(*) AS events FROM events WHERE tenant_id = :tenant_id
 
 -- name: unsealed
 SELECT count(*) AS events FROM events WHERE tenant_id = :tenant_id AND (seq, n) > (:seq::bigint, :n::int)
 
 -- name: missing_ticks
--- Numbers that should be there and are not: every gap with its first and its last.
+-- Gaps in the sequence numbers: the first and the last missing number of each.
 SELECT seq + 1 AS first, next - 1 AS last
 FROM (
   SELECT t.seq, lead(t.seq, 1, c.seq + 1) OVER (ORDER BY t.seq) AS next
@@ -53,8 +53,8 @@ FROM (
 WHERE next > seq + 1 ORDER BY seq LIMIT :count
 
 -- name: odd_ticks
--- Numbers past the clock, or at a time before that of the one ahead of them without an event that tells of it. In one
--- statement with the clock: it goes on.
+-- Sequence numbers past the clock, or with a time before that of the number ahead and no event that explains it. In one
+-- statement with the clock, which moves on.
 SELECT t.seq, c.seq IS NULL AS past
 FROM (SELECT seq, at, lag(at) OVER (ORDER BY seq) AS before FROM ticks WHERE tenant_id = :tenant_id) t
 LEFT JOIN tenant_clock c ON c.tenant_id = :tenant_id AND c.seq >= t.seq
@@ -63,12 +63,12 @@ WHERE c.seq IS NULL OR (t.at < t.before AND NOT EXISTS (
 ORDER BY t.seq LIMIT :count
 
 -- name: odd_events
--- Events whose number is no tick's, or another moment's or transaction's.
+-- Events whose sequence number is missing, or has another time or transaction.
 SELECT e.seq, e.n, e.event_id
 FROM events e
 LEFT JOIN ticks t ON t.tenant_id = e.tenant_id AND t.seq = e.seq AND t.at = e.at AND t.txid = e.txid
 WHERE e.tenant_id = :tenant_id AND t.seq IS NULL ORDER BY e.seq, e.n LIMIT :count
 
 -- name: moments
--- When those numbers were taken.
+-- The times of sequence numbers.
 SELECT seq, {microseconds ticks} AS at FROM ticks WHERE tenant_id = :tenant_id AND seq = ANY (:seqs)

@@ -25,7 +25,7 @@ USES_NAMED = 100
 
 
 async def memory(tx: Transaction, vault: Vault, memory_id: str) -> PromotedMemory:
-    """One memory, retracted or not; of one whose content is gone, what is left. Raises `NotFound`."""
+    """One memory, retracted or not; without content if that was erased. Raises `NotFound`."""
     row = await tx.row("audit.memory", memory_id=memory_id, seq=LATEST, at=tx.now)
     if row is None:
         raise NotFound("no such memory", field="memory_id")
@@ -36,16 +36,16 @@ async def memory(tx: Transaction, vault: Vault, memory_id: str) -> PromotedMemor
 
 
 async def capture(tx: Transaction, vault: Vault, capture_id: str, archives: Archives | None = None) -> Capture | None:
-    """One capture, opened, or None when it is not there (any more)."""
+    """One capture, opened, or None if it is not there any more."""
     return (await captures(tx, vault, [capture_id], archives)).get(capture_id)
 
 
 async def captures(
     tx: Transaction, vault: Vault, capture_ids: list[str], archives: Archives | None = None
 ) -> dict[str, Capture]:
-    """Those captures that are there, opened, by id; given the archives, those that are there too.
+    """Those captures, opened, by id; from the archives too, if they are given.
 
-    New candidates can rest on captures that are in the database alone: who makes some gives none.
+    New candidates may rest only on captures in the database: who makes some gives no archives.
     """
     rows = await tx.rows("capture.some", capture_ids=capture_ids)
     if archives is not None and (elsewhere := sorted({*capture_ids} - {row["capture_id"] for row in rows})):
@@ -55,44 +55,44 @@ async def captures(
 
 
 async def candidates(tx: Transaction, vault: Vault, candidate_id: str) -> tuple[Candidate, ...]:
-    """The candidate and all those it is an edit of, the first first: both texts of an edit are kept."""
+    """The candidate and all those it is an edit of, the first first."""
     rows = await tx.rows("audit.candidates", candidate_id=candidate_id)
     keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]})
     return tuple(candidate_of(row, _content(row, keys, "candidates", "candidate_id")) for row in rows)
 
 
 def _content(row: Row, keys: dict[str, SubjectKey], table: str, name: str) -> bytes | None:
-    """Opened; of what was erased nothing."""
+    """The opened content; None if it was erased."""
     if not row["content"]:
         return None
     return keys[row["holder"]].open(f"{table}.content", row[name], row["content"])
 
 
 async def proposals_of(tx: Transaction, candidate_ids: list[str]) -> list[str]:
-    """The proposals those candidates went through, in order."""
+    """The proposals of those candidates, in order."""
     return [row["proposal_id"] for row in await tx.rows("audit.proposals_of", candidate_ids=candidate_ids)]
 
 
 async def recalls_with(tx: Transaction, memory_id: str) -> tuple[str, ...]:
-    """The recalls that returned it, the latest first."""
+    """The recalls that returned the memory, the latest first."""
     rows = await tx.rows("audit.recalls_with", memory_id=memory_id, count=RECALLS_SHOWN)
     return tuple(row["recall_id"] for row in rows)
 
 
 async def recalled(tx: Transaction, memory_id: str) -> Recalled:
-    """How often recalls returned it, and when."""
+    """How often recalls returned the memory, and when."""
     row = await tx.row("audit.recalled", memory_id=memory_id)
     return Recalled(**row) if row is not None else Recalled()
 
 
 async def prompts_with(tx: Transaction, memory_id: str) -> tuple[str, ...]:
-    """The compiled prompts that it went into, the latest first."""
+    """The compiled prompts that contain the memory, the latest first."""
     rows = await tx.rows("audit.prompts_with", memory_id=memory_id, count=RECALLS_SHOWN)
     return tuple(row["compile_id"] for row in rows)
 
 
 async def used_lately(tx: Transaction, memory_ids: list[str]) -> dict[str, dict[str, list[str]]]:
-    """The recalls and prompts of the last day that used each: whoever acted on them should hear of it (TIR-5)."""
+    """The recalls and prompts of the last day that used each memory, for whoever acted on them (TIR-5)."""
     since = tx.now - timedelta(days=1)
     first = {"first_recall": first_id("rcl", since), "first_prompt": first_id("cmp", since)}
     used: dict[str, dict[str, list[str]]] = {one: {"recalls": [], "prompts": []} for one in memory_ids}
@@ -103,7 +103,7 @@ async def used_lately(tx: Transaction, memory_ids: list[str]) -> dict[str, dict[
 
 
 async def events_at(tx: Transaction, seqs: set[int], about: set[str]) -> tuple[Event, ...]:
-    """The events of those transactions, but for those of other memories and proposals that shared one."""
+    """The events of those transactions, without those of other memories and proposals in the same transactions."""
     found = [event_of(row) for row in await tx.rows("audit.events_of", seqs=sorted(seqs))]
     return tuple(
         event
@@ -113,14 +113,14 @@ async def events_at(tx: Transaction, seqs: set[int], about: set[str]) -> tuple[E
 
 
 async def events_after(tx: Transaction, after: int, limit: int) -> list[Event]:
-    """The tenant's log from a number on."""
+    """The tenant's log after a sequence number."""
     return [event_of(row) for row in await tx.rows("audit.events", after=after, count=limit)]
 
 
 async def events_found(
     tx: Transaction, after: int, limit: int, *, types: Sequence[str] | None, about: str | None, latest: bool
 ) -> list[Event]:
-    """Those of some types, or that name an id; where the latest come first `after` is the number they come before."""
+    """Events of some types, or that name an id; with `latest` the latest first, from before `after`."""
     wanted: dict[str, Any] = {"types": types, "about": None, "count": limit}
     before = after or LATEST
     if about is not None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from muniment.audit import chain, row_sweeps
-from muniment.audit.chain import Progress
+from muniment.audit import chain, row_audit
+from muniment.audit import verify as verification
+from muniment.audit.verify import Progress
 from muniment.context import FabricContext
 from muniment.database.row_lists import RowKey
 from muniment.errors import InvalidInput, SealBroken
@@ -26,7 +27,7 @@ async def seal(context: FabricContext, tenant_id: str) -> int:
         sweep = None
         if rows_key is not None:
             async with context.transaction(tenant_id, "auditor") as tx:
-                sweep = await row_sweeps.sweep(tx, rows_key)
+                sweep = await row_audit.sweep(tx, rows_key)
         # The login that writes batches reads no keys.
         async with context.transaction(tenant_id, "jobs") as tx:
             done = await chain.seal(tx, key, sweep=sweep)
@@ -49,8 +50,8 @@ async def adopt(context: FabricContext, tenant_id: str) -> RowKey | None:
             if await context.vault.row_key(tx) is None and await tx.row("rows.any_list") is None:
                 await context.vault.create_row_key(tx)
                 async with context.transaction(tenant_id, "auditor") as reading:
-                    told = await row_sweeps.every_row(reading)
-                tx.told.hashed(told)
+                    told = await row_audit.every_row(reading)
+                tx.event_rows.add_hashed(told)
                 tx.emit("memory.note", "auto", about="rows_adopted", rows=len(told))
         async with context.transaction(tenant_id, "writer") as tx:
             return await context.vault.row_key(tx)
@@ -76,7 +77,7 @@ async def verify(
 ) -> Verification:
     """Whether the chain holds, a head that was exported is still in it, and rows are what the log says."""
     if cursor is not None and not isinstance(cursor, str):
-        raise InvalidInput("expected a cursor as an answer had it", field="cursor")
+        raise InvalidInput("expected a cursor that verify returned", field="cursor")
     if count is not None and (isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 2**31):
         raise InvalidInput("expected a whole number of events, at least 1", field="count")
     if given is not None and not isinstance(given, Head):
@@ -85,7 +86,7 @@ async def verify(
         given = build(Head, dict(given), within="head")
     await context.authorise(asker, "audit")
     opening = partial(context.read_only, asker.tenant_id)
-    found = await chain.verify(opening, context.vault, given, on_progress, cursor=cursor, count=count)
+    found = await verification.verify(opening, context.vault, given, on_progress, cursor=cursor, count=count)
     async with opening() as tx:
         row = await tx.row("tenant.clock_bound")
     bound = row["bound"] if row is not None else None

@@ -117,7 +117,7 @@ async def take(tx: Transaction, batch: Batch) -> Batch:
     captures tried again, those that another finished meanwhile are left out. `erasures` then has those that came
     between the first capture of the batch and its reading: what is found now may name whom they erased.
     """
-    held = await cursors.take(tx, CURSOR)
+    held = await cursors.lock(tx, CURSOR)
     await hold_off_erasure(tx)
     moved = batch.cursor is not None and (held["seq"], held["place"]) != batch.cursor
     first = min((one.seq for one in batch.captures), default=batch.seq)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muniment.contradictions.rules import Comparison
-from muniment.database.vectors import HalfVector
+from muniment.database.storage import HalfVector
 from muniment.language.embedding import Embedder, embedded
 from muniment.language.instructions import as_seen
 from muniment.model.candidate import Candidate

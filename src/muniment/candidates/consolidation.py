@@ -73,7 +73,7 @@ async def consolidate_some(context: FabricContext, tenant_id: str, count: int = 
         late = sorted({one.capture_id for one in refusals if one.reason == naming.ERASED})
         if late:
             tx.defer("erasure.blank_late", capture_ids=late)
-            tx.told.lost("captures", late)
+            tx.event_rows.add_blanked("captures", late)
             tx.emit("memory.note", "auto", about="erased_late", captures=late)
     return Consolidation(
         captures=len(ready),
@@ -193,7 +193,7 @@ async def promote_by_policy(context: FabricContext, tenant_id: str) -> tuple[str
         eligible, settled = await review.auto_promotable(tx, 10_000, await breakers.suspended(tx))
     if settled is not None:
         async with context.transaction(tenant_id, "writer") as tx:
-            held = await cursors.take(tx, _SETTLED)
+            held = await cursors.lock(tx, _SETTLED)
             # Another may have been here meanwhile, and further on.
             if settled > (held["seq"], held["place"]):
                 cursors.move(tx, _SETTLED, *settled)

@@ -8,7 +8,7 @@ import psycopg
 from muniment.archives import store as archived
 from muniment.archives.folder import Archives
 from muniment.audit import provenance_store as trail
-from muniment.database import pages
+from muniment.database import cursors
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
 from muniment.erasure.store import hold_off_erasure
@@ -35,7 +35,7 @@ async def captures(
 
     Raises `NotFound` for an `after` that this tenant has not.
     """
-    place = await pages.place(tx, "history.place", after, latest_first=True)
+    place = await cursors.page_start(tx, "history.place", after, latest_first=True)
     statement = "history.archived" if in_archives else "history.list"
     rows = await tx.rows(statement, **wanted, **place, count=count, all=every)
     return [CaptureEntry.model_validate({**row, "consolidations": row["consolidations"] or 0}) for row in rows]

@@ -16,9 +16,16 @@ from muniment.cli.options import PLACE
 from muniment.cli.output import Screen, listed, progress
 from muniment.database import embedded
 from muniment.database.address import Address
-from muniment.database.key_names import RefusedName, refused_names
 from muniment.database.master import find_master_keys
-from muniment.database.migrate import SchemaStatus, migrate, migrations, require_ready, status
+from muniment.database.migrate import (
+    RefusedName,
+    SchemaStatus,
+    migrate,
+    migrations,
+    refused_names,
+    require_ready,
+    status,
+)
 from muniment.erasure.purge import obstacles
 from muniment.errors import InvalidInput, StorageError, StorageUnavailable
 from muniment.opening import Opened, connect, embedded_address, prepared

@@ -16,7 +16,7 @@ from muniment.cli.output import Screen
 from muniment.errors import RateLimited, ServerUnavailable, StorageUnavailable
 from muniment.model.events import Event
 from muniment.model.promoted import RetractionReason
-from muniment.webhooks.cloudevents import cloud_event
+from muniment.webhooks.messages import cloud_event
 
 app = typer.Typer()
 _PANEL = "Read"

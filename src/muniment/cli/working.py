@@ -55,8 +55,8 @@ async def _work(call: Call, until_idle: bool, concurrency: int) -> int:
         ran += 1
         if done is None:
             note(f"{what.tenant_id}  {what.job}: failed, see muniment work jobs")
-        elif done.told:
-            note(f"{what.tenant_id}  {what.job}: {listed(f'{number} {name}' for name, number in done.told.items())}")
+        elif done.nonzero:
+            note(f"{what.tenant_id}  {what.job}: {listed(f'{number} {name}' for name, number in done.nonzero.items())}")
 
     opened = await connect(call.settings(), None)
     try:

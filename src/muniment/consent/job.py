@@ -3,8 +3,8 @@
 Requests that were made longer ago than their answers are kept go too, and who looked at which proposal.
 """
 
+from muniment.access import idempotency as requests
 from muniment.consent.verbs import AsyncConsents
-from muniment.database import idempotency as requests
 from muniment.job import Done
 from muniment.opening import Opened
 from muniment.review import presence as attendances

@@ -8,7 +8,7 @@ import psycopg
 from pydantic_core import from_json, to_json
 
 from muniment.consent import rules as policy
-from muniment.database import pages
+from muniment.database import cursors
 from muniment.database.rows import consent_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, Row, Transaction
@@ -145,7 +145,7 @@ async def listed(
 
     Raises `NotFound` for an `after` that is no consent of the tenant.
     """
-    place = await pages.place(tx, "consent.place", after)
+    place = await cursors.page_start(tx, "consent.place", after)
     return await _opened(tx, vault, await tx.rows("consent.list", subject=subject, count=limit, **place))
 
 

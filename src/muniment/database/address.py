@@ -1,4 +1,4 @@
-"""Where the database is, and as whom each task logs in."""
+"""The address of the database, and the login of each task."""
 
 import base64
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from muniment.errors import InvalidInput
 
-# Temporary tables last: they must not be taken for ours.
+# Temporary tables last, so that none takes the place of one of ours.
 _SETTINGS = "-c search_path=muniment,public,pg_temp"
-# A search of the vector index goes on until it has as many as asked for, whatever the filters leave out.
+# A search of the vector index continues until it has the wanted number of rows after filtering.
 _SEARCHING = " -c hnsw.iterative_scan=strict_order -c hnsw.ef_search=200 -c hnsw.max_scan_tuples=100000"
 _OF_TASK = {
-    # The durability of recall records is bounded by the WAL writer's delay; no other task gives anything up.
+    # A crash can lose recall records of the WAL writer's last delay; no other task gives up durability.
     "recall": " -c synchronous_commit=off" + _SEARCHING,
     "writer": _SEARCHING,
     "auditor": _SEARCHING,
@@ -24,10 +24,10 @@ _OF_TASK = {
 
 @dataclass(frozen=True)
 class Address:
-    """A database: the owner's address for migrations, and the same place for the tasks' own logins.
+    """A database: the owner's address for migrations, and the same place for the logins of the tasks.
 
-    On the embedded server the socket lies in a folder only its owner can enter, and no password is asked.
-    Elsewhere the logins' passwords are derived from one secret, so that nothing more has to be configured.
+    The socket of the embedded server is in a folder that only its owner can enter, so no password is needed. Elsewhere
+    the passwords of the logins are derived from one secret, so that nothing more has to be configured.
     """
 
     owner: dict[str, Any] = field(repr=False)
@@ -35,18 +35,18 @@ class Address:
 
     @classmethod
     def parse(cls, url: str, login_secret: bytes | None) -> "Address":
-        """From `postgresql://...` or a libpq keyword string; raises `InvalidInput`."""
+        """Parse `postgresql://...` or a libpq keyword string; raises `InvalidInput`."""
         try:
             return cls(conninfo_to_dict(url), login_secret)
         except Exception as error:
             raise InvalidInput("expected an address such as postgresql://owner@host/database", field="url") from error
 
     def for_owner(self) -> str:
-        """For migrations."""
+        """The connection string of the owner, for migrations."""
         return make_conninfo(**(self.owner | {"options": _SETTINGS, "application_name": "muniment-owner"}))
 
     def for_task(self, task: str) -> str:
-        """For the program's work."""
+        """The connection string of a task's login."""
         place = {k: v for k, v in self.owner.items() if k != "password"}
         if self.login_secret is not None:
             place["password"] = self.password(task)

@@ -1,4 +1,5 @@
--- How far a tenant's log has been read, by purpose. Numbers follow commits, so nothing can appear behind a cursor.
+-- Cursors: how far a tenant's log has been read, by purpose. Sequence numbers follow commits, so nothing can appear
+-- behind one.
 
 -- name: open
 INSERT INTO cursors (tenant_id, name, seq, capture_id) VALUES (:tenant_id, :cursor, 0, '') ON CONFLICT DO NOTHING
@@ -10,5 +11,5 @@ SELECT seq, capture_id AS place, at FROM cursors WHERE tenant_id = :tenant_id AN
 UPDATE cursors SET seq = :seq, capture_id = :place WHERE tenant_id = :tenant_id AND name = :cursor
 
 -- name: move_to
--- To a time.
+-- Move to a time.
 UPDATE cursors SET at = :at WHERE tenant_id = :tenant_id AND name = :cursor

@@ -24,7 +24,7 @@ from typing import Self
 
 from muniment.database.end_signals import before_ending
 from muniment.database.home import explained, is_in_use, locked, make_private, open_file, resolve, try_lock
-from muniment.database.postmaster import ensure_running, part, reap, stop_server
+from muniment.database.postmaster import collect_exited, detach, ensure_running, stop_server
 from muniment.database.server_socket import answering_in, conninfo
 from muniment.database.server_watch import STOPPED, ServerWatch
 from muniment.errors import StorageUnavailable
@@ -32,14 +32,14 @@ from muniment.errors import StorageUnavailable
 _leases: set["Lease"] = set()
 # Locks of leases that are being acquired, with their homes: their server may run already.
 _acquiring: dict[int, Path] = {}
-# Held while a lease is given back: who ends the process waits until the server is stopped.
+# Held while a lease is released: the end of the process waits until the server is stopped.
 _releasing = threading.RLock()
 
 
 class Lease:
-    """The right to use the server of a home folder; it runs at least until `release`.
+    """The right to use the server of a home folder; the server runs at least until `release`.
 
-    `conninfo` reaches it as superuser on the database postgres, through the socket in `socket_dir`.
+    `conninfo` connects as superuser to the database postgres, through the socket in `socket_dir`.
     """
 
     def __init__(self, home: Path, socket_dir: Path, lock: int) -> None:
@@ -52,29 +52,29 @@ class Lease:
         _leases.add(self)
 
     def watch(self) -> ServerWatch:
-        """Start the server again whenever it dies, until the lease is given back."""
+        """Restart the server whenever it dies, until the lease is released."""
         if self._watch is None:
             self._watch = ServerWatch(self.home)
         return self._watch
 
     def release(self) -> None:
-        """Give the lease back; the last one of all processes stops the server unless it was told to stay.
+        """Release the lease; the last one of all processes stops the server, unless `keep_running` was called.
 
-        May be called again, and does nothing then. A server that will not stop is left alone.
+        A second call does nothing. A server that does not stop is left alone.
         """
         with _releasing:
             try:
                 _leases.remove(self)
             except KeyError:
                 return
-            # a forked child shares the parent's lock, and must not undo it
+            # a forked child shares the parent's lock, and must not release it
             if self._owner == os.getpid():
                 if self._watch is not None:
                     self._watch.stop()
                 with contextlib.suppress(OSError):
                     _stop_if_last(self.home, self._lock)
             os.close(self._lock)
-            reap()
+            collect_exited()
 
     def __enter__(self) -> Self:
         return self
@@ -84,14 +84,14 @@ class Lease:
 
 
 def acquire(home: Path) -> Lease:
-    """Lease the server of `home`: the folder is made, the database initialised, the server started as needed.
+    """Lease the server of `home`; the folder, the database and the server are created or started as needed.
 
-    Raises StorageUnavailable, naming the folder, when it cannot be used or the server does not come up.
+    Raises StorageUnavailable, naming the folder, if it cannot be used or the server does not start.
     """
     folder = resolve(home)
     with explained(folder):
         make_private(folder)
-        reap()
+        collect_exited()
         lock = open_file(folder / "lease.lock")
         try:
             # waits while a last lease stops the server, which holds this lock alone
@@ -102,7 +102,7 @@ def acquire(home: Path) -> Lease:
                 socket_dir = ensure_running(folder)
             return Lease(folder, socket_dir, lock)
         except BaseException as error:
-            # interrupted, and perhaps the server came up; but one that is busy recovering shall go on with it
+            # interrupted, and the server may have started; but one that is still recovering should finish
             if not isinstance(error, StorageUnavailable):
                 with contextlib.suppress(OSError):
                     _stop_if_last(folder, lock)
@@ -113,16 +113,16 @@ def acquire(home: Path) -> Lease:
 
 
 def keep_running(home: Path) -> None:
-    """Start the server if need be and let it run on, without any lease, until `stop`."""
+    """Start the server if needed and let it run without any lease, until `stop`."""
     with acquire(home) as lease, explained(lease.home):
         os.close(open_file(lease.home / "keep"))
 
 
 def stop(home: Path) -> bool:
-    """Stop the server at once, leased or not, and forget `keep_running`; False when none was running.
+    """Stop the server at once, leased or not, and undo `keep_running`; False if none was running.
 
     Connections to it are cut. Processes that use it do not start it again; the next `acquire` does. Raises
-    StorageUnavailable when it does not go.
+    StorageUnavailable if it does not stop.
     """
     folder = resolve(home)
     with explained(folder):
@@ -136,7 +136,7 @@ def stop(home: Path) -> bool:
                 return False
             if not stop_server(folder):
                 raise StorageUnavailable(f"the server of {folder} does not stop, see {folder / 'server.log'}")
-    reap()
+    collect_exited()
     return True
 
 
@@ -148,7 +148,7 @@ def is_running(home: Path) -> bool:
 
 
 def _stop_if_last(home: Path, lock: int) -> None:
-    # first let go, then reach for it alone: of several that leave at once one gets it, on every system
+    # release, then try to lock exclusively: of several that leave at once, one gets it on every system
     fcntl.flock(lock, fcntl.LOCK_UN)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -166,7 +166,7 @@ def _is_leased(home: Path) -> bool:
 
 
 def release_before_ending() -> None:
-    """Have a signal that ends this process give its leases back first; call it in the main thread, where it has effect.
+    """Release the leases before a signal ends this process; takes effect only in the main thread.
 
     Signals that the program handles or ignores stay as they are.
     """
@@ -175,11 +175,11 @@ def release_before_ending() -> None:
 
 @atexit.register
 def _leave() -> None:
-    """Give back what the process forgot, and part from servers that others still use."""
+    """Release the leases that the process did not, and let servers go on that others still use."""
     with _releasing:
         for lease in list(_leases):
             lease.release()
         for lock, home in list(_acquiring.items()):
             with contextlib.suppress(OSError):
                 _stop_if_last(home, lock)
-    part()
+    detach()

@@ -1,6 +1,6 @@
-"""Signals that end a process: which there are, and doing something before they do.
+"""Signals that end a process, and doing something before they do.
 
-A signal's own action ends a process at once: no block is left, nothing registered by `atexit` runs.
+The default action of a signal ends a process at once: no `finally` runs, and nothing registered with `atexit`.
 """
 
 import os
@@ -9,20 +9,20 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-# SIGKILL cannot be caught; the others that end a process tell of a broken program.
+# SIGKILL cannot be caught; the other signals that end a process mean a broken program.
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Those that a program should listen to which runs until it is told to end: all but what it was told to ignore."""
+    """The signals that a long-running program should end on: all except those that it was started to ignore."""
     asked = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
     return tuple(number for number in asked if signal.getsignal(number) is not signal.SIG_IGN)
 
 
 def before_ending(act: Callable[[], None]) -> None:
-    """Have `act` called before a signal ends this process, which then ends by that signal all the same.
+    """Call `act` before a signal ends this process; the process then still ends by that signal.
 
-    Only for signals with their default action: a program that handles or ignores one goes on doing so. Does nothing
+    Only for signals with their default action: those that the program handles or ignores stay as they are. Does nothing
     outside the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -37,6 +37,6 @@ def before_ending(act: Callable[[], None]) -> None:
 
     for number in _ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
-            # Of another interpreter in this process.
+            # Fails for a handler of another interpreter in this process.
             with suppress(ValueError):
                 signal.signal(number, handle)

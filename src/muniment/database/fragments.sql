@@ -1,10 +1,10 @@
--- What several statements share: {name alias} in a statement stands for it, with the table called by that alias.
+-- Conditions and columns that several statements share: {name alias} in a statement inserts one for that table alias.
 
--- The filters of a recall (REC-1), each by its name, on `memory_scope`. They stand at the tenant's number :seq and the
--- moment :at; consent, what is kept of it, and the labels count as of now, also for the past (REC-7).
+-- The filters of a recall (REC-1), each by its name, on `memory_scope`. They hold at the tenant's sequence number :seq and
+-- the time :at; consent, content and labels count as of now, also for the past (REC-7).
 
 -- name: by_user
--- The run's own and the tenant's own.
+-- The user's own memories and the tenant's.
 alias.user_id = ANY (:users)
 
 -- name: by_session
@@ -20,7 +20,7 @@ alias.intent_id = ANY (:intents)
 alias.classification = ANY (:labels)
 
 -- name: by_qualifiers
--- None that the run disagrees with, and all that a settled contradiction asks a run to say.
+-- No qualifier that the run contradicts, and all that a resolved contradiction requires a run to have.
 ((alias.qualifiers IS NULL OR (alias.qualifiers || :qualifiers::jsonb) @> alias.qualifiers)
  AND NOT EXISTS (SELECT FROM qualifications q WHERE q.tenant_id = :tenant_id AND q.memory_id = alias.memory_id
                  AND q.seq <= :seq AND NOT :qualifiers::jsonb @> q.qualifiers))
@@ -41,17 +41,17 @@ alias.promoted_at >= CASE alias.tier WHEN 'working' THEN coalesce(:fresh_working
                                      ELSE coalesce(:fresh_durable::timestamptz, '-infinity') END
 
 -- name: has_content
--- A tombstone hides it for the past too.
+-- A tombstone hides a memory for the past too.
 alias.tomb_seq IS NULL
 
 -- name: visible
--- All of them.
+-- All filters together.
 alias.tenant_id = :tenant_id AND {by_user alias} AND {is_promoted alias} AND {not_retracted alias} AND {not_expired alias}
   AND {by_label alias} AND {by_intent alias} AND {by_session alias} AND {by_workflow alias} AND {by_qualifiers alias}
   AND {is_fresh alias} AND {has_content alias} AND {consent_allows alias}
 
 -- name: consent_allows
--- What is sensitive to the deciding pack rests on a consent, but for bare evidence links. A consent holds until its
+-- What is sensitive under the deciding pack needs a consent, except bare evidence links. A consent holds until its
 -- renewal begins; a revocation ends the whole chain at once, whatever any clock says.
 (CASE WHEN alias.consent_root IS NULL THEN alias.class = 'evidence_link' OR NOT alias.classification = ANY (:sensitive)
  ELSE EXISTS (
@@ -66,8 +66,8 @@ alias.tenant_id = :tenant_id AND {by_user alias} AND {is_promoted alias} AND {no
  END)
 
 -- name: consent_may_return
--- What rests on a consent that can still be renewed counts when facts are compared, also while nobody sees it. The last
--- record of a chain can be, up to the very moment it ends.
+-- A memory whose consent can still be renewed counts when facts are compared, even while nobody sees it. The last
+-- record of a chain can be renewed up to the moment it ends.
 (alias.consent_root IS NULL OR (
   EXISTS (SELECT FROM consents c WHERE c.tenant_id = :tenant_id AND c.root_id = alias.consent_root AND c.action = 'grant'
           AND c.valid_until >= :now
@@ -75,7 +75,7 @@ alias.tenant_id = :tenant_id AND {by_user alias} AND {is_promoted alias} AND {no
   AND NOT EXISTS (SELECT FROM consents r WHERE r.tenant_id = :tenant_id AND r.root_id = alias.consent_root AND r.action = 'revoke')))
 
 -- name: ledger
--- Consent records, each with what came after it.
+-- Consent records, each with the record that superseded it.
 SELECT alias.tenant_id, alias.consent_id, alias.seq, alias.action, alias.subject, alias.purpose, alias.predicates, alias.labels, alias.basis, alias.captured_at,
   alias.valid_from, nullif(alias.valid_until, 'infinity') AS ends_at, alias.auditor_id, alias.supersedes, alias.root_id, alias.evidence,
   n.consent_id AS superseded_by, n.valid_from AS superseded_from,
@@ -95,7 +95,7 @@ alias.tenant_id, alias.memory_id, alias.candidate_id, alias.proposal_id, alias.v
   alias.observed_at, b.content, s.wrapped_key, s.key_version, {required alias}
 
 -- name: required
--- The qualifiers that a run must say to see it, one object for each contradiction that was settled so.
+-- The qualifiers that a run must have to see the memory, one object for each contradiction resolved that way.
 (SELECT jsonb_agg(q.qualifiers) FROM qualifications q WHERE q.tenant_id = alias.tenant_id AND q.memory_id = alias.memory_id) AS required
 
 -- name: candidate
@@ -105,7 +105,7 @@ alias.tenant_id, alias.candidate_id, alias.capture_id, alias.capture_seq, alias.
   alias.trust, alias.consent_id, alias.extractor, alias.claimed_by, alias.calibration, alias.flags, alias.ordinal, alias.corrects, alias.gates, alias.redactions, alias.edits, alias.editor, alias.prior_editors, alias.editors, alias.content
 
 -- name: wanted
--- What a recall is narrowed to. It comes after the filters: it never takes one side out of a conflict.
+-- What a recall is narrowed to. It is applied after the filters, so that it never removes one side of a conflict.
 (alias.tier = ANY (:tiers) AND alias.class = ANY (:classes)
   AND (:entities::text[] IS NULL OR coalesce(alias.entity = ANY (:entities), false))
   AND (:only::text[] IS NULL OR alias.memory_id = ANY (:only)))
@@ -115,7 +115,7 @@ alias.tenant_id, alias.candidate_id, alias.capture_id, alias.capture_seq, alias.
 NOT EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.contradiction_id = alias.contradiction_id AND r.seq <= :seq)
 
 -- name: packed
--- Memories as columns: ids, and the numbers that ranking takes, each in its place.
+-- Memories as columns: ids, and the numbers for ranking, each in its place.
 array_agg(alias.memory_id) AS memory_ids, string_agg(float8send(alias.priority), '') AS priority,
   string_agg(float8send(alias.confidence), '') AS confidence, string_agg(int8send(alias.born_seq), '') AS born_seq,
   string_agg(float8send(extract(epoch FROM alias.promoted_at)), '') AS promoted_at,
@@ -124,7 +124,7 @@ array_agg(alias.memory_id) AS memory_ids, string_agg(float8send(alias.priority),
   string_agg(boolsend(alias.wanted), '') AS wanted, array_agg(alias.memory_id) FILTER (WHERE alias.tier = 'working') AS working
 
 -- name: keyed
--- Those on the key of a correction.
+-- The memories on the key of a correction.
 array_agg(alias.memory_id) AS keyed, array_agg(alias.entity) AS entities, array_agg(alias.predicate) AS predicates,
   array_agg(alias.class = 'correction') AS corrections
 FROM alias
@@ -132,22 +132,22 @@ WHERE alias.entity || ' ' || alias.predicate = ANY (
   ARRAY(SELECT c.entity || ' ' || c.predicate FROM alias c WHERE c.class = 'correction'))
 
 -- name: postings
--- Where words stand: the word, the memory, how often, of how many words.
+-- Where words occur: the word, the memory, how often, of how many words.
 array_agg(alias.term) AS terms, array_agg(alias.memory_id) AS stand_in, string_agg(int2send(alias.tf), '') AS tf,
   string_agg(int2send(alias.words), '') AS words
 
 -- name: required_then
--- The same, as it was at the tenant's number.
+-- The same, as of the sequence number.
 (SELECT jsonb_agg(q.qualifiers) FROM qualifications q
  WHERE q.tenant_id = alias.tenant_id AND q.memory_id = alias.memory_id AND q.seq <= :seq) AS required
 
 -- name: microseconds
--- Its time as microseconds since 1970; a time that no clock gives is told apart from all others.
+-- The time as microseconds since 1970; a time that no clock gives is a value of its own.
 CASE WHEN alias.at BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FROM alias.at) * 1000000)::bigint
      ELSE -9223372036854775808 END
 
 -- name: settled
--- A capture that nothing waits for any more: consolidated, not to be tried again, no proposal that rests on it open.
+-- A capture that nothing waits for any more: consolidated, not to be tried again, and without an open proposal.
 (EXISTS (SELECT FROM consolidations done WHERE done.tenant_id = :tenant_id AND done.capture_id = alias.capture_id)
  AND NOT EXISTS (SELECT FROM retries again WHERE again.tenant_id = :tenant_id AND again.capture_id = alias.capture_id)
  AND NOT EXISTS (
@@ -156,34 +156,36 @@ CASE WHEN alias.at BETWEEN '0001-01-01' AND '9999-12-31' THEN (extract(epoch FRO
    WHERE told.tenant_id = :tenant_id AND told.capture_id = alias.capture_id AND {undecided p}))
 
 -- name: last_file
--- The file of an archive as it is now.
+-- The current file of an archive.
 (SELECT * FROM archive_files l WHERE l.tenant_id = :tenant_id AND l.archive_id = alias.archive_id ORDER BY l.revision DESC LIMIT 1)
 
--- Whom an erasure `e` covers (ERA-5). Everything that erases, blanks, rewrites or checks goes by these; what `e.names` holds is
--- said at the column. The functions erase_content and erase_late hold copies, which a test compares.
+-- Whom an erasure `e` concerns (ERA-5). Everything that erases, blanks, rewrites or checks uses these conditions;
+-- `e.names` is what `Concerned.names` in erasure/rules.py returns. The functions erase_content and erase_late have copies,
+-- which a test compares.
 
 -- name: concerned
--- A row that is sealed under one of the names, or is about one, or belongs to that user.
+-- A row that is sealed under one of the names, is about one, or belongs to that user.
 (alias.holder = ANY (e.names) OR alias.subject = ANY (e.names) OR alias.entity = ANY (e.names)
   OR '@' || alias.user_id = ANY (e.names))
 
 -- name: covered_capture
--- A capture, archived or not: also where a fact of it named one, refused or not.
+-- A capture, archived or not; also if a fact in it, refused or not, names one.
 ({concerned alias} OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = :tenant_id AND n.capture_id = alias.capture_id AND n.name = ANY (e.names)))
 
 -- name: covered_fact
--- A candidate or a memory: also where its value names one. A plain text has no entity of its own: it goes with its capture.
+-- A candidate or a memory; also if its value names one. A plain text has no entity of its own: it goes with its
+-- capture.
 ({concerned alias} OR EXISTS (SELECT FROM capture_names n
   WHERE n.tenant_id = :tenant_id AND n.capture_id = alias.capture_id AND n.name = ANY (e.names)
     AND (n.candidate_id = alias.candidate_id OR alias.entity IS NULL)))
 
 -- name: covered_recall
--- A recall whose query was asked for the user, or about one of the entities.
+-- A recall for the user, or about one of the entities.
 (alias.holder = ANY (e.names) OR '@' || alias.user_id = ANY (e.names) OR alias.request -> 'entities' ?| e.names)
 
 -- name: reached
--- Whether an erasure that came after a capture covers it.
+-- Whether an erasure after the capture covers it.
 EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.seq AND {covered_capture alias})
 
 -- name: settled_reading
@@ -192,30 +194,31 @@ EXISTS (SELECT FROM erasures e WHERE e.tenant_id = :tenant_id AND e.seq > alias.
  OR EXISTS (SELECT FROM retries r WHERE r.tenant_id = :tenant_id AND r.capture_id = alias.capture_id AND r.parked_at IS NOT NULL))
 
 -- name: its_time
--- No pause is longer than a day: one that would be comes from a clock that was ahead, and is over.
+-- No pause is longer than a day: a longer one comes from a clock that was ahead, and is over.
 (alias.next_at <= :now OR alias.next_at > :now::timestamptz + interval '25 hours')
 
 -- name: unread
--- A capture behind the cursor. A default outside of the subquery would keep row security from using the index.
+-- A capture after the cursor. A default outside of the subquery would keep row security from using the index.
 (alias.seq, alias.capture_id) > (
   (SELECT coalesce(max(u.seq), 0) FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'consolidate'),
   (SELECT coalesce(max(u.capture_id), '') FROM cursors u WHERE u.tenant_id = :tenant_id AND u.name = 'consolidate'))
 
 -- name: comes_first
--- Of a holder's captures that wait to be tried again, the first: the others wait behind it.
+-- The first of a holder's captures that wait to be tried again; the others wait behind it.
 (alias.holder = '*' OR NOT EXISTS (SELECT FROM retries e WHERE e.tenant_id = :tenant_id AND e.parked_at IS NULL AND e.number = 1
   AND e.holder = alias.holder AND (e.seq, e.capture_id) < (alias.seq, alias.capture_id)))
 
 -- The search for what is near to a text, in three parts.
 
 -- name: near_columns
--- None is compared with what is about somebody else (`comes` false): that is not opened. What is about its own user
--- (:own is the namespace of users) may be about anybody.
+-- A memory about somebody else is not compared (`comes` is false) and not opened. One about its own user (:own is the
+-- namespace of users) may be about anybody.
 {memory alias}, 1 - near.distance AS similarity, NOT {consent_allows f} AS hidden,
   (:about::text IS NULL OR coalesce(alias.entity, nullif(alias.subject, :own || alias.user_id), :about) = :about) AS comes
 
 -- name: near_scope
--- Among what those users (null: anybody) see, or saw at a number and time; a fact on a key meets plain texts only.
+-- Among what those users (null: anybody) see, or saw at a sequence number and time; a fact on a key meets plain texts
+-- only.
 FROM memory_vectors v
 JOIN memory_scope alias ON alias.tenant_id = v.tenant_id AND alias.memory_id = v.memory_id
 WHERE v.tenant_id = :tenant_id AND alias.tenant_id = :tenant_id AND v.embedder = :embedder
@@ -240,8 +243,8 @@ NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal
   AND d.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw'))
 
 -- name: policys_own
--- A proposal that policy may promote alone, now or later, past the last place before which it has none: no person has
--- touched it, and nothing but want of room has kept it waiting.
+-- A proposal that policy may promote alone, now or later, after the last place before which there is none: no person
+-- has touched it, and only lack of room has kept it waiting.
 (alias.auto_eligible AND {past_settled alias}
   AND NOT EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = alias.proposal_id
     AND NOT (v.by_kind = 'system' AND (v.action = 'release' OR coalesce(v.cause, '') = 'budget'))))
@@ -255,14 +258,14 @@ NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal
 -- A page of the queue, from a place on.
 
 -- name: listed
--- By what the proposal itself says.
+-- By the columns of the proposal.
 ((:write_class::text IS NULL OR alias.class = :write_class) AND (:risk::text IS NULL OR alias.risk = :risk)
  AND (:overdue::boolean IS NULL OR (alias.due_at <= :now) = :overdue)
  AND (alias.due_at, alias.proposal_id) > (
    (SELECT coalesce(max(a.due_at), '-infinity') FROM proposals a WHERE a.tenant_id = :tenant_id AND a.proposal_id = :after), :after))
 
 -- name: narrowed
--- By what its candidate and its verdicts say.
+-- By its candidate and its verdicts.
 ((:entity::text IS NULL OR EXISTS (SELECT FROM candidates c
    WHERE c.tenant_id = :tenant_id AND c.candidate_id = alias.candidate_id AND (c.entity = :entity OR c.subject = :entity)))
  AND (:reason::text IS NULL OR :reason = ANY (alias.human_reasons) OR {held_for alias} = :reason)
@@ -270,10 +273,10 @@ NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal
  AND (:assignee::text IS NULL OR {assignee_of alias} = :assignee)
  AND (:status::text IS NULL OR ({held_for alias} IS NOT NULL) = (:status = 'held')))
 
--- How an open proposal stands, by its verdicts so far; the last that says anything holds.
+-- The state of an open proposal by its verdicts so far; the last one that sets a value counts.
 
 -- name: held_for
--- Why it is held, '' where nothing is said; null while it is not.
+-- Why it is held, '' without a cause; null if it is not held.
 (SELECT CASE WHEN h.action = 'hold' THEN coalesce(h.cause, '') END FROM verdicts h
  WHERE h.tenant_id = :tenant_id AND h.proposal_id = alias.proposal_id AND h.action IN ('hold', 'release')
  ORDER BY h.seq DESC, h.verdict_id DESC LIMIT 1)
@@ -284,20 +287,20 @@ NOT EXISTS (SELECT FROM verdicts d WHERE d.tenant_id = :tenant_id AND d.proposal
  ORDER BY h.seq DESC, h.verdict_id DESC LIMIT 1)
 
 -- name: tier_of
--- Where it would go: the tier derived, or the last that a reviewer gave it.
+-- The derived tier, or the last one that a reviewer set.
 coalesce((SELECT h.tier FROM verdicts h
   WHERE h.tenant_id = :tenant_id AND h.proposal_id = alias.proposal_id AND h.action IN ('override', 'approve') AND h.tier IS NOT NULL
   ORDER BY h.seq DESC, h.verdict_id DESC LIMIT 1), alias.tier_derived)
 
--- What a person who looks through the tenant's memories asks for.
+-- The filters of a person who browses the tenant's memories.
 
 -- name: chosen
--- `alias` is a row of `memories`; an entity is what it is about, as its key or as its subject.
+-- `alias` is a row of `memories`; an entity is what the memory is about, as its key or as its subject.
 ((:user_id::text IS NULL OR alias.user_id = :user_id) AND (:entity::text IS NULL OR alias.entity = :entity OR alias.subject = :entity)
  AND (:tier::text IS NULL OR alias.tier = :tier) AND (:write_class::text IS NULL OR alias.class = :write_class))
 
 -- name: in_state
--- Of what was promoted by then: what stood, what had ended, or all.
+-- Of what was promoted by then: what was live, what had ended, or all.
 ({is_promoted alias} AND CASE :state WHEN 'live' THEN {not_retracted alias} AND {not_expired alias}
   WHEN 'ended' THEN NOT ({not_retracted alias} AND {not_expired alias}) ELSE true END)
 
@@ -307,13 +310,13 @@ CASE WHEN alias.dead_seq IS NULL THEN alias.expires_at ELSE least(alias.expires_
   SELECT r.retracted_at FROM retractions r WHERE r.tenant_id = alias.tenant_id AND r.memory_id = alias.memory_id)) END
 
 -- name: told_of
--- An event of those types whose body names what is asked about, as JSON writes it.
+-- An event of those types whose body names the id, as JSON writes it.
 ((:types::text[] IS NULL OR alias.type = ANY (:types)) AND (:about::bytea IS NULL OR position(:about::bytea IN alias.body) > 0))
 
--- Captures as people look through them.
+-- Captures as people browse them.
 
 -- name: state_of_capture
--- One word for how a capture stands.
+-- The state of a capture in one word.
 CASE
   WHEN alias.content = '' THEN 'erased'
   WHEN EXISTS (SELECT FROM retries w WHERE w.tenant_id = :tenant_id AND w.capture_id = alias.capture_id AND w.parked_at IS NOT NULL) THEN 'parked'
@@ -324,17 +327,18 @@ CASE
   ELSE 'processed' END
 
 -- name: reviewed
--- A capture that a proposal or a refusal came from: what reviewers may read.
+-- A capture with a proposal or a refusal, which reviewers may read.
 (EXISTS (SELECT FROM candidates v WHERE v.tenant_id = :tenant_id AND v.capture_id = alias.capture_id)
  OR EXISTS (SELECT FROM refusals v WHERE v.tenant_id = :tenant_id AND v.capture_id = alias.capture_id))
 
 -- name: contradicted
--- Whether a contradiction of a memory was open at the tenant's number :seq and the moment :at. `alias` is a row of `memories`.
+-- Whether a contradiction of a memory was open at the sequence number :seq and the time :at. `alias` is a row of
+-- `memories`.
 (EXISTS (SELECT FROM contradictions x WHERE x.tenant_id = :tenant_id AND x.existing = alias.memory_id AND {open_then x})
  OR EXISTS (SELECT FROM contradictions y WHERE y.tenant_id = :tenant_id AND y.proposal_id = alias.proposal_id AND {open_then y}))
 
 -- name: open_then
--- A contradiction that had begun by then, had not been resolved, and none of whose sides had been retracted or had expired.
+-- A contradiction that had begun by then, was not resolved, and none of whose sides was retracted or had expired.
 (alias.seq <= :seq AND {still_open alias}
  AND EXISTS (SELECT FROM memory_scope o WHERE o.tenant_id = :tenant_id AND o.memory_id = alias.existing
    AND (o.dead_seq IS NULL OR o.dead_seq > :seq) AND o.expires_at > :at)

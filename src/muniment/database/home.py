@@ -1,4 +1,4 @@
-"""The home folder of an embedded server: closed to others, with its locks and who holds them."""
+"""The home folder of an embedded server: private to its owner, with its lock files."""
 
 import contextlib
 import errno
@@ -20,13 +20,13 @@ _POLL_SECONDS = 0.01
 
 
 def resolve(home: Path) -> Path:
-    """The one path of a home, whatever links lead to it."""
+    """The real path of a home, with links resolved."""
     return Path(os.path.realpath(home))
 
 
 @contextlib.contextmanager
 def explained(folder: Path) -> Generator[None]:
-    """Turn what the system refuses into StorageUnavailable, naming the folder."""
+    """Turn OSError into StorageUnavailable, naming the folder."""
     try:
         yield
     except OSError as error:
@@ -37,7 +37,7 @@ def explained(folder: Path) -> Generator[None]:
 
 
 def make_private(folder: Path) -> None:
-    """Make the folder, or see that it is a closed one of the caller's own."""
+    """Create the folder, or check that it belongs to the caller and is closed to others."""
     if "\n" in str(folder):
         raise StorageUnavailable(f"the path {str(folder)!r} has a line break in it")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,13 +62,22 @@ def _user_name(user: int) -> str:
 
 
 def open_file(path: Path, flags: int = os.O_RDWR) -> int:
-    """Open a file of the home, made with mode 600 if missing; never through a link, and not inherited."""
+    """Open a file of the home, created with mode 600 if missing; links are not followed, and it is not inherited."""
     return os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def sync_folder(folder: Path) -> None:
+    """Write a folder's directory entries to the disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Generator[None]:
-    """Hold the lock alone, waiting for it."""
+    """Hold the lock exclusively, waiting for it."""
     lock = open_file(path)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -78,7 +87,7 @@ def locked(path: Path) -> Generator[None]:
 
 
 def try_lock(path: Path, kind: int = fcntl.LOCK_EX) -> int | None:
-    """Take the lock without waiting: the open file that holds it, or None."""
+    """Try to take the lock without waiting; return the open file that holds it, or None."""
     lock = open_file(path)
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
@@ -90,7 +99,7 @@ def try_lock(path: Path, kind: int = fcntl.LOCK_EX) -> int | None:
 
 @contextlib.contextmanager
 def locked_unless(path: Path, cancelled: Callable[[], bool]) -> Generator[bool]:
-    """Hold the lock alone, waiting for it until `cancelled`; yields whether it was obtained."""
+    """Hold the lock exclusively, waiting for it until `cancelled`; yields whether it was obtained."""
     lock = try_lock(path)
     while lock is None and not cancelled():
         time.sleep(_POLL_SECONDS)
@@ -103,7 +112,7 @@ def locked_unless(path: Path, cancelled: Callable[[], bool]) -> Generator[bool]:
 
 
 def is_in_use(home: Path) -> bool:
-    """Whether any process of this home's database lives; changes nothing in a folder that is no home."""
+    """Whether any process of this home's database lives; leaves a folder that is no home unchanged."""
     path = home / "server.lock"
     if not path.exists():
         return False
@@ -114,7 +123,7 @@ def is_in_use(home: Path) -> bool:
 
 
 def postmaster_lines(home: Path) -> list[bytes]:
-    """The lines of postmaster.pid, none when there is no such file."""
+    """The lines of postmaster.pid; none if there is no such file."""
     try:
         return (home / "data" / "postmaster.pid").read_bytes().split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
@@ -122,7 +131,7 @@ def postmaster_lines(home: Path) -> list[bytes]:
 
 
 def postmaster_pid(home: Path) -> int | None:
-    """The pid in postmaster.pid if that process is, by its command line, the server of this very folder."""
+    """The pid in postmaster.pid, if by its command line that process is the server of this folder."""
     lines = postmaster_lines(home)
     if not lines or not lines[0].strip().isdigit():
         return None

@@ -1,6 +1,6 @@
-"""The job queue's own tables: procrastinate's, in a schema of their own, as its package has them.
+"""The tables of the job queue: procrastinate's own, in a schema of their own.
 
-How far they are stands in the comment of the schema: the name of the last of procrastinate's migrations.
+The comment on the schema is the name of the last of procrastinate's migrations that was applied.
 """
 
 import time
@@ -26,17 +26,17 @@ _GRANTS = (
 
 
 def queue_address(address: Address) -> str:
-    """The queue's tables, as the jobs' login."""
+    """The connection string for the queue's tables, with the login of the jobs."""
     place: dict[str, Any] = dict(conninfo_to_dict(address.for_task("jobs")))
     return make_conninfo(**(place | {"options": f"-c search_path={SCHEMA}", "application_name": "muniment-worker"}))
 
 
 class QueueConnection(AsyncConnection[Any]):
-    """A connection for the queue's pool and its listener: a server that is away for a moment is tried again."""
+    """A connection for the queue's pool and listener that retries while the server is briefly away."""
 
     @classmethod
     async def connect(cls, conninfo: str = "", **how: Any) -> Self:
-        """As the driver's own; raises what the last try did."""
+        """Connect like the driver; raises the error of the last try."""
         give_up_at = time.monotonic() + _RETRIED_SECONDS
         while True:
             try:
@@ -48,8 +48,8 @@ class QueueConnection(AsyncConnection[Any]):
 
 
 async def migrate(connection: AsyncConnection) -> None:
-    """Create them, or bring them to the installed version; by the owner, who lets the jobs' login work in them."""
-    # A tenth of a second to import, which only those pay who migrate.
+    """Create the tables, or bring them to the installed version, as the owner; grant the jobs' login access."""
+    # Takes a tenth of a second to import, so only migrations do.
     from procrastinate.schema import SchemaManager
 
     steps = _steps(SchemaManager.get_migrations_path())
@@ -79,7 +79,7 @@ async def _execute(connection: AsyncConnection, statement: str) -> None:
 
 
 async def _level(connection: AsyncConnection) -> str | None:
-    """The migration they are at; None when they are not there."""
+    """The last migration applied; None if the tables are not there."""
     found = await connection.execute(
         "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s", [SCHEMA]
     )

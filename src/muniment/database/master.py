@@ -1,4 +1,4 @@
-"""The master key: from the environment, a file, or a plug-in that asks a key service."""
+"""The master key: from the environment, a file, or a plug-in for a key service."""
 
 import base64
 import binascii
@@ -12,6 +12,7 @@ from typing import Protocol
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from muniment.database.home import sync_folder
 from muniment.errors import InvalidInput, KeyUnavailable
 
 KEY_BYTES = 32
@@ -19,9 +20,9 @@ PLUGIN_GROUP = "muniment.master_keys"
 
 
 class MasterKeys(Protocol):
-    """Wraps and unwraps tenants' keys. A plug-in is a callable without arguments that returns one of these.
+    """Wraps and unwraps tenants' keys. A plug-in is a callable without arguments that returns an implementation.
 
-    What `wrap` gives for a tenant only `unwrap` for the same tenant may open; anything else raises `KeyUnavailable`.
+    What `wrap` returns for a tenant only `unwrap` for the same tenant may open; anything else raises `KeyUnavailable`.
     """
 
     async def wrap(self, tenant_id: str, key: bytes) -> bytes:
@@ -33,12 +34,12 @@ class MasterKeys(Protocol):
         ...
 
     def login_secret(self) -> bytes | None:
-        """A secret the logins' passwords can be derived from, if it has one to give."""
+        """A secret that the logins' passwords can be derived from, or None."""
         ...
 
 
 class LocalMasterKeys:
-    """Master keys held in this process: the first wraps, all of them unwrap, so that one can take another's place."""
+    """Master keys held in this process: the first wraps, all unwrap, so that a new one can replace an old one."""
 
     def __init__(self, key: bytes, *earlier: bytes) -> None:
         for one in (key, *earlier):
@@ -47,7 +48,7 @@ class LocalMasterKeys:
         self._keys = (key, *earlier)
 
     async def wrap(self, tenant_id: str, key: bytes) -> bytes:
-        """AES-256-GCM, bound to the tenant."""
+        """Wrap with AES-256-GCM, bound to the tenant."""
         nonce = os.urandom(12)
         return nonce + AESGCM(self._keys[0]).encrypt(nonce, key, _bound(tenant_id))
 
@@ -59,12 +60,12 @@ class LocalMasterKeys:
         raise KeyUnavailable("the master key is not the one this tenant's key was wrapped with")
 
     def login_secret(self) -> bytes | None:
-        """The earliest key: the logins keep their passwords until it is dropped. They are derived from it one way."""
+        """The oldest key: the logins keep their passwords until it is dropped."""
         return self._keys[-1]
 
 
 class FileMasterKeys:
-    """Master keys in a file, one a line, the current one first; a change of the file counts at once."""
+    """Master keys in a file, one a line, the current one first; a changed file is read again at once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -72,15 +73,15 @@ class FileMasterKeys:
         self._keys = self._fresh()
 
     async def wrap(self, tenant_id: str, key: bytes) -> bytes:
-        """By the first key of the file."""
+        """Wrap with the first key of the file."""
         return await self._fresh().wrap(tenant_id, key)
 
     async def unwrap(self, tenant_id: str, wrapped: bytes) -> bytes:
-        """By any key of the file."""
+        """Unwrap with any key of the file."""
         return await self._fresh().unwrap(tenant_id, wrapped)
 
     def login_secret(self) -> bytes | None:
-        """The earliest key of the file."""
+        """The last key of the file."""
         return self._fresh().login_secret()
 
     def _fresh(self) -> LocalMasterKeys:
@@ -100,8 +101,8 @@ def _bound(tenant_id: str) -> bytes:
 def find_master_keys(home: Path | None, *, may_make: bool = True) -> MasterKeys:
     """By `MUNIMENT_KEY_PROVIDER` (a plug-in), `MUNIMENT_MASTER_KEY`, `MUNIMENT_MASTER_KEY_FILE`, or the home's file.
 
-    `home` is given when embedded: its file is made, with mode 600, on the first start; later it must be there.
-    Raises `KeyUnavailable` with what to set.
+    `home` is given for an embedded database: its key file is created, with mode 600, on the first start, and must exist
+    later. Raises `KeyUnavailable` with what to set.
     """
     if provider := os.environ.get("MUNIMENT_KEY_PROVIDER"):
         return _plugged_in(provider)
@@ -122,7 +123,7 @@ def find_master_keys(home: Path | None, *, may_make: bool = True) -> MasterKeys:
 
 
 def new_master_key() -> str:
-    """A fresh key in the form the settings take."""
+    """A new key in the form that the settings take."""
     return base64.b64encode(os.urandom(KEY_BYTES)).decode()
 
 
@@ -134,26 +135,26 @@ def _plugged_in(name: str) -> MasterKeys:
 
 
 def put_master_keys(path: Path, *keys: str) -> None:
-    """Write the file anew, whole or not at all; the current key first."""
+    """Replace the key file atomically; the current key comes first."""
     draft = _draft(path, "\n".join(keys) + "\n")
     draft.replace(path)
-    _settle(path.parent)
+    sync_folder(path.parent)
 
 
 def read_master_keys(path: Path) -> list[str]:
-    """The keys of a file, in the form they are written."""
+    """The keys of a file, base64-encoded as they are written."""
     return [base64.b64encode(key).decode() for key in _read(path)]
 
 
 def _make(path: Path) -> None:
-    # Written whole beside its place and linked into it: two first starts agree on one key, a kill leaves no half.
+    # Written to a draft and linked: two first starts agree on one key, and a kill leaves no half-written file.
     if path.exists():
         return
     draft = _draft(path, new_master_key() + "\n")
     with suppress(FileExistsError):
         os.link(draft, path)
     draft.unlink()
-    _settle(path.parent)
+    sync_folder(path.parent)
 
 
 def _draft(path: Path, content: str) -> Path:
@@ -164,12 +165,6 @@ def _draft(path: Path, content: str) -> Path:
         file.flush()
         os.fsync(file.fileno())
     return draft
-
-
-def _settle(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    os.fsync(opened)
-    os.close(opened)
 
 
 def _read(path: Path) -> list[bytes]:
@@ -183,7 +178,7 @@ def _read(path: Path) -> list[bytes]:
 
 
 def _decode(encoded: str, place: str) -> list[bytes]:
-    """One key, or several: the current one first, then those whose place it took."""
+    """Decode one key or several, the current one first."""
     try:
         return [base64.b64decode(one, validate=True) for one in encoded.replace(",", " ").split()] or [b""]
     except binascii.Error:

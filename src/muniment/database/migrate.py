@@ -1,4 +1,4 @@
-"""Migrations: numbered files, applied once each, forward only, by the owner of the tables."""
+"""The schema: migrations, applied once each in order by the owner of the tables, and settings only the owner makes."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import LiteralString, cast, get_args
+from typing import Any, LiteralString, cast, get_args
 
 import psycopg
 from psycopg import AsyncConnection, sql
@@ -16,11 +16,11 @@ from pydantic_core import to_json
 
 from muniment.database import job_queue
 from muniment.database.address import Address
-from muniment.database.clock import read_bound
+from muniment.database.server_liveness import unavailable
 from muniment.database.storage import TASKS
-from muniment.database.unavailable import unavailable
 from muniment.errors import Conflict, KeyUnavailable, SchemaMissing, SchemaNewer, StorageUnavailable
 from muniment.model.candidate import GateName
+from muniment.model.names import name_problem
 
 # "muniment" as a number: only one migration of a database at a time.
 _LOCK = 0x6D756E69
@@ -40,13 +40,13 @@ class Migration:
 
     @property
     def digest(self) -> str:
-        """What was applied, so that a changed file is noticed."""
+        """A digest of the file, so that a changed file is noticed."""
         return sha256(self.sql.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class SchemaStatus:
-    """How far a database is."""
+    """The version of a database's schema, and what is pending."""
 
     current: int
     latest: int
@@ -57,13 +57,13 @@ class SchemaStatus:
 
     @property
     def ready(self) -> bool:
-        """Whether this program can work on it."""
+        """Whether this program can work with the database."""
         return self.current == self.latest and not self.pending
 
 
 @cache
 def migrations() -> tuple[Migration, ...]:
-    """All steps this program knows, in order."""
+    """All migrations that this program has, in order."""
     folder = files("muniment.database") / "migrations"
     found = [(match, file) for file in folder.iterdir() if (match := _FILE.match(file.name))]
     steps = [Migration(int(match[1]), match[2], file.read_text("utf-8")) for match, file in found]
@@ -71,10 +71,10 @@ def migrations() -> tuple[Migration, ...]:
 
 
 async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str, ...]:
-    """Apply what is pending and give the names; raises `SchemaNewer` if the database is ahead of this program.
+    """Apply what is pending and return its names; raises `SchemaNewer` if the database is ahead of this program.
 
-    The logins belong to the whole server: if they are there already with passwords from another master key, this
-    raises `KeyUnavailable` rather than lock another fabric out, unless told to reset them.
+    The logins belong to the whole server: if they exist with passwords from another master key, this raises
+    `KeyUnavailable` rather than lock another fabric out, unless `reset_logins` is set.
     """
     async with _explained(), await _connect(address) as connection:
         await connection.execute("SET lock_timeout = '10s'")
@@ -106,7 +106,7 @@ async def migrate(address: Address, *, reset_logins: bool = False) -> tuple[str,
 
 
 async def status(address: Address) -> SchemaStatus:
-    """How far the database is, as its owner sees it."""
+    """The state of the schema, read as its owner."""
     async with _explained(), await _connect(address) as connection:
         try:
             applied = await _applied(connection)
@@ -127,7 +127,7 @@ async def status(address: Address) -> SchemaStatus:
 
 
 async def require_ready(address: Address) -> None:
-    """Raises `SchemaMissing` or `SchemaNewer` unless the tasks' logins find the schema this program knows."""
+    """Raise `SchemaMissing` or `SchemaNewer` unless the logins of the tasks find the schema of this program."""
     try:
         async with await AsyncConnection.connect(address.for_task("recall"), autocommit=True) as connection:
             applied = await _applied(connection)
@@ -139,7 +139,7 @@ async def require_ready(address: Address) -> None:
     ):
         applied, gates = {}, None
     except psycopg.OperationalError as error:
-        # A failed login carries no SQLSTATE. If the owner gets in, it is the logins that are missing or not ours.
+        # A failed login has no SQLSTATE. If the owner can connect, the logins are missing or not ours.
         await (await _connect(address)).close()
         if await _logins_fit(address):
             # It was away a moment ago.
@@ -168,7 +168,7 @@ def gate_names() -> list[str]:
 
 
 async def _gates(connection: AsyncConnection) -> list[str] | None:
-    """The gates that the database asks of every new candidate; None for a schema from before it asked."""
+    """The gates that the database requires of every new candidate; None for a schema without that check."""
     row = await (await connection.execute("SELECT to_regprocedure('muniment.required_gates()') IS NULL")).fetchone()
     if row is None or row[0]:
         return None
@@ -185,10 +185,10 @@ def _refuse_more_gates(gates: list[str] | None) -> None:
 
 
 async def _set_gates(connection: AsyncConnection) -> bool:
-    """Have the database ask for this program's gates; whether it asked for others until now.
+    """Make the database require this program's gates; return whether it required others until now.
 
-    The names stand in a function and in no constraint: a gate can be added without a migration. Raises `SchemaNewer`
-    for a gate that this program does not know: taking one away is a migration's to do.
+    The names are in a function and not in a constraint, so that a gate can be added without a migration. Raises
+    `SchemaNewer` for a gate that this program does not know: only a migration removes one.
     """
     gates = await _gates(connection)
     if gates is None or gates == gate_names():
@@ -208,12 +208,12 @@ async def _connect(address: Address) -> AsyncConnection:
     try:
         return await AsyncConnection.connect(address.for_owner(), autocommit=True, connect_timeout=5)
     except psycopg.OperationalError as error:
-        raise StorageUnavailable("the database does not answer, or does not let this user in") from error
+        raise StorageUnavailable("the database does not answer, or refuses this user") from error
 
 
 @asynccontextmanager
 async def _explained() -> AsyncGenerator[None]:
-    """What the server may lack, or the address's user may not do, in words."""
+    """Turn errors about missing extensions, rights and locks into ours, with what to do."""
     try:
         yield
     except psycopg.errors.InsufficientPrivilege as error:
@@ -265,3 +265,52 @@ async def _set_passwords(connection: AsyncConnection, address: Address) -> None:
         await connection.execute(
             sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(login), sql.Literal(hashed.decode()))
         )
+
+
+async def set_bound(conninfo: str, bound: timedelta | None) -> None:
+    """Set how far ahead of the database's clock a tenant's may be (AUD-5), as the owner; None for no bound."""
+    given = sql.SQL("NULL::interval") if bound is None else sql.SQL("interval {}").format(sql.Literal(str(bound)))
+    async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        await connection.execute(
+            sql.SQL(
+                "CREATE OR REPLACE FUNCTION muniment.clock_bound() RETURNS interval"
+                " LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN {}"
+            ).format(given)
+        )
+
+
+async def read_bound(connection: AsyncConnection[Any]) -> timedelta | None:
+    """That bound; None if there is none, or the schema is too old to have one."""
+    try:
+        row = await (await connection.execute("SELECT muniment.clock_bound()")).fetchone()
+    except (psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName):
+        return None
+    return row[0] if row is not None else None
+
+
+@dataclass(frozen=True)
+class RefusedName:
+    """An API key from before names were checked, whose principal's name is refused now (REV-15)."""
+
+    tenant_id: str
+    key_id: str
+    principal_id: str
+    problem: str
+
+
+async def refused_names(address: Address) -> list[RefusedName]:
+    """Such keys of all tenants that are not revoked; the schema has to be current."""
+    found: list[RefusedName] = []
+    async with await AsyncConnection.connect(address.for_task("jobs"), autocommit=True) as jobs:
+        tenants = [str(row[0]) for row in await (await jobs.execute("SELECT tenant_id FROM tenants")).fetchall()]
+    async with await AsyncConnection.connect(address.for_task("auditor")) as auditor:
+        for tenant_id in tenants:
+            async with auditor.transaction():
+                await auditor.execute(sql.SQL("SET LOCAL muniment.tenant = {}").format(sql.Literal(tenant_id)))
+                rows = await auditor.execute(
+                    "SELECT key_id, principal_id FROM api_keys WHERE tenant_id = %s AND revoked_at IS NULL", [tenant_id]
+                )
+                for key_id, name in await rows.fetchall():
+                    if (problem := name_problem(name)) is not None:
+                        found.append(RefusedName(tenant_id, key_id, name, problem))
+    return found

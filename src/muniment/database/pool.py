@@ -1,4 +1,4 @@
-"""The connections of one task's login: kept open while used, and no wait for a server that is away."""
+"""The connections of one task's login; nobody waits for a server that is away."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -9,31 +9,30 @@ from anyio import CancelScope
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from muniment.database.server_liveness import Connection, ServerLiveness
-from muniment.database.unavailable import no_answer
+from muniment.database.server_liveness import Connection, ServerLiveness, no_answer
 from muniment.errors import StorageUnavailable
 
-Got = TypeVar("Got")
+Result = TypeVar("Result")
 
-# For a connection to become free where all are in use.
+# How long to wait for a connection to become free if all are in use.
 BUSY_SECONDS = 3
-# So long nobody dials again after a server refused.
+# How long no new connection is tried after the server refused one.
 REFUSED_SECONDS = 0.1
 
 
 class Pool:
-    """At most so many connections; raises `StorageUnavailable` as soon as it is known that there is none to be had."""
+    """A bounded pool; raises `StorageUnavailable` as soon as it is known that no connection can be had."""
 
     def __init__(
         self,
         conninfo: str,
-        presence: ServerLiveness,
+        liveness: ServerLiveness,
         *,
         name: str,
         max_size: int,
         explain: Callable[[], str] = no_answer,
     ) -> None:
-        self._presence = presence
+        self._liveness = liveness
         self._explain = explain
         self._max_size = max_size
         self._waiting: set[CancelScope] = set()
@@ -47,7 +46,7 @@ class Pool:
             max_size=max_size,
             timeout=BUSY_SECONDS,
             max_idle=120,
-            # Who needs a connection has it tried; nothing is tried later, nor waited for.
+            # A connection is tried when one is needed, never again in the background.
             reconnect_timeout=0,
             reconnect_failed=self._refused,
             open=False,
@@ -56,16 +55,16 @@ class Pool:
 
     @property
     def size(self) -> int:
-        """How many connections there are, in use or not."""
+        """How many connections there are, in use or idle."""
         return self._pool.get_stats().get("pool_size", 0)
 
     @property
     def is_open(self) -> bool:
-        """Whether it was opened, and not closed since."""
+        """Whether the pool is open."""
         return not self._pool.closed
 
     async def open(self) -> None:
-        """Make it ready; one that is open already stays as it is, so two first callers need no lock."""
+        """Open the pool; does nothing if it is open, so two first callers need no lock."""
         await self._pool.open()
 
     async def close(self) -> None:
@@ -73,7 +72,7 @@ class Pool:
         await self._pool.close()
 
     async def take(self, opening: bytes) -> Connection:
-        """A connection on which that was just executed; give it back by `put`."""
+        """A connection on which `opening` was just executed; return it with `put`."""
         # A connection that died since its last use is noticed here, where nothing has been done yet.
         for _ in range(self._max_size + 1):
             if time.monotonic() < self._refused_until:
@@ -92,27 +91,27 @@ class Pool:
         raise StorageUnavailable(self._explain())
 
     async def put(self, connection: Connection) -> None:
-        """Give it back, in whatever state."""
+        """Return a connection, in whatever state it is."""
         await self._pool.putconn(connection)
 
-    async def unless_away(self, awaited: Callable[[], Awaitable[Got]]) -> Got:
-        """What is waited for; raises `StorageUnavailable` when the server turns out to be away meanwhile."""
+    async def unless_away(self, operation: Callable[[], Awaitable[Result]]) -> Result:
+        """Await something; raises `StorageUnavailable` if the server turns out to be away meanwhile."""
         with CancelScope() as scope:
             self._waiting.add(scope)
             try:
-                with self._presence.waiting(scope.cancel):
-                    return await awaited()
+                with self._liveness.waiting(scope.cancel):
+                    return await operation()
             finally:
                 self._waiting.discard(scope)
         raise StorageUnavailable(self._explain())
 
     def _refused(self, _: object) -> None:
-        # While others are in use one of them may become free: a server can refuse because it is full.
+        # While others are in use, one of them may become free: a server also refuses when it is full.
         if self.size == 0:
             self._refused_until = time.monotonic() + REFUSED_SECONDS
             for scope in list(self._waiting):
                 scope.cancel()
 
     async def _configure(self, connection: Connection) -> None:
-        connection.presence = self._presence
+        connection.liveness = self._liveness
         connection.prepared_max = 200

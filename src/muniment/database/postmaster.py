@@ -1,6 +1,9 @@
-"""Making the database of a home, starting its server and stopping it, with the binaries of the package.
+"""Creating the database of a home, starting and stopping its server, and ending what a killed server left behind.
 
-Who starts or stops a server here holds the locks that `embedded` tells about.
+The caller holds the locks that `embedded` describes. PostgreSQL's processes end by themselves when their postmaster is
+gone, except for one that is computing or stopped. Ending those at any moment is safe: the new server recovers from the
+write-ahead log, as after any crash. Starting a server while one of them lives is not, and cannot happen: they hold
+`server.lock`.
 """
 
 import contextlib
@@ -15,8 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from muniment.database.home import is_in_use, open_file, postmaster_lines, postmaster_pid, try_lock
-from muniment.database.orphans import Orphans, orphans_of
+from muniment.database.home import is_in_use, open_file, postmaster_lines, postmaster_pid, sync_folder, try_lock
 from muniment.database.server_log import PREFIX_SETTINGS, log_file, log_since, rotate_log, start_failure
 from muniment.database.server_socket import SOCKET_NAME, answering_in, socket_dir_for
 from muniment.database.unprivileged import NOT_ALLOWED
@@ -26,12 +28,12 @@ _VERSION = "18"
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.01
 
-# How a server is asked to go, and how long each may take: fast shutdown, then immediate.
+# The signals that stop a server, and how long each may take: fast shutdown, then immediate.
 _STOP_SIGNALS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0))
-# How long each may take where the postmaster is dead already, or did not write its postmaster.pid yet.
+# How long each may take if the postmaster is dead already, or has not written its postmaster.pid yet.
 _ORPHAN_SECONDS = 2.0
 
-# Whoever reaches the socket, in a folder of mode 700, is trusted; there is no other way in.
+# Whoever reaches the socket, in a folder of mode 700, is trusted; there is no other access.
 _INITDB = (
     "-U",
     "postgres",
@@ -86,8 +88,8 @@ def _never() -> bool:
 def ensure_running(home: Path, *, create: bool = True, cancelled: Callable[[], bool] = _never) -> Path:
     """Start the server unless it runs, and return its socket folder; call it with start.lock held.
 
-    What a killed server left behind is waited for and ended first. Raises `StorageUnavailable` when the server does not
-    start, when `cancelled` says so, and, unless it may `create` one, when there is no database.
+    Processes that a killed server left behind are waited for and ended first. Raises `StorageUnavailable` if the server
+    does not start, if `cancelled`, and, without `create`, if there is no database.
     """
     give_up_at = time.monotonic() + _START_SECONDS
     orphans = Orphans(home)
@@ -95,12 +97,12 @@ def ensure_running(home: Path, *, create: bool = True, cancelled: Callable[[], b
     log_start = 0
     while time.monotonic() < give_up_at:
         if cancelled():
-            raise StorageUnavailable(f"the start of the server in {home} was given up")
+            raise StorageUnavailable(f"the start of the server in {home} was cancelled")
         if server is not None and server.poll() is not None:
             output = log_since(home, log_start)
             raise start_failure(f"PostgreSQL did not start in {home}", home, server.returncode, output)
         if server is None and (lock := try_lock(home / "server.lock")) is not None:
-            # INVARIANT: no process of this database is left, and none can come, while we hold this
+            # INVARIANT: while we hold this, no process of this database is left, and none can start
             try:
                 _remove_leftovers(home)
                 if create:
@@ -121,11 +123,11 @@ def ensure_running(home: Path, *, create: bool = True, cancelled: Callable[[], b
 
 
 def _remove_leftovers(home: Path) -> None:
-    """Make what a killed server left look like what it is, though its pid may be another process's by now.
+    """Replace the pid that a killed server left in postmaster.pid, as another process may have it now.
 
-    INVARIANT: PostgreSQL's own check stays: with the shared memory named in postmaster.pid still in use by a process,
-    which then does not hold our lock, the new server refuses to start. So that file is kept, and the pid in it replaced
-    by ours: PostgreSQL takes the pid of its own parent for one of before.
+    INVARIANT: PostgreSQL's own check stays: if a process still uses the shared memory named in postmaster.pid, without
+    holding our lock, the new server refuses to start. So the file is kept, with our pid: PostgreSQL takes the pid of
+    its own parent for a stale one.
     """
     pid = postmaster_pid(home)
     if pid is not None:
@@ -141,7 +143,7 @@ def _remove_leftovers(home: Path) -> None:
 
 
 def _initialise(home: Path, lock: int) -> None:
-    """Make the database unless there is one: whole or not at all, by renaming the folder when complete."""
+    """Create the database unless there is one: whole or not at all, by renaming the folder when complete."""
     data, unfinished = home / "data", home / "data.new"
     if data.is_dir() and any(data.iterdir()):
         return
@@ -150,7 +152,7 @@ def _initialise(home: Path, lock: int) -> None:
     if unfinished.exists():
         shutil.rmtree(unfinished)
     options = [*_INITDB, "-D", str(unfinished), *(f"--set={setting}" for setting in _TUNING)]
-    # initdb holds the lock too: should we be killed, nobody tidies up under its hands
+    # initdb holds the lock too: if we are killed, nobody removes the folder while it works
     done = subprocess.run(
         _command(data, "initdb", *options),
         stdin=subprocess.DEVNULL,
@@ -165,25 +167,17 @@ def _initialise(home: Path, lock: int) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise start_failure(f"initdb failed in {home}", home, done.returncode, done.stderr)
     unfinished.rename(data)
-    _sync_folder(home)
+    sync_folder(home)
 
 
 def _require_version(home: Path) -> None:
     data = home / "data"
     if not data.is_dir():
-        raise StorageUnavailable(f"there is no database in {home} any more")
+        raise StorageUnavailable(f"the database in {home} is gone")
     version = data / "PG_VERSION"
     found = version.read_text().strip() if version.exists() else "unknown"
     if found != _VERSION:
         raise StorageUnavailable(f"{data} is of PostgreSQL version {found}, expected {_VERSION}")
-
-
-def _sync_folder(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _start(home: Path, lock: int) -> subprocess.Popen[bytes]:
@@ -224,7 +218,7 @@ def _command(data: Path, program: str, *arguments: str) -> list[str]:
 
 
 def _server_account(data: Path) -> tuple[int, int]:
-    """Which user the server runs as when we are root: the owner of its data, at first postgres or nobody."""
+    """The user that the server runs as if we are root: the owner of its data, at first postgres or nobody."""
     if sys.platform != "linux":
         raise start_failure("PostgreSQL did not start", data.parent, NOT_ALLOWED, b"")
     if data.exists():
@@ -248,7 +242,7 @@ def _environment() -> dict[str, str]:
 
 
 def stop_server(home: Path) -> bool:
-    """Stop the server: fast, then immediate shutdown; returns whether it is gone, with everything it forked."""
+    """Stop the server by fast, then immediate shutdown; return whether it is gone with all its processes."""
     for request, seconds in _STOP_SIGNALS:
         signalled = False
         began = time.monotonic()
@@ -270,15 +264,94 @@ def stop_server(home: Path) -> bool:
     return not is_in_use(home)
 
 
-def reap() -> None:
-    """Collect the servers we started that have ended since, whoever stopped them."""
+def collect_exited() -> None:
+    """Collect the exit status of servers that this process started and that have ended."""
     for server in list(_children):
         if server.poll() is not None:
             _children.discard(server)
 
 
-def part() -> None:
-    """Part from the servers we started that others still use."""
+def detach() -> None:
+    """Let servers that this process started go on without it."""
     for server in _children:
-        # it outlives us by design: spare Popen its warning about it
+        # it outlives this process by design: keep Popen from warning about it
         server.returncode = 0
+
+
+# Seconds after the postmaster was found dead, and what the processes are sent then.
+_STEPS = ((1.0, signal.SIGQUIT), (2.0, signal.SIGKILL))
+# Seconds after which to give up, although the processes are still there.
+_GIVE_UP_SECONDS = 10.0
+_TITLE = b"postgres: "
+
+
+class Orphans:
+    """The processes of a home's server while its postmaster is dead."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._dead_since: float | None = None
+        self._steps = list(_STEPS)
+
+    def urge(self) -> None:
+        """Signal the processes when it is time; call it repeatedly while `server.lock` is held.
+
+        Does nothing while there is a postmaster. Raises `StorageUnavailable` if the processes do not end.
+        """
+        if postmaster_pid(self._home) is not None:
+            self._dead_since = None
+            return
+        if self._dead_since is None:
+            self._dead_since = time.monotonic()
+            self._steps = list(_STEPS)
+        waited = time.monotonic() - self._dead_since
+        if self._steps and waited >= self._steps[0][0]:
+            _, number = self._steps.pop(0)
+            # A folder without data belongs to an initdb at work, which ends by itself.
+            for pid in orphans_of(self._home) if (self._home / "data").is_dir() else ():
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+        if waited >= _GIVE_UP_SECONDS and (found := orphans_of(self._home)):
+            listed = ", ".join(map(str, found))
+            raise StorageUnavailable(
+                f"processes of a server that died still use the database in {self._home}: end them first (pid {listed})"
+            )
+
+
+def orphans_of(home: Path) -> list[int]:
+    """The processes of the home's server, without a postmaster; empty if there may be a postmaster.
+
+    They are recognised by their title and by holding `server.lock`. Only on Linux: elsewhere none is found.
+    """
+    if sys.platform != "linux":
+        return []
+    try:
+        lock = (home / "server.lock").stat()
+    except FileNotFoundError:
+        return []
+    data = os.fsencode(home / "data")
+    found: list[int] = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or not _holds(process, lock):
+            continue
+        try:
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if command.startswith(_TITLE):
+            found.append(int(process.name))
+        elif data in command.split(b"\0"):
+            # A postmaster that has not written its postmaster.pid yet, or lost it.
+            return []
+    return sorted(found)
+
+
+def _holds(process: Path, lock: os.stat_result) -> bool:
+    try:
+        for entry in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                if os.path.samestat(entry.stat(), lock):
+                    return True
+    except OSError:
+        return False
+    return False

@@ -1,4 +1,8 @@
-"""What a transaction writes down of the rows it inserts: their hashes, taken from the values that are sent.
+"""Hashes of rows: the canonical bytes of a row, and how a statement's parameters give the rows that it inserts.
+
+A row is hashed as PostgreSQL's binary record format writes it. The database computes the same bytes with
+`record_send(ROW(...))`, so that a verification reads one hash for each row and no columns. Every column is cast to one
+of `TYPES` first, so that the bytes stay the same when the type of a column changes.
 
 INVARIANT: a row's values are known before it is sent. A statement that inserts rows of a form gives every column as a
 parameter, or as `coalesce(:parameter::timestamptz, 'infinity')`; a test reads all statements.
@@ -7,12 +11,16 @@ parameter, or as `coalesce(:parameter::timestamptz, 'infinity')`; a test reads a
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from hashlib import sha256
+from json.encoder import encode_basestring
+from struct import Struct
+from typing import Any, cast
 
-from muniment.database.row_forms import BY_NAME, BY_TABLE, SEPARATOR, Column, Form
+from muniment.database.row_forms import BY_NAME, BY_TABLE, SEPARATOR, Column, Form, Kind
 from muniment.database.row_lists import EventRow
-from muniment.database.row_values import INFINITY, column_bytes, record_hash
 
 _INSERT = re.compile(
     r"^INSERT INTO (\w+)\s*\(([^)]*)\)\s*VALUES\s*\((.*?)\)\s*(ON CONFLICT.*|RETURNING.*)?$", re.DOTALL
@@ -24,7 +32,7 @@ _COMMA = re.compile(r",\s*(?![^()]*\))")
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a column of a form comes from: a parameter, or what the database fills in."""
+    """Where the value of a column comes from: a parameter, or the default that the database fills in."""
 
     column: Column
     parameter: str | None
@@ -36,65 +44,64 @@ class _Source:
 
 @dataclass(frozen=True)
 class InsertPlan:
-    """How the rows of a form are read from the parameters of a statement."""
+    """How the rows of a form are read from the parameters of an insert."""
 
     form: Form
     lasting: tuple[_Source, ...]
     losing: tuple[_Source, ...]
     may_conflict: bool
 
-    def note(self, given: Mapping[str, Any]) -> EventRow:
-        """The note of a row whose parameters are given by name."""
-        return self.noting((), given)(())
+    def event_row(self, parameters: Mapping[str, Any]) -> EventRow:
+        """The row that these parameters insert."""
+        return self.reader((), parameters)(())
 
-    def noting(self, each: Sequence[str], shared: Mapping[str, Any]) -> Callable[[Sequence[Any]], EventRow]:
-        """Makes the notes of rows whose parameters `each` stand in sequences; the shared ones are encoded once."""
-        places = {name: place for place, name in enumerate(each)}
-        lasting, losing = (_split(sources, places, shared) for sources in (self.lasting, self.losing))
+    def reader(self, each: Sequence[str], shared: Mapping[str, Any]) -> Callable[[Sequence[Any]], EventRow]:
+        """Return a function that reads a row from a sequence of the parameters `each`; shared ones are encoded once."""
+        index = {name: number for number, name in enumerate(each)}
+        lasting, losing = (_encode_shared(sources, index, shared) for sources in (self.lasting, self.losing))
         keys = [source.parameter or "" for source in self.lasting[: len(self.form.keys)]]
         name, version = self.form.name, self.form.version
 
-        def note(row: Sequence[Any]) -> EventRow:
-            key = [str(row[places[one]] if one in places else shared[one]) for one in keys]
-            blankable = _hashed(losing, row) if losing else None
-            return EventRow(name, version, SEPARATOR.join(key), _hashed(lasting, row), blankable)
+        def read(row: Sequence[Any]) -> EventRow:
+            key = [str(row[index[one]] if one in index else shared[one]) for one in keys]
+            blankable = _hash(losing, row) if losing else None
+            return EventRow(name, version, SEPARATOR.join(key), _hash(lasting, row), blankable)
 
-        return note
+        return read
 
 
+# The bytes of a column that all rows share, or its source and its index in the row.
 _Part = bytes | tuple[_Source, int]
 
 
-def _split(sources: Sequence[_Source], places: Mapping[str, int], shared: Mapping[str, Any]) -> list[_Part]:
+def _encode_shared(sources: Sequence[_Source], index: Mapping[str, int], shared: Mapping[str, Any]) -> list[_Part]:
     parts: list[_Part] = []
     for source in sources:
-        if source.parameter is not None and source.parameter in places:
-            parts.append((source, places[source.parameter]))
+        name = source.parameter
+        if name is not None and name in index:
+            parts.append((source, index[name]))
         else:
-            parts.append(source.encode(shared[source.parameter] if source.parameter is not None else None))
+            parts.append(source.encode(shared[name] if name is not None else None))
     return parts
 
 
-def _hashed(parts: Sequence[_Part], row: Sequence[Any]) -> bytes:
+def _hash(parts: Sequence[_Part], row: Sequence[Any]) -> bytes:
     return record_hash([part if isinstance(part, bytes) else part[0].encode(row[part[1]]) for part in parts])
 
 
 @lru_cache(maxsize=1024)
 def insert_plan(text: str) -> InsertPlan | None:
-    """The plan of a statement that inserts rows of a form that events tell of; None for any other.
+    """The plan of a statement that inserts rows of a form that events list; None for any other statement.
 
-    Raises `ValueError` for one whose values the database would compute.
+    Raises `ValueError` if the database would compute a value.
     """
-    found = _INSERT.match(text)
-    form = BY_TABLE.get(found[1]) if found is not None else None
-    if found is None:
-        begun = re.match(r"INSERT INTO (\w+)", text)
-        other = BY_TABLE.get(begun[1]) if begun is not None else None
-        if other is not None and other.id_prefix is None:
-            raise ValueError(f"rows of {other.table} are inserted from values that the database computes")
-        return None
+    insert = re.match(r"INSERT INTO (\w+)", text)
+    form = BY_TABLE.get(insert[1]) if insert is not None else None
     if form is None or form.id_prefix is not None:
         return None
+    found = _INSERT.match(text)
+    if found is None:
+        raise ValueError(f"rows of {form.table} are inserted from values that the database computes")
     names = [name.strip() for name in found[2].split(",")]
     values = dict(zip(names, [value.strip() for value in _COMMA.split(found[3])], strict=True))
     lasting = tuple(_source(form, column, values.get(column.name)) for column in form.columns)
@@ -112,10 +119,109 @@ def _source(form: Form, column: Column, value: str | None) -> _Source:
     raise ValueError(f"{form.table}.{column.name} is computed by the database: {value}")
 
 
-def event_row(name: str, given: Mapping[str, Any]) -> EventRow:
-    """The note of a row of a form whose columns are given by name."""
+def event_row(name: str, columns: Mapping[str, Any]) -> EventRow:
+    """The row of that form with these columns."""
     form = BY_NAME[name]
-    lasting = record_hash([column_bytes(column.kind, given[column.name]) for column in form.columns])
-    losing = [column_bytes(column.kind, given[column.name]) for column in form.losing]
-    row_id = SEPARATOR.join([str(given[key.name]) for key in form.keys])
+    lasting = record_hash([column_bytes(column.kind, columns[column.name]) for column in form.columns])
+    losing = [column_bytes(column.kind, columns[column.name]) for column in form.losing]
+    row_id = SEPARATOR.join([str(columns[key.name]) for key in form.keys])
     return EventRow(form.name, form.version, row_id, lasting, record_hash(losing) if losing else None)
+
+
+# The time `'infinity'` of PostgreSQL.
+INFINITY = object()
+_NULL = -1
+_HEAD = Struct(">Ii")
+_COUNT = Struct(">i")
+_INT = Struct(">q")
+_FLOAT = Struct(">d")
+_ARRAY = Struct(">iiI")
+_DIMENSION = Struct(">ii")
+_BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
+_LAST = 2**63 - 1
+_TEXT_OID = 25
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """A PostgreSQL type: its name, its oid, and how a Python value is encoded in its binary format."""
+
+    sql: str
+    oid: int
+    encode: Callable[[Any], bytes]
+
+
+def column_bytes(kind: Kind, value: Any) -> bytes:
+    """One column of a record: the oid of its type, its length and its bytes; null has the length -1."""
+    type_ = TYPES[kind]
+    if value is None:
+        return _HEAD.pack(type_.oid, _NULL)
+    content = type_.encode(value)
+    return _HEAD.pack(type_.oid, len(content)) + content
+
+
+def record_hash(columns: Sequence[bytes]) -> bytes:
+    """The SHA-256 of a record made of these columns."""
+    return sha256(_COUNT.pack(len(columns)) + b"".join(columns)).digest()
+
+
+def jsonb_text(value: Any) -> str:
+    """The text that PostgreSQL writes for a `jsonb` value: keys by length, then by bytes; numbers without exponents."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, dict):
+        named = cast("dict[Any, Any]", value)
+        texts = {key if isinstance(key, str) else jsonb_text(key): one for key, one in named.items()}
+        parts = [f"{encode_basestring(key)}: {jsonb_text(texts[key])}" for key in sorted(texts, key=_key_order)]
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join([jsonb_text(one) for one in cast("Sequence[Any]", value)]) + "]"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        written = format(Decimal(repr(float(value))), "f")
+        return written.removeprefix("-") if value == 0 else written
+    raise TypeError(f"not a JSON value: {type(value).__name__}")
+
+
+def _key_order(key: str) -> tuple[int, bytes]:
+    encoded = key.encode()
+    return len(encoded), encoded
+
+
+def _time(value: Any) -> bytes:
+    if value is INFINITY:
+        return _INT.pack(_LAST)
+    since = value - _BEGIN
+    return _INT.pack((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
+
+
+def _json(value: Any) -> bytes:
+    # psycopg wraps a value that it sends as jsonb; `obj` is the value itself.
+    return b"\x01" + jsonb_text(getattr(value, "obj", value)).encode()
+
+
+def _texts(values: Sequence[str | None]) -> bytes:
+    if not values:
+        return _ARRAY.pack(0, 0, _TEXT_OID)
+    parts = [_ARRAY.pack(1, int(None in values), _TEXT_OID), _DIMENSION.pack(len(values), 1)]
+    for value in values:
+        encoded = value.encode() if value is not None else b""
+        parts.append(_COUNT.pack(len(encoded) if value is not None else _NULL) + encoded)
+    return b"".join(parts)
+
+
+TYPES: dict[Kind, ValueType] = {
+    "text": ValueType("text", _TEXT_OID, str.encode),
+    "int": ValueType("bigint", 20, _INT.pack),
+    "float": ValueType("float8", 701, _FLOAT.pack),
+    "bool": ValueType("boolean", 16, Struct("?").pack),
+    "time": ValueType("timestamptz", 1184, _time),
+    "json": ValueType("jsonb", 3802, _json),
+    "bytes": ValueType("bytea", 17, bytes),
+    "texts": ValueType("text[]", 1009, _texts),
+}

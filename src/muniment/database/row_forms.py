@@ -1,28 +1,31 @@
-"""Which rows the audit log answers for, and in which form: one declaration for each table (AUD-4).
+"""Which rows the audit log covers, and in which form: one declaration for each table (AUD-4).
 
-A form names a table's key, its lasting columns and those that a row may lose lawfully. An event lists, for each row it
-tells of, the form, the row's id and a keyed digest of these columns; `verify` computes them again. A column is written
-`name` for a text, else `name:kind`; one that came with a later version of its form is written `name:kind@2`, and rows
-that were digested before are compared without it.
+A form names a table's key, its lasting columns and those that an erasure may blank. An event lists rows: for each the
+form, the id and a keyed digest of these columns, which `verify` computes again. A column is written `name` for a text,
+else `name:kind`; one that was added in a later version of its form is written `name:kind@2`, and rows that were
+digested before are compared without it.
 
-To add a table: a `Form` in FORMS, or a line in EXEMPT that says why nobody needs to know of a change. A test compares
-both with the catalogue of the database, column by column.
+To add a table, add a `Form` to FORMS, or a line to EXEMPT that says why its changes need not be noticed. A test
+compares both with the catalogue of the database, column by column. The column `txid` is in no form: it is the
+transaction that took the sequence number, which `verify` compares for the event.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast, get_args
+from typing import Literal, cast, get_args
 
-from muniment.database.row_values import Kind
 from muniment.model.ids import Prefix
+
+# What a column holds; `row_digests` has the type of PostgreSQL for each.
+Kind = Literal["text", "int", "float", "bool", "time", "json", "bytes", "texts"]
 
 SEPARATOR = "\x1f"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a form, its logical type and the version of the form that it came with."""
+    """A column of a form, its type, and the version of the form that added it."""
 
     name: str
     kind: Kind
@@ -43,11 +46,10 @@ def _columns(written: str) -> tuple[Column, ...]:
 class Form:
     """The form of one table's rows.
 
-    `loses` are columns that an erasure blanks; an event tells of it. `lost_by` is the statement that finds, of rows
-    that are not there, those that left lawfully, by the key column `lost_of`. `where` selects the rows of a form that
-    only some rows of the table have. `outside` has the columns that are not compared, each with the reason. Rows with
-    an `id_prefix` come with no event: the sealing job digests them, in the order of their ids, which begin with the
-    time.
+    `loses` are the columns that an erasure may blank. `lost_by` is the statement that finds which missing rows were
+    removed lawfully, by the key column `lost_of`. `where` selects the rows of a form that only some rows of the table
+    have. `outside` has the columns that no form of the table compares, each with the reason. Rows with an
+    `id_prefix` come without an event: the sealing job lists them in the order of their ids, which begin with the time.
     """
 
     name: str
@@ -63,7 +65,7 @@ class Form:
 
     @cached_property
     def table(self) -> str:
-        """The table of the rows: what stands before a dot in the name."""
+        """The table of the rows: the part of the name before a dot."""
         return self.name.partition(".")[0]
 
     @cached_property
@@ -78,12 +80,12 @@ class Form:
 
     @cached_property
     def losing(self) -> tuple[Column, ...]:
-        """The columns that may be blanked."""
+        """The columns that an erasure may blank."""
         return _columns(self.loses)
 
     @cached_property
     def version(self) -> int:
-        """The version in which rows are digested now."""
+        """The version that rows are digested in now."""
         return max(column.since for column in self.columns + self.losing)
 
     def columns_at(self, version: int) -> tuple[Column, ...]:
@@ -91,25 +93,19 @@ class Form:
         return tuple(column for column in self.columns if column.since <= version)
 
     def parts(self, row_id: str) -> list[str | int]:
-        """The key that an id stands for."""
+        """The values of the key columns in a row id."""
         return [
             int(part) if column.kind == "int" else part
             for column, part in zip(self.keys, row_id.split(SEPARATOR), strict=True)
         ]
 
 
-_TXID = {"txid": "the transaction that took the number; `verify` compares it for the event"}
-
 FORMS: tuple[Form, ...] = (
     Form(
         "packs",
         "pack",
         "pack_id version ontology_version digest document:json seq:int registered_at:time registered_by",
-        outside={
-            "retired_at": "has a form of its own, packs.retired",
-            "retired_by": "has a form of its own, packs.retired",
-            "usable": "generated from a column of a form",
-        },
+        outside={"usable": "generated from a column of a form"},
     ),
     Form("packs.retired", "pack", "retired_at:time retired_by", where="retired_at IS NOT NULL"),
     Form(
@@ -117,7 +113,6 @@ FORMS: tuple[Form, ...] = (
         "pack seq:int",
         "activated_at:time activated_by by_kind registered_by second_person:bool loosens:texts reason"
         " previous_seq:int previous_pack",
-        outside=_TXID,
     ),
     Form("pack_labels", "pack label", "rank:int sensitive:bool"),
     Form(
@@ -139,13 +134,11 @@ FORMS: tuple[Form, ...] = (
         " claimed_by calibration flags:texts consolidation:int fact:bytes",
         loses="content:bytes",
         outside={
-            "live_capture_id": "let go when the capture leaves for an archive",
+            "live_capture_id": "cleared when the capture moves to an archive",
             "facts": "generated from columns of the form",
         },
     ),
-    Form(
-        "refusals", "capture_id consolidation:int extractor ordinal:int", "seq:int gate reason at:time rejection"
-    ),
+    Form("refusals", "capture_id consolidation:int extractor ordinal:int", "seq:int gate reason at:time rejection"),
     Form(
         "proposals",
         "proposal_id",
@@ -158,11 +151,8 @@ FORMS: tuple[Form, ...] = (
         "verdict_id",
         "proposal_id seq:int action by by_kind at:time pack tier priority:float assignee memory_id holder cause",
         loses="remark:bytes",
-        outside=_TXID,
     ),
-    Form(
-        "rejection_marks", "mark:int proposal_id", "", lost_by="rows.erased_candidates", lost_of="proposal_id"
-    ),
+    Form("rejection_marks", "mark:int proposal_id", "", lost_by="rows.erased_candidates", lost_of="proposal_id"),
     Form(
         "memories",
         "memory_id",
@@ -172,32 +162,21 @@ FORMS: tuple[Form, ...] = (
         " consent_root pack ontology_version kind origin source author editors:texts approver approver_kind"
         " captured_at:time observed_at:time vouched",
         outside={
-            "born_txid": _TXID["txid"],
+            "born_txid": "as every txid",
             "filters": "generated from columns of the form",
             "facts": "generated from columns of the form",
         },
         defaults={"verdict_action": "approve"},
     ),
     Form("memory_bodies", "memory_id", "content:bytes", lost_by="rows.tombstoned", lost_of="memory_id"),
-    Form(
-        "retractions",
-        "memory_id",
-        "seq:int retracted_at:time retracted_by reason superseded_by",
-        outside=_TXID,
-    ),
-    Form("tombstones", "memory_id", "seq:int tombstoned_at:time digest:bytes", outside=_TXID),
-    Form(
-        "contradictions",
-        "contradiction_id",
-        "seq:int opened_at:time entity predicate existing reason proposal_id",
-        outside=_TXID,
-    ),
-    Form("resolutions", "contradiction_id", "seq:int resolved_at:time resolved_by outcome", outside=_TXID),
+    Form("retractions", "memory_id", "seq:int retracted_at:time retracted_by reason superseded_by"),
+    Form("tombstones", "memory_id", "seq:int tombstoned_at:time digest:bytes"),
+    Form("contradictions", "contradiction_id", "seq:int opened_at:time entity predicate existing reason proposal_id"),
+    Form("resolutions", "contradiction_id", "seq:int resolved_at:time resolved_by outcome"),
     Form(
         "qualifications",
         "memory_id contradiction_id",
         "outcome seq:int qualified_at:time qualifiers:json",
-        outside=_TXID,
         defaults={"outcome": "coexist"},
     ),
     Form(
@@ -206,29 +185,17 @@ FORMS: tuple[Form, ...] = (
         "seq:int action subject purpose predicates:texts labels:texts basis captured_at:time valid_from:time"
         " valid_until:time auditor_id supersedes root_id",
         loses="evidence:bytes",
-        outside=_TXID,
     ),
-    Form("consent_sweeps", "root_id", "seq:int swept_at:time memories:int", outside=_TXID),
+    Form("consent_sweeps", "root_id", "seq:int swept_at:time memories:int"),
     Form(
         "erasures",
         "erasure_id",
         "seq:int erased_at:time by subject user_id holders:texts names:texts memories:int",
-        outside=_TXID | {"purged_at": "has a form of its own, erasures.purged"},
     ),
     Form("erasures.purged", "erasure_id", "purged_at:time", where="purged_at IS NOT NULL"),
     Form("erased_rows", "erasure_id what", "rows:int"),
-    Form(
-        "archives",
-        "archive_id",
-        "seq:int archived_at:time kind ontology_version captures:int last_at:time",
-        outside=_TXID,
-    ),
-    Form(
-        "archive_files",
-        "archive_id revision:int",
-        "digest:bytes bytes:int dropped:bool written_at:time seq:int",
-        outside=_TXID,
-    ),
+    Form("archives", "archive_id", "seq:int archived_at:time kind ontology_version captures:int last_at:time"),
+    Form("archive_files", "archive_id revision:int", "digest:bytes bytes:int dropped:bool written_at:time seq:int"),
     Form(
         "archived_captures", "capture_id", "archive_id seq:int captured_at:time holder subject user_id entity vouched"
     ),
@@ -236,22 +203,12 @@ FORMS: tuple[Form, ...] = (
         "name_searches",
         "search_id page:int",
         "prev:int seq:int at:time by mark:bytes erasure_id place row_id searched:int hits:int finished:bool",
-        outside=_TXID | {"goes_on": "generated from columns of the form"},
+        outside={"goes_on": "generated from columns of the form"},
     ),
-    Form("clock_resets", "reset_by seq:int", "at:time prev_at:time reason", outside=_TXID),
-    Form("reruns", "capture_id number:int", "seq:int ordered_at:time by reason", outside=_TXID),
-    Form(
-        "calibrations",
-        "calibration_id",
-        "seq:int calibrated_at:time source verdicts:int approved:int points:json",
-        outside=_TXID,
-    ),
-    Form(
-        "breakers",
-        "write_class seq:int",
-        "at:time open:bool by samples:int correct:int low:float",
-        outside=_TXID,
-    ),
+    Form("clock_resets", "reset_by seq:int", "at:time prev_at:time reason"),
+    Form("reruns", "capture_id number:int", "seq:int ordered_at:time by reason"),
+    Form("calibrations", "calibration_id", "seq:int calibrated_at:time source verdicts:int approved:int points:json"),
+    Form("breakers", "write_class seq:int", "at:time open:bool by samples:int correct:int low:float"),
     Form(
         "webhooks",
         "webhook_id",
@@ -261,9 +218,8 @@ FORMS: tuple[Form, ...] = (
                 "secret", "old_secret", "old_secret_until", "seq", "n", "tries", "next_try_at", "last_error",
                 "parked_at", "lease", "leased_until",
             ),
-            "how far it has come, and what it is signed with now",
-        )
-        | {"removed_at": "has a form of its own, webhooks.removed"},
+            "the state of the delivery, and the current secrets",
+        ),
     ),
     Form("webhooks.removed", "webhook_id", "removed_at:time", where="removed_at IS NOT NULL"),
     Form(
@@ -273,10 +229,8 @@ FORMS: tuple[Form, ...] = (
         " created_by expires_at:time",
         loses="user_id label:bytes",
         outside={
-            "digest": "keyed itself, over the secret and all that the key stands for: changed, it opens nothing",
+            "digest": "a keyed hash itself: if changed, the key authenticates nobody",
             "last_used_at": "moves with every use",
-            "revoked_at": "has a form of its own, api_keys.revoked",
-            "revoked_by": "has a form of its own, api_keys.revoked",
         },
     ),
     Form("api_keys.revoked", "key_id", "revoked_at:time revoked_by", where="revoked_at IS NOT NULL"),
@@ -284,17 +238,13 @@ FORMS: tuple[Form, ...] = (
         "backfills",
         "backfill_id",
         "seq:int ordered_at:time ordered_by pack ontology_version from_versions:texts",
-        outside=_TXID
-        | {
+        outside={
             "place_seq": "how far it has come",
             "place": "how far it has come",
-            "finished_at": "has a form of its own, backfills.finished",
         },
     ),
     Form("backfills.finished", "backfill_id", "finished_at:time", where="finished_at IS NOT NULL"),
-    Form(
-        "backfill_items", "backfill_id memory_id", "change outcome reason proposal_id became at:time"
-    ),
+    Form("backfill_items", "backfill_id memory_id", "change outcome reason proposal_id became at:time"),
     Form(
         "recalls",
         "recall_id",
@@ -313,8 +263,8 @@ FORMS: tuple[Form, ...] = (
 )  # fmt: skip
 
 _COMPARED = "`verify` compares it with the log itself"
-_DERIVED = "made from promoted memory, and can be made again from it"
-_WORK = "work in hand: it says what is still to be done, and nothing rests on it once that is done"
+_DERIVED = "derived from promoted memory, and can be rebuilt from it"
+_WORK = "work in progress: what is still to be done; nothing depends on it afterwards"
 _FIGURES = "figures, measured again by the next run"
 
 EXEMPT: dict[str, str] = {
@@ -322,7 +272,7 @@ EXEMPT: dict[str, str] = {
     "chain_batches": "the chain over the log",
     "ticks": _COMPARED,
     "tenant_clock": _COMPARED,
-    "tenants": "the list of tenants; a tenant that is not in it is found by no job",
+    "tenants": "the list of tenants; no job finds a tenant that is missing",
     "tenant_keys": "wrapped keys, which a rotation replaces; one that was changed opens nothing",
     "audit_keys": "the wrapped key of these digests; one that was changed opens nothing, and `verify` says so",
     "subjects": "wrapped keys, which an erasure destroys; one that was changed opens nothing",
@@ -332,17 +282,17 @@ EXEMPT: dict[str, str] = {
     "memory_terms": _DERIVED,
     "memory_links": _DERIVED,
     "embedders": _DERIVED,
-    "promotion_locks": "rows to lock; they say nothing",
-    "idempotency_keys": "tells a repeated request from a new one; it says nothing of what was captured",
-    "requests": "answers to repeat for a day, sealed",
-    "capture_names": "read from captures and their facts, and can be read from them again",
+    "promotion_locks": "rows to lock, without content",
+    "idempotency_keys": "recognises a repeated request; holds nothing of what was captured",
+    "requests": "answers kept for a day, sealed",
+    "capture_names": "derived from captures and their facts, and can be rebuilt from them",
     "consolidations": _WORK,
     "cursors": _WORK,
     "retries": _WORK,
     "alerts": _WORK,
     "job_runs": _WORK,
     "attendances": "who has a page open",
-    "extractions": "answers of models, sealed; one that is missing is asked for again",
+    "extractions": "answers of models, sealed; a missing one is asked for again",
     "model_calls": _FIGURES,
     "golden_runs": _FIGURES,
     "pii_scans": _FIGURES,

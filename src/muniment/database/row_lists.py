@@ -1,4 +1,4 @@
-"""The rows that an event tells of, packed: for each form the ids and keyed digests, at most 500 ids a list."""
+"""The packed list of rows of an event: for each form the ids and keyed digests of rows, at most 500 in a list."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,17 +12,17 @@ from muniment.database.row_forms import BY_NAME, Form
 AT_MOST = 500
 DIGEST_BYTES = 16
 _FORMAT = b"\x01"
-# Length of the form's name, its version, whether the rows stand or lost something, how many, length of the ids.
+# Length of the form's name, its version, _PRESENT or _BLANKED, how many rows, length of the ids.
 _GROUP = Struct(">BBBHI")
 _MOST = 2**16 - 1
-_STANDS, _LOST = 0, 1
+_PRESENT, _BLANKED = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """A row as it was written: the hashes of its lasting columns and of those it may lose.
+    """A row as it was written: the hashes of its lasting columns and of those that an erasure may blank.
 
-    Without the first it tells that the row lost what it may lose.
+    `lasting` is None for a row whose columns were blanked.
     """
 
     form: str
@@ -33,8 +33,8 @@ class EventRow:
 
 
 @dataclass(slots=True)
-class Listed:
-    """Rows of one form and version as lists have them: ids, digests one after the other, the numbers of the events."""
+class ListedRows:
+    """Rows of one form and version: their ids, their concatenated digests, and the sequence numbers of their events."""
 
     ids: list[str] = field(default_factory=list[str])
     lasting: bytearray = field(default_factory=bytearray)
@@ -42,19 +42,19 @@ class Listed:
     seqs: list[int] = field(default_factory=list[int])
 
 
-class Listing:
-    """What several lists say: which rows stand, by form and version, and which lost what they may lose, by form."""
+class RowLists:
+    """The content of several packed lists: rows by form and version, and the ids of blanked rows by form."""
 
     def __init__(self) -> None:
-        self.standing: dict[tuple[str, int], Listed] = {}
-        self.lost: dict[str, set[str]] = {}
-        self._known: dict[tuple[bytes, int], tuple[Listed, bool]] = {}
+        self.rows: dict[tuple[str, int], ListedRows] = {}
+        self.blanked: dict[str, set[str]] = {}
+        self._known: dict[tuple[bytes, int], tuple[ListedRows, bool]] = {}
 
     def add(self, packed: bytes, seq: int) -> None:
-        """Read one list, of the event with that number; raises `ValueError` for what is none."""
+        """Read the list of the event with that sequence number; raises `ValueError` if it is malformed."""
         at, end = 1, len(packed)
         if packed[:1] != _FORMAT:
-            raise ValueError("a list of rows of an unknown format")
+            raise ValueError("a list of rows in an unknown format")
         while at < end:
             try:
                 length, version, what, count, size = _GROUP.unpack_from(packed, at)
@@ -66,9 +66,9 @@ class Listing:
             ids = packed[at : at + size].decode().split("\x00")
             at += size
             if len(ids) != count:
-                raise ValueError("a list of rows with another number of ids than it says")
-            if what == _LOST:
-                self.lost.setdefault(_form(name).name, set()).update(ids)
+                raise ValueError("a list of rows whose count does not match its ids")
+            if what == _BLANKED:
+                self.blanked.setdefault(_form(name).name, set()).update(ids)
                 continue
             listed, loses = self._known.get((name, version)) or self._slot(name, version)
             until = at + count * DIGEST_BYTES
@@ -83,15 +83,15 @@ class Listing:
             listed.losing += losing
             listed.seqs += [seq] * count
 
-    def _slot(self, name: bytes, version: int) -> tuple[Listed, bool]:
+    def _slot(self, name: bytes, version: int) -> tuple[ListedRows, bool]:
         form = _form(name)
-        slot = self._known[name, version] = (Listed(), bool(form.losing))
-        self.standing[form.name, version] = slot[0]
+        slot = self._known[name, version] = (ListedRows(), bool(form.losing))
+        self.rows[form.name, version] = slot[0]
         return slot
 
 
 class RowKey:
-    """The tenant's audit key."""
+    """The tenant's audit key, with which the digests of rows are made."""
 
     __slots__ = ("_key",)
 
@@ -99,54 +99,49 @@ class RowKey:
         self._key = key
 
     def digester(self, form: str, version: int, part: bytes) -> Callable[[bytes], bytes]:
-        """Makes the keyed digest of a hash of a row's columns, for that form, version and part of it."""
-        begun = blake2b(b"%s\x00%d\x00%s\x00" % (form.encode(), version, part), key=self._key, digest_size=DIGEST_BYTES)
+        """Return a function that makes the keyed digest of a hash of columns, for that form, version and part."""
+        prefix = b"%s\x00%d\x00%s\x00" % (form.encode(), version, part)
+        keyed = blake2b(prefix, key=self._key, digest_size=DIGEST_BYTES)
 
         def digest(hashed: bytes) -> bytes:
-            one = begun.copy()
-            one.update(hashed)
-            return one.digest()
+            copy = keyed.copy()
+            copy.update(hashed)
+            return copy.digest()
 
         return digest
-
-    def sign(self, content: bytes) -> bytes:
-        """A keyed digest of something else than a row."""
-        return self.digester("", 0, b"other")(content)
 
 
 LASTING, LOSING = b"lasting", b"losing"
 
 
 def pack(key: RowKey, rows: Sequence[EventRow], at_most: int = AT_MOST) -> bytes:
-    """The list of an event, or of a batch of the chain, which may have more rows."""
+    """Pack rows into one list: of an event, or of a batch of the chain, which may hold more."""
     assert len(rows) <= at_most <= _MOST, "too many rows for a list"
     parts = [_FORMAT]
-    # Those that lost something come after those that stand.
+    # Blanked rows come last.
     ordered = sorted(rows, key=lambda row: (row.lasting is None, row.form, row.version))
-    for (stands, name, version), group in groupby(
-        ordered, lambda row: (row.lasting is not None, row.form, row.version)
-    ):
-        some = list(group)
-        ids = "\x00".join([row.row_id for row in some]).encode()
-        written = name.encode()
-        parts.append(_GROUP.pack(len(written), version, _STANDS if stands else _LOST, len(some), len(ids)))
-        parts += [written, ids]
-        if stands:
+    for (blanked, name, version), items in groupby(ordered, lambda row: (row.lasting is None, row.form, row.version)):
+        group = list(items)
+        ids = "\x00".join([row.row_id for row in group]).encode()
+        form = name.encode()
+        parts.append(_GROUP.pack(len(form), version, _BLANKED if blanked else _PRESENT, len(group), len(ids)))
+        parts += [form, ids]
+        if not blanked:
             lasting, losing = (key.digester(name, version, part) for part in (LASTING, LOSING))
-            parts += [lasting(row.lasting) for row in some if row.lasting is not None]
-            parts += [losing(row.losing) for row in some if row.losing is not None]
+            parts += [lasting(row.lasting) for row in group if row.lasting is not None]
+            parts += [losing(row.losing) for row in group if row.losing is not None]
     return b"".join(parts)
 
 
-def listing_of(packed: bytes) -> Listing:
-    """What one list says; raises `ValueError`."""
-    listing = Listing()
-    listing.add(packed, 0)
-    return listing
+def unpack(packed: bytes) -> RowLists:
+    """Read one list; raises `ValueError` if it is malformed."""
+    lists = RowLists()
+    lists.add(packed, 0)
+    return lists
 
 
 def _form(name: bytes) -> Form:
     form = BY_NAME.get(name.decode(errors="replace"))
     if form is None:
-        raise ValueError("a list of rows of a form that nobody knows")
+        raise ValueError("a list of rows of an unknown form")
     return form

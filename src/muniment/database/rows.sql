@@ -1,11 +1,11 @@
--- Rows held against the log: what left lawfully, what copies of others say, what an erasure blanked.
+-- Rows compared with the log: which were removed lawfully, whether copies match, what an erasure blanked.
 
 -- name: archived
--- Captures that left for an archive.
+-- Captures that moved to an archive.
 SELECT capture_id AS part FROM archived_captures WHERE tenant_id = :tenant_id AND capture_id = ANY (:parts)
 
 -- name: tombstoned
--- Memories whose content was taken away.
+-- Memories whose content was deleted.
 SELECT memory_id AS part FROM tombstones WHERE tenant_id = :tenant_id AND memory_id = ANY (:parts)
 
 -- name: erased_candidates
@@ -15,7 +15,7 @@ JOIN candidates c ON c.tenant_id = :tenant_id AND c.candidate_id = p.candidate_i
 WHERE p.tenant_id = :tenant_id AND p.proposal_id = ANY (:parts)
 
 -- name: odd_scopes
--- Where `memory_scope` says anything else than the memory, its retraction and its tombstone, of which it is a copy.
+-- Where `memory_scope` differs from the memory, its retraction and its tombstone, of which it is a copy.
 SELECT coalesce(f.memory_id, m.memory_id) AS memory_id, f.memory_id IS NOT NULL AS here, m.memory_id IS NOT NULL AS promoted
 FROM (SELECT * FROM memories WHERE tenant_id = :tenant_id) m
 FULL JOIN (SELECT * FROM memory_scope WHERE tenant_id = :tenant_id) f ON f.memory_id = m.memory_id
@@ -30,7 +30,7 @@ WHERE (f.memory_id, f.user_id, f.born_seq, f.promoted_at, f.expires_at, f.priori
 ORDER BY 1 LIMIT :count
 
 -- name: odd_pack_in_force
--- Where another pack is in force than the latest activation says.
+-- Where the pack in force is not that of the latest activation.
 SELECT f.pack FROM (
   SELECT seq, pack FROM pack_activations WHERE tenant_id = :tenant_id ORDER BY seq DESC LIMIT 1) a
 LEFT JOIN packs_in_force f ON f.tenant_id = :tenant_id
@@ -41,13 +41,13 @@ WHERE (f.seq, f.pack) IS DISTINCT FROM (a.seq, a.pack)
 SELECT form, id FROM blanked_rows(:tenant_id::text COLLATE "C")
 
 -- name: lists_after
--- The lists of rows that events after a place have, and whose event each is.
+-- The packed lists of rows of the events after a place.
 -- results: binary
 SELECT seq, n, rows FROM events
 WHERE tenant_id = :tenant_id AND (seq, n) > (:seq::bigint, :n::int) AND rows IS NOT NULL ORDER BY seq, n LIMIT :count
 
 -- name: batch_lists
--- Lists of rows that came without an event, of batches after a number.
+-- The packed lists of rows without an event, of the batches after a number.
 -- results: binary
 SELECT number, rows, rows_until FROM chain_batches WHERE tenant_id = :tenant_id AND rows IS NOT NULL AND number > :after
 ORDER BY number LIMIT :count
@@ -57,7 +57,7 @@ ORDER BY number LIMIT :count
 SELECT rows FROM chain_batches WHERE tenant_id = :tenant_id AND rows IS NOT NULL AND sealed_at >= :since
 
 -- name: swept_until
--- Up to when rows that come without an event were digested.
+-- The time up to which rows without an event are listed.
 SELECT max(rows_until) AS at FROM chain_batches WHERE tenant_id = :tenant_id
 
 -- name: any_list

@@ -1,8 +1,8 @@
 """Sealing: content under its subject's data key, data keys under the tenant's key, that one under the master key.
 
-Every ciphertext is bound to its tenant, holder, place (table and column) and row: moved anywhere else it does
-not open. Subjects' keys are never kept beyond a transaction, so that destroying one acts at once; tenants' keys are,
-some thousand.
+Every ciphertext is bound to its tenant, holder, place (table and column) and row: moved anywhere else, it does not
+open. Subjects' keys are never kept beyond a transaction, so that destroying one takes effect at once; tenants' keys are
+cached.
 """
 
 import hmac
@@ -24,7 +24,7 @@ from muniment.model.capture import TENANT_HOLDER
 _FORMAT = b"\x01"
 _NONCE = 12
 _TENANTS_CACHED = 4096
-# What the audit key is wrapped for, where a subject's key has its holder: no CEID and no user is called so.
+# The holder that the audit key is wrapped for; no CEID and no user has this name.
 AUDIT_HOLDER = "*audit"
 
 
@@ -44,7 +44,7 @@ class SubjectKey:
         return _FORMAT + nonce + self._cipher.encrypt(nonce, content, self._binding(place, row_id))
 
     def open(self, place: str, row_id: str, sealed: bytes) -> bytes:
-        """Open it; raises `SealBroken` if it was changed, moved, or sealed under another key."""
+        """Open sealed content; raises `SealBroken` if it was changed, moved, or sealed under another key."""
         try:
             if sealed[:1] != _FORMAT:
                 raise SealBroken("sealed content has an unknown format")
@@ -53,11 +53,11 @@ class SubjectKey:
             raise SealBroken(f"the content of {row_id} does not open: it was changed, moved or erased") from None
 
     def digest(self, content: bytes) -> bytes:
-        """A keyed hash, for comparing without keeping; it means nothing once the key is gone."""
+        """A keyed hash, for comparing content without storing it; useless once the key is destroyed."""
         return hmac.digest(self._key, b"muniment/digest\x00" + content, sha256)
 
     def derived(self, purpose: str) -> bytes:
-        """A key of its own for one purpose; no digest and no other purpose's key says anything of it."""
+        """A derived key for one purpose, independent of the digests and of other purposes' keys."""
         return hmac.digest(self._key, b"muniment/derived\x00" + purpose.encode(), sha256)
 
     def _binding(self, place: str, row_id: str) -> bytes:
@@ -75,34 +75,32 @@ class TenantKeys:
 
     @property
     def several(self) -> bool:
-        """Whether there is more than one: a rotation is under way, or was cut off."""
+        """Whether there is more than one version: a rotation is in progress, or was interrupted."""
         return len(self._ciphers) > 1
 
     def knows(self, version: int) -> bool:
-        """Whether it was opened with that version."""
+        """Whether that version is opened."""
         return version in self._ciphers
 
     def new_subject(self, holder: str) -> bytes:
-        """A fresh data key for the holder, wrapped."""
-        nonce = os.urandom(_NONCE)
-        return nonce + self._ciphers[self.current].encrypt(nonce, os.urandom(KEY_BYTES), self._binding(holder))
+        """A new data key for the holder, wrapped."""
+        return self._wrap(holder, os.urandom(KEY_BYTES), self.current)
 
     def rewrapped(self, holder: str, wrapped: bytes, version: int, to: int) -> bytes:
-        """A holder's data key, wrapped under exactly that version; raises `SealBroken` for one that no key opens.
+        """A holder's data key wrapped under the version `to`; raises `SealBroken` if no key opens it.
 
-        Raises `KeyRotated` when either version is not there any more: another rotation went on from here.
+        Raises `KeyRotated` if either version is gone, because another rotation went on from here.
         """
         if version not in self._ciphers or to not in self._ciphers:
             raise KeyRotated("another rotation of the tenant's key runs; try again")
         for cipher in (self._ciphers[version], *self._ciphers.values()):
             with suppress(InvalidTag, ValueError):
                 key = cipher.decrypt(wrapped[:_NONCE], wrapped[_NONCE:], self._binding(holder))
-                nonce = os.urandom(_NONCE)
-                return nonce + self._ciphers[to].encrypt(nonce, key, self._binding(holder))
+                return self._wrap(holder, key, to)
         raise SealBroken("the key of this subject does not open")
 
     def subject(self, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
-        """Open a holder's data key; raises `SealBroken` when it is gone or not this holder's."""
+        """Open a holder's data key; raises `SealBroken` if it was destroyed or belongs to another holder."""
         if wrapped is None:
             raise SealBroken("the key of this subject was destroyed")
         try:
@@ -114,6 +112,10 @@ class TenantKeys:
     def row_key(self, wrapped: bytes, version: int) -> RowKey:
         """Open the tenant's audit key; raises `SealBroken`."""
         return RowKey(self.subject(AUDIT_HOLDER, wrapped, version).derived("row-digests"))
+
+    def _wrap(self, holder: str, key: bytes, version: int) -> bytes:
+        nonce = os.urandom(_NONCE)
+        return nonce + self._ciphers[version].encrypt(nonce, key, self._binding(holder))
 
     def _binding(self, holder: str) -> bytes:
         return f"muniment/subject-key\x00{self._tenant_id}\x00{holder}".encode()
@@ -130,9 +132,9 @@ class Vault:
         self._row_keys: OrderedDict[str, RowKey] = OrderedDict()
 
     def shared(self, purpose: str) -> bytes:
-        """A secret of no tenant's, the same wherever the master key is; it ends with the earliest one.
+        """A secret that belongs to no tenant: the same under the same master key, for one purpose.
 
-        Of a key service that has none to give it is this process's own.
+        If the key service has none to give, it is random for this process.
         """
         return hmac.digest(self._master.login_secret() or self._own, b"muniment/shared\x00" + purpose.encode(), sha256)
 
@@ -143,7 +145,7 @@ class Vault:
             self._tenants.move_to_end(tx.tenant_id)
             return known
         if tx.committed:
-            # What was read came with a key that this process has not seen: another has rotated the tenant's.
+            # A row came with a version that this process has not seen: another process rotated the tenant's key.
             self._tenants.pop(tx.tenant_id, None)
             raise KeyRotated("the tenant's key was rotated just now; try again")
         rows = await tx.rows("tenant.keys")
@@ -158,7 +160,7 @@ class Vault:
         return keys
 
     async def _opened(self, tenant_id: str, rows: list[Row]) -> dict[int, bytes]:
-        """Those that open: one that does not closes no other. Raises `KeyUnavailable` when none does."""
+        """The keys that open; raises `KeyUnavailable` if none does."""
         opened: dict[int, bytes] = {}
         broken: KeyUnavailable | None = None
         for row in rows:
@@ -171,13 +173,13 @@ class Vault:
         return opened
 
     async def create_tenant_key(self, tx: Transaction, version: int = 1) -> None:
-        """Give the tenant its first key, or a later one, unless it has it or another process gives it one now."""
+        """Create the tenant's first key, or a later version, unless it exists or is being created."""
         tx.made_keys = True
         wrapped = await self._master.wrap(tx.tenant_id, os.urandom(KEY_BYTES))
         await tx.do("tenant.add_key", wrapped=wrapped, version=version)
 
     async def reread(self, tx: Transaction) -> TenantKeys:
-        """The tenant's keys as they stand now."""
+        """The tenant's keys, read again from the database."""
         self._tenants.pop(tx.tenant_id, None)
         keys = await self.tenant(tx)
         assert keys is not None, "the tenant was not opened"
@@ -186,20 +188,20 @@ class Vault:
     async def keys(
         self, tx: Transaction, holders: Iterable[str], *, make: bool = False, skip_broken: bool = False
     ) -> dict[str, SubjectKey]:
-        """The data keys of those holders; missing ones are made when asked, else left out, broken ones too if told.
+        """The data keys of those holders; missing ones are created if `make`, else left out.
 
-        Who may make keys is going to seal: the keys are held against erasure until the commit.
-
-        Holders are created in sorted order, so that two writers never wait for each other in a ring.
+        With `make` the keys are locked against erasure until the commit, as the caller is going to seal with them.
+        Holders are created in sorted order, so that two writers never deadlock. `skip_broken` leaves out keys that do
+        not open.
         """
         opened: dict[str, SubjectKey] = {one: tx.opened_keys[one] for one in holders if one in tx.opened_keys}
         wanted = sorted(set(holders) - opened.keys())
         if not wanted:
             return opened
-        asked = "tenant.hold_subjects" if make else "tenant.subject_keys"
-        found = {row["holder"]: row for row in await tx.rows(asked, holders=wanted)}
+        statement = "tenant.hold_subjects" if make else "tenant.subject_keys"
+        found = {row["holder"]: row for row in await tx.rows(statement, holders=wanted)}
         missing = [holder for holder in wanted if holder not in found]
-        # One that was erased and comes back gets another key; what was sealed under the first stays closed.
+        # A holder that was erased gets a new key; what was sealed under the first stays closed.
         erased = [holder for holder in wanted if holder in found and found[holder]["wrapped_key"] is None]
         if (missing or erased) and make:
             found |= await self._made(tx, missing, erased)
@@ -214,7 +216,7 @@ class Vault:
         return opened
 
     async def _made(self, tx: Transaction, missing: list[str], erased: list[str]) -> dict[str, Row]:
-        # Asked anew: the tenant's key may have been rotated since it was kept, and the old one be gone.
+        # Read again: the tenant's key may have been rotated since it was cached.
         tenant = await self.reread(tx)
         tx.made_keys = True
         for holder in erased:
@@ -223,15 +225,15 @@ class Vault:
         new = [(holder, tenant.new_subject(holder)) for holder in missing]
         if new:
             await tx.insert_many("tenant.add_subjects", new, key_version=tenant.current)
-        # Another writer may have been first: what counts is what stands there now.
+        # Another writer may have been first: the keys in the database count.
         return {row["holder"]: row for row in await tx.rows("tenant.hold_subjects", holders=sorted(missing + erased))}
 
     def kept_comparing(self, tenant_id: str) -> SubjectKey | None:
-        """The tenant's own data key if this process has had it: nothing is asked."""
+        """The tenant's own data key if this process has it cached."""
         return self._comparing.get(tenant_id)
 
     async def known_comparing(self, tx: Transaction) -> SubjectKey | None:
-        """The same where there is one: who may only read cannot make it."""
+        """The tenant's own data key if there is one; for logins that may not create it."""
         known = self._comparing.get(tx.tenant_id)
         if known is None and await self.tenant(tx) is not None:
             known = (await self.keys(tx, [TENANT_HOLDER])).get(TENANT_HOLDER)
@@ -240,11 +242,9 @@ class Vault:
         return known
 
     async def comparing(self, tx: Transaction) -> SubjectKey:
-        """The tenant's own data key, for hashes that are compared across its subjects.
+        """The tenant's own data key, for hashes that are compared across its subjects; created if needed.
 
-        It is kept, as the tenant's key is: no subject's erasure destroys it.
-
-        INVARIANT: one that is made in this transaction is not kept: it may be rolled back.
+        It is cached like the tenant's key, as no subject's erasure destroys it.
         """
         known = await self.known_comparing(tx)
         return known or (await self.keys(tx, [TENANT_HOLDER], make=True))[TENANT_HOLDER]
@@ -255,22 +255,18 @@ class Vault:
             self._comparing.popitem(last=False)
 
     async def create_row_key(self, tx: Transaction) -> None:
-        """Give the tenant its audit key, unless it has one."""
+        """Create the tenant's audit key, unless it has one."""
         tenant = await self.reread(tx)
         tx.made_keys = True
         wrapped = tenant.new_subject(AUDIT_HOLDER)
         await tx.do("tenant.add_audit_key", wrapped=wrapped, key_version=tenant.current)
 
     def knows_row_key(self, tenant_id: str) -> bool:
-        """Whether this process has the tenant's audit key: nothing is asked."""
+        """Whether this process has the tenant's audit key cached."""
         return tenant_id in self._row_keys
 
     async def row_key(self, tx: Transaction) -> RowKey | None:
-        """The tenant's audit key; None where there is none yet, and rows are not digested.
-
-        Raises `SealBroken` for one that was changed. A key that is made in this transaction is not kept: it may be
-        rolled back.
-        """
+        """The tenant's audit key; None if there is none yet. Raises `SealBroken` if it was changed."""
         if (known := self._row_keys.get(tx.tenant_id)) is not None:
             return known
         row = await tx.row("tenant.audit_key")
@@ -287,7 +283,7 @@ class Vault:
         return key
 
     async def open_key(self, tx: Transaction, holder: str, wrapped: bytes | None, version: int) -> SubjectKey:
-        """Open a wrapped data key that a statement brought along; the same one again in a transaction is known."""
+        """Open a wrapped data key that a statement returned; within a transaction it is opened once."""
         if wrapped is not None and (known := tx.brought_keys.get((holder, wrapped))) is not None:
             return known
         tenant = await self.tenant(tx, version=version)

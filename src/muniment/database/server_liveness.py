@@ -1,20 +1,22 @@
-"""Whether the server still answers: asked by those who wait long for it, once for all of them.
+"""Whether the database server still answers, and the errors for when it does not.
 
-A server that died says so: its connections end and new ones are refused. One that hangs, or is cut off, says nothing.
-A statement may rightly take long, so nobody's patience ends by itself: who has waited a second has a fresh connection
-tried, and gives up only if that gets no answer either.
+A server that died ends its connections and refuses new ones. One that hangs, or is cut off, says nothing. A statement
+may rightly take long, so no wait has a time limit of its own: after a second of waiting a fresh connection is tried,
+and the wait is given up only if that gets no answer either.
 """
 
 import asyncio
 import os
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
 from psycopg.abc import PQGen
+
+from muniment.errors import StorageUnavailable
 
 Row = dict[str, Any]
 Answer = TypeVar("Answer")
@@ -24,12 +26,12 @@ ANSWER_SECONDS = 2.0
 
 
 class Wait:
-    """While it is entered somebody waits for the server; `give_up` is called once the server is found silent."""
+    """A wait for the server, as a context; `give_up` is called if the server is found silent."""
 
-    __slots__ = ("_presence", "_timer", "give_up")
+    __slots__ = ("_liveness", "_timer", "give_up")
 
-    def __init__(self, presence: "ServerLiveness", give_up: Callable[[], None]) -> None:
-        self._presence = presence
+    def __init__(self, liveness: "ServerLiveness", give_up: Callable[[], None]) -> None:
+        self._liveness = liveness
         self.give_up = give_up
         self._timer: asyncio.TimerHandle | None = None
 
@@ -40,58 +42,58 @@ class Wait:
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._presence.no_longer(self)
+        self._liveness.remove(self)
 
     def go_on(self) -> None:
-        """Be patient for a while more."""
+        """Wait for another `PATIENCE_SECONDS`."""
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(PATIENCE_SECONDS, self._presence.doubted, self)
+        self._timer = loop.call_later(PATIENCE_SECONDS, self._liveness.report_slow, self)
 
 
 class ServerLiveness:
-    """Asks a server whether it is there.
+    """Tests whether a server answers.
 
-    INVARIANT: one asks at a time, however many doubt; while answers come fast nobody asks.
+    INVARIANT: one test at a time, however many wait; none while answers come fast.
     """
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
-        self._doubting: set[Wait] = set()
-        self._asking: asyncio.Task[None] | None = None
+        self._slow: set[Wait] = set()
+        self._test: asyncio.Task[None] | None = None
 
     def waiting(self, give_up: Callable[[], None]) -> Wait:
-        """For the time of a wait: `give_up` is called if the server falls silent, within three seconds."""
+        """The context of a wait; `give_up` is called within three seconds if the server falls silent."""
         return Wait(self, give_up)
 
-    def doubted(self, wait: Wait) -> None:
-        """Somebody has waited long."""
-        self._doubting.add(wait)
-        if self._asking is None:
-            self._asking = asyncio.get_running_loop().create_task(self._ask())
+    def report_slow(self, wait: Wait) -> None:
+        """Called by a wait that has taken long."""
+        self._slow.add(wait)
+        if self._test is None:
+            self._test = asyncio.get_running_loop().create_task(self._run_test())
 
-    def no_longer(self, wait: Wait) -> None:
-        """Somebody waits no longer."""
-        self._doubting.discard(wait)
+    def remove(self, wait: Wait) -> None:
+        """Called by a wait that is over."""
+        self._slow.discard(wait)
 
     def close(self) -> None:
-        """Stop asking."""
-        if self._asking is not None:
-            self._asking.cancel()
+        """Stop testing."""
+        if self._test is not None:
+            self._test.cancel()
 
-    async def _ask(self) -> None:
+    async def _run_test(self) -> None:
         try:
             silent = await self._is_silent()
         finally:
-            self._asking = None
-        doubting, self._doubting = self._doubting, set()
-        for wait in doubting:
+            self._test = None
+        slow, self._slow = self._slow, set()
+        for wait in slow:
             if silent:
                 wait.give_up()
             else:
                 wait.go_on()
 
     async def _is_silent(self) -> bool:
-        # A refusal is an answer: a server that went away or is full tells those it serves by itself.
+        # A refusal is an answer: the connections of a server that died or is full end by themselves.
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await (await AsyncConnection.connect(self._conninfo)).close()
@@ -103,20 +105,42 @@ class ServerLiveness:
 
 
 class Connection(AsyncConnection[Row]):
-    """A connection on which no wait outlives a server that fell silent: it ends with `OperationalError`."""
+    """A connection on which no wait outlasts a server that fell silent: it ends with `OperationalError`."""
 
-    presence: ServerLiveness | None = None
+    liveness: ServerLiveness | None = None
     hung_up: bool = False
 
     async def wait(self, gen: PQGen[Answer], *how: Any, **more: Any) -> Answer:
-        """As the driver's own, which all its statements wait in."""
-        if self.presence is None:
+        """The driver's own wait, which all statements use, with `liveness` watching."""
+        if self.liveness is None:
             return await super().wait(gen, *how, **more)
-        with self.presence.waiting(self._hang_up):
+        with self.liveness.waiting(self._hang_up):
             return await super().wait(gen, *how, **more)
 
     def _hang_up(self) -> None:
-        # The driver reads it as the server's goodbye. Closing the file itself would pull it from under the event loop.
+        # The driver takes it for the server's end of the connection. Closing the file would break the event loop.
         self.hung_up = True
         with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.pgconn.socket)) as line:
             line.shutdown(socket.SHUT_RDWR)
+
+
+DISK_FULL = "the disk of the database is full"
+
+
+def no_answer() -> str:
+    """The explanation for a server that this program does not run itself."""
+    return "the database does not answer"
+
+
+def unavailable(error: BaseException, explain: Callable[[], str] = no_answer) -> StorageUnavailable:
+    """The error to raise in place of the driver's; `explain` says why there is no answer."""
+    return StorageUnavailable(DISK_FULL if isinstance(error, psycopg.errors.DiskFull) else explain())
+
+
+@contextmanager
+def answering(explain: Callable[[], str] = no_answer) -> Generator[None]:
+    """For connections without a pool: raise `StorageUnavailable` if the server is away or goes away."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise unavailable(error, explain) from error

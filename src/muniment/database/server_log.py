@@ -1,4 +1,4 @@
-"""The log of an embedded server: where it lies, and what it says about a server that failed."""
+"""The log of an embedded server, and what it says about a server that failed."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ def log_file(home: Path) -> Path:
 
 
 def rotate_log(home: Path) -> int:
-    """Rename a long log, keeping one old log; returns the length of the log that is appended to."""
+    """Rename a log that is too long, keeping one old log; return the length of the current log."""
     log = log_file(home)
     if not log.exists():
         return 0
@@ -77,7 +77,7 @@ def has_no_space(home: Path) -> bool:
 
 
 def was_full_since(home: Path, since: datetime) -> bool:
-    """Whether the log has an error of a full disk that is not older than `since`."""
+    """Whether the log has an error about a full disk since that time."""
     try:
         with log_file(home).open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))

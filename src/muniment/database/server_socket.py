@@ -1,4 +1,4 @@
-"""The socket of an embedded server: where it lies, and whether somebody answers there."""
+"""The socket of an embedded server: its folder, and whether the server answers there."""
 
 import contextlib
 import hashlib
@@ -18,7 +18,7 @@ SOCKET_NAME = ".s.PGSQL.5432"
 _RECORD = "socket_dir"
 _SOCKET_BYTES = 100  # sockaddr_un holds 108 bytes on Linux and 104 on macOS
 
-# All said here, because the PG* variables of the caller are meant for some other server.
+# All set here, because the PG* variables of the caller are meant for another server.
 _CONNECTION = {
     "hostaddr": "",
     "port": "5432",
@@ -33,7 +33,7 @@ _CONNECTION = {
 
 
 def conninfo(socket_dir: Path) -> str:
-    """How libpq reaches the server there, as superuser on the database postgres."""
+    """The connection string for the server there, as superuser of the database postgres."""
     return make_conninfo(host=str(socket_dir), **_CONNECTION)
 
 
@@ -51,10 +51,10 @@ def answering_in(home: Path) -> Path | None:
 
 
 def socket_dir_for(home: Path) -> Path:
-    """The folder that a server to be started listens in: the home itself, or a private folder with a shorter path.
+    """The folder for the socket of a server to be started: the home, or a private folder with a shorter path.
 
-    A server that is started again listens where the one before did, whatever the environment of who starts it:
-    processes that use it know that address.
+    A server that is started again uses the folder of the last start, whatever the environment now: the processes that
+    use it know that address.
     """
     if _is_address(home):
         return home
@@ -87,7 +87,7 @@ def _record(home: Path, folder: Path) -> None:
 
 
 def _is_address(folder: Path) -> bool:
-    """Whether libpq can be told this folder as a host: short, without a comma, in UTF-8."""
+    """Whether libpq accepts this folder as a host: short, without a comma, in UTF-8."""
     try:
         name = str(folder / SOCKET_NAME).encode()
     except UnicodeEncodeError:
@@ -96,7 +96,7 @@ def _is_address(folder: Path) -> bool:
 
 
 def _is_guarded(folder: Path) -> bool:
-    """Whether nobody else can rename what we make in there: only we and root may write, or it is sticky."""
+    """Whether nobody else can rename what we create in it: only we and root may write, or it is sticky."""
     if not folder.is_dir():
         return False
     found = folder.stat()

@@ -1,8 +1,8 @@
-"""Starts an embedded server again when it died, for as long as a process uses it.
+"""Restarts an embedded server that died, for as long as a process uses it.
 
-Every process that has a fabric open watches the server. When the postmaster ends, all of them try; `start.lock` lets
-one through, and the others find the server running. A server that was stopped on purpose (`embedded.stop`) stays
-stopped until a process opens the home anew: the file `stopped` in the home says so.
+Every process with an open fabric watches the server. When the postmaster ends, all of them try to start it;
+`start.lock` lets one through, and the others find the server running. A server that was stopped on purpose
+(`embedded.stop`) stays stopped until a process opens the home again: the file `stopped` in the home says so.
 """
 
 import contextlib
@@ -16,9 +16,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from muniment.database.home import explained, locked_unless, postmaster_lines, postmaster_pid
-from muniment.database.postmaster import ensure_running, reap
+from muniment.database.postmaster import collect_exited, ensure_running
+from muniment.database.server_liveness import DISK_FULL, no_answer
 from muniment.database.server_log import has_no_space, was_full_since
-from muniment.database.unavailable import DISK_FULL, no_answer
 from muniment.errors import StorageUnavailable
 
 log = logging.getLogger("muniment.database")
@@ -28,7 +28,7 @@ _DIED = "the database server died and is being started again"
 _WAS_STOPPED = "the database server was stopped, by: muniment db stop"
 _CANNOT_START = "the database server cannot be started, see server.log in its home"
 
-# Seconds between two looks at a server that lives; its end is noticed at once, where the system can tell.
+# Seconds between two checks of a running server; with pidfd its end is noticed at once, without it more often.
 _LOOK_EVERY = 2.0
 _LOOK_OFTEN = 0.2
 # Seconds before the next try to start it: at first, and at most.
@@ -36,12 +36,12 @@ _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
 # Seconds for which an explanation is kept: many calls fail at once.
 _EXPLANATION_KEPT = 0.5
-# How long ago the log may have told of a full disk for a server that ends connections.
+# How recent an error about a full disk in the log must be to explain why the server ends connections.
 _RECENTLY = timedelta(seconds=30)
 
 
 class ServerWatch:
-    """Watches the server of a home, whose lease this process holds, in a thread of its own until `stop`."""
+    """Watches the server of a home whose lease this process holds, in a thread, until `stop`."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -66,7 +66,7 @@ class ServerWatch:
         os.close(self._woken)
 
     def explain(self) -> str:
-        """Why the database does not answer, as far as it is known."""
+        """Why the database does not answer, as far as is known."""
         now = time.monotonic()
         if now - self._explained_at > _EXPLANATION_KEPT:
             self._explanation = self._explain()
@@ -93,7 +93,7 @@ class ServerWatch:
                 self._start_again()
 
     def _wait_for_end(self, pid: int) -> None:
-        """Return when the process has ended, when it is time for a look, or when told to stop."""
+        """Return when the process has ended, at the next regular check, or when told to stop."""
         if self._is_stopping_slowly():
             # A polite shutdown waits for connections that do not end, and meanwhile lets no new one in.
             with contextlib.suppress(ProcessLookupError):
@@ -114,14 +114,14 @@ class ServerWatch:
             if process is not None:
                 os.close(process)
         # A server that this process started stays in the process table until it is collected.
-        reap()
+        collect_exited()
 
     def _is_stopping_slowly(self) -> bool:
         lines = postmaster_lines(self._home)
         return len(lines) > 7 and lines[7].strip() == b"stopping"
 
     def _start_again(self) -> None:
-        """Try until the server runs, however long that takes; returns early when told to stop."""
+        """Try until the server runs; returns early when told to stop."""
         self.deaths += 1
         self._note(_DIED)
         pause, failures = _FIRST_PAUSE, 0
@@ -145,7 +145,7 @@ class ServerWatch:
         with explained(self._home), locked_unless(self._home / "start.lock", self._stopping.is_set) as obtained:
             if not obtained:
                 return False
-            reap()
+            collect_exited()
             if (self._home / STOPPED).exists():
                 self._note(_WAS_STOPPED)
                 return False
@@ -153,7 +153,7 @@ class ServerWatch:
             return True
 
     def _note(self, trouble: str, details: StorageUnavailable | None = None) -> None:
-        # What callers are told names neither folders nor lines of the log; ours does.
+        # Callers see neither folders nor lines of the log; the program's log has both.
         if trouble != self._trouble:
             log.warning("%s (%s)", trouble, details or self._home)
         self._trouble = trouble

@@ -1,7 +1,7 @@
-"""The one way to the database: a transaction of one tenant, as the login of one task.
+"""Access to the database: a transaction of one tenant, under the login of one task.
 
-No tenant, no connection. The program never runs as the owner of the tables; each task has a login of its own
-with just the privileges it needs, and forced row-level security holds it to the tenant of the transaction.
+There is no connection without a tenant. The program never runs as the owner of the tables; each task has a login with
+just the privileges it needs, and forced row-level security restricts it to the tenant of the transaction.
 """
 
 from asyncio import CancelledError
@@ -14,14 +14,15 @@ from weakref import WeakValueDictionary
 import psycopg
 from anyio import CancelScope, Semaphore, WouldBlock
 from psycopg import AsyncConnection, sql
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
 from psycopg.rows import dict_row
 from psycopg_pool import PoolTimeout, TooManyRequests
 
 from muniment.database.address import Address
 from muniment.database.pool import Pool
-from muniment.database.server_liveness import Row, ServerLiveness
+from muniment.database.server_liveness import Row, ServerLiveness, no_answer, unavailable
 from muniment.database.transaction import LATEST, TASKS, Named, RowKeys, Task, Tick, Transaction
-from muniment.database.unavailable import no_answer, unavailable
 from muniment.errors import Conflict, RequestRepeated, SchemaMissing, TooLarge
 
 __all__ = [
@@ -38,35 +39,35 @@ __all__ = [
     "as_owner",
 ]
 
-# What a subject's key is wrapped under.
+# The constraint that a subject's key is wrapped under an existing version of the tenant's key.
 _KEY_VERSION = "subjects_tenant_id_key_version_fkey"
-# That a request is carried out once.
+# The constraint that a request is carried out once.
 _ONCE = "requests_once"
-# Of one tenant, per task and process. Its writes pass one at a time through its clock anyway.
+# Connections that one tenant may use at once, per task and process. Its clock serialises its writes anyway.
 TENANT_SHARE = 2
 
 
 class Storage:
-    """Pools of connections, one per task, opened when first used."""
+    """Pools of connections, one per task, opened on first use."""
 
     def __init__(self, address: Address, *, max_connections: int = 12, explain: Callable[[], str] = no_answer) -> None:
         self._address = address
         self._explain = explain
         self._max_connections = max_connections
         self._pools: dict[Task, Pool] = {}
-        self._presence = ServerLiveness(address.for_task("recall"))
-        # Kept only while somebody of the tenant is at work or waits.
+        self._liveness = ServerLiveness(address.for_task("recall"))
+        # An entry lives only while a transaction of the tenant runs or waits.
         self._turns: WeakValueDictionary[tuple[str, Task], Semaphore] = WeakValueDictionary()
 
     async def answers(self) -> None:
-        """Ask the server for nothing at all; raises `StorageUnavailable` when it does not answer."""
+        """Check that the server answers; raises `StorageUnavailable` if it does not."""
         with _translated(self._explain):
             pool = await self._pool("recall")
             await pool.put(await pool.take(b"SELECT 1"))
 
     async def close(self) -> None:
         """Close all connections."""
-        self._presence.close()
+        self._liveness.close()
         for pool in self._pools.values():
             await pool.close()
         self._pools.clear()
@@ -82,13 +83,12 @@ class Storage:
         under: str | None = None,
         row_keys: RowKeys | None = None,
     ) -> AsyncGenerator[Transaction]:
-        """A transaction of that tenant as that task's login: committed at the end, rolled back on an error.
+        """Open a transaction of that tenant under that task's login; commit at the end, roll back on an error.
 
-        `under` is the pack that it decides under: where another is in force, `PackChanged` is raised. Its events list
-        the rows it inserts, digested with the key that `row_keys` gives.
-
-        One that is `read_only` sees one moment, and the database refuses whatever it would write. Raises
-        `StorageUnavailable` when the database is away and `Conflict` when a lock could not be had.
+        `under` is the pack that it decides under: if another is in force, `PackChanged` is raised. Its events list the
+        rows it inserts, digested with the key from `row_keys`. A `read_only` transaction sees one snapshot, and the
+        database refuses its writes. Raises `StorageUnavailable` if the database is away, and `Conflict` if it cannot
+        get a lock.
         """
         with _translated(self._explain):
             pool = await self._pool(task)
@@ -113,7 +113,7 @@ class Storage:
                     await _roll_back(connection)
                     raise
                 except BaseException:
-                    # Cancelled somewhere inside: what state the connection is in is not worth asking.
+                    # Cancelled inside: the state of the connection is unknown, so it is closed.
                     connection.pgconn.finish()
                     raise
                 finally:
@@ -123,7 +123,7 @@ class Storage:
                 turn.release()
 
     def _turn(self, tenant_id: str, task: Task) -> Semaphore:
-        """At most so many at once of one tenant, so that it can never take all connections (ISO-3)."""
+        """The semaphore that limits how many connections one tenant uses at once (ISO-3)."""
         turn = self._turns.get((tenant_id, task))
         if turn is None:
             turn = self._turns[tenant_id, task] = Semaphore(TENANT_SHARE)
@@ -133,7 +133,7 @@ class Storage:
         pool = self._pools.get(task)
         if pool is None:
             place, size = self._address.for_task(task), self._max_connections
-            pool = Pool(place, self._presence, name=task, max_size=size, explain=self._explain)
+            pool = Pool(place, self._liveness, name=task, max_size=size, explain=self._explain)
             self._pools[task] = pool
         if not pool.is_open:
             await pool.open()
@@ -142,7 +142,7 @@ class Storage:
 
 @asynccontextmanager
 async def as_owner(address: Address, tenant_id: str, now: datetime) -> AsyncGenerator[Transaction]:
-    """A transaction of that tenant as the owner of the tables: for upkeep, never for work."""
+    """A transaction of that tenant as the owner of the tables, for maintenance only."""
     with _translated():
         connection = await AsyncConnection[Row].connect(address.for_owner(), autocommit=True, row_factory=dict_row)
         async with connection:
@@ -170,15 +170,15 @@ async def _roll_back(connection: AsyncConnection[Row]) -> None:
 
 
 def _cancellation_behind(error: BaseException) -> BaseException | None:
-    """The cancellation that an error on the way out of a pipeline would hide."""
+    """The cancellation hidden behind an error that a pipeline raised while it was left."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, CancelledError):
         seen = seen.__context__
     return seen
 
 
-class _translated:  # noqa: N801  reads as a word at its one place
-    """Turn the driver's errors into ours, told apart by class (SQLSTATE), never by text."""
+class _translated:  # noqa: N801  used like a function
+    """Turns the driver's errors into ours, by class (SQLSTATE) and never by text."""
 
     def __init__(self, explain: Callable[[], str] = no_answer) -> None:
         self._explain = explain
@@ -192,7 +192,7 @@ class _translated:  # noqa: N801  reads as a word at its one place
                 | psycopg.errors.LockNotAvailable()
                 | psycopg.errors.SerializationFailure()
             ):
-                raise Conflict("somebody else is changing the same thing; try again") from error
+                raise Conflict("another transaction changes the same rows; try again") from error
             case psycopg.errors.ForeignKeyViolation() if error.diag.constraint_name == _KEY_VERSION:
                 raise Conflict("the tenant's key is being rotated; try again") from error
             case psycopg.errors.UniqueViolation() if error.diag.constraint_name == _ONCE:
@@ -200,8 +200,24 @@ class _translated:  # noqa: N801  reads as a word at its one place
             case psycopg.errors.UndefinedTable() | psycopg.errors.InvalidSchemaName():
                 raise SchemaMissing("the database lacks tables of this version; run: muniment db migrate") from error
             case psycopg.errors.ProgramLimitExceeded():
-                raise TooLarge("is more than the database can hold in one place") from error
+                raise TooLarge("is larger than the database can hold in one place") from error
             case PoolTimeout() | TooManyRequests() | psycopg.OperationalError():
                 raise unavailable(error, self._explain) from error
             case _:
                 return
+
+
+class HalfVector(bytes):
+    """A `halfvec` in the binary format that the database reads and sends."""
+
+
+class _HalfVectorDumper(Dumper):
+    format = Format.BINARY
+    # Left to the server: the type `halfvec` has another oid in each database.
+    oid = 0
+
+    def dump(self, obj: HalfVector) -> bytes:
+        return obj
+
+
+psycopg.adapters.register_dumper(HalfVector, _HalfVectorDumper)

@@ -14,11 +14,11 @@ VALUES (:tenant_id, :version, :wrapped, :now) ON CONFLICT DO NOTHING
 SELECT version, wrapped FROM tenant_keys WHERE tenant_id = :tenant_id
 
 -- name: subject_keys
--- The wrapped data keys of those holders.
+-- The wrapped data keys of holders.
 SELECT holder, wrapped_key, key_version FROM subjects WHERE tenant_id = :tenant_id AND holder = ANY (:holders)
 
 -- name: hold_subjects
--- The same for who is going to seal under them: no erasure destroys them before the commit. In one order for all.
+-- The same for sealing: no erasure destroys the keys before the commit. In one order for all.
 SELECT holder, wrapped_key, key_version FROM subjects WHERE tenant_id = :tenant_id AND holder = ANY (:holders)
 ORDER BY holder FOR SHARE
 
@@ -40,11 +40,11 @@ ORDER BY holder LIMIT :count
 SELECT rewrap_subjects(:holders, :before, :wrapped, :version)
 
 -- name: drop_keys
--- Versions that nothing is wrapped under any more; how many before it are still needed.
+-- Drop the versions that wrap nothing any more; returns how many earlier ones are still needed.
 SELECT drop_tenant_keys(:version) AS needed
 
 -- name: add_audit_key
--- One winner; the other finds the row.
+-- Of two transactions one inserts the row; the other finds it.
 INSERT INTO audit_keys (tenant_id, wrapped, key_version, created_at)
 VALUES (:tenant_id, :wrapped, :key_version, :now) ON CONFLICT DO NOTHING
 
@@ -52,7 +52,7 @@ VALUES (:tenant_id, :wrapped, :key_version, :now) ON CONFLICT DO NOTHING
 SELECT wrapped, key_version FROM audit_keys WHERE tenant_id = :tenant_id
 
 -- name: audited
--- Whether the tenant has an audit key, for who may not read it.
+-- Whether the tenant has an audit key, for a login that may not read it.
 SELECT created_at FROM audit_keys WHERE tenant_id = :tenant_id
 
 -- name: rewrap_audit_key
@@ -62,14 +62,14 @@ SELECT rewrap_audit_key(:tenant_id::text COLLATE "C", :before, :wrapped, :versio
 SELECT seq, at FROM tenant_clock WHERE tenant_id = :tenant_id
 
 -- name: transaction_id
--- The number of this transaction where the tenant's rows are. It is passed on as a value: a cluster would evaluate
--- the function in an INSERT at its coordinator, which has another.
--- It names the server too: after a restore on another one the ids of transactions come round again (SCL-5).
+-- The id of this transaction where the tenant's rows are. It is passed on as a value: a cluster would evaluate the
+-- function in an INSERT at its coordinator, which has another. It names the server too: after a restore on another one
+-- the ids of transactions repeat (SCL-5).
 SELECT transaction_mark()::text AS txid FROM tenant_clock WHERE tenant_id = :tenant_id
 
 -- name: tick
--- The next number. Time never runs backwards, whatever the caller's clock says; none where it would be further ahead of the
--- database's own clock than its owner allows (AUD-5).
+-- The next sequence number. Time never runs backwards, whatever the caller's clock says; no row is returned if it would
+-- be further ahead of the database's clock than its owner allows (AUD-5).
 UPDATE tenant_clock SET seq = seq + 1, prev_at = at, at = greatest(at, :now)
 WHERE tenant_id = :tenant_id
   AND (clock_bound() IS NULL OR greatest(at, :now::timestamptz) <= statement_timestamp() + clock_bound())
@@ -79,12 +79,12 @@ RETURNING seq, at, prev_at
 SELECT clock_bound() AS bound FROM tenant_clock WHERE tenant_id = :tenant_id
 
 -- name: clock_state
--- The tenant's clock beside the database's own, and how far ahead of that it may be.
+-- The tenant's clock, the database's own, and how far ahead of it the tenant's may be.
 SELECT c.seq, c.at, statement_timestamp() AS database_now, clock_bound() AS bound
 FROM tenant_clock c WHERE c.tenant_id = :tenant_id
 
 -- name: set_back
--- The next number at an earlier time: the one step back, which `record_reset` has to tell of.
+-- The next sequence number at an earlier time, the only step back; `record_reset` has to record it.
 UPDATE tenant_clock SET seq = seq + 1, prev_at = at, at = :now
 WHERE tenant_id = :tenant_id AND at > :now::timestamptz
   AND (clock_bound() IS NULL OR :now::timestamptz <= statement_timestamp() + clock_bound())
@@ -108,7 +108,7 @@ INSERT INTO events (tenant_id, seq, n, event_id, type, at, actor, body, rows, tx
 VALUES (:tenant_id, :seq, :n, :event_id, :type, :at, :actor, :body, :rows, :txid)
 
 -- name: every
--- Every tenant, for upkeep.
+-- Every tenant, for maintenance.
 SELECT tenant_id FROM tenants ORDER BY tenant_id
 
 -- name: pack
@@ -128,7 +128,7 @@ LIMIT :count
 SELECT seq FROM packs WHERE tenant_id = :tenant_id AND pack = :after
 
 -- name: add_pack
--- One registration wins; the other finds the row.
+-- Of two registrations one wins; the other finds the row.
 INSERT INTO packs (tenant_id, pack, pack_id, version, ontology_version, digest, document, seq, registered_at, registered_by)
 VALUES (:tenant_id, :pack, :pack_id, :version, :ontology_version, :digest, :document, :seq, :at, :by)
 

@@ -1,4 +1,4 @@
-"""A transaction of one tenant: statements sent together, the tenant's next number, events, and the commit."""
+"""A transaction of one tenant: batched statements, the tenant's next sequence number, events and the commit."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,28 +22,25 @@ from muniment.tracing import span
 
 Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
 TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
+# The name of a statement and its parameters.
 Named = tuple[str, dict[str, Any]]
 
 
-# What an event says that only lists rows.
-ROWS_TOLD = "rows"
-
-
 class RowKeys(Protocol):
-    """Gives the key that rows are digested with."""
+    """Source of the key that row digests are made with; `Vault` implements it."""
 
     def knows_row_key(self, tenant_id: str) -> bool:
-        """Whether it has been read before."""
+        """Whether the tenant's key is cached in this process."""
         ...
 
     async def row_key(self, tx: "Transaction") -> RowKey | None:
-        """The key; None where rows of the tenant are not digested yet."""
+        """Return the tenant's key, or None if its rows are not digested yet."""
         ...
 
 
 @dataclass(frozen=True)
 class Tick:
-    """The tenant's number and time of one transaction."""
+    """The tenant's sequence number and time of one transaction."""
 
     seq: int
     at: datetime
@@ -51,7 +48,7 @@ class Tick:
 
 @dataclass
 class Transaction:
-    """An open transaction of one tenant at one moment."""
+    """An open transaction of one tenant; `now` is the caller's clock at its start."""
 
     tenant_id: str
     now: datetime
@@ -59,111 +56,109 @@ class Transaction:
     writes: bool = True
     task: Task | None = None
     _row_keys: RowKeys | None = None
-    # Each with the number of rows that were told of before it.
+    # Type, actor, data, and how many rows were noted in `event_rows` before the event.
     _events: list[tuple[EventType, str, dict[str, Any], int]] = field(default_factory=list)
-    # The rows that its events list.
-    told: EventRows = field(default_factory=EventRows)
+    # The rows that the events will list.
+    event_rows: EventRows = field(default_factory=EventRows)
     _tick: Tick | None = None
     _txid: str | None = None
     _committed: bool = False
-    # None stands for all that was added.
+    # Statements that go out with the next round trip; None marks the position of the deferred rows.
     _pending: list[tuple[Statement, list[Any]] | None] = field(default_factory=list)
-    _added: dict[str, list[Row]] = field(default_factory=dict)
+    _deferred_rows: dict[str, list[Row]] = field(default_factory=dict)
     _prefetched: list[tuple[Named, list[Row]]] = field(default_factory=list)
-    # Keys opened in this transaction, by holder; for the vault alone.
+    # For the vault: keys opened in this transaction, by holder, and by holder and wrapped key.
     opened_keys: dict[str, Any] = field(default_factory=dict)
-    # The same by holder and wrapping, as statements brought them along.
     brought_keys: dict[tuple[str, bytes], Any] = field(default_factory=dict)
-    # Whether a key was made in it: it may be rolled back yet, so that no key it reads is kept; for the vault alone.
+    # For the vault: a key was created here. The transaction may still roll back, so no key that it reads is cached.
     made_keys: bool = False
     round_trips: int = 1  # its BEGIN
-    # The pack that this transaction decides under, until it was found to be the one in force.
+    # The pack that this transaction decides under, until it is confirmed to be the one in force.
     _unchecked_pack: str | None = None
 
     @property
     def committed(self) -> bool:
-        """Whether it is over: nothing can be asked any more."""
+        """Whether the transaction has been committed and accepts no more statements."""
         return self._committed
 
     def decide_under(self, pack: str) -> None:
-        """Check that this pack is in force: with the next read, or, in a transaction that writes, with the tick.
+        """Require this pack to be in force; a read-only transaction checks it with its next read, others with the tick.
 
-        From the tick on the pack stays in force until the commit (PAC-9). Raises `PackChanged` there.
+        The check raises `PackChanged`. From the tick until the commit the pack stays in force (PAC-9).
         """
         self._unchecked_pack = pack
 
     async def rows(self, name: str, **parameters: Any) -> list[Row]:
-        """Run a named statement and give its rows; `tenant_id`, `now` and `txid` are always there to be used."""
-        for place, (asked, found) in enumerate(self._prefetched):
-            if asked == (name, parameters):
-                del self._prefetched[place]
+        """Run a named statement and return its rows; `tenant_id`, `now` and `txid` are always available to it."""
+        for index, (prefetched, found) in enumerate(self._prefetched):
+            if prefetched == (name, parameters):
+                del self._prefetched[index]
                 return found
         (found,) = await self.gather((name, parameters))
         return found
 
     async def row(self, name: str, **parameters: Any) -> Row | None:
-        """Run a named statement and give its first row."""
+        """Run a named statement and return its first row."""
         found = await self.rows(name, **parameters)
         return found[0] if found else None
 
     async def do(self, name: str, **parameters: Any) -> int:
-        """Run a named statement and give the number of rows it touched."""
-        cursors = await self._exchange([self._stated(name, parameters)])
-        if touched := cursors[-1].rowcount:
-            self.told.inserted(name, parameters | self._always())
-        return touched
+        """Run a named statement and return the number of rows it changed."""
+        cursors = await self._exchange([self._bound(name, parameters)])
+        if changed := cursors[-1].rowcount:
+            self.event_rows.add_insert(name, parameters | self._always())
+        return changed
 
     async def gather(self, *statements: Named) -> list[list[Row]]:
-        """Run several statements in one round trip, and give the rows of each."""
+        """Run several statements in one round trip and return the rows of each."""
         if not statements:
             return []
         for name, _ in statements:
-            assert insert_plan(statement(name).text) is None, f"{name} inserts rows that an event tells of: use do"
-        cursors = await self._exchange([self._stated(name, parameters) for name, parameters in statements])
+            assert insert_plan(statement(name).text) is None, f"{name} inserts rows that an event lists: use do"
+        cursors = await self._exchange([self._bound(name, parameters) for name, parameters in statements])
         return [await cursor.fetchall() for cursor in cursors[-len(statements) :]]
 
     async def prefetch(self, *statements: Named) -> None:
-        """Ask in one round trip what will be asked one by one: the next `rows` with the same words has it there."""
+        """Prefetch these reads; the next `rows()` with equal arguments returns the cached result."""
         self._prefetched.extend(zip(statements, await self.gather(*statements), strict=True))
 
     def defer(self, name: str, **parameters: Any) -> None:
-        """Run a statement whose outcome nobody waits for: it goes out with the next that somebody does, or the commit.
+        """Queue a statement whose result is not needed; it is sent with the next round trip or the commit.
 
-        INVARIANT: in the order given; what it meets (a constraint) is raised there.
+        INVARIANT: deferred statements run in the order of the calls; a violated constraint is raised when they run.
         """
-        self._pending.append(self._stated(name, parameters))
-        self.told.inserted(name, parameters | self._always())
+        self._pending.append(self._bound(name, parameters))
+        self.event_rows.add_insert(name, parameters | self._always())
 
     def defer_row(self, name: str, **row: Any) -> None:
-        """Insert a row, as `defer`: all that is added goes out where the first of it stood, statement by statement in
-        the order of their ranks.
+        """Queue one row for a many-row insert; all queued rows are sent at the position of the first, by rank.
 
-        INVARIANT: what an added row refers to was there before, or was added too, by a statement of lower rank.
+        INVARIANT: a row may refer only to rows that exist, or that are queued by a statement of lower rank.
         """
-        if not self._added:
+        if not self._deferred_rows:
             self._pending.append(None)
-        self._added.setdefault(name, []).append(row)
-        self.told.inserted(name, row | self._always())
+        self._deferred_rows.setdefault(name, []).append(row)
+        self.event_rows.add_insert(name, row | self._always())
 
     def defer_many(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
     ) -> None:
-        """Insert many rows, as `insert_many`, with the next statement somebody waits for."""
-        noted = self.told.passing(name, rows, each, shared | self._always())
+        """Queue an `insert_many` for the next round trip or the commit."""
+        noted = self.event_rows.add_inserts(name, rows, each, shared | self._always())
         self._pending.extend(self._inserts(name, noted, each, shared))
 
     async def insert_many(
         self, name: str, rows: Iterable[Sequence[Any]], *, each: tuple[str, ...] | None = None, **shared: Any
     ) -> None:
-        """Insert many rows, given as sequences in the order of `each` (by default the statement's own).
+        """Insert many rows, each a sequence in the order of `each` (by default the statement's own).
 
-        The rows may be a generator: while the server inserts a chunk the next is being made.
+        `rows` may be a generator: it produces the next chunk while the server inserts the last one.
         """
         self.round_trips += 1
         with span(f"sql {name}"):
             async with self._connection.pipeline():
                 await self._send_pending()
-                noted = self.told.passing(name, rows, each, shared | self._always())
+                noted = self.event_rows.add_inserts(name, rows, each, shared | self._always())
                 for insert in self._inserts(name, noted, each, shared):
                     await self._send(*insert)
 
@@ -176,101 +171,108 @@ class Transaction:
             insert = many(name, each, len(chunk))
             yield insert, [*insert.arguments(shared), *chain.from_iterable(chunk)]
 
-    async def commit_with(self, *statements: tuple[str, dict[str, Any]]) -> list[list[Row]]:
-        """Run these last statements and the commit in one round trip, and give the rows of each."""
+    async def commit_with(self, *statements: Named) -> list[list[Row]]:
+        """Run these last statements and the commit in one round trip, and return the rows of each."""
         self.round_trips += 1
         with span("sql commit", statements=len(statements) + len(self._pending)):
             async with self._connection.pipeline():
                 await self._send_pending()
-                cursors = [await self._send(*self._stated(name, parameters)) for name, parameters in statements]
+                cursors = [await self._send(*self._bound(name, parameters)) for name, parameters in statements]
                 await self._connection.execute("COMMIT")
         self._committed = True
         return [await cursor.fetchall() for cursor in cursors]
 
     async def tick(self) -> Tick:
-        """Take the tenant's next number, once per transaction.
+        """Take the tenant's next sequence number, once per transaction.
 
-        INVARIANT: this is the transaction's last lock: whatever else it locks or may wait for comes before. Raises
-        `ClockAhead` where it would be dated further ahead of the database's clock than that allows.
+        INVARIANT: this is the transaction's last lock; everything else that it locks or may wait for comes before.
+        Raises `ClockAhead` if the time would be further ahead of the database's clock than its owner allows.
         """
         if self._tick is None:
             pack, self._unchecked_pack = self._unchecked_pack, None
-            held = [] if pack is None else [("pack.hold_in_force", dict[str, Any]())]
-            asked = self._row_key_asked()
-            number, clock, *found = await self.gather(("tenant.transaction_id", {}), ("tenant.tick", {}), *held, *asked)
-            self._in_force(pack, *found[: len(held)])
-            self._prefetched.extend(zip(asked, found[len(held) :], strict=True))
-            assert number, "the tenant was not opened"
+            in_force = [] if pack is None else [("pack.hold_in_force", dict[str, Any]())]
+            row_key = self._row_key_query()
+            clock, *found = await self._advance_clock("tenant.tick", *in_force, *row_key)
+            self._check_pack(pack, *found[: len(in_force)])
+            self._prefetched.extend(zip(row_key, found[len(in_force) :], strict=True))
             if not clock:
                 raise await self._clock_ahead()
-            self._txid, now = number[0]["txid"], clock[0]
-            self._tick = Tick(now["seq"], now["at"])
-            self.defer("tenant.record_tick", seq=now["seq"], at=now["at"], prev_at=now["prev_at"])
+            self.defer("tenant.record_tick", **clock[0])
+        assert self._tick is not None
         return self._tick
 
     async def set_back(self, by: str, reason: str) -> tuple[Tick, datetime] | None:
-        """Take the next number at `now`, which is earlier than the tenant's clock; with it, what that was before.
+        """Take the next sequence number at `now`, earlier than the tenant's clock; return it with the clock's old time.
 
-        None where the clock is not ahead of `now`. Raises `ClockAhead` where `now` itself is.
+        Returns None if the clock is not ahead of `now`. Raises `ClockAhead` if `now` is ahead of the database's clock.
         """
         assert self._tick is None, "the step back is the transaction's only tick"
-        number, clock = await self.gather(("tenant.transaction_id", {}), ("tenant.set_back", {}))
-        if not number or not clock:
+        (clock,) = await self._advance_clock("tenant.set_back")
+        if self._tick is None:
             state = await self.row("tenant.clock_state")
             if state is not None and state["bound"] is not None and self.now > state["database_now"] + state["bound"]:
                 raise await self._clock_ahead()
             return None
-        self._txid, now = number[0]["txid"], clock[0]
-        self._tick = Tick(now["seq"], now["at"])
-        step = {name: now[name] for name in ("seq", "at", "prev_at")}
-        self.defer("tenant.record_set_back", **step)
-        self.defer("tenant.record_reset", **step, by=by, reason=reason)
-        return self._tick, now["prev_at"]
+        self.defer("tenant.record_set_back", **clock[0])
+        self.defer("tenant.record_reset", **clock[0], by=by, reason=reason)
+        return self._tick, clock[0]["prev_at"]
+
+    async def _advance_clock(self, name: str, *more: Named) -> list[list[Row]]:
+        """Move the tenant's clock by that statement, with `more` in the same round trip; set the tick if it moved."""
+        transaction, clock, *found = await self.gather(("tenant.transaction_id", {}), (name, {}), *more)
+        assert transaction or not clock, "the tenant was not opened"
+        if clock:
+            self._txid = transaction[0]["txid"]
+            self._tick = Tick(clock[0]["seq"], clock[0]["at"])
+        return [clock, *found]
 
     async def _clock_ahead(self) -> ClockAhead:
-        """What is wrong with the clocks: the program's, or the tenant's from an earlier time."""
+        """Say which clock is ahead: this program's, or the tenant's since some earlier transaction."""
         state = await self.row("tenant.clock_state")
-        assert state is not None and state["bound"] is not None
+        assert state is not None, "the tenant was not opened"
+        assert state["bound"] is not None, "a clock without a bound cannot be ahead of it"
         real, bound = state["database_now"], state["bound"]
         if self.now > real + bound:
-            return ClockAhead(f"this program's clock is {_told(self.now - real)} ahead of the database's: set it right")
+            ahead = _whole_seconds(self.now - real)
+            return ClockAhead(f"this program's clock is {ahead} ahead of the database's: set it right")
+        ahead = _whole_seconds(state["at"] - real)
         return ClockAhead(
-            f"the tenant's clock is {_told(state['at'] - real)} ahead of the database's, from a time when a clock was: "
-            "an admin brings it back with muniment work reset-clock"
+            f"the tenant's clock is {ahead} ahead of the database's, since a program with a wrong clock wrote to it: "
+            "an admin resets it with muniment work reset-clock"
         )
 
-    def _row_key_asked(self) -> list[Named]:
-        """What asks for the audit key, where this process does not know it: in the round trip of the clock."""
+    def _row_key_query(self) -> list[Named]:
+        """The read of the tenant's audit key, to be sent with the tick, unless this process has the key."""
         if self._row_keys is None or self._row_keys.knows_row_key(self.tenant_id):
             return []
         return [("tenant.audited" if self.task == "jobs" else "tenant.audit_key", {})]
 
     def emit(self, type_: EventType, actor: str, /, **data: Any) -> None:
-        """Note an event of this transaction; it is written with the tick, before the commit."""
-        self._events.append((type_, actor, data, len(self.told)))
+        """Add an event to this transaction; it is written under the tick, before the commit."""
+        self._events.append((type_, actor, data, len(self.event_rows)))
 
     def emitted(self, type_: EventType) -> list[dict[str, Any]]:
-        """What the events of that type say that were noted so far."""
-        return [data for noted, _, data, _ in self._events if noted == type_]
+        """Return the data of the events of that type added so far."""
+        return [data for event_type, _, data, _ in self._events if event_type == type_]
 
     async def complete(self) -> None:
-        """Write what was emitted and commit; called by the session at the end."""
+        """Write the events and commit, unless that was done; `Storage` calls it at the end of the transaction."""
         if self._committed:
             return
-        if self._events or self.told:
+        if self._events or self.event_rows:
             await self._write_events()
         await self.commit_with()
 
     async def _write_events(self) -> None:
         if self._events:
             await self.tick()
-        # INVARIANT: asked under the tenant's clock, so that nobody begins to digest its rows meanwhile.
-        key = await self._row_keys.row_key(self) if self.told and self._row_keys is not None else None
+        # INVARIANT: read under the tenant's tick, so that nobody can begin to digest its rows at the same time.
+        key = await self._row_keys.row_key(self) if self.event_rows and self._row_keys is not None else None
         lists: list[bytes | None] = [None] * len(self._events)
         if key is not None:
-            lists, more = self.told.lists(key, [told for *_, told in self._events])
+            lists, more = self.event_rows.lists(key, [rows_before for *_, rows_before in self._events])
             for size, packed in more:
-                self.emit("memory.note", "auto", about=ROWS_TOLD, rows=size)
+                self.emit("memory.note", "auto", about="rows", rows=size)
                 lists.append(packed)
         if not self._events:
             return
@@ -282,25 +284,25 @@ class Transaction:
             for n, (event_id, (type_, actor, data, _), listed) in enumerate(written)
         ]
         self._events.clear()
-        self.told = EventRows()
+        self.event_rows = EventRows()
         self.defer_many("tenant.events", rows, seq=tick.seq, at=tick.at)
 
-    def _in_force(self, pack: str | None, *found: list[Row]) -> None:
-        """Raises `PackChanged` unless that pack is in force; a tenant that nothing was written in has none."""
+    def _check_pack(self, pack: str | None, *found: list[Row]) -> None:
+        """Raise `PackChanged` unless that pack is in force; a tenant without any write has none."""
         for rows in found:
             if rows and rows[0]["pack"] != pack:
                 raise PackChanged("another pack was put in force at this moment; try again")
 
-    def _stated(self, name: str, parameters: dict[str, Any]) -> tuple[Statement, list[Any]]:
+    def _bound(self, name: str, parameters: dict[str, Any]) -> tuple[Statement, list[Any]]:
         found = statement(name)
         return found, found.arguments(parameters | self._always())
 
     async def _exchange(self, statements: list[tuple[Statement, list[Any]]]) -> list[AsyncRawCursor[Row]]:
-        """One round trip: what waits to be sent, then these."""
+        """Send the pending statements and these in one round trip; return the cursors of these."""
         if self._unchecked_pack is not None and not self.writes:
             pack, self._unchecked_pack = self._unchecked_pack, None
-            first, *rest = await self._exchange([self._stated("pack.in_force", {}), *statements])
-            self._in_force(pack, await first.fetchall())
+            first, *rest = await self._exchange([self._bound("pack.in_force", {}), *statements])
+            self._check_pack(pack, await first.fetchall())
             return rest
         self.round_trips += 1
         with span(f"sql {statements[-1][0].name}", statements=len(statements) + len(self._pending)):
@@ -312,25 +314,26 @@ class Transaction:
 
     async def _send_pending(self) -> None:
         pending, self._pending = self._pending, []
-        added, self._added = self._added, {}
-        for one in pending:
-            for statement_, arguments in [one] if one is not None else self._together(added):
-                await self._send(statement_, arguments)
+        deferred, self._deferred_rows = self._deferred_rows, {}
+        for item in pending:
+            for bound, arguments in [item] if item is not None else self._ranked_inserts(deferred):
+                await self._send(bound, arguments)
 
-    def _together(self, added: dict[str, list[Row]]) -> Iterator[tuple[Statement, list[Any]]]:
-        for name in sorted(added, key=lambda name: statement(name).rank):
+    def _ranked_inserts(self, deferred: dict[str, list[Row]]) -> Iterator[tuple[Statement, list[Any]]]:
+        for name in sorted(deferred, key=lambda name: statement(name).rank):
             each = statement(name).each
-            yield from self._inserts(name, [[row[column] for column in each] for row in added[name]], each, {})
+            yield from self._inserts(name, [[row[column] for column in each] for row in deferred[name]], each, {})
 
-    async def _send(self, one: Statement, arguments: list[Any]) -> AsyncRawCursor[Row]:
+    async def _send(self, bound: Statement, arguments: list[Any]) -> AsyncRawCursor[Row]:
         cursor = AsyncRawCursor(self._connection)
-        await cursor.execute(cast("LiteralString", one.sql), arguments, prepare=one.planned_once, binary=one.binary)
+        await cursor.execute(
+            cast("LiteralString", bound.sql), arguments, prepare=bound.planned_once, binary=bound.binary
+        )
         return cursor
 
     def _always(self) -> dict[str, Any]:
         return {"tenant_id": self.tenant_id, "now": self.now, "txid": self._txid}
 
 
-def _told(distance: timedelta) -> str:
-    """A length of time in words, to the second."""
-    return str(timedelta(seconds=round(distance.total_seconds())))
+def _whole_seconds(distance: timedelta) -> timedelta:
+    return timedelta(seconds=round(distance.total_seconds()))

@@ -1,12 +1,12 @@
-"""Become an ordinary user, keeping only the right to pass closed folders, and run a program.
+"""Become an ordinary user who can still pass private folders, and run a program.
 
-PostgreSQL refuses to run as root, and a user without rights could reach neither a home folder of mode 700
-nor a package installed below /root. The capability CAP_DAC_OVERRIDE, carried over by the ambient set, lets it
-pass without any folder being opened to others. Linux only, standard library only; `postmaster` runs it as
+PostgreSQL refuses to run as root, and an ordinary user could reach neither a home folder of mode 700 nor a package
+installed below /root. The capability CAP_DAC_OVERRIDE, kept in the ambient set, lets it pass without opening any folder
+to others. Linux only, standard library only; `postmaster` runs it as
 
     python -I -S unprivileged.py UID GID -- PROGRAM ARGUMENT...
 
-It exits with 77 when the kernel forbids the change: a container without the capability, an unmapped user.
+It exits with 77 if the kernel forbids the change: a container without the capability, an unmapped user.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ class _Sets(ctypes.Structure):
 
 
 def become(user: int, group: int) -> None:
-    """Change this process to `user` and `group`; raises OSError when the kernel does not allow it."""
+    """Change this process to `user` and `group`; raises OSError if the kernel does not allow it."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def call(name: str, *arguments: object) -> None:
@@ -56,7 +56,7 @@ def become(user: int, group: int) -> None:
 
 
 def main() -> None:
-    """Change user, then become the program; returns only by leaving."""
+    """Change user, then execute the program; does not return."""
     user, group, _, program, *arguments = sys.argv[1:]
     try:
         become(int(user), int(group))

@@ -1,29 +1,29 @@
-"""Keeping whom a capture's facts name, refused or not, so that an erasure finds the capture by them (ERA-5)."""
+"""The names in a capture's facts, stored so that an erasure of those persons finds the capture (ERA-5)."""
 
 from collections.abc import Iterable, Sequence
 
 from muniment.candidates.store import Draft, Refused
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
-from muniment.erasure import rules as naming
+from muniment.erasure.rules import hashed_name, names_in_value
 from muniment.model.capture import Capture
 from muniment.model.decision import refusing
 
-# Why a fact about somebody is refused that was captured before they were erased and read after.
+# The reason for refusing a fact about somebody who was erased after its capture and before it was read.
 ERASED = "subject_erased"
 
 
 async def keep(tx: Transaction, vault: Vault, admitted: Iterable[Draft], refused: Iterable[Refused]) -> None:
-    """Write down the names that neither the captures' rows nor the candidates' say.
+    """Store the names in facts, admitted or refused, that the rows of their captures do not have.
 
-    What changes or corrects a fact names whom that fact named.
+    An edit or a correction also gets the names of the fact that it replaces.
     """
     rows: dict[tuple[str, str, str], None] = {}
     facts = [(draft, draft.candidate.candidate_id) for draft in admitted]
     facts += [(draft, "") for draft, _, _ in refused]
     for draft, candidate_id in facts:
         for name in await _names(tx, vault, draft):
-            if name not in _said_of(draft.capture):
+            if name not in _names_in_row(draft.capture):
                 rows[draft.candidate.capture_id, candidate_id, name] = None
     if rows:
         tx.defer_many("candidate.name", sorted(rows))
@@ -38,7 +38,7 @@ async def keep(tx: Transaction, vault: Vault, admitted: Iterable[Draft], refused
 async def erased_since(
     tx: Transaction, vault: Vault, drafts: Sequence[Draft], erasures: Sequence[Row]
 ) -> tuple[list[Draft], list[Refused]]:
-    """Part the drafts into those to go on, and those that erasures after their capture cover."""
+    """Split the drafts into those to go on with, and those that an erasure after their capture covers."""
     if not erasures:
         return list(drafts), []
     named: dict[str, set[str]] = {}
@@ -48,7 +48,7 @@ async def erased_since(
     kept: list[Draft] = []
     gone: list[Refused] = []
     for draft in drafts:
-        # As the condition `covered_fact` has it: a plain text goes with its capture.
+        # As in the condition `covered_fact`: a plain text is covered whenever its capture is.
         candidate = draft.candidate
         names = own[candidate.candidate_id] if candidate.entity is not None else named[candidate.capture_id]
         if any(row["seq"] > draft.capture.seq and not names.isdisjoint(row["names"]) for row in erasures):
@@ -59,16 +59,16 @@ async def erased_since(
 
 
 async def _names(tx: Transaction, vault: Vault, draft: Draft) -> list[str]:
-    """The entity in the open, those of the value as hashes."""
+    """The entity of a fact as it is, and the hashes of the entities in its value."""
     candidate = draft.candidate
     names = [candidate.entity] if candidate.entity is not None else []
-    if in_value := naming.in_value(candidate):
+    if in_value := names_in_value(candidate):
         key = await vault.comparing(tx)
-        names += [naming.hashed(key.digest, one) for one in in_value]
+        names += [hashed_name(key.digest, one) for one in in_value]
     return names
 
 
-def _said_of(capture: Capture) -> tuple[str | None, str | None]:
-    """The names that the capture's own row has: its subject, and whom a fact handed in with it is about."""
+def _names_in_row(capture: Capture) -> tuple[str | None, str | None]:
+    """The names in the capture's own row: its subject, and the entity of a fact handed in with it."""
     fact = capture.content.fact if capture.content is not None else None
     return capture.subject, fact.entity if fact is not None else None

@@ -1,40 +1,40 @@
--- Erasure: what is said of a subject goes, at once and for good.
+-- Erasure: everything about a person is deleted, at once and for good.
 
 -- name: hold_off
--- Whoever writes anew what was read before holds off erasures until the commit.
+-- Locked by transactions that write what they read before: erasures wait for them.
 SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = 'erasure' FOR SHARE
 
 -- name: hold
--- An erasure waits for them, and they for it.
+-- Locked by an erasure: it waits for those transactions, and they for it.
 SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = 'erasure' FOR UPDATE
 
 -- name: lock_holders
--- Against promotions, grants and revocations of the subject; in one order for all.
+-- Locks against promotions, grants and revocations of the subject; in one order for all.
 SELECT holder FROM subjects WHERE tenant_id = :tenant_id AND holder = ANY (:holders) ORDER BY holder FOR UPDATE
 
 -- name: after
--- What was erased after a number, to be held against what was read before.
+-- The erasures after a sequence number, to be compared with what was read before.
 SELECT seq, names FROM erasures WHERE tenant_id = :tenant_id AND seq > :seq
 
 -- name: reached_candidates
--- Those of the candidates that an erasure after them covers.
+-- The candidates that an erasure after them covers.
 SELECT DISTINCT c.candidate_id
 FROM candidates c
 JOIN erasures e ON e.tenant_id = :tenant_id AND e.seq > c.seq AND {covered_fact c}
 WHERE c.tenant_id = :tenant_id AND c.candidate_id = ANY (:candidate_ids)
 
 -- name: blank_late
--- Captures whose facts were found to name somebody whom an erasure after them covers.
+-- Blank captures whose facts were found to name somebody whom a later erasure covers.
 SELECT erase_late(:capture_ids) AS captures
 
 -- name: unread
--- How many captures from before an erasure that waits for its purge nobody has read yet: whom they name is not known.
+-- How many captures from before an erasure that waits for its purge were not read yet: whom they name is not known.
 SELECT count(*) AS captures FROM captures c
 WHERE c.tenant_id = :tenant_id AND c.content <> '' AND NOT {settled_reading c}
   AND c.seq < (SELECT max(e.seq) FROM erasures e WHERE e.tenant_id = :tenant_id AND e.purged_at IS NULL)
 
 -- name: memories
--- Promoted memories that concern the subject and still have content.
+-- Promoted memories that concern the person and still have content.
 SELECT m.memory_id, m.session_id, m.tier
 FROM memories m
 JOIN memory_scope f ON f.tenant_id = :tenant_id AND f.memory_id = m.memory_id AND f.tomb_seq IS NULL
@@ -50,7 +50,7 @@ SELECT memory_id, seq, retracted_at, retracted_by, reason, superseded_by FROM re
 WHERE tenant_id = :tenant_id AND memory_id = :memory_id
 
 -- name: proposals
--- Proposals about the subject that have no final verdict yet.
+-- Proposals about the person without a final verdict.
 SELECT p.proposal_id, p.pack, c.holder
 FROM candidates c
 JOIN proposals p ON p.tenant_id = :tenant_id AND p.candidate_id = c.candidate_id
@@ -59,7 +59,7 @@ WHERE c.tenant_id = :tenant_id AND {covered_fact c} AND {undecided p}
 ORDER BY p.proposal_id
 
 -- name: consents
--- Consents of the subject that nothing superseded.
+-- Consents of the person that nothing superseded.
 SELECT c.consent_id FROM consents c
 WHERE c.tenant_id = :tenant_id AND c.subject = ANY (:names) AND c.action = 'grant'
   AND NOT EXISTS (SELECT FROM consents n WHERE n.tenant_id = :tenant_id AND n.supersedes = c.consent_id)
@@ -73,7 +73,7 @@ VALUES (:tenant_id, :erasure_id, :seq, :at, :txid, :by, :subject, :user_id, :hol
 SELECT erase_content(:erasure_id)
 
 -- name: list
--- The receipts, the latest first, each with what it reached; from a place on, or one.
+-- The receipts, the latest first, each with what was erased; from a place on, or one of them.
 SELECT e.tenant_id, e.erasure_id, e.seq, e.erased_at, e.by, e.subject, e.user_id, e.holders, e.memories, e.purged_at,
   CASE WHEN e.purged_at IS NULL THEN (SELECT j.error FROM job_runs j WHERE j.tenant_id = :tenant_id AND j.job = 'purge') END AS purge_waits,
   (SELECT max(s.at) FROM name_searches s WHERE s.tenant_id = :tenant_id AND s.erasure_id = e.erasure_id AND s.finished) AS name_search,
@@ -87,7 +87,7 @@ ORDER BY e.seq DESC, e.erasure_id DESC LIMIT :count
 SELECT seq FROM erasures WHERE tenant_id = :tenant_id AND erasure_id = :after
 
 -- name: unpurged
--- What is still to be cleaned from beneath.
+-- The erasures that wait for their purge.
 SELECT erasure_id, seq FROM erasures WHERE tenant_id = :tenant_id AND purged_at IS NULL ORDER BY seq
 
 -- name: purged
@@ -96,7 +96,7 @@ WHERE tenant_id = :tenant_id AND erasure_id = ANY (:erasure_ids) AND purged_at I
 RETURNING erasure_id, purged_at
 
 -- name: working
--- Memories of the working tier that those erasures took, by session.
+-- The memories of the working tier that those erasures deleted, by session.
 SELECT m.session_id, array_agg(m.memory_id) AS memory_ids
 FROM erasures e
 JOIN tombstones t ON t.tenant_id = :tenant_id AND t.seq = e.seq

@@ -1,7 +1,7 @@
-"""Searching opened texts for a name, page by page, each page recorded; and taking one memory away (ERA-5)."""
+"""The search of opened texts for a name, in pages that are recorded; and the erasure of one memory (ERA-5)."""
 
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Any, get_args
 
 from anyio.lowlevel import checkpoint
 from pydantic_core import from_json
@@ -17,33 +17,26 @@ from muniment.model.ids import make_id
 from muniment.model.name_search import NameHit, NameSearch, NameSearchInput, Place
 from muniment.model.promoted import Retraction
 
-# Texts that one page looks at, at most; and those read at once.
-MOST_LOOKED_AT = 2_000
+# Texts that one page searches at most, those read by one statement, and those searched between two checkpoints.
+MOST_SEARCHED = 2_000
 _READ_AT_ONCE = 200
 _SLICE = 50
 PLACES: tuple[Place, ...] = get_args(Place)
-_SEALED: dict[Place, str] = {
-    "memory": "memory_bodies.content",
-    "candidate": "candidates.content",
-    "capture": "captures.content",
-    "archived": "captures.content",
-    "note": "verdicts.remark",
-    "recall": "recalls.query",
-    "consent": "consents.evidence",
-}
-_STATEMENTS: dict[Place, str] = {
-    "memory": "search.memory",
-    "candidate": "search.candidate",
-    "capture": "search.capture",
-    "note": "search.note",
-    "recall": "search.recall",
-    "consent": "search.consent",
+# The statement that reads the texts of each place, and the column that they are sealed for.
+_SOURCES: dict[Place, tuple[str, str]] = {
+    "memory": ("search.memory", "memory_bodies.content"),
+    "candidate": ("search.candidate", "candidates.content"),
+    "capture": ("search.capture", "captures.content"),
+    "archived": ("search.archived", "captures.content"),
+    "note": ("search.note", "verdicts.remark"),
+    "recall": ("search.recall", "recalls.query"),
+    "consent": ("search.consent", "consents.evidence"),
 }
 
 
 @dataclass
 class _Page:
-    """A page in the making: where it is, and what it has found."""
+    """A page while it is searched: how far it is, and what was found."""
 
     name: str
     limit: int
@@ -56,29 +49,29 @@ class _Page:
 
     @property
     def full(self) -> bool:
-        return self.finished or len(self.hits) >= self.limit or self.searched >= MOST_LOOKED_AT
+        return self.finished or len(self.hits) >= self.limit or self.searched >= MOST_SEARCHED
 
 
-async def search(context: FabricContext, asker: Asker, given: NameSearchInput) -> NameSearch:
-    """One page; raises `NotFound` for another tenant's erasure or search, `InvalidInput` for one of another name."""
+async def search(context: FabricContext, asker: Asker, request: NameSearchInput) -> NameSearch:
+    """Search one page; raises `NotFound` for an unknown erasure or search, `InvalidInput` for one of another name."""
     officer = await context.authorise(asker, "erase")
     await context.open_tenant(officer.tenant_id)
-    name = texts.folded(given.name)
+    name = texts.folded(request.name)
     if len(name) < 2:
-        raise InvalidInput("expected two letters or digits at least", field="name")
+        raise InvalidInput("expected at least two letters or digits", field="name")
     mark = await _mark(context, officer.tenant_id, name)
     async with context.transaction(officer.tenant_id, "auditor") as tx:
-        before = await _before(tx, given, mark)
-        erasure_id = given.erasure_id or (before["erasure_id"] if before is not None else None)
+        before = await _page_before(tx, request, mark)
+        erasure_id = request.erasure_id or (before["erasure_id"] if before is not None else None)
         if erasure_id is not None:
             await erasure.one_receipt(tx, erasure_id)
-        page = _Page(name, given.limit, PLACES[0], "")
+        page = _Page(name, request.limit, PLACES[0], "")
         if before is not None:
             page.place, page.row_id = before["place"], before["row_id"]
         while not page.full:
-            await _go_on(context, tx, page)
+            await _search_more(context, tx, page)
         counts = await tx.row("search.total")
-    search_id = given.after or make_id("nsr", context.now())
+    search_id = request.after or make_id("nsr", context.now())
     number = 1 if before is None else before["page"] + 1
     await _record(context, officer, page, search_id, number, mark, erasure_id)
     return NameSearch(
@@ -100,31 +93,30 @@ async def _mark(context: FabricContext, tenant_id: str, name: str) -> bytes:
     return key.digest(b"name search\0" + name.encode())
 
 
-async def _before(tx: Transaction, given: NameSearchInput, mark: bytes) -> Row | None:
-    """The page that this one goes on from."""
-    if given.after is None:
+async def _page_before(tx: Transaction, request: NameSearchInput, mark: bytes) -> Row | None:
+    """The recorded page that this one continues."""
+    if request.after is None:
         return None
-    row = await tx.row("search.page", search_id=given.after)
+    row = await tx.row("search.page", search_id=request.after)
     if row is None:
         raise NotFound("no such search to go on with", field="after")
-    if row["mark"] != mark or given.erasure_id not in (None, row["erasure_id"]):
+    if row["mark"] != mark or request.erasure_id not in (None, row["erasure_id"]):
         raise InvalidInput("is a search for another name, or another erasure", field="after")
     if row["finished"]:
-        raise InvalidInput("is finished: every text was looked at", field="after")
+        raise InvalidInput("is finished: every text was searched", field="after")
     return row
 
 
-async def _go_on(context: FabricContext, tx: Transaction, page: _Page) -> None:
-    """Look at some more texts of the place where the page is; past its end, go to the next place."""
-    count = min(_READ_AT_ONCE, MOST_LOOKED_AT - page.searched)
-    if page.place == "archived":
-        rows = await _archived(context, tx, page.row_id, count)
-    else:
-        rows = await tx.rows(_STATEMENTS[page.place], after=page.row_id, count=count)
+async def _search_more(context: FabricContext, tx: Transaction, page: _Page) -> None:
+    """Search some more texts of the page's place; at its end, move to the next place."""
+    count = min(_READ_AT_ONCE, MOST_SEARCHED - page.searched)
+    rows = await tx.rows(_SOURCES[page.place][0], after=page.row_id, count=count)
+    if page.place == "archived" and rows:
+        rows = await _archived(context, tx, [row["capture_id"] for row in rows])
     for number, row in enumerate(rows, 1):
         page.searched += 1
         page.row_id = row["row_id"]
-        if row["content"] and (hit := await _looked_at(context, tx, page, row)) is not None:
+        if row["content"] and (hit := await _hit(context, tx, page, row)) is not None:
             page.hits.append(hit)
             if len(page.hits) >= page.limit:
                 return
@@ -137,13 +129,10 @@ async def _go_on(context: FabricContext, tx: Transaction, page: _Page) -> None:
             page.place, page.row_id = PLACES[following], ""
 
 
-async def _archived(context: FabricContext, tx: Transaction, after: str, count: int) -> list[Row]:
-    """Captures in archive files, as the database's own rows are; without content what was erased or dropped."""
-    ids = [row["capture_id"] for row in await tx.rows("search.archived", after=after, count=count)]
-    if not ids:
-        return []
+async def _archived(context: FabricContext, tx: Transaction, ids: list[str]) -> list[Row]:
+    """Captures in archive files, in the form of the database's rows; without content if erased or dropped."""
     if not context.archives.kept:
-        raise ArchiveBroken("archives hold captures, and no folder is set: MUNIMENT_ARCHIVES")
+        raise ArchiveBroken("there are archives, but no folder for them: set MUNIMENT_ARCHIVES")
     found = {row["capture_id"]: row for row in await archived.rows(tx, context.archives, ids)}
     holders = {row["holder"] for row in found.values()}
     keys = {row["holder"]: row for row in await tx.rows("tenant.subject_keys", holders=sorted(holders))}
@@ -153,15 +142,15 @@ async def _archived(context: FabricContext, tx: Transaction, after: str, count: 
         row = found.get(one, empty)
         key = keys.get(row["holder"], empty)
         sealed = {name: key[name] for name in ("wrapped_key", "key_version")}
-        rows.append({"row_id": one, "capture_id": one, "memory_id": None, **sealed}
-                    | {name: row[name] for name in ("content", "holder")})  # fmt: skip
+        own = {"row_id": one, "capture_id": one, "memory_id": None}
+        rows.append({**own, **sealed, "content": row["content"], "holder": row["holder"]})
     return rows
 
 
-async def _looked_at(context: FabricContext, tx: Transaction, page: _Page, row: Row) -> NameHit | None:
+async def _hit(context: FabricContext, tx: Transaction, page: _Page, row: Row) -> NameHit | None:
     try:
         key = await context.vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
-        opened = key.open(_SEALED[page.place], row["row_id"], row["content"])
+        opened = key.open(_SOURCES[page.place][1], row["row_id"], row["content"])
     except SealBroken:
         page.unreadable += 1
         return None
@@ -183,44 +172,27 @@ async def _record(
     mark: bytes,
     erasure_id: str | None,
 ) -> None:
-    """That the page was looked at, by whom, and what was found; of the name a keyed hash alone."""
+    """Record who searched the page and what was found; of the name only a keyed hash."""
+    shown: dict[str, Any] = {
+        "search_id": search_id,
+        "page": number,
+        "erasure_id": erasure_id,
+        "searched": page.searched,
+        "hits": len(page.hits),
+        "finished": page.finished,
+    }
     async with context.transaction(officer.tenant_id, "privacy") as tx:
         tick = await tx.tick()
-        await tx.do(
-            "search.record",
-            search_id=search_id,
-            page=number,
-            prev=number - 1 or None,
-            seq=tick.seq,
-            at=tick.at,
-            by=officer.id,
-            mark=mark,
-            erasure_id=erasure_id,
-            place=page.place,
-            row_id=page.row_id,
-            searched=page.searched,
-            hits=len(page.hits),
-            finished=page.finished,
-        )
-        tx.emit(
-            "memory.note",
-            officer.id,
-            about="name_search",
-            search_id=search_id,
-            page=number,
-            mark=mark.hex(),
-            erasure_id=erasure_id,
-            searched=page.searched,
-            hits=len(page.hits),
-            finished=page.finished,
-        )
+        end = {"place": page.place, "row_id": page.row_id, "prev": number - 1 or None}
+        await tx.do("search.record", **shown, **end, seq=tick.seq, at=tick.at, by=officer.id, mark=mark)
+        tx.emit("memory.note", officer.id, about="name_search", mark=mark.hex(), **shown)
 
 
 async def take_away(context: FabricContext, asker: Asker, memory_id: str) -> Retraction:
-    """Retract one memory as erased, and take its text away; raises `NotFound`, `Conflict` where that was done."""
+    """Retract one memory as erased and delete its text; raises `NotFound`, or `Conflict` if that was done before."""
     officer = await context.authorise(asker, "erase")
     async with context.write_once(officer.tenant_id, "privacy") as tx:
-        retraction, session_id = await erasure.take_away(tx, officer, memory_id)
+        retraction, session_id = await erasure.erase_memory(tx, officer, memory_id)
     if session_id is not None:
         await context.sessions.forget(officer.tenant_id, session_id, [memory_id])
     return retraction

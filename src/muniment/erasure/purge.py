@@ -1,20 +1,30 @@
-"""Cleaning what lies beneath: tables rewritten, statistics refreshed, the log of before gone (ERA-3, SCL-6).
+"""The purge: removing deleted content from the files beneath the tables (ERA-3, ERA-6, SCL-6).
 
-After a deletion the bytes are still in free space of the tables and in the write-ahead log. What a tenant's content
-and keys lie in is rewritten; then the log is switched and checkpointed until nothing older is left.
+After a deletion the bytes are still in the free space of the tables and in the write-ahead log. The tables that hold
+content and keys of the tenant are rewritten; then the log is switched and checkpointed until nothing older is left.
+
+A server that is killed inside a rewrite leaves a file that no table owns. It holds rows of every tenant, no later
+rewrite finds it, and PostgreSQL never removes it. INVARIANT: a file counts as unowned only if no table owned it in two
+checks, and every transaction that was open at the first had ended by the second: whoever made the file has had the
+time to own it. While the file is there, PostgreSQL gives its number to no other table; so the first segment of a file
+is removed last.
 """
 
-from typing import LiteralString, cast
+import re
+from pathlib import Path, PurePosixPath
+from typing import LiteralString
 
 import anyio
+import anyio.to_thread
 import psycopg
 from psycopg import AsyncConnection, sql
 
 from muniment.database.address import Address
+from muniment.database.home import sync_folder
 from muniment.errors import PurgeIncomplete
 
-# Every table that holds content, a key or a hash of content that an erasure takes away; a test compares them with the
-# catalogue. Of those that are cut by tenant only the tenant's part is rewritten.
+# Every table that holds content, a key or a hash of content that an erasure deletes; a test compares them with the
+# catalogue. Of a table that is partitioned by tenant only the tenant's partition is rewritten.
 REWRITTEN = (
     "subjects",
     "captures",
@@ -35,9 +45,10 @@ REWRITTEN = (
     "requests",
     "api_keys",
 )
-_PARTS = 8
-SNAPSHOT_TRIES, SNAPSHOT_PAUSE = 50, 0.1
-# Segments of the log that were kept for later use, at most: 64 GiB of them.
+_PARTITIONS = 8
+# How often, and after how many seconds each, to check whether old transactions have ended.
+TRIES, PAUSE = 50, 0.1
+# Segments of the log kept for later use that are written over at most: 64 GiB of them.
 MOST_AHEAD = 4096
 RECYCLES = (
     "wal_recycle is on: a segment of the write-ahead log from before the erasure is renamed and kept; "
@@ -63,7 +74,7 @@ _SEGMENTS = "SELECT name FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}([.]part
 
 
 async def obstacles(conninfo: str) -> list[str]:
-    """What of the server's settings and the login's rights keeps a purge from being true; none when all is well."""
+    """The settings of the server and missing rights of the login that make a complete purge impossible."""
     async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
         found: list[str] = []
         if await _value(connection, "SHOW wal_recycle") != "off":
@@ -74,7 +85,7 @@ async def obstacles(conninfo: str) -> list[str]:
 
 
 async def require_possible(conninfo: str) -> None:
-    """Raises `PurgeIncomplete` where no purge of this server could be true (SCL-6)."""
+    """Raise `PurgeIncomplete` if no purge of this server could be complete (SCL-6)."""
     if found := await obstacles(conninfo):
         raise PurgeIncomplete("; ".join(found))
 
@@ -83,65 +94,70 @@ async def rewrite(address: Address, tenant_id: str) -> None:
     """Rewrite every table that held content or keys of the tenant, with its indexes and statistics."""
     async with await AsyncConnection.connect(address.for_owner(), autocommit=True) as connection:
         await connection.execute("SET lock_timeout = '30s'")
-        for table in [await _part(connection, name, tenant_id) for name in REWRITTEN]:
-            # Rewritten with another file; the old one goes at the commit, its pages from the log at the checkpoint.
+        for table in [await _partition(connection, name, tenant_id) for name in REWRITTEN]:
+            # The rewrite makes a new file; the old one goes at the commit, its pages in the log at the checkpoint.
             await connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier(table)))
 
 
-async def _part(connection: AsyncConnection, table: str, tenant_id: str) -> str:
-    """The part of a table that a tenant's rows are in; the table itself where it has no parts."""
-    cut = cast("LiteralString", "SELECT relkind = 'p' FROM pg_class WHERE oid = %s::regclass")
-    if not await _value(connection, cut, f"muniment.{table}"):
+async def _partition(connection: AsyncConnection, table: str, tenant_id: str) -> str:
+    """The partition that holds a tenant's rows; the table itself if it is not partitioned."""
+    if not await _value(connection, "SELECT relkind = 'p' FROM pg_class WHERE oid = %s::regclass", f"muniment.{table}"):
         return table
-    for place in range(_PARTS):
-        holds = cast("LiteralString", "SELECT satisfies_hash_partition(%s::regclass, %s, %s, %s::text)")
-        if await _value(connection, holds, f"muniment.{table}", _PARTS, place, tenant_id):
-            return f"{table}_{place}"
-    raise AssertionError(f"{table} has no part for the tenant")
+    holds = "SELECT satisfies_hash_partition(%s::regclass, %s, %s, %s::text)"
+    for number in range(_PARTITIONS):
+        if await _value(connection, holds, f"muniment.{table}", _PARTITIONS, number, tenant_id):
+            return f"{table}_{number}"
+    raise AssertionError(f"{table} has no partition for the tenant")
 
 
-async def outlive_snapshots(conninfo: str) -> None:
-    """Wait until nobody's transaction is older than now: a rewrite keeps what an old one could still see.
+async def wait_for_snapshots(conninfo: str) -> None:
+    """Wait until every transaction older than now has ended: a rewrite keeps the rows that one could still see.
 
-    Raises `PurgeIncomplete` when one stays for longer than that.
+    Raises `PurgeIncomplete` if one stays open for longer than `TRIES` times `PAUSE` seconds.
     """
     async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
         this = await _value(connection, "SELECT pg_current_xact_id()::xid::text")
-        for _ in range(SNAPSHOT_TRIES):
-            if await _value(connection, _OLDER, this, this, this) is None:
-                return
-            await anyio.sleep(SNAPSHOT_PAUSE)
-    raise PurgeIncomplete("a transaction from before the erasure is still open, and tables would keep what it can see")
+        if not await _ended(connection, _OLDER, this, this, this):
+            raise PurgeIncomplete(
+                "a transaction from before the erasure is still open, and tables would keep what it can see"
+            )
+
+
+async def _ended(connection: AsyncConnection, query: LiteralString, *arguments: object) -> bool:
+    """Wait until the query for open transactions returns nothing; False if it still does after the last try."""
+    for _ in range(TRIES):
+        if await _value(connection, query, *arguments) is None:
+            return True
+        await anyio.sleep(PAUSE)
+    return False
 
 
 async def clear_log(conninfo: str) -> None:
-    """Let nothing of the write-ahead log be left that was written before now.
+    """Remove everything from the write-ahead log that was written before now.
 
-    Raises `PurgeIncomplete` when the login may not, or something keeps the log: an archive, a slot, a replica.
+    Raises `PurgeIncomplete` if the login may not, or if an archive, a slot or a replica keeps the log.
     """
     await require_possible(conninfo)
     async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
         try:
-            # From here on the server removes segments and renames none: it reads its settings before a checkpoint.
+            # From here on the server removes segments instead of renaming them: a checkpoint reads the settings.
             await connection.execute("CHECKPOINT")
             await _use_up(connection)
             await connection.execute("SELECT pg_switch_wal()")
             first = await _segment(connection)
-            # The second writes off the segments that the first still counts as the one before.
+            # The second removes the segments that the first still keeps as those of the last checkpoint.
             for _ in range(2):
                 await connection.execute("CHECKPOINT")
-            left = [name for name in await _segments(connection) if name[:24] < first]
+            left = [name for name in await _values(connection, _SEGMENTS) if name[:24] < first]
         except psycopg.errors.InsufficientPrivilege as error:
             raise PurgeIncomplete(RIGHTS) from error
     if left:
-        raise PurgeIncomplete(f"{len(left)} files of the write-ahead log from before are still kept by the server")
+        raise PurgeIncomplete(f"{len(left)} old files of the write-ahead log are still kept by the server")
 
 
 async def _use_up(connection: AsyncConnection) -> None:
-    """Go past the segments that lie ahead: one that was renamed for later use, while `wal_recycle` was on, holds what
-    it held before. Written over to its end by the switch it is a segment from before like any other.
-    """
-    last = max(await _segments(connection), default="")
+    """Use up the segments that are kept for later: renamed while `wal_recycle` was on, they hold their old content."""
+    last = max(await _values(connection, _SEGMENTS), default="")
     for _ in range(MOST_AHEAD):
         if await _segment(connection) > last:
             return
@@ -150,14 +166,81 @@ async def _use_up(connection: AsyncConnection) -> None:
     raise PurgeIncomplete("the server keeps more segments of the write-ahead log than can be written over")
 
 
-async def _segments(connection: AsyncConnection) -> list[str]:
-    return [str(row[0]) for row in await (await connection.execute(_SEGMENTS)).fetchall()]
-
-
 async def _segment(connection: AsyncConnection) -> str:
     return str(await _value(connection, "SELECT pg_walfile_name(pg_current_wal_insert_lsn())"))
+
+
+async def _values(connection: AsyncConnection, query: LiteralString, *arguments: object) -> list[str]:
+    return [str(row[0]) for row in await (await connection.execute(query, arguments or None)).fetchall()]
 
 
 async def _value(connection: AsyncConnection, query: LiteralString, *arguments: object) -> object:
     row = await (await connection.execute(query, arguments or None)).fetchone()
     return row[0] if row is not None else None
+
+
+_RELATION = re.compile(r"(?:t\d+_)?(\d+)(_(?:fsm|vm|init))?(\.\d+)?")
+# Files that an error names.
+_NAMED = 5
+
+
+async def unowned_files(conninfo: str) -> list[str]:
+    """The files of the database that no table owns, relative to the server's data folder.
+
+    Raises `PurgeIncomplete` if the login may not look for them, or a transaction stays open for too long.
+    """
+    async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        try:
+            # The emptied first file of a dropped table stays until the next checkpoint.
+            await connection.execute("CHECKPOINT")
+            first = await _files_without_table(connection)
+            if not first:
+                return []
+            now = await _value(connection, "SELECT clock_timestamp()")
+            started = "SELECT 1 FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND xact_start <= %s LIMIT 1"
+            if not await _ended(connection, started, now):
+                raise PurgeIncomplete(
+                    "files may be left that no table owns, and a transaction that is open may have made them"
+                )
+            await connection.execute("CHECKPOINT")
+            return sorted(first & await _files_without_table(connection))
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise PurgeIncomplete(
+                "the owner's login may not look for files that no table owns: grant it pg_checkpoint, pg_monitor and "
+                "EXECUTE on pg_ls_dir(text)"
+            ) from error
+
+
+async def _files_without_table(connection: AsyncConnection) -> set[str]:
+    path = await _value(connection, "SELECT pg_relation_filepath('pg_catalog.pg_class')")
+    folder = str(PurePosixPath(str(path)).parent)
+    # Files first, owners after: a file whose table was committed in between is owned. Indexes and toast tables count.
+    names = await _values(connection, "SELECT pg_ls_dir(%s)", folder)
+    owned = set(await _values(connection, "SELECT pg_relation_filenode(oid) FROM pg_class"))
+    matched = ((name, _RELATION.fullmatch(name)) for name in names)
+    return {f"{folder}/{name}" for name, number in matched if number is not None and number[1] not in owned}
+
+
+async def remove_unowned_files(conninfo: str, data: Path | None) -> int:
+    """Remove the unowned files from that data folder, and return how many there were.
+
+    Without a folder, for a server elsewhere, raises `PurgeIncomplete` if there are any: its operator removes them.
+    """
+    found = await unowned_files(conninfo)
+    if found and data is None:
+        some = ", ".join(found[:_NAMED]) + (" and others" if len(found) > _NAMED else "")
+        raise PurgeIncomplete(
+            f"{len(found)} files that no table owns are left by a server that was killed: {some}; "
+            "the guide to running in production says how to remove them"
+        )
+    if found and data is not None:
+        await anyio.to_thread.run_sync(_remove, data, found)
+    return len(found)
+
+
+def _remove(data: Path, files: list[str]) -> None:
+    # Forks and later segments first: the number is free for another table once the first file is gone.
+    for name in sorted(files, key=lambda name: Path(name).name.isdecimal()):
+        (data / name).unlink(missing_ok=True)
+    for folder in {(data / name).parent for name in files}:
+        sync_folder(folder)

@@ -1,57 +1,76 @@
-"""Whom a fact names, and under which names an erasure looks for somebody (ERA-5). Pure."""
+"""Whom an erasure concerns (ERA-5). Pure.
+
+`concerned` says under which names an erasure looks for a person; `names_in_value` and `hashed_name` say whom a fact
+names. The rows that those names reach are selected by the conditions `concerned`, `covered_capture`, `covered_fact` and
+`covered_recall` in database/fragments.sql, and by nothing else.
+"""
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from muniment.candidates.flags import strings
-from muniment.candidates.subjects import user_of, user_subject
+from muniment.candidates.subjects import subject_of, user_of, user_subject
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
+from muniment.model.erasure import ErasureInput
 from muniment.model.ids import CEID_PATTERN
 from muniment.pack import Pack
 
-# Entities that are kept of one value: a longer list of them is a payload, and is found by searching texts.
+# Entities noted for one value; a longer list is a payload, and is found by the name search.
 MOST_IN_VALUE = 256
 _CEID = re.compile(CEID_PATTERN)
 _HASH_DIGITS = 32
 
 
+@dataclass(frozen=True)
+class Concerned:
+    """The person whom an erasure concerns: subject, user, and the holders of the keys that seal their content."""
+
+    subject: str | None
+    user_id: str | None
+    holders: list[str]
+
+    def names(self, digest: Callable[[bytes], bytes]) -> list[str]:
+        """Every name that a row may have for the person: the holders, and the hashes of those that are entities."""
+        return [*self.holders, *(hashed_name(digest, one) for one in self.holders if is_entity(one))]
+
+
+def concerned(person: ErasureInput, pack: Pack) -> Concerned:
+    """Whom an erasure of that subject or user concerns.
+
+    A user and the subject that the pack takes the user for are one person (CAP-12): a capture with a user and no
+    subject is sealed under the user's key, the facts found in it under the subject's. An entity is erased under every
+    namespace that the pack calls an alias.
+    """
+    subject = subject_of(person.subject, person.user_id, pack)
+    user_id = person.user_id if person.user_id is not None else user_of(subject, pack)
+    entities = [one for one in (subject, user_subject(user_id, pack)) if one is not None]
+    users = [one for one in (user_id, user_of(subject, pack)) if one is not None]
+    holders = [*(alias for one in entities for alias in aliases(one, pack)), *(holder_of(None, one) for one in users)]
+    return Concerned(subject, user_id, list(dict.fromkeys(holders)))
+
+
+def aliases(ceid: str, pack: Pack) -> list[str]:
+    """An entity under every namespace that the pack says is the same, the given spelling first."""
+    namespace, _, local = ceid.partition(":")
+    targets = pack.identity.aliases
+    target = targets.get(namespace, namespace)
+    same = (namespace, target, *(alias for alias, other in sorted(targets.items()) if other == target))
+    return list(dict.fromkeys(f"{one}:{local}" for one in same))
+
+
 def is_entity(name: str) -> bool:
-    """Whether it is a CEID, and neither a user's holder nor a hash."""
+    """Whether a name is a CEID, neither a user's holder nor a hash."""
     return _CEID.fullmatch(name) is not None
 
 
-def aliases(ceid: str, pack: Pack) -> tuple[str, ...]:
-    """An entity under every namespace that the pack says is the same, the given spelling first."""
-    namespace, _, local = ceid.partition(":")
-    others = pack.identity.aliases
-    stands_for = others.get(namespace, namespace)
-    same = (namespace, stands_for, *(alias for alias, target in sorted(others.items()) if target == stands_for))
-    return tuple(dict.fromkeys(f"{one}:{local}" for one in same))
-
-
-def holders(subject: str | None, user_id: str | None, pack: Pack) -> list[str]:
-    """The holders that an erasure of that subject and that user covers.
-
-    A user and the subject that the pack takes the user for (CAP-12) are one person.
-    """
-    entities = [one for one in (subject, user_subject(user_id, pack)) if one is not None]
-    found = [alias for one in entities for alias in aliases(one, pack)]
-    users = [one for one in (user_id, user_of(subject, pack)) if one is not None]
-    return list(dict.fromkeys([*found, *(holder_of(None, one) for one in users)]))
-
-
-def hashed(digest: Callable[[bytes], bytes], ceid: str) -> str:
-    """How a name that stands in a value is kept: as a hash under the tenant's own key."""
+def hashed_name(digest: Callable[[bytes], bytes], ceid: str) -> str:
+    """A name that a value holds, as it is stored: a hash under the tenant's own key."""
     return "#" + digest(b"name\0" + ceid.encode()).hex()[:_HASH_DIGITS]
 
 
-def in_value(candidate: Candidate) -> list[str]:
-    """The entities that the value of a fact names, each once, but for the one it is about."""
-    found: dict[str, None] = {}
-    for text in strings(candidate.value):
-        if text != candidate.entity and _CEID.fullmatch(text):
-            found[text] = None
-            if len(found) == MOST_IN_VALUE:
-                break
-    return list(found)
+def names_in_value(candidate: Candidate) -> list[str]:
+    """The entities that the value of a fact names, each once, without the one that the fact is about."""
+    found = (text for text in strings(candidate.value) if text != candidate.entity and is_entity(text))
+    return list(dict.fromkeys(found))[:MOST_IN_VALUE]

@@ -1,18 +1,18 @@
-"""Erasure: what is said of a subject goes, in one transaction; what stays is a receipt (ERA-2)."""
+"""Erasure in one transaction: everything about a person is deleted, and a receipt stays (ERA-2)."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from muniment.access import idempotency
 from muniment.access import store as api_keys
 from muniment.audit import provenance_store as trail
-from muniment.candidates.subjects import subject_of, user_of
 from muniment.consent import store as consent
 from muniment.contradictions import store as contradictions
-from muniment.database import idempotency as requests
-from muniment.database import pages
+from muniment.database import cursors
+from muniment.database.rows import fields_of
 from muniment.database.sealing import Vault
-from muniment.database.storage import LATEST, Named, Row, Transaction
-from muniment.erasure import rules as naming
+from muniment.database.storage import LATEST, Named, Row, Tick, Transaction
+from muniment.erasure.rules import concerned, is_entity
 from muniment.errors import Conflict, NotFound, PurgeIncomplete
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure, ErasureInput
@@ -20,49 +20,36 @@ from muniment.model.ids import make_id
 from muniment.model.promoted import Retraction
 from muniment.pack import Pack
 
-# Held in share by whoever writes anew what was read before, alone by an erasure.
+# Locked in share mode by transactions that write what they read before, exclusively by an erasure.
 LOCK = "erasure"
 HOLD_OFF: Named = ("erasure.hold_off", {})
 
 
 async def hold_off_erasure(tx: Transaction) -> None:
-    """Let no erasure pass beside this transaction. It comes before the tenant's clock."""
+    """Make erasures wait for the end of this transaction. Call it before the tenant's tick."""
     tx.defer_many("promote.make_locks", [(LOCK,)])
     await tx.gather(HOLD_OFF)
 
 
 def asked_reached(candidate_ids: Sequence[str]) -> Named:
-    """The statement that finds those of the candidates that an erasure after them covers."""
+    """The statement that finds the candidates which a later erasure covers."""
     return "erasure.reached_candidates", {"candidate_ids": list(candidate_ids)}
 
 
-def _whole_person(named: ErasureInput, pack: Pack) -> ErasureInput:
-    """Whom it concerns: a user and the subject that the pack takes the user for are one person (CAP-12).
-
-    What was captured with a user and no subject is sealed under the user's key, what came of it under the subject's.
-    """
-    subject = subject_of(named.subject, named.user_id, pack)
-    user_id = named.user_id if named.user_id is not None else user_of(subject, pack)
-    return named.model_copy(update={"subject": subject, "user_id": user_id})
-
-
 async def erase(
-    tx: Transaction, vault: Vault, officer: Principal, named: ErasureInput, pack: Pack
+    tx: Transaction, vault: Vault, officer: Principal, person: ErasureInput, pack: Pack
 ) -> tuple[Erasure, dict[str, list[str]]]:
-    """Destroy the keys, end what is open, blank all content, leave tombstones. Aliases are those of the pack.
+    """Destroy the person's keys, end what is open about them, blank all content, and leave tombstones.
 
-    Gives the receipt, and by session the memories that the working tier's store may still hold.
-    The tenant's clock is taken before anything is blanked: whatever was committed under a lower number is there to be
-    blanked, and whatever comes after is not about the past.
+    Returns the receipt and, by session, the memories that the session store may still hold. The tick is taken before
+    anything is blanked: what was committed under a lower sequence number is there to be blanked.
     """
-    given = _whole_person(named, pack)
-    holders = naming.holders(given.subject, given.user_id, pack)
-    own = await vault.comparing(tx)
-    names = [*holders, *(naming.hashed(own.digest, one) for one in holders if naming.is_entity(one))]
+    whom = concerned(person, pack)
+    names = whom.names((await vault.comparing(tx)).digest)
     tx.defer_many("promote.make_locks", [(LOCK,)])
-    await tx.gather(("erasure.hold", {}), ("erasure.lock_holders", {"holders": holders}))
-    if given.user_id is not None:
-        await api_keys.hold_of_user(tx, given.user_id)
+    await tx.gather(("erasure.hold", {}), ("erasure.lock_holders", {"holders": whom.holders}))
+    if whom.user_id is not None:
+        await api_keys.lock_keys_of_user(tx, whom.user_id)
     memories, consents = await tx.gather(("erasure.memories", {"names": names}), ("erasure.consents", {"names": names}))
     ids = [row["memory_id"] for row in memories]
     live_rows, digests = await tx.gather(
@@ -71,36 +58,29 @@ async def erase(
     live = [row["memory_id"] for row in live_rows]
     used = await trail.used_lately(tx, live)
     for row in consents:
-        # Its evidence is blanked with everything else below.
+        # The evidence is blanked with everything else below.
         await consent.revoke(tx, vault, officer, row["consent_id"], ())
     tick = await tx.tick()
-    # Under the clock: what was proposed until this moment is there, and whoever reviews is held off.
+    # Under the tick: every proposal made until now is there, and no reviewer can decide on one any more.
     proposals = await tx.rows("erasure.proposals", names=names)
     waiting = [row["proposal_id"] for row in proposals]
-    at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
     erasure_id = make_id("era", tick.at)
-    whom = {"subject": given.subject, "user_id": given.user_id, "holders": holders, "names": names}
-    tx.defer("erasure.record", erasure_id=erasure_id, by=officer.id, memories=len(ids), **at, **whom)
-    tx.defer_many("promote.retract", [(one,) for one in live], by=officer.id, reason="erased", superseded_by=None, **at)
-    tx.defer("promote.mark_dead", memory_ids=live, seq=tick.seq)
-    tx.defer_many("tombstone.insert", [(row["memory_id"], row["digest"]) for row in digests], **at)
-    tx.defer("tombstone.entomb", memory_ids=ids, **at)
-    tx.defer("tombstone.delete_bodies", memory_ids=ids)
+    at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
+    tx.defer("erasure.record", erasure_id=erasure_id, by=officer.id, memories=len(ids), names=names, **at, **vars(whom))
+    _end_memories(tx, officer.id, ids, live, digests, used, tick)
     for row in proposals:
-        tx.defer_row("review.decide", **_withdrawn(row, officer.id, make_id("rv", tick.at)), **at)
-    for one in live:
-        tx.emit("memory.retracted", officer.id, memory_id=one, reason="erased", superseded_by=None, **used[one])
-    if given.user_id is not None:
-        await api_keys.forget_user(tx, officer.id, given.user_id)
+        tx.defer_row("review.decide", **_withdrawal(row, officer.id, make_id("rv", tick.at)), **at)
+    if whom.user_id is not None:
+        await api_keys.erase_user(tx, officer.id, whom.user_id)
     await contradictions.end(tx, officer.id, "retracted", memory_ids=live)
     await contradictions.end(tx, officer.id, "withdrawn", proposal_ids=waiting)
-    requests.close(tx)
+    idempotency.close_all(tx)
     await tx.rows("erasure.erase_content", erasure_id=erasure_id)
     receipt = await one_receipt(tx, erasure_id)
     for what, touched in receipt.rows.items():
-        tx.told.row("erased_rows", erasure_id=erasure_id, what=what, rows=touched)
+        tx.event_rows.add("erased_rows", erasure_id=erasure_id, what=what, rows=touched)
     for row in await tx.rows("rows.blanked"):
-        tx.told.lost(row["form"], [row["id"]])
+        tx.event_rows.add_blanked(row["form"], [row["id"]])
     tx.emit("memory.erased", officer.id, erasure_id=erasure_id, memories=len(ids), rows=receipt.rows)
     sessions: dict[str, list[str]] = {}
     for row in memories:
@@ -109,54 +89,67 @@ async def erase(
     return receipt, sessions
 
 
-async def take_away(tx: Transaction, officer: Principal, memory_id: str) -> tuple[Retraction, str | None]:
-    """Retract one memory as erased and take its body, words and vectors away; one that was retracted before too.
+async def erase_memory(tx: Transaction, officer: Principal, memory_id: str) -> tuple[Retraction, str | None]:
+    """Retract one memory as erased and delete its body, words and vectors; also of one that was retracted before.
 
-    Gives the retraction, and the session whose store may hold the memory. Raises `NotFound`, or `Conflict` where its
-    text is gone. Its capture and its candidate keep theirs.
+    Returns the retraction, and the session whose store may hold the memory. Raises `NotFound`, or `Conflict` if its
+    text was deleted before. Its capture and its candidate keep theirs.
     """
     await hold_off_erasure(tx)
-    given = {"memory_ids": [memory_id]}
+    ids = [memory_id]
     found, live, digests = await tx.gather(
-        ("erasure.memory", {"memory_id": memory_id}), ("tombstone.lock_live", given), ("tombstone.digests", given)
+        ("erasure.memory", {"memory_id": memory_id}),
+        ("tombstone.lock_live", {"memory_ids": ids}),
+        ("tombstone.digests", {"memory_ids": ids}),
     )
     if not found:
         raise NotFound("no such memory", field="memory_id")
     if not digests:
-        raise Conflict("its text was taken away before", field="memory_id")
-    used = await trail.used_lately(tx, [memory_id]) if live else {}
-    tick = await tx.tick()
-    at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
+        raise Conflict("the text of this memory was deleted before", field="memory_id")
+    used = await trail.used_lately(tx, ids) if live else {}
+    _end_memories(tx, officer.id, ids, ids if live else [], digests, used, await tx.tick())
     if live:
-        ended: dict[str, Any] = {"by": officer.id, "reason": "erased", "superseded_by": None}
-        tx.defer("promote.retract", memory_id=memory_id, **ended, **at)
-        tx.defer("promote.mark_dead", **given, seq=tick.seq)
-        told = {"reason": "erased", "superseded_by": None, **used[memory_id]}
-        tx.emit("memory.retracted", officer.id, memory_id=memory_id, **told)
-        await contradictions.end(tx, officer.id, "retracted", memory_ids=[memory_id])
-    tx.defer_many("tombstone.insert", [(memory_id, digests[0]["digest"])], **at)
-    tx.defer("tombstone.entomb", **given, **at)
-    tx.defer("tombstone.delete_bodies", **given)
+        await contradictions.end(tx, officer.id, "retracted", memory_ids=ids)
     tx.emit("memory.note", officer.id, about="memory_erased", memory_id=memory_id)
-    requests.close(tx)
+    idempotency.close_all(tx)
     (row,) = await tx.rows("erasure.retraction", memory_id=memory_id)
     return Retraction(**row), found[0]["session_id"] if found[0]["tier"] == "working" else None
 
 
-def _withdrawn(row: Row, by: str, verdict_id: str) -> dict[str, Any]:
-    nothing: dict[str, Any] = dict.fromkeys(("tier", "priority", "assignee", "memory_id", "remark", "cause"))
-    said = {"verdict_id": verdict_id, "action": "withdraw", "by": by, "by_kind": "operator"}
-    return nothing | said | {"proposal_id": row["proposal_id"], "pack": row["pack"], "holder": row["holder"]}
+def _end_memories(
+    tx: Transaction,
+    by: str,
+    ids: list[str],
+    live: list[str],
+    digests: list[Row],
+    used: dict[str, dict[str, list[str]]],
+    tick: Tick,
+) -> None:
+    """Retract the live memories as erased, and leave tombstones in place of the content of all."""
+    at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
+    reason: dict[str, Any] = {"reason": "erased", "superseded_by": None}
+    tx.defer_many("promote.retract", [(one,) for one in live], by=by, **reason, **at)
+    tx.defer("promote.mark_dead", memory_ids=live, seq=tick.seq)
+    tx.defer_many("tombstone.insert", [(row["memory_id"], row["digest"]) for row in digests], **at)
+    tx.defer("tombstone.entomb", memory_ids=ids, **at)
+    tx.defer("tombstone.delete_bodies", memory_ids=ids)
+    for one in live:
+        tx.emit("memory.retracted", by, memory_id=one, **reason, **used[one])
+
+
+def _withdrawal(proposal: Row, by: str, verdict_id: str) -> dict[str, Any]:
+    empty: dict[str, Any] = dict.fromkeys(("tier", "priority", "assignee", "memory_id", "remark", "cause"))
+    return empty | proposal | {"verdict_id": verdict_id, "action": "withdraw", "by": by, "by_kind": "operator"}
 
 
 async def receipts(tx: Transaction, count: int, after: str | None = None) -> list[Erasure]:
-    """The latest first; raises `NotFound` for an `after` that is no erasure of the tenant."""
-    place = await pages.place(tx, "erasure.place", after, latest_first=True)
-    return [_erasure(row) for row in await tx.rows("erasure.list", erasure_id=None, count=count, **place)]
+    """A page of receipts, the latest first; raises `NotFound` for an `after` that is no erasure of the tenant."""
+    start = await cursors.page_start(tx, "erasure.place", after, latest_first=True)
+    return [_erasure(row) for row in await tx.rows("erasure.list", erasure_id=None, count=count, **start)]
 
 
 async def one_receipt(tx: Transaction, erasure_id: str) -> Erasure:
-    """Raises `NotFound`."""
+    """The receipt of one erasure; raises `NotFound`."""
     row = await tx.row("erasure.list", erasure_id=erasure_id, count=1, seq=LATEST, after="")
     if row is None:
         raise NotFound("no such erasure", field="erasure_id")
@@ -164,8 +157,6 @@ async def one_receipt(tx: Transaction, erasure_id: str) -> Erasure:
 
 
 def _erasure(row: Row) -> Erasure:
-    said = {name: row[name] for name in Erasure.model_fields if name in row}
-    aliases = [one for one in row["holders"] if naming.is_entity(one) and one != row["subject"]]
-    waits = row["purge_waits"]
-    waits = waits.removeprefix(f"{PurgeIncomplete.code}: ") if waits is not None else None
-    return Erasure.model_validate(said | {"rows": row["rows"] or {}, "aliases": aliases, "purge_waits": waits})
+    aliases = [one for one in row["holders"] if is_entity(one) and one != row["subject"]]
+    waits = row["purge_waits"].removeprefix(f"{PurgeIncomplete.code}: ") if row["purge_waits"] is not None else None
+    return Erasure(**fields_of(Erasure, row, rows=row["rows"] or {}, aliases=aliases, purge_waits=waits))

@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 
 from muniment.database import embedded
-from muniment.database.clock import set_bound
 from muniment.database.master import LocalMasterKeys
+from muniment.database.migrate import set_bound
 from muniment.model.candidate import Consolidation
 from muniment.model.context import Principal, RunContext
 from muniment.model.proposal import Outcome

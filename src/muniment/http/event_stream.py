@@ -14,7 +14,7 @@ from muniment.http.limits import ConcurrencyLimit
 from muniment.http.server_metrics import ServerMetrics
 from muniment.model.credential import Credential
 from muniment.model.events import Event
-from muniment.webhooks.cloudevents import encoded
+from muniment.webhooks.messages import encoded
 
 CheckAgain = Callable[[], Awaitable[Credential]]
 

@@ -94,7 +94,7 @@ async def _once(handler: Handler, request: Request, credential: Credential, key:
     mark = await _fingerprint(request)
     if (earlier := await requests.answer(principal, key, mark)) is not None:
         return _again(earlier.status, earlier.body)
-    with requests.asked(principal, key, mark) as asked:
+    with requests.begin(principal, key, mark) as asked:
         try:
             response = await handler(request)
         except RequestRepeated:

@@ -21,7 +21,7 @@ from muniment.model.credential import CLEARANCE, Credential
 from muniment.model.fields import Source
 from muniment.model.speakers import SpeaksFor
 from muniment.outbound import is_secure, parse, refuses_literally
-from muniment.webhooks.rules import switched_on
+from muniment.webhooks.settings import switched_on
 
 TOKEN_LIMIT = 16 * 1024
 # By their specifications one string with spaces between the values; any other string is one value.

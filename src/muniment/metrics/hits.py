@@ -1,4 +1,4 @@
-"""Whether what was recalled was of use: recalls that a later capture of their run cites (MET-2)."""
+"""Whether recalled memory was useful: the recalls that a later capture of their run cites (MET-2)."""
 
 import re
 from collections import defaultdict
@@ -9,30 +9,28 @@ from pydantic_core import from_json
 from muniment.database.sealing import Vault
 from muniment.database.storage import Named, Row, Transaction
 from muniment.errors import SealBroken
-from muniment.metrics.window import Answers, Window, asked, pack_of
+from muniment.metrics.window import Rows, Window, gather, pack_of
 from muniment.model.metrics import WorkflowHits
 from muniment.packs.store import Packs
 
-# The latest recalls that are looked at, and of their runs the latest captures that are opened.
+# The latest recalls that are examined, and of their runs the latest captures that are opened.
 RECALLS, CAPTURES = 1000, 2000
 _BETWEEN = re.compile(r"[:/#]")
 
 Cited = Mapping[str, Sequence[tuple[int, frozenset[str]]]]
 
 
-def questions(window: Window) -> list[Named]:
-    """What has to be asked."""
-    return [window.ask("metrics.recalls"), window.ask("metrics.hits", count=RECALLS)]
+def statements(window: Window) -> list[Named]:
+    """The statements that `measure` needs the rows of."""
+    return [window.statement("metrics.recalls"), window.statement("metrics.hits", count=RECALLS)]
 
 
-async def measure(
-    tx: Transaction, vault: Vault, packs: Packs, window: Window, found: Answers
-) -> tuple[WorkflowHits, ...]:
-    """By workflow, the one with most recalls first."""
+async def measure(tx: Transaction, vault: Vault, packs: Packs, window: Window, found: Rows) -> tuple[WorkflowHits, ...]:
+    """The hits by workflow, the one with most recalls first."""
     recalls = found["metrics.hits"]
     plain = await _plain(tx, packs, recalls)
     cited = await _cited(tx, vault, window, [row for row in recalls if plain[row["recall_id"]] and not row["named"]])
-    of_use = {row["recall_id"] for row in recalls if _is_of_use(row, plain[row["recall_id"]], cited)}
+    useful = {row["recall_id"] for row in recalls if _was_useful(row, plain[row["recall_id"]], cited)}
     by_workflow: dict[str | None, list[Row]] = defaultdict(list)
     for row in recalls:
         by_workflow[row["workflow_id"]].append(row)
@@ -42,23 +40,23 @@ async def measure(
             recalls=whole["n"],
             looked_at=len(by_workflow[name]),
             found=sum(bool(row["result_ids"]) for row in by_workflow[name]),
-            cited=sum(row["recall_id"] in of_use for row in by_workflow[name]),
+            cited=sum(row["recall_id"] in useful for row in by_workflow[name]),
         )
         for whole in found["metrics.recalls"]
     )
 
 
-def _is_of_use(recall: Row, plain: frozenset[str], cited: Cited) -> bool:
-    """Whether a later capture of its run names the recall, or one of its plain records."""
+def _was_useful(recall: Row, plain: frozenset[str], cited: Cited) -> bool:
+    """Whether a later capture of its run cites the recall itself, or one of its plain records."""
     if not plain or recall["named"]:
         return bool(plain)
     return any(seq > recall["seq"] and plain & refs for seq, refs in cited.get(recall["run_id"], ()))
 
 
 async def _plain(tx: Transaction, packs: Packs, recalls: Sequence[Row]) -> dict[str, frozenset[str]]:
-    """What each recall returned as plain records: confident enough for its pack, on no side of a conflict it showed."""
+    """The plain records of each recall: confident enough for its pack, and on no side of a conflict that it showed."""
     ids = sorted({memory_id for row in recalls for memory_id in row["result_ids"]})
-    answers = await asked(tx, ("metrics.returned", {"memory_ids": ids}), ("metrics.sides", {"memory_ids": ids}))
+    answers = await gather(tx, ("metrics.returned", {"memory_ids": ids}), ("metrics.sides", {"memory_ids": ids}))
     confidence = {row["memory_id"]: row["confidence"] for row in answers["metrics.returned"]}
     least = {
         ref: (await pack_of(tx, packs, ref)).memory_layer.recall_policy.confidence
@@ -74,7 +72,7 @@ async def _plain(tx: Transaction, packs: Packs, recalls: Sequence[Row]) -> dict[
 
 
 def _in_conflict(recall: Row, sides: Iterable[Row]) -> set[str]:
-    """Both sides of a conflict are returned, or none."""
+    """The memories of conflicts that the recall showed; it returns both sides of a conflict or none."""
     returned, at = set(recall["result_ids"]), recall["stood_at"]
     return {
         memory_id
@@ -87,12 +85,12 @@ def _in_conflict(recall: Row, sides: Iterable[Row]) -> set[str]:
 
 
 async def _cited(tx: Transaction, vault: Vault, window: Window, recalls: Sequence[Row]) -> Cited:
-    """By run, what its captures name as evidence: the captures' numbers, and the parts of their references."""
+    """By run, the evidence that its captures cite: sequence number of the capture, and the parts of its references."""
     if not recalls:
         return {}
     runs, after = sorted({row["run_id"] for row in recalls}), min(row["seq"] for row in recalls)
-    name, given = window.ask("metrics.said_by_runs", run_ids=runs, after=after, count=CAPTURES)
-    rows = await tx.rows(name, **given)
+    name, parameters = window.statement("metrics.said_by_runs", run_ids=runs, after=after, count=CAPTURES)
+    rows = await tx.rows(name, **parameters)
     keys = await vault.keys(tx, {row["holder"] for row in rows}, skip_broken=True)
     cited: dict[str, list[tuple[int, frozenset[str]]]] = defaultdict(list)
     for row in rows:

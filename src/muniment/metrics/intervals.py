@@ -1,13 +1,13 @@
-"""How sure a share is that was counted on few cases: the Wilson score interval."""
+"""The Wilson score interval: how certain a share is that was counted on few cases."""
 
 from math import sqrt
 
 
 def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """Returns the lower and the upper end of the share that `successes` of `trials` speaks for.
+    """Return the lower and upper bound of the share that `successes` of `trials` indicates.
 
-    `z` is the number of standard deviations either way, 1.96 for 95 %. No trials say nothing: 0.0 to 1.0. The share
-    itself always lies between the two. Raises ValueError when the counts or z make no sense.
+    `z` is the number of standard deviations either way, 1.96 for 95 %. Without trials the interval is 0.0 to 1.0. The
+    share itself always lies within. Raises ValueError for counts or a z that make no sense.
     """
     if trials < 0 or not 0 <= successes <= trials:
         raise ValueError("successes must lie between 0 and trials")

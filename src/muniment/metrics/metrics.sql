@@ -1,14 +1,14 @@
--- Metrics (MET-1 to MET-10). A window is after :since up to and with :until; in the tenant's numbers, which follow its
--- clock, after :first_seq up to and with :last_seq. What stands at a moment stands at the window's end.
+-- Metrics (MET-1 to MET-10). A window is after :since until :until; in the tenant's sequence numbers, which follow its
+-- clock, after :first_seq until :last_seq. A state is that at the window's end.
 
 -- name: bounds
--- The tenant's numbers at the two ends of a window.
+-- The tenant's sequence numbers at the two ends of a window.
 SELECT coalesce((SELECT max(seq) FROM ticks WHERE tenant_id = :tenant_id AND at <= :since), 0) AS first_seq,
   coalesce((SELECT max(seq) FROM ticks WHERE tenant_id = :tenant_id AND at <= :until), 0) AS last_seq
 
 -- name: captures
--- Those that went to an archive since count too.
-SELECT c.kind, count(*) AS n FROM (
+-- Captures that were archived since count too.
+SELECT c.kind, count(*) AS count FROM (
   SELECT kind FROM captures WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
   UNION ALL
   SELECT r.kind FROM archived_captures a JOIN archives r ON r.tenant_id = :tenant_id AND r.archive_id = a.archive_id
@@ -16,45 +16,45 @@ SELECT c.kind, count(*) AS n FROM (
 GROUP BY c.kind ORDER BY c.kind
 
 -- name: waiting
--- What waits to be consolidated now: behind the cursor and not done, to be tried again, parked. Looked up one by one: as a
--- join this would be planned badly where the tables are new and nothing is known of them yet.
-SELECT count(*) AS behind, min(c.captured_at) AS oldest,
-  (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS again,
+-- What waits to be consolidated now: behind the cursor and not done, to be tried again, parked. As subqueries: a join
+-- would be planned badly while the tables are new and have no statistics.
+SELECT count(*) AS waiting, min(c.captured_at) AS oldest,
+  (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NULL) AS retrying,
   (SELECT count(*) FROM retries r WHERE r.tenant_id = :tenant_id AND r.parked_at IS NOT NULL) AS parked
 FROM captures c
 WHERE c.tenant_id = :tenant_id AND {unread c}
   AND (SELECT d.at FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = c.capture_id LIMIT 1) IS NULL
 
 -- name: refusals
-SELECT gate, reason, count(*) AS n FROM refusals
+SELECT gate, reason, count(*) AS count FROM refusals
 WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
 GROUP BY gate, reason ORDER BY gate, reason
 
 -- name: redactions
-SELECT c.class, k.kind, sum(k.times::bigint)::bigint AS n
+SELECT c.class AS write_class, k.kind, sum(k.times::bigint)::bigint AS count
 FROM candidates c, jsonb_each_text(c.redactions) AS k (kind, times)
 WHERE c.tenant_id = :tenant_id AND c.seq > :first_seq AND c.seq <= :last_seq
 GROUP BY c.class, k.kind ORDER BY c.class, k.kind
 
 -- name: proposals
--- Those asked again as a sample are no new ones.
-SELECT class, count(*) AS n FROM proposals
+-- Without the samples of audits.
+SELECT class, count(*) AS count FROM proposals
 WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq AND audits IS NULL
 GROUP BY class ORDER BY class
 
 -- name: duplicates
-SELECT p.class, count(*) AS n
+SELECT p.class, count(*) AS count
 FROM verdicts v JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id AND p.audits IS NULL
 WHERE v.tenant_id = :tenant_id AND v.action = 'duplicate' AND v.seq > :first_seq AND v.seq <= :last_seq
 GROUP BY p.class ORDER BY p.class
 
 -- name: promotions
-SELECT tier, class, approver_kind = 'system' AS auto, count(*) AS n FROM memories
+SELECT tier, class AS write_class, approver_kind = 'system' AS auto, count(*) AS count FROM memories
 WHERE tenant_id = :tenant_id AND born_seq > :first_seq AND born_seq <= :last_seq
 GROUP BY tier, class, auto ORDER BY tier, class, auto
 
 -- name: retractions
-SELECT reason, count(*) AS n FROM retractions
+SELECT reason AS name, count(*) AS count FROM retractions
 WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
 GROUP BY reason ORDER BY reason
 
@@ -65,14 +65,14 @@ WHERE tenant_id = :tenant_id AND recall_id >= :first_recall AND at > :since AND 
 GROUP BY workflow_id ORDER BY n DESC, workflow_id NULLS FIRST
 
 -- name: recalled
--- How many memories a recall returned.
-SELECT count(*) AS n, count(*) FILTER (WHERE degraded <> '{}') AS degraded,
-  percentile_cont(0.5) WITHIN GROUP (ORDER BY cardinality(result_ids)) AS median
+-- How many recalls there were, and how many memories one returned.
+SELECT count(*) AS recalls, count(*) FILTER (WHERE degraded <> '{}') AS degraded,
+  percentile_cont(0.5) WITHIN GROUP (ORDER BY cardinality(result_ids)) AS median_results
 FROM recalls
 WHERE tenant_id = :tenant_id AND recall_id >= :first_recall AND at > :since AND at <= :until
 
 -- name: erasures
-SELECT count(*) AS n, count(purged_at) AS purged,
+SELECT count(*) AS erasures, count(purged_at) AS count,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM purged_at - erased_at)) AS median,
   percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM purged_at - erased_at)) AS ninetieth,
   max(extract(epoch FROM purged_at - erased_at))::float8 AS longest
@@ -80,7 +80,7 @@ FROM erasures
 WHERE tenant_id = :tenant_id AND seq > :first_seq AND seq <= :last_seq
 
 -- name: golden
--- The last asking of golden queries in the window, each query with whether it had failed in one before.
+-- The last run of the golden queries in the window, each query with whether it had failed in a run before.
 SELECT g.at, g.query, g.passed, g.precision, g.recall, EXISTS (
   SELECT FROM golden_runs f WHERE f.tenant_id = :tenant_id AND f.query = g.query AND NOT f.passed
     AND (f.at, f.golden_id) < (g.at, g.golden_id)) AS once_failed
@@ -97,7 +97,7 @@ INSERT INTO golden_runs (tenant_id, golden_id, at, by, query, passed, precision,
 VALUES (:tenant_id, :golden_id, :now, :by, :query, :passed, :precision, :recall)
 
 -- name: hits
--- The latest recalls of the window with what each returned, and whether a later capture of its run names the recall itself.
+-- The latest recalls of the window with their results, and whether a later capture of the run names the recall itself.
 SELECT r.recall_id, r.run_id, r.seq, coalesce(r.as_of_seq, r.seq) AS stood_at, r.request ->> 'workflow_id' AS workflow_id, r.pack,
   r.result_ids, n.recall_id IS NOT NULL AS named
 FROM (
@@ -110,11 +110,11 @@ LEFT JOIN (
   GROUP BY recall_id, run_id) n ON n.recall_id = r.recall_id AND n.run_id = r.run_id AND n.seq > r.seq
 
 -- name: returned
--- How confident those memories are.
+-- The confidence of memories.
 SELECT memory_id, confidence FROM memories WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids)
 
 -- name: sides
--- The contradictions between two of those memories, from which number to which they were open.
+-- The contradictions between two of those memories, and from which sequence number to which they were open.
 SELECT c.existing, m.memory_id AS incoming, greatest(c.seq, m.born_seq) AS opened, r.seq AS ended
 FROM contradictions c
 JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = c.proposal_id
@@ -122,27 +122,27 @@ LEFT JOIN resolutions r ON r.tenant_id = :tenant_id AND r.contradiction_id = c.c
 WHERE c.tenant_id = :tenant_id AND c.existing = ANY (:memory_ids) AND m.memory_id = ANY (:memory_ids)
 
 -- name: said_by_runs
--- What those runs captured since a number, the latest first; sealed.
+-- What those runs captured after a sequence number, the latest first; sealed.
 SELECT capture_id, seq, run_id, holder, content FROM captures
 WHERE tenant_id = :tenant_id AND seq > :after AND seq <= :last_seq AND run_id = ANY (:run_ids) AND content <> ''
 ORDER BY seq DESC, capture_id DESC LIMIT :count
 
 -- name: compiles
--- The latest compiled prompts of the window with the recall that each was made of.
+-- The latest compiled prompts of the window, each with its recall.
 SELECT k.compile_id, k.at, k.token_budget, k.tokens, k.tokenizer, r.recall_id, r.seq, r.user_id, r.pack, r.request, r.holder, r.query
 FROM compiles k JOIN recalls r ON r.tenant_id = :tenant_id AND r.recall_id = k.recall_id
 WHERE k.tenant_id = :tenant_id AND k.compile_id >= :first_compile AND k.at > :since AND k.at <= :until
 ORDER BY k.at DESC, k.compile_id DESC LIMIT :count
 
 -- name: said_before
--- What could have been put into a prompt instead: captures for that user or for nobody, the latest first; sealed.
+-- What could have been in a prompt instead: captures for that user or for nobody, the latest first; sealed.
 SELECT capture_id, seq, captured_at, observed_at, source, intent_id, holder, content FROM captures
 WHERE tenant_id = :tenant_id AND seq <= :seq AND captured_at > :after AND captured_at <= :at
   AND (user_id IS NULL OR user_id = :user_id) AND classification = ANY (:labels) AND content <> ''
 ORDER BY seq DESC, capture_id DESC LIMIT :count
 
 -- name: without_consent
--- Sensitive memories of the window that no consent of their subject covered when they were promoted.
+-- Sensitive memories of the window without a consent of their subject when they were promoted.
 SELECT m.memory_id, count(*) OVER () AS n FROM memories m
 WHERE m.tenant_id = :tenant_id AND m.born_seq > :first_seq AND m.born_seq <= :last_seq
   AND m.sensitive AND m.class <> 'evidence_link' AND NOT EXISTS (
@@ -157,7 +157,7 @@ WHERE m.tenant_id = :tenant_id AND m.born_seq > :first_seq AND m.born_seq <= :la
 ORDER BY m.memory_id LIMIT :count
 
 -- name: unmasked
--- What scans found in memories of the window whose content is still there.
+-- What scans found in memories of the window that still have content.
 SELECT f.memory_id, f.kinds
 FROM pii_scans p, jsonb_each(p.found) AS f (memory_id, kinds)
 JOIN memory_scope s ON s.tenant_id = :tenant_id AND s.memory_id = f.memory_id AND s.tomb_seq IS NULL
@@ -165,11 +165,11 @@ WHERE p.tenant_id = :tenant_id AND p.found <> '{}' AND s.born_seq > :first_seq A
 ORDER BY f.memory_id
 
 -- name: scanned
--- Up to where memories were scanned.
+-- The last memory that was scanned.
 SELECT seq, memory_id FROM pii_scans WHERE tenant_id = :tenant_id ORDER BY seq DESC, memory_id DESC LIMIT 1
 
 -- name: to_scan
--- The next memories in the order of their promotion, with what is left of them; sealed.
+-- The next memories in the order of their promotion, with their sealed content.
 SELECT m.memory_id, m.born_seq, m.pack, m.holder, b.content
 FROM memories m LEFT JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = m.memory_id
 WHERE m.tenant_id = :tenant_id AND (m.born_seq, m.memory_id) > (:after_seq, :after) AND m.born_seq <= :last_seq
@@ -184,21 +184,21 @@ INSERT INTO pii_scans (tenant_id, seq, memory_id, scanned_at, scanned, found)
 VALUES (:tenant_id, :seq, :memory_id, :now, :scanned, :found) ON CONFLICT DO NOTHING
 
 -- name: resolved
--- How the contradictions ended that ended in the window, and after how many seconds: by outcome, and of all.
-SELECT r.outcome, count(*) AS n,
+-- How the contradictions that ended in the window ended, and after how many seconds: by outcome, and in total.
+SELECT r.outcome, count(*) AS count,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM r.resolved_at - c.opened_at)) AS median,
   percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM r.resolved_at - c.opened_at)) AS ninetieth,
-  max(extract(epoch FROM r.resolved_at - c.opened_at))::float8 AS oldest
+  max(extract(epoch FROM r.resolved_at - c.opened_at))::float8 AS longest
 FROM resolutions r
 JOIN contradictions c ON c.tenant_id = :tenant_id AND c.contradiction_id = r.contradiction_id
 WHERE r.tenant_id = :tenant_id AND r.seq > :first_seq AND r.seq <= :last_seq
 GROUP BY GROUPING SETS ((r.outcome), ()) ORDER BY r.outcome NULLS FIRST
 
 -- name: unresolved
--- Those open at the window's end. One ends, too, when a side is retracted or expires.
-SELECT count(*) AS n, percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - c.opened_at)) AS median,
+-- Contradictions open at the window's end. One also ends when a side is retracted or expires.
+SELECT count(*) AS count, percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - c.opened_at)) AS median,
   percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - c.opened_at)) AS ninetieth,
-  max(extract(epoch FROM :until::timestamptz - c.opened_at))::float8 AS oldest
+  max(extract(epoch FROM :until::timestamptz - c.opened_at))::float8 AS longest
 FROM contradictions c
 JOIN memory_scope e ON e.tenant_id = :tenant_id AND e.memory_id = c.existing
 LEFT JOIN memories m ON m.tenant_id = :tenant_id AND m.proposal_id = c.proposal_id AND m.born_seq <= :last_seq
@@ -215,28 +215,28 @@ SELECT memory_id FROM memories
 WHERE tenant_id = :tenant_id AND class = 'correction' AND born_seq > :first_seq AND born_seq <= :last_seq
 
 -- name: decided
--- Proposals that people decided in the window, by who and day (UTC).
-SELECT v.by, (v.at AT TIME ZONE 'UTC')::date AS day, count(*) AS n
+-- Proposals that people decided in the window, by person and day (UTC).
+SELECT v.by AS operator, (v.at AT TIME ZONE 'UTC')::date AS day, count(*) AS decided
 FROM verdicts v
 WHERE v.tenant_id = :tenant_id AND v.seq > :first_seq AND v.seq <= :last_seq AND v.by_kind = 'operator'
   AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')
-GROUP BY v.by, day ORDER BY day DESC, n DESC, v.by LIMIT :count
+GROUP BY v.by, day ORDER BY day DESC, decided DESC, v.by LIMIT :count
 
 -- name: kept
--- Of those, by class, how many before they were due.
-SELECT p.class, count(*) AS n, count(*) FILTER (WHERE v.at <= p.due_at) AS kept
+-- The same by class, and how many of them before they were due.
+SELECT p.class, count(*) AS decided, count(*) FILTER (WHERE v.at <= p.due_at) AS in_time
 FROM verdicts v JOIN proposals p ON p.tenant_id = :tenant_id AND p.proposal_id = v.proposal_id
 WHERE v.tenant_id = :tenant_id AND v.seq > :first_seq AND v.seq <= :last_seq AND v.by_kind = 'operator'
   AND v.action IN ('approve', 'edit', 'reject', 'block', 'duplicate', 'withdraw')
 GROUP BY p.class ORDER BY p.class
 
 -- name: queued
--- Proposals that no verdict had ended at the window's end, with their age in seconds: by class, and of all. Looked up one
--- by one, for the same reason.
-SELECT p.class, count(*) AS n, count(*) FILTER (WHERE p.due_at < :until) AS past_due,
+-- Proposals without a final verdict at the window's end, with their age in seconds: by class, and in total. As a
+-- subquery, for the same reason as above.
+SELECT p.class, count(*) AS count, count(*) FILTER (WHERE p.due_at < :until) AS past_due,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - p.enqueued_at)) AS median,
   percentile_cont(0.9) WITHIN GROUP (ORDER BY extract(epoch FROM :until::timestamptz - p.enqueued_at)) AS ninetieth,
-  max(extract(epoch FROM :until::timestamptz - p.enqueued_at))::float8 AS oldest
+  max(extract(epoch FROM :until::timestamptz - p.enqueued_at))::float8 AS longest
 FROM proposals p
 WHERE p.tenant_id = :tenant_id AND p.seq <= :last_seq AND (
   SELECT v.at FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.seq <= :last_seq
@@ -244,8 +244,9 @@ WHERE p.tenant_id = :tenant_id AND p.seq <= :last_seq AND (
 GROUP BY GROUPING SETS ((p.class), ()) ORDER BY p.class NULLS FIRST
 
 -- name: audits
--- Samples of what policy promoted alone: those a person confirmed or refuted in the window, and those still waiting then.
--- One whose memory was withdrawn as wrong by its end is refuted, when that was, whatever was said of the sample.
+-- Samples of what policy promoted alone: those that a person confirmed or refuted in the window, and those still
+-- waiting at its end. A sample whose memory was retracted as wrong by then counts as refuted at that time, whatever the
+-- verdict on the sample.
 SELECT p.class, count(*) FILTER (WHERE w.seq IS NULL AND v.action = 'duplicate') AS confirmed,
   count(*) FILTER (WHERE w.seq > :first_seq OR (w.seq IS NULL AND v.action IN ('reject', 'edit'))) AS refuted,
   count(*) FILTER (WHERE w.seq IS NULL AND f.proposal_id IS NULL) AS waiting
@@ -258,13 +259,14 @@ WHERE p.tenant_id = :tenant_id AND p.audits IS NOT NULL AND p.seq <= :last_seq
 GROUP BY p.class ORDER BY p.class
 
 -- name: breakers
--- Whether policy was kept from promoting a class alone at the window's end.
+-- Whether promotion of a class without a person was suspended at the window's end.
 SELECT DISTINCT ON (write_class) write_class, open FROM breakers
 WHERE tenant_id = :tenant_id AND seq <= :last_seq ORDER BY write_class, seq DESC
 
 -- name: told
--- End users' messages of the window (ISO-8 says which are), those that gave a candidate, and those that only said again what had been promoted.
-SELECT count(*) AS messages, count(*) FILTER (WHERE c.gave) AS gave, count(*) FILTER (WHERE c.again) AS again
+-- End users' messages of the window (ISO-8 says which), those that gave a candidate, and those that only repeated what
+-- was promoted.
+SELECT count(*) AS messages, count(*) FILTER (WHERE c.gave) AS with_candidates, count(*) FILTER (WHERE c.again) AS repeated
 FROM (
   SELECT EXISTS (SELECT FROM candidates k WHERE k.tenant_id = :tenant_id AND k.capture_id = m.capture_id) AS gave,
     EXISTS (
@@ -282,19 +284,19 @@ FROM (
 
 -- name: stored
 -- Memories live at the window's end, and the bytes of their sealed bodies.
-SELECT s.tier, s.class, count(*) AS records, coalesce(sum(octet_length(b.content)), 0)::bigint AS bytes
+SELECT s.tier, s.class AS write_class, count(*) AS records, coalesce(sum(octet_length(b.content)), 0)::bigint AS bytes
 FROM memory_scope s LEFT JOIN memory_bodies b ON b.tenant_id = :tenant_id AND b.memory_id = s.memory_id
 WHERE s.tenant_id = :tenant_id AND s.born_seq <= :last_seq AND (s.dead_seq IS NULL OR s.dead_seq > :last_seq)
   AND s.expires_at > :until AND s.tomb_seq IS NULL
 GROUP BY s.tier, s.class ORDER BY s.tier, s.class
 
 -- name: answers
--- How often language models were asked, by day (UTC).
-SELECT extractor, day, calls AS n FROM model_calls
+-- How often language models were called, by day (UTC).
+SELECT extractor, day, calls FROM model_calls
 WHERE tenant_id = :tenant_id AND day >= (:since::timestamptz AT TIME ZONE 'UTC')::date AND day <= (:until::timestamptz AT TIME ZONE 'UTC')::date
 ORDER BY day, extractor
 
 -- name: calibrations
 -- The last calibration of each source at the window's end.
-SELECT DISTINCT ON (source) source, calibrated_at, verdicts, approved, points FROM calibrations
+SELECT DISTINCT ON (source) source, calibrated_at AS at, verdicts, approved, points FROM calibrations
 WHERE tenant_id = :tenant_id AND seq <= :last_seq ORDER BY source, seq DESC

@@ -1,4 +1,4 @@
-"""Metrics in the text form that Prometheus reads: gauges over the window, no content, few labels."""
+"""Metrics in Prometheus' text format: gauges over the window, without content and with few labels."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -9,14 +9,14 @@ from prometheus_client.registry import Collector
 
 from muniment.model.metrics import Metrics, Spread
 
-# Names that callers choose (workflows, extractors, sources, rules): beyond these they are counted together.
+# Values of labels that callers choose (workflows, extractors, sources, rules); all others are counted together.
 MOST_NAMES = 50
 OTHERS = "(others)"
 NONE = ""
 
 Sample: TypeAlias = tuple[tuple[str, ...], float | None]
 
-# Every metric by its name: what it says, and its labels after the tenant.
+# Every metric by its name: its help text, and its labels after the tenant.
 FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "muniment_window_seconds": ("Length of the window that was counted over", ()),
     "muniment_golden_queries": ("Golden queries of the last asking, by whether they passed (MET-1)", ("passed",)),
@@ -78,9 +78,9 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def prometheus_text(metrics: Mapping[str, Metrics]) -> str:
-    """The metrics of those tenants in the text exposition format.
+    """The metrics of those tenants in Prometheus' text format.
 
-    Numbers over a window go up and down: all are gauges. What there is nothing to say of is left out.
+    Figures over a window go up and down, so all are gauges. A metric without a value is left out.
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Tenants(metrics))
@@ -95,10 +95,10 @@ class _Tenants(Collector):
         return ()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        told = {tenant: dict(_told(one)) for tenant, one in sorted(self._metrics.items())}
+        by_tenant = {tenant: dict(_samples_of(one)) for tenant, one in sorted(self._metrics.items())}
         for name, (words, labels) in FAMILIES.items():
             family = GaugeMetricFamily(name, words, labels=["tenant", *labels])
-            for tenant, samples in told.items():
+            for tenant, samples in by_tenant.items():
                 for values, number in samples.get(name, ()):
                     if number is not None:
                         family.add_metric([tenant, *values], float(number))
@@ -106,16 +106,16 @@ class _Tenants(Collector):
                 yield family
 
 
-def _told(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
+def _samples_of(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     yield "muniment_window_seconds", [((), (one.until - one.since).total_seconds())]
-    yield from _answered(one)
-    yield from _governed(one)
-    yield from _queued(one)
-    yield from _kept(one)
-    yield from _flowed(one)
+    yield from _recall_samples(one)
+    yield from _governance_samples(one)
+    yield from _queue_samples(one)
+    yield from _storage_samples(one)
+    yield from _flow_samples(one)
 
 
-def _answered(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
+def _recall_samples(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     if (golden := one.golden) is not None:
         failed = golden.queries - golden.passed
         yield "muniment_golden_queries", [(("true",), golden.passed), (("false",), failed)]
@@ -135,7 +135,7 @@ def _answered(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     yield "muniment_recall_results_median", [((), one.recalls.median_results)]
 
 
-def _governed(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
+def _governance_samples(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     pii, open_, ended = one.pii, one.contradictions.open, one.contradictions.resolved
     yield "muniment_pii_violations", [(("without_consent",), pii.without_consent), (("unmasked",), pii.unmasked)]
     yield "muniment_pii_unmasked", [((tally.name,), tally.count) for tally in pii.unmasked_kinds]
@@ -153,7 +153,7 @@ def _governed(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     yield "muniment_erasure_purge_seconds", _stats(purged)
 
 
-def _queued(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
+def _queue_samples(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     queue, classes = one.queue, one.queue.by_class
     yield "muniment_queue_decided", [((each.write_class,), each.decided) for each in classes]
     yield "muniment_queue_decided_in_time", [((each.write_class,), each.in_time) for each in classes]
@@ -173,7 +173,7 @@ def _queued(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     yield "muniment_auto_suspended", [((each.write_class,), each.suspended) for each in one.auto]
 
 
-def _kept(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
+def _storage_samples(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     yield "muniment_memories", [((each.tier, each.write_class), each.records) for each in one.storage]
     yield "muniment_memory_bytes", [((each.tier, each.write_class), each.bytes) for each in one.storage]
     used: dict[tuple[str, ...], float] = {}
@@ -198,7 +198,7 @@ def _kept(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     yield "muniment_calibration_verdicts", [((curve.source,), curve.verdicts) for curve in curves]
 
 
-def _flowed(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
+def _flow_samples(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     captures, flow, telling = one.captures, one.flow, one.telling
     yield "muniment_captures", [((kind,), count) for kind, count in captures.by_kind.items()]
     pending = {"waiting": captures.waiting, "retrying": captures.retrying, "parked": captures.parked}
@@ -216,8 +216,8 @@ def _flowed(one: Metrics) -> Iterator[tuple[str, list[Sample]]]:
     ]
     yield "muniment_promotions", promoted
     yield "muniment_retractions", [((tally.name,), tally.count) for tally in flow.retractions]
-    told = {"all": telling.messages, "with_candidate": telling.with_candidates, "repeated": telling.repeated}
-    yield "muniment_messages", [((what,), count) for what, count in told.items()]
+    messages = {"all": telling.messages, "with_candidate": telling.with_candidates, "repeated": telling.repeated}
+    yield "muniment_messages", [((what,), count) for what, count in messages.items()]
     yield "muniment_repeated_telling_ratio", [((), telling.share)]
 
 
@@ -231,7 +231,7 @@ def _stats(spread: Spread) -> list[Sample]:
 
 
 def _bounded(counts: Iterable[tuple[tuple[str, ...], float]]) -> list[Sample]:
-    """The largest, and all others together."""
+    """The largest counts, and the sum of all others."""
     ordered = sorted(counts, key=lambda one: (-one[1], one[0]))
     rest: dict[tuple[str, ...], float] = {}
     for values, count in ordered[MOST_NAMES:]:

@@ -1,4 +1,4 @@
-"""What compiled memory saves: its tokens against those of raw captures put into the prompt in its place (MET-3)."""
+"""What compiled memory saves: its tokens, compared with those of raw captures put into the prompt instead (MET-3)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +23,7 @@ from muniment.language.embedding.tokenizers import (
 )
 from muniment.language.instructions import as_seen
 from muniment.language.words import Word, index_of, query_words
-from muniment.metrics.window import Answers, Window, pack_of
+from muniment.metrics.window import Rows, Window, pack_of
 from muniment.model.metrics import TokenMetrics
 from muniment.pack import Pack
 from muniment.packs.store import Packs
@@ -32,14 +32,14 @@ from muniment.recall import ranking
 from muniment.recall.compiling.budget import LEAST_SHOWN
 from muniment.recall.ranking import Postings, Seen
 
-# The latest prompts that are looked at, and of each the latest captures that could have stood in it.
+# The latest prompts that are examined, and for each the latest captures that could have been in it.
 PROMPTS, CAPTURES = 10, 300
 BACK = timedelta(days=30)
 
 
 @dataclass(frozen=True)
-class Said:
-    """An opened capture, as something to be ranked."""
+class RankedCapture:
+    """An opened capture, to be ranked like a memory."""
 
     capture_id: str
     seq: int
@@ -53,7 +53,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt that was compiled: for which query and intent, when, with which room."""
+    """A compiled prompt: its query and intent, its time, budget and tokens."""
 
     query: str | None
     intent_id: str | None
@@ -62,28 +62,28 @@ class Prompt:
     tokens: int
 
 
-def questions(window: Window) -> list[Named]:
-    """What has to be asked."""
-    return [window.ask("metrics.compiles", count=PROMPTS)]
+def statements(window: Window) -> list[Named]:
+    """The statements that `measure` needs the rows of."""
+    return [window.statement("metrics.compiles", count=PROMPTS)]
 
 
-async def measure(tx: Transaction, vault: Vault, packs: Packs, found: Answers) -> TokenMetrics:
-    """Both sums over the latest prompts of the window."""
+async def measure(tx: Transaction, vault: Vault, packs: Packs, found: Rows) -> TokenMetrics:
+    """The tokens of the latest prompts of the window, compiled and as captures."""
     rows = found["metrics.compiles"]
     if not rows:
         return TokenMetrics()
-    before = await tx.gather(*(("metrics.said_before", _asked_for(row)) for row in rows))
-    holders = {row["holder"] for said in before for row in said} | {row["holder"] for row in rows if row["holder"]}
+    before = await tx.gather(*(("metrics.said_before", _captures_before(row)) for row in rows))
+    holders = {row["holder"] for found in (*before, rows) for row in found if row["holder"]}
     keys = await vault.keys(tx, holders, skip_broken=True)
     total = TokenMetrics()
-    for row, captures in zip(rows, before, strict=True):
+    for row, earlier in zip(rows, before, strict=True):
         prompt, counted = _prompt(row, keys), _tokenizer(row["tokenizer"])
         if prompt is None or counted is None:
             total = total.model_copy(update={"skipped": total.skipped + 1})
             continue
-        said = [one for capture in captures if (one := _said(capture, keys)) is not None]
+        captures = [one for capture in earlier if (one := _ranked_capture(capture, keys)) is not None]
         pack = await pack_of(tx, packs, row["pack"])
-        used = await run_sync(filled, prompt, said, pack, counted)
+        used = await run_sync(tokens_filled, prompt, captures, pack, counted)
         total = TokenMetrics(
             prompts=total.prompts + 1,
             skipped=total.skipped,
@@ -93,75 +93,75 @@ async def measure(tx: Transaction, vault: Vault, packs: Packs, found: Answers) -
     return total
 
 
-def filled(prompt: Prompt, said: Sequence[Said], pack: Pack, counted: Tokenizer) -> int:
-    """The tokens of captures put in one after the other, the best first; the last is cut to the room that is left."""
+def tokens_filled(prompt: Prompt, captures: Sequence[RankedCapture], pack: Pack, counted: Tokenizer) -> int:
+    """The tokens of captures put into the prompt's budget, the best first; the last is cut to the room left."""
     left = prompt.budget
-    for one in ranked(prompt, said, pack):
+    for one in ranked(prompt, captures, pack):
         text = f"\n{one.text}"
         size = counted.count(text)
         if size > left:
-            # As a compiled prompt does: a few words of a text say less than that there is more.
+            # As a compiled prompt does: too few words of a text are left out.
             left -= counted.count(counted.cut(text, left)) if left >= LEAST_SHOWN else 0
             break
         left -= size
     return prompt.budget - left
 
 
-def ranked(prompt: Prompt, said: Sequence[Said], pack: Pack) -> list[Said]:
-    """Captures in the order in which memories would come: by the same parts and weights.
+def ranked(prompt: Prompt, captures: Sequence[RankedCapture], pack: Pack) -> list[RankedCapture]:
+    """Rank captures as memories would be ranked, by the same parts and weights.
 
-    What a capture has none of is what its source would give it. Nearness is the built-in embedder's, whichever the
-    fabric uses: no figure is worth asking another about thousands of texts.
+    Where a capture lacks a value, it gets that of its source. Similarity is always computed by the built-in embedder:
+    the figure is not worth sending thousands of texts to another.
     """
-    if not said:
+    if not captures:
         return []
     if prompt.query is None:
-        by_priority = [(-_priority(one, pack), -one.seq, one.capture_id) for one in said]
-        return [said[place] for place in sorted(range(len(said)), key=lambda place: by_priority[place])]
-    seen = _seen(prompt, said, pack)
+        by_priority = [(-_priority(one, pack), -one.seq, one.capture_id) for one in captures]
+        return [captures[place] for place in sorted(range(len(captures)), key=lambda place: by_priority[place])]
+    seen = _seen(prompt, captures, pack)
     words = query_words(prompt.query)
-    postings = _postings(words, said)
+    postings = _postings(words, captures)
     rarities = ranking.rarities(range(len(words)), postings, seen.places)
     order = ranking.rank(
         seen,
-        vector=_nearness(prompt.query, words, rarities, said),
+        vector=_nearness(prompt.query, words, rarities, captures),
         words=ranking.words_shared(postings, seen.places, rarities),
-        entity=np.zeros(len(said)),
+        entity=np.zeros(len(captures)),
         policy=pack.memory_layer.recall_policy,
         at=prompt.at,
     ).order
-    return [said[place] for place in order]
+    return [captures[place] for place in order]
 
 
-def _seen(prompt: Prompt, said: Sequence[Said], pack: Pack) -> Seen:
+def _seen(prompt: Prompt, captures: Sequence[RankedCapture], pack: Pack) -> Seen:
     intents = {intent: place for place, intent in enumerate(intents_seen_by(prompt.intent_id), 1)}
     claimed = pack.memory_layer.promotion_thresholds.statement_confidence
     return Seen(
-        ids=[one.capture_id for one in said],
-        priority=np.array([_priority(one, pack) for one in said]),
-        confidence=np.array([float(getattr(claimed, one.source)) for one in said]),
-        born_seq=np.array([one.seq for one in said], dtype=np.int64),
-        promoted_at=np.array([one.captured_at.timestamp() for one in said]),
-        intent=np.array([intents.get(one.intent_id or "", 0) for one in said], dtype=np.int16),
-        about=np.zeros(len(said), dtype=np.int16),
-        wanted=np.ones(len(said), dtype=np.bool_),
+        ids=[one.capture_id for one in captures],
+        priority=np.array([_priority(one, pack) for one in captures]),
+        confidence=np.array([float(getattr(claimed, one.source)) for one in captures]),
+        born_seq=np.array([one.seq for one in captures], dtype=np.int64),
+        promoted_at=np.array([one.captured_at.timestamp() for one in captures]),
+        intent=np.array([intents.get(one.intent_id or "", 0) for one in captures], dtype=np.int16),
+        about=np.zeros(len(captures), dtype=np.int16),
+        wanted=np.ones(len(captures), dtype=np.bool_),
         working=frozenset(),
         keyed={},
     )
 
 
-def _priority(one: Said, pack: Pack) -> float:
+def _priority(one: RankedCapture, pack: Pack) -> float:
     policy = pack.memory_layer.memory_policy.priority
     backed = min(one.evidence * policy.per_evidence, policy.evidence_max)
     return min(float(getattr(policy, one.source)) + backed, 1.0)
 
 
-def _postings(words: Sequence[Word], said: Sequence[Said]) -> Postings:
+def _postings(words: Sequence[Word], captures: Sequence[RankedCapture]) -> Postings:
     terms: list[int] = []
     ids: list[str] = []
     times: list[int] = []
     lengths: list[int] = []
-    for one in said:
+    for one in captures:
         index = index_of(one.text, one.observed_at)
         for number, word in enumerate(words):
             if word.term in index.terms:
@@ -173,19 +173,19 @@ def _postings(words: Sequence[Word], said: Sequence[Said]) -> Postings:
 
 
 def _nearness(
-    query: str, words: Sequence[Word], rarities: Mapping[int, float], said: Sequence[Said]
+    query: str, words: Sequence[Word], rarities: Mapping[int, float], captures: Sequence[RankedCapture]
 ) -> ranking.Numbers:
     embedder = builtin_embedder()
     try:
-        vectors = embedder.embed([as_seen(one.text) for one in said])
+        vectors = embedder.embed([as_seen(one.text) for one in captures])
         weights = [rarities[number] for number in range(len(words))]
         aim = embedder.aim([word.written for word in words], weights) if words else embedder.embed([as_seen(query)])
     except EmbedderUnavailable:
-        return np.zeros(len(said))
+        return np.zeros(len(captures))
     return (vectors @ aim[0]).astype(np.float64)
 
 
-def _asked_for(row: Row) -> dict[str, Any]:
+def _captures_before(row: Row) -> dict[str, Any]:
     return {
         "seq": row["seq"],
         "at": row["at"],
@@ -206,27 +206,20 @@ def _prompt(row: Row, keys: Mapping[str, Any]) -> Prompt | None:
     return Prompt(query, row["request"]["intent_id"], row["at"], row["token_budget"], row["tokens"])
 
 
-def _said(row: Row, keys: Mapping[str, Any]) -> Said | None:
+def _ranked_capture(row: Row, keys: Mapping[str, Any]) -> RankedCapture | None:
     try:
         content = from_json(keys[row["holder"]].open("captures.content", row["capture_id"], row["content"]))
     except (SealBroken, KeyError):
         return None
-    parts: list[str | None] = [content.get("text"), _in_words(content.get("fact") or {})]
+    parts: list[str | None] = [content.get("text"), _fact_text(content.get("fact") or {})]
     if content.get("payload") is not None:
         parts.append(to_json(content["payload"]).decode())
-    return Said(
-        row["capture_id"],
-        row["seq"],
-        row["captured_at"],
-        row["observed_at"],
-        row["source"],
-        row["intent_id"],
-        "\n".join(part for part in parts if part),
-        len(content.get("evidence_refs", ())),
-    )
+    columns = ("capture_id", "seq", "captured_at", "observed_at", "source", "intent_id")
+    text, evidence = "\n".join(part for part in parts if part), len(content.get("evidence_refs", ()))
+    return RankedCapture(**{name: row[name] for name in columns}, text=text, evidence=evidence)
 
 
-def _in_words(fact: Mapping[str, Any]) -> str | None:
+def _fact_text(fact: Mapping[str, Any]) -> str | None:
     if fact.get("text") is not None or fact.get("entity") is None:
         return fact.get("text")
     value = fact["value"] if isinstance(fact.get("value"), str) else to_json(fact.get("value")).decode()
@@ -234,7 +227,7 @@ def _in_words(fact: Mapping[str, Any]) -> str | None:
 
 
 def _tokenizer(name: str) -> Tokenizer | None:
-    """The tokenizer that counted, by the name it was recorded with; none for a file, which may be anywhere."""
+    """The tokenizer with the recorded name; None for one from a file, which may no longer be there."""
     if name == BUILTIN_TOKENIZER:
         return builtin_tokenizer()
     if name == CharacterTokenizer().name:

@@ -1,4 +1,4 @@
-"""The window that metrics are counted over, and how they are asked for: many statements, one round trip."""
+"""The window that metrics are counted over: its statements have its bounds as parameters, and share one round trip."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,13 @@ from muniment.model.ids import first_id
 from muniment.pack import Pack
 from muniment.packs.store import Packs
 
-Answers = Mapping[str, Sequence[Row]]
+# The rows of several statements, by the name of the statement.
+Rows = Mapping[str, Sequence[Row]]
 
 
 @dataclass(frozen=True)
 class Window:
-    """After `since` up to and with `until`; in the tenant's numbers after `first_seq` up to and with `last_seq`."""
+    """After `since` until `until`; in the tenant's sequence numbers after `first_seq` until `last_seq`."""
 
     since: datetime
     until: datetime
@@ -23,24 +24,23 @@ class Window:
     last_seq: int
 
     @classmethod
-    async def of(cls, tx: Transaction, since: datetime, until: datetime) -> "Window":
-        """The window with the tenant's numbers at its ends."""
+    async def read(cls, tx: Transaction, since: datetime, until: datetime) -> "Window":
+        """The window between two times, with the tenant's sequence numbers at both."""
         row = await tx.row("metrics.bounds", since=since, until=until)
         assert row is not None, "it always has one row"
-        return cls(since, until, row["first_seq"], row["last_seq"])
+        return cls(since, until, **row)
 
-    def ask(self, name: str, **parameters: Any) -> Named:
+    def statement(self, name: str, **parameters: Any) -> Named:
         """A statement over this window."""
-        own = {"since": self.since, "until": self.until, "first_seq": self.first_seq, "last_seq": self.last_seq}
         ids = {"first_recall": first_id("rcl", self.since), "first_compile": first_id("cmp", self.since)}
-        return name, own | ids | parameters
+        return name, vars(self) | ids | parameters
 
 
-async def asked(tx: Transaction, *statements: Named) -> Answers:
-    """The rows of every statement by its name, in one round trip."""
+async def gather(tx: Transaction, *statements: Named) -> Rows:
+    """Run the statements in one round trip; return the rows of each by its name."""
     return dict(zip((name for name, _ in statements), await tx.gather(*statements), strict=True))
 
 
 async def pack_of(tx: Transaction, packs: Packs, ref: str) -> Pack:
-    """A pack that something was decided under; one that was never registered can only be the fabric's own."""
+    """The pack of a recorded decision; the fabric's default pack may not be registered."""
     return packs.known(tx.tenant_id, ref) or await packs.read(tx, ref) or packs.default

@@ -1,4 +1,4 @@
-"""Personal data that was written back though it should not have been: counted, and looked for in batches (MET-4)."""
+"""Personal data that was promoted although it should not have been: counted, and found by a scan in passes (MET-4)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,40 +11,40 @@ from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Named, Row, Transaction
 from muniment.errors import SealBroken
 from muniment.metrics.pii_scan import personal_data, personal_data_in
-from muniment.metrics.window import Answers, Window, asked, pack_of
+from muniment.metrics.window import Rows, Window, gather, pack_of
 from muniment.model.metrics import PiiKind, PiiMetrics, PiiScan, Tally
 from muniment.packs.store import Packs
 
-# Memories that one pass opens; that metrics open beyond the last pass; ids that metrics name.
+# Memories that one pass scans; that `measure` scans beyond the last pass; ids that the metrics name.
 AT_ONCE, UNSCANNED, NAMED = 500, 500, 1000
 
 
 @dataclass(frozen=True)
-class Passed:
-    """What one pass looked at, up to which memory, and what it found."""
+class ScanPass:
+    """One pass of the scan: its result, and the last memory that it scanned."""
 
     scan: PiiScan
     seq: int
     memory_id: str
 
 
-def questions(window: Window) -> list[Named]:
-    """What has to be asked."""
+def statements(window: Window) -> list[Named]:
+    """The statements that `measure` needs the rows of."""
     return [
-        window.ask("metrics.without_consent", count=NAMED),
-        window.ask("metrics.unmasked"),
-        window.ask("metrics.scanned"),
+        window.statement("metrics.without_consent", count=NAMED),
+        window.statement("metrics.unmasked"),
+        window.statement("metrics.scanned"),
     ]
 
 
-async def measure(tx: Transaction, vault: Vault, packs: Packs, window: Window, found: Answers) -> PiiMetrics:
-    """What the passes found in the window's promotions, and what the first of those behind them show just now."""
-    seq, after = _place(found["metrics.scanned"])
+async def measure(tx: Transaction, vault: Vault, packs: Packs, window: Window, found: Rows) -> PiiMetrics:
+    """What the scan found in the window's promotions, with the first memories it did not reach scanned here."""
+    seq, after = _last_scanned(found["metrics.scanned"])
     if seq < window.first_seq:
-        seq, after = window.first_seq, "~"  # after all of that number
+        seq, after = window.first_seq, "~"  # after all memories of that sequence number
     rest = {"after_seq": seq, "after": after, "last_seq": window.last_seq}
-    answers = await asked(tx, ("metrics.to_scan", rest | {"count": UNSCANNED}), ("metrics.not_scanned", rest))
-    looked = await _looked_at(tx, vault, packs, answers["metrics.to_scan"])
+    answers = await gather(tx, ("metrics.to_scan", rest | {"count": UNSCANNED}), ("metrics.not_scanned", rest))
+    looked = await _scan(tx, vault, packs, answers["metrics.to_scan"])
     unmasked: dict[str, Sequence[str]] = {row["memory_id"]: row["kinds"] for row in found["metrics.unmasked"]}
     unmasked |= looked.found
     rows = found["metrics.without_consent"]
@@ -61,21 +61,21 @@ async def measure(tx: Transaction, vault: Vault, packs: Packs, window: Window, f
     )
 
 
-async def next_pass(tx: Transaction, vault: Vault, packs: Packs, count: int = AT_ONCE) -> Passed | None:
-    """Look at the next memories, in the order of their promotion; None when all were looked at.
+async def next_pass(tx: Transaction, vault: Vault, packs: Packs, count: int = AT_ONCE) -> ScanPass | None:
+    """Scan the next memories in the order of their promotion; None if all were scanned.
 
-    Reading takes keys, writing down (`record`) another login: the two are two transactions.
+    Reading needs keys, and recording (`record`) another login; so these are two transactions.
     """
-    seq, after = _place(await tx.rows("metrics.scanned"))
+    seq, after = _last_scanned(await tx.rows("metrics.scanned"))
     rows = await tx.rows("metrics.to_scan", after_seq=seq, after=after, last_seq=LATEST, count=count)
     if not rows:
         return None
-    scan = await _looked_at(tx, vault, packs, rows)
-    return Passed(scan.model_copy(update={"done": len(rows) < count}), rows[-1]["born_seq"], rows[-1]["memory_id"])
+    scan = await _scan(tx, vault, packs, rows)
+    return ScanPass(scan.model_copy(update={"done": len(rows) < count}), rows[-1]["born_seq"], rows[-1]["memory_id"])
 
 
-async def record(tx: Transaction, passed: Passed) -> None:
-    """Write a pass down; the same twice is once."""
+async def record(tx: Transaction, passed: ScanPass) -> None:
+    """Record a pass; recording the same pass twice changes nothing."""
     kinds = {memory_id: list(found) for memory_id, found in passed.scan.found.items()}
     await tx.do(
         "metrics.record_scan",
@@ -86,18 +86,18 @@ async def record(tx: Transaction, passed: Passed) -> None:
     )
 
 
-def _place(rows: Sequence[Row]) -> tuple[int, str]:
+def _last_scanned(rows: Sequence[Row]) -> tuple[int, str]:
     return (rows[0]["seq"], rows[0]["memory_id"]) if rows else (0, "")
 
 
-async def _looked_at(tx: Transaction, vault: Vault, packs: Packs, rows: Sequence[Row]) -> PiiScan:
+async def _scan(tx: Transaction, vault: Vault, packs: Packs, rows: Sequence[Row]) -> PiiScan:
     keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"] is not None}, skip_broken=True)
-    allowed = {ref: await _let_through(tx, packs, ref) for ref in {row["pack"] for row in rows}}
+    allowed = {ref: await _allowed_kinds(tx, packs, ref) for ref in {row["pack"] for row in rows}}
     found: dict[str, tuple[PiiKind, ...]] = {}
     unreadable = 0
     for row in rows:
         if row["content"] is None:
-            continue  # taken away: nothing is left to be seen
+            continue  # erased
         try:
             fact = from_json(keys[row["holder"]].open("memory_bodies.content", row["memory_id"], row["content"]))
         except (SealBroken, KeyError):
@@ -109,8 +109,8 @@ async def _looked_at(tx: Transaction, vault: Vault, packs: Packs, rows: Sequence
     return PiiScan(scanned=len(rows), found=found, unreadable=unreadable)
 
 
-async def _let_through(tx: Transaction, packs: Packs, ref: str) -> frozenset[str]:
-    """What the pack does not want masked: the detectors that it turned off."""
+async def _allowed_kinds(tx: Transaction, packs: Packs, ref: str) -> frozenset[str]:
+    """The kinds of personal data that the pack does not mask: its detectors that are turned off."""
     rules = (await pack_of(tx, packs, ref)).policy_layer.guardrails.redaction_rules
     on = {rule.detector for rule in rules if rule.enabled}
     return frozenset(str(rule.detector) for rule in rules if rule.detector is not None and rule.detector not in on)

@@ -1,7 +1,8 @@
 """Ontology backfill: live memories get the names and types of a later ontology, as new records in their place (JOB-8).
 
-A person orders it, and is the approver of every record. The work goes memory by memory, one transaction each, which
-holds the order, writes what became of the memory and moves on: killed, run twice or at once, it does nothing twice.
+A person orders it, and is the approver of every record. The work is done memory by memory, each in one transaction that
+locks the order, records the result for the memory and moves on: killed, run twice or at the same time, it does nothing
+twice.
 """
 
 from collections import Counter
@@ -51,7 +52,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
-class _Became:
+class _Result:
     """What became of one memory."""
 
     outcome: ItemOutcome
@@ -62,7 +63,7 @@ class _Became:
 
 @retry_on_pack_change
 async def order(context: FabricContext, principal: Principal, ref: str) -> Backfill:
-    """Record the order; raises `NotFound` for a pack that is not registered, `Conflict` while another is under way."""
+    """Record the order; raises `NotFound` for an unregistered pack, `Conflict` while another order is in progress."""
     if same_person(principal.id, AUTHOR):
         raise SelfApproval("the author of a backfill cannot approve it", field="asker")
     plan = await planned(context, principal, ref)
@@ -75,7 +76,7 @@ async def order(context: FabricContext, principal: Principal, ref: str) -> Backf
 
 
 async def planned(context: FabricContext, principal: Principal, ref: str) -> Backfill:
-    """What an order would be about, and which values cannot be of their new type; the gates speak when it runs."""
+    """What an order would change, and which values cannot have their new type; the gates decide when it runs."""
     versions: set[str] = set()
     count: Counter[Change] = Counter()
     left: list[BackfillItem] = []
@@ -90,7 +91,7 @@ async def planned(context: FabricContext, principal: Principal, ref: str) -> Bac
                     count[todo.change] += 1
                     versions.add(row["ontology_version"])
                     if todo.failed is not None and len(left) < backfills.LEFT_SHOWN:
-                        left.append(_item(row, todo, _Became("left", todo.failed)))
+                        left.append(_item(row, todo, _Result("left", todo.failed)))
         if not rows:
             break
         place = (rows[-1]["born_seq"], rows[-1]["memory_id"])
@@ -107,7 +108,7 @@ async def planned(context: FabricContext, principal: Principal, ref: str) -> Bac
 
 
 async def work(context: FabricContext, tenant_id: str, count: int = 200) -> bool:
-    """Carry out a part of the tenant's order, at most so many memories; whether there is more to do."""
+    """Carry out a part of the tenant's order, at most `count` memories; return whether there is more to do."""
     for _ in range(count):
         if not await _one(context, tenant_id):
             return False
@@ -115,9 +116,9 @@ async def work(context: FabricContext, tenant_id: str, count: int = 200) -> bool
 
 
 async def run(context: FabricContext, tenant_id: str, on_progress: Progress | None = None) -> Backfill | None:
-    """Carry out the tenant's order to its end; what came of it, or None where there was none."""
+    """Carry out the tenant's order to its end and return the result; None if there is no order."""
     async with context.transaction(tenant_id, "auditor") as tx:
-        backfill_id = await backfills.under_way(tx)
+        backfill_id = await backfills.in_progress(tx)
     if backfill_id is None:
         return None
     while True:
@@ -132,49 +133,49 @@ async def run(context: FabricContext, tenant_id: str, on_progress: Progress | No
 
 @retry_on_pack_change
 async def _one(context: FabricContext, tenant_id: str) -> bool:
-    """The next memory of the order; False when there is no order, or it has come to its end."""
+    """Migrate the next memory of the order; False if there is no order, or it is finished."""
     at: tuple[Row, Row, Step] | None = None
     try:
         pack = await context.pack_in_force(tenant_id)
         async with context.transaction(tenant_id, "writer", under=pack) as tx:
-            # What is written anew was read before: no erasure may pass in between.
+            # The new record repeats what was read before: no erasure may come in between.
             await hold_off_erasure(tx)
-            if (under := await backfills.take(tx)) is None:
+            if (current := await backfills.lock_order(tx)) is None:
                 return False
-            if pack.meta.ontology_version != under["ontology_version"]:
-                # Another ontology is in force by now: nothing is brought under this one any more.
-                await backfills.finish(tx, under)
+            if pack.meta.ontology_version != current["ontology_version"]:
+                # Another ontology is in force by now, which ends this order.
+                await backfills.finish(tx, current)
                 return False
-            place = (under["place_seq"], under["place"])
-            rows = await backfills.due(tx, pack, place, seq=under["seq"])
+            place = (current["place_seq"], current["place"])
+            rows = await backfills.due(tx, pack, place, seq=current["seq"])
             if not rows:
-                await backfills.finish(tx, under)
+                await backfills.finish(tx, current)
                 return False
             (row,) = rows
             memory = await _memory(context, tx, row)
             if (todo := _step(memory, row, pack)) is not None:
-                at = (under, row, todo)
-                became = _Became("left", "seal_broken")
+                at = (current, row, todo)
+                became = _Result("left", "seal_broken")
                 if memory is not None:
-                    became = await _Migration(context, tx, under, pack, memory, row, todo).carry_out()
-                backfills.note(tx, under, _item(row, todo, became))
-            backfills.go_past(tx, under, row)
+                    became = await _Migration(context, tx, current, pack, memory, row, todo).carry_out()
+                backfills.record_item(tx, current, _item(row, todo, became))
+            backfills.move_past(tx, current, row)
     except (Conflict, StorageUnavailable):
-        raise  # Somebody is in the way, or the database is away: the same again later.
+        raise  # Another transaction is in the way, or the database is away: the next run tries again.
     except MunimentError as error:
         if at is None:
             raise
-        await _leave(context, tenant_id, *at, error.code)
+        await _skip(context, tenant_id, *at, error.code)
     return True
 
 
-async def _leave(context: FabricContext, tenant_id: str, under: Row, row: Row, todo: Step, why: str) -> None:
-    """Go past a memory whose migration was rolled back; unless another was quicker."""
+async def _skip(context: FabricContext, tenant_id: str, current: Row, row: Row, todo: Step, why: str) -> None:
+    """Skip a memory whose migration was rolled back, unless another process was first."""
     async with context.transaction(tenant_id, "writer") as tx:
-        now = await backfills.take(tx)
-        if now is not None and (now["backfill_id"], now["place"]) == (under["backfill_id"], under["place"]):
-            backfills.note(tx, under, _item(row, todo, _Became("left", why)))
-            backfills.go_past(tx, under, row)
+        now = await backfills.lock_order(tx)
+        if now is not None and (now["backfill_id"], now["place"]) == (current["backfill_id"], current["place"]):
+            backfills.record_item(tx, current, _item(row, todo, _Result("left", why)))
+            backfills.move_past(tx, current, row)
 
 
 async def _memory(context: FabricContext, tx: Transaction, row: Row) -> PromotedMemory | None:
@@ -186,17 +187,17 @@ async def _memory(context: FabricContext, tx: Transaction, row: Row) -> Promoted
 
 
 def _step(memory: PromotedMemory | None, row: Row, pack: Pack) -> Step | None:
-    """What is to be done; of a value that nobody can read only what its name says."""
+    """The change for a memory; if its value cannot be read, by its predicate alone."""
     return migration.step(row["predicate"], memory.value if memory is not None else None, pack)
 
 
-def _item(row: Row, todo: Step, became: _Became) -> BackfillItem:
+def _item(row: Row, todo: Step, became: _Result) -> BackfillItem:
     return BackfillItem(memory_id=row["memory_id"], change=todo.change, **vars(became))
 
 
 @dataclass(frozen=True)
 class _Migration:
-    """One memory on its way, inside its transaction."""
+    """The migration of one memory, inside its transaction."""
 
     context: FabricContext
     tx: Transaction
@@ -208,26 +209,26 @@ class _Migration:
 
     @property
     def person(self) -> Principal:
-        """Who ordered it, and so approves it."""
+        """The person who ordered the backfill, and so approves it."""
         name: str = self.order["ordered_by"]
         return Principal(tenant_id=self.tx.tenant_id, id=name, kind="operator", roles={"reviewer"})
 
-    async def carry_out(self) -> _Became:
-        """By its change; what cannot be done is left, with the reason."""
+    async def carry_out(self) -> _Result:
+        """Make the change; a memory that cannot be changed is left, with the reason."""
         if self.todo.change == "dropped":
             await withdraw(
                 self.context, self.tx, self.memory.memory_id, by=self.person.id, reason="deprecated", pack=self.pack
             )
-            return _Became("dropped")
-        if (why := self.todo.failed or await self._stays()) is not None:
-            return _Became("left", why)
+            return _Result("dropped")
+        if (why := self.todo.failed or await self._reason_to_leave()) is not None:
+            return _Result("left", why)
         return await self._migrate()
 
-    async def _stays(self) -> str | None:
-        """Why a person has to look at it first, if one has."""
+    async def _reason_to_leave(self) -> str | None:
+        """Why a person has to decide about the memory first; None if nobody has to."""
         memory = self.memory
         if memory.scope.required:
-            return "coexists"  # It is seen only by runs that say so, which no new record could ask for.
+            return "coexists"  # Only runs with certain qualifiers see it, which a new record could not require.
         if await contradictions.listed(self.tx, memory_id=memory.memory_id, closed=False, limit=1):
             return "contradiction_open"
         if not self.pack.has_label(memory.classification):
@@ -238,8 +239,8 @@ class _Migration:
             return "self_approval"
         return None
 
-    async def _migrate(self) -> _Became:
-        """The way of every proposal: captured, through the gates, into the queue, approved, promoted in its place."""
+    async def _migrate(self) -> _Result:
+        """Take the way of every proposal: captured, through the gates, into the queue, approved, promoted."""
         context, tx, pack, memory = self.context, self.tx, self.pack, self.memory
         author = Principal(tenant_id=tx.tenant_id, id=AUTHOR, kind="system")
         item = self._as_input()
@@ -248,23 +249,22 @@ class _Migration:
         ids = make_ids("cap", 1, tx.now)
         unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
         (draft,) = candidates.drafts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
-        # Not the word of a source that people judge: it was judged when it was first proposed.
+        # No claim that counts for the calibration of a source: that was counted when it was first proposed.
         own = draft.candidate.model_copy(update={"extractor": EXTRACTOR, "claimed_by": ""})
         admission = await Admission.of(context, tx, pack, [replace(draft, candidate=own)])
         # INVARIANT: all locks come before the tenant's clock, which the capture takes.
         await promote.hold(tx, [own])
-        # What was erased stands no more.
         if not await promote.lock_live(tx, memory.memory_id):
-            return _Became("left", "gone")
-        decided = self._weighed(await admission.decided(tx))
-        standing = await self._standing(decided)
+            return _Result("left", "gone")
+        decided = self._with_own_values(await admission.decided(tx))
+        same = await self._lock_same(decided)
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
         waiting.mark_done(tx, ids)
         capture = as_captured(item, author, receipt, pack)
         proposals, refusals = await decided.captured(capture).enter(tx)
         if refusals:
-            return _Became("refused", f"{refusals[0].gate}.{refusals[0].reason}")
-        return await self._approved(proposals[0], decided, standing, capture, admission)
+            return _Result("refused", f"{refusals[0].gate}.{refusals[0].reason}")
+        return await self._approve(proposals[0], decided, same, capture, admission)
 
     def _as_input(self) -> CaptureInput:
         memory, todo = self.memory, self.todo
@@ -292,63 +292,61 @@ class _Migration:
                 "fact": fact,
                 "origin": AUTHOR,
                 "subject": memory.subject,
-                "user_id": memory.scope.user_id,
-                "session_id": memory.scope.session_id,
-                "workflow_id": memory.scope.workflow_id,
-                "intent_id": memory.scope.intent_id,
                 "decision_key": memory.decision_key,
-                "qualifiers": memory.scope.qualifiers,
+                **memory.scope.model_dump(include={"user_id", "session_id", "workflow_id", "intent_id", "qualifiers"}),
                 "evidence_refs": memory.evidence_refs,
                 "observed_at": memory.observed_at,
             },
         )
 
-    def _weighed(self, decided: Decided) -> Decided:
-        """With the memory's own confidence and no more than its trust; held against all but the memory itself."""
-        admitted = [(self._as_sure(draft), self._others(compared)) for draft, compared in decided.admitted]
+    def _with_own_values(self, decided: Decided) -> Decided:
+        """The decision with the memory's own confidence, at most its trust, and without the memory itself."""
+        admitted = [
+            (self._with_own_confidence(draft), self._without_itself(compared)) for draft, compared in decided.admitted
+        ]
         return replace(decided, admitted=tuple(admitted))
 
-    def _as_sure(self, draft: Draft) -> Draft:
+    def _with_own_confidence(self, draft: Draft) -> Draft:
         own = draft.candidate
         changed = {"confidence": self.memory.confidence, "trust": min(own.trust, self.memory.trust)}
         return replace(draft, candidate=own.model_copy(update=changed))
 
-    def _others(self, compared: Compared) -> Compared:
+    def _without_itself(self, compared: Compared) -> Compared:
         mine = self.memory.memory_id
         return Compared(
             tuple(one for one in compared.contradicts if one.memory.memory_id != mine),
             tuple(one for one in compared.says_the_same if one.memory_id != mine),
         )
 
-    async def _standing(self, decided: Decided) -> list[PromotedMemory]:
-        """What says the same under the new name already, held until the commit."""
-        same = [memory for _, compared in decided.admitted for memory in compared.says_the_same]
+    async def _lock_same(self, decided: Decided) -> list[PromotedMemory]:
+        """The memories that say the same under the new name already, locked until the commit."""
+        found = [memory for _, compared in decided.admitted for memory in compared.says_the_same]
         return [
             one
-            for one in sorted(same, key=lambda one: one.memory_id)
+            for one in sorted(found, key=lambda one: one.memory_id)
             if await promote.lock_live(self.tx, one.memory_id)
         ]
 
-    async def _approved(
-        self, proposal_id: str, decided: Decided, standing: list[PromotedMemory], capture: Capture, admission: Admission
-    ) -> _Became:
+    async def _approve(
+        self, proposal_id: str, decided: Decided, same: list[PromotedMemory], capture: Capture, admission: Admission
+    ) -> _Result:
         context, tx, pack, memory = self.context, self.tx, self.pack, self.memory
         ((draft, compared),) = decided.admitted
         loaded = await review.load(tx, context.vault, proposal_id)
         if loaded.proposal.status == "duplicate":
-            return await self._merged(loaded, standing)
+            return await self._merge(loaded, same)
         if compared.contradicts:
             why: review.Cause = "contradiction"
             await review.decide(tx, loaded, "hold", self.person, pack, reason=why, cause=why)
-            return _Became("held", why, proposal_id)
-        # Where it was and how much it counted was decided before.
+            return _Result("held", why, proposal_id)
+        # Tier and priority were decided before.
         placed = {"tier_target": memory.tier, "priority": memory.priority}
         loaded = replace(loaded, proposal=loaded.proposal.model_copy(update=placed))
         four_eyes(self.person, loaded, pack)
         consent_id = draft.candidate.consent_id
-        ground = promote.PromotionCheck(
+        check = promote.PromotionCheck(
             consent=await ledger.one(tx, context.vault, consent_id) if consent_id is not None else None,
-            supersedes=(memory, *self._outdone(standing)),
+            supersedes=(memory, *self._corrected(same)),
             contradicts=(),
             duplicate_of=None,
             probe=admission.screened[0].probe,
@@ -363,31 +361,31 @@ class _Migration:
             loaded.key,
             loaded.proposal,
             capture,
-            ground,
+            check,
             promote.Approval(verdict_id, self.person.id, "operator", loaded.editors),
             admission.comparer,
             pack,
             ends_by=memory.expires_at,
         )
-        return _Became("migrated", None, proposal_id, became)
+        return _Result("migrated", None, proposal_id, became)
 
-    def _outdone(self, standing: list[PromotedMemory]) -> list[PromotedMemory]:
-        """A correction takes the place of what said the same before, as it does whenever it is promoted."""
+    def _corrected(self, same: list[PromotedMemory]) -> list[PromotedMemory]:
+        """What a correction supersedes, as it does whenever it is promoted."""
         if self.memory.write_class != "correction":
             return []
         mine = (self.memory.scope, self.memory.tier)
-        return [one for one in standing if one.write_class != "correction" and covers(*mine, one.scope, one.tier)]
+        return [one for one in same if one.write_class != "correction" and covers(*mine, one.scope, one.tier)]
 
-    async def _merged(self, loaded: review.Loaded, standing: list[PromotedMemory]) -> _Became:
-        """What says it already stands for it, if every run that saw it sees that one too."""
+    async def _merge(self, loaded: review.Loaded, same: list[PromotedMemory]) -> _Result:
+        """Supersede the memory by one that says the same, if every run that saw it sees that one too."""
         memory, proposal_id = self.memory, loaded.proposal.proposal_id
-        kept = next((one for one in standing if one.memory_id == loaded.proposal.duplicate_check), None)
+        kept = next((one for one in same if one.memory_id == loaded.proposal.duplicate_check), None)
         if (
             kept is None
             or not covers(kept.scope, kept.tier, memory.scope, memory.tier)
             or not self.pack.at_least(kept.classification, memory.classification)
         ):
-            return _Became("left", "duplicate", proposal_id)
+            return _Result("left", "duplicate", proposal_id)
         by = self.person.id
         await promote.supersede(self.tx, memory.memory_id, by=by, reason="superseded", superseded_by=kept.memory_id)
-        return _Became("merged", None, proposal_id, kept.memory_id)
+        return _Result("merged", None, proposal_id, kept.memory_id)

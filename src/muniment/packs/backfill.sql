@@ -5,15 +5,15 @@ INSERT INTO backfills (tenant_id, backfill_id, seq, ordered_at, txid, ordered_by
 VALUES (:tenant_id, :backfill_id, :seq, :at, :txid, :by, :pack, :ontology_version, :from_versions)
 
 -- name: take
--- The order under way; of two who carry it out the second waits here, and goes on where the first has come.
+-- The order in progress; of two processes the second waits here, and goes on where the first has come.
 SELECT * FROM backfills WHERE tenant_id = :tenant_id AND finished_at IS NULL FOR UPDATE
 
 -- name: under_way
 SELECT backfill_id FROM backfills WHERE tenant_id = :tenant_id AND finished_at IS NULL
 
 -- name: next
--- Live memories of those predicates in the order of their promotion, from a place on up to a number: those promoted under
--- another ontology, by a pack that was registered before this one.
+-- Live memories of those predicates in the order of their promotion, from a place up to a sequence number: those
+-- promoted under another ontology, by a pack that was registered before this one.
 SELECT {memory m}
 FROM memories m
 JOIN memory_scope f ON f.tenant_id = m.tenant_id AND f.memory_id = m.memory_id
@@ -39,7 +39,7 @@ VALUES (:tenant_id, :backfill_id, :memory_id, :change, :outcome, :reason, :propo
 UPDATE backfills SET finished_at = :now WHERE tenant_id = :tenant_id AND backfill_id = :backfill_id AND finished_at IS NULL
 
 -- name: list
--- The latest first, each with what became of its memories; from a place on, or one.
+-- The orders, the latest first, each with what became of its memories; from a place on, or one of them.
 SELECT o.backfill_id, o.pack, o.ontology_version, o.from_versions, o.ordered_by, o.ordered_at, o.finished_at, coalesce((
     SELECT jsonb_object_agg(i.outcome, i.number) FROM (
       SELECT x.outcome, count(*) AS number FROM backfill_items x
@@ -54,7 +54,7 @@ LIMIT :count
 SELECT seq FROM backfills WHERE tenant_id = :tenant_id AND backfill_id = :after
 
 -- name: left
--- Those that stay, of some orders.
+-- The memories that were left, of some orders.
 SELECT backfill_id, memory_id, change, outcome, reason, proposal_id, became
 FROM backfill_items
 WHERE tenant_id = :tenant_id AND backfill_id = ANY (:backfill_ids) AND outcome IN ('left', 'refused', 'held')

@@ -1,4 +1,4 @@
-"""What a later ontology makes of a fact: another name, another type, or nothing any more (JOB-8)."""
+"""What a later ontology changes in a fact: its predicate, its type, or that it is dropped (JOB-8)."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _TRUE, _FALSE = frozenset({"true", "yes"}), frozenset({"false", "no"})
 
 @dataclass(frozen=True)
 class Step:
-    """What is to be done with a fact: its new name and value, or (`failed`) why its value cannot be of the new type."""
+    """The change to a fact: its new predicate and value, or (`failed`) why the value cannot have the new type."""
 
     change: Change
     predicate: str
@@ -27,11 +27,11 @@ class Step:
 
 
 class _Unfit(Exception):
-    """The value is not one of that type, nor written like one."""
+    """The value cannot be converted to the type."""
 
 
 def concerned(pack: Pack) -> list[str]:
-    """The predicates whose facts may have to change, under the names they have now."""
+    """The predicates, by their present names, whose facts may have to change."""
     ontology = pack.ontology
     renamed = [old for one in ontology.predicates.values() for old in one.renamed_from]
     typed = [name for name, one in ontology.predicates.items() if one.type != "any"]
@@ -39,7 +39,7 @@ def concerned(pack: Pack) -> list[str]:
 
 
 def step(predicate: str, value: Any, pack: Pack) -> Step | None:
-    """What the pack's ontology makes of a fact; None where it stands as it is."""
+    """The change that the pack's ontology makes to a fact; None if it stays as it is."""
     ontology = pack.ontology
     if predicate in ontology.dropped:
         return Step("dropped", predicate, value)
@@ -62,7 +62,7 @@ def _identical(one: Any, other: Any) -> bool:
 
 
 def _as(wanted: ValueType, value: Any) -> Any:
-    """The value as one of that type; raises `_Unfit` rather than lose a part of it."""
+    """Convert the value to the type; raises `_Unfit` if anything would be lost."""
     match wanted:
         case "any":
             return value

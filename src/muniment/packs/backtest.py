@@ -1,6 +1,6 @@
-"""Backtest: recorded captures and recalls under another pack beside the one in force, in a shadow (PAC-3).
+"""Backtest: recorded captures and recalls, decided under another pack and under the one in force (PAC-3).
 
-Every transaction here is `desk.shadow`: the auditor's login, read-only. A mistake in this file cannot write.
+Every transaction is `context.read_only`: the auditor's login, read-only. A mistake in this module cannot write.
 """
 
 from collections import Counter
@@ -38,9 +38,9 @@ from muniment.packs.backtest_rules import Outcome
 AT_ONCE = 100
 _TEXT = 120
 NOTES = (
-    "each capture alone, compared with what stood promoted when it was decided",
-    "consents, calibrations and rejections of what was captured before it count as they are now",
-    "nobody was asked: of a language model only stored answers count, plug-ins were not run",
+    "each capture by itself, compared with the memories promoted when it was decided",
+    "consents, calibrations and earlier rejections count as they are now",
+    "no model was called: only stored answers of language models count, and plug-ins were not run",
 )
 
 Progress = Callable[[int], None]
@@ -48,20 +48,20 @@ Progress = Callable[[int], None]
 
 @dataclass
 class Differences:
-    """What differed so far, by rule and both sides."""
+    """The differences found so far, by rule and both outcomes."""
 
     count: Counter[policy.Changed] = field(default_factory=Counter[policy.Changed])
     examples: dict[policy.Changed, list[Example]] = field(default_factory=dict[policy.Changed, list[Example]])
 
     def add(self, changed: policy.Changed, example: Example) -> None:
-        """One more; the first few are kept as examples."""
+        """Count a difference; the first few are kept as examples."""
         self.count[changed] += 1
         shown = self.examples.setdefault(changed, [])
         if len(shown) < EXAMPLES and all(one.id != example.id for one in shown):
             shown.append(example)
 
     def listed(self) -> tuple[RuleDifference, ...]:
-        """By rule, those that change most first."""
+        """The differences by rule, the most frequent first."""
         ordered = sorted(self.count.items(), key=lambda one: (one[0][0], -one[1], one[0]))
         return tuple(
             RuleDifference(rule=one[0], before=one[1], after=one[2], count=n, examples=tuple(self.examples[one]))
@@ -71,7 +71,7 @@ class Differences:
 
 @dataclass
 class _Side:
-    """One of the two packs, and what it made of history so far."""
+    """One of the two packs, and what became of the candidates under it."""
 
     pack: Pack
     fates: Counter[Fate] = field(default_factory=Counter[Fate])
@@ -105,7 +105,7 @@ async def backtest(
     texts: bool,
     on_progress: Progress | None,
 ) -> Backtest:
-    """The latest captures and recalls of the window under both packs, and every rule that decides differently."""
+    """Run the latest captures and recalls of the window under both packs, and list every rule that differs."""
     run = _Run(context, tenant_id, _Side(against), _Side(pack), texts)
     ends = until or context.now()
     place, done, more = history.LAST, 0, False
@@ -139,7 +139,7 @@ async def backtest(
 
 @dataclass
 class _Run:
-    """A backtest of captures under way."""
+    """A backtest in progress."""
 
     context: FabricContext
     tenant_id: str
@@ -157,7 +157,7 @@ class _Run:
             return await history.captures(tx, self.context.vault, since, until, place, count)
 
     async def captures(self, page: Sequence[Past]) -> None:
-        """Run a page through both packs, and note what differs."""
+        """Run a page of captures under both packs, and record the differences."""
         readable = [past for past in page if past.capture.content is not None]
         self.unreadable += len(page) - len(readable)
         if not readable:
@@ -178,7 +178,7 @@ class _Run:
     async def _under(
         self, side: _Side, page: Sequence[Past], found: Mapping[str, list[Found]], comparer: TextComparer
     ) -> dict[str, _Outcomes]:
-        """What one pack makes of a page, by capture."""
+        """What becomes of a page under one pack, by capture."""
         pack, past_of = side.pack, {past.capture.capture_id: past for past in page}
         drafts, first = await self._drafts(pack, page, found)
         screened, refused = await candidates.screen(drafts, comparer, pack, self.context.now())
@@ -204,7 +204,7 @@ class _Run:
     async def _drafts(
         self, pack: Pack, page: Sequence[Past], found: Mapping[str, list[Found]]
     ) -> tuple[list[Draft], dict[str, Candidate]]:
-        """What the captures state, on the keys it is stored under; and each candidate, by its id, as it was read."""
+        """The drafts of the captures, on the keys they are stored under; and each candidate as it was read, by id."""
         some = sum(1 + len(found.get(past.capture.capture_id, ())) for past in page)
         ids = iter(make_ids("mc", some, self.context.now()))
         spoken = {_holder(past) for past in page if found.get(past.capture.capture_id)}
@@ -221,7 +221,7 @@ class _Run:
         return drafts, first
 
     def _compare(self, past: Past, was: _Outcomes, now: _Outcomes) -> None:
-        """Facts that both packs see are held against each other; one that only one of them sees is an extractor's."""
+        """Compare the facts that both packs find; one that only one of them finds is a difference of an extractor."""
         left = list(now)
         for candidate, before in was:
             match = next((one for one in left if _same_fact(one[0], candidate)), None)
@@ -237,7 +237,7 @@ class _Run:
             self.differences.add(changed, Example(id=past.capture.capture_id))
 
     def _example(self, past: Past, candidate: Candidate, before: Outcome) -> Example:
-        """Its id; for a reviewer who asked its beginning too, masked by both packs, if it can be read in the queue."""
+        """The capture as an example; with `texts`, the beginning of the text masked by both packs, if it was queued."""
         if not self.texts or not past.queued or before.fate == "refused":
             return Example(id=past.capture.capture_id)
         text = candidate.text
@@ -251,7 +251,7 @@ def _holder(past: Past) -> str:
 
 
 def _earlier(draft: Draft, rejected: candidates.Rejected) -> bool:
-    """A rejection is held against what was captured after: ids begin with their time."""
+    """Whether a rejection came before the capture; ids begin with their time."""
     return rejected.candidate.capture_id < draft.capture.capture_id
 
 
@@ -270,14 +270,14 @@ def _fact(candidate: Candidate) -> tuple[object, ...]:
 
 @dataclass
 class _Reading:
-    """What the extractors of two packs read in captures. Those that ask somebody are not asked."""
+    """What the extractors of two packs find in captures. Models and plug-ins are not called."""
 
     page: Sequence[Past]
     stored: Mapping[tuple[str, str], bytes]
     left_out: Counter[str]
 
     async def by_pack(self, packs: Sequence[Pack]) -> list[dict[str, list[Found]]]:
-        """By capture, for each pack; an extractor that both have is run once."""
+        """The facts by capture, for each pack; an extractor that both packs have runs once."""
         found: list[dict[str, list[Found]]] = [{} for _ in packs]
         for past in self.page:
             capture = past.capture
@@ -291,7 +291,7 @@ class _Reading:
                     facts = read.get(extractor.name)
                     if facts is None:
                         facts = await self._facts(extractor, capture, missed)
-                        # What a map or a model gives is the pack's too, whatever version it says it has.
+                        # The result of a map or a model depends on the pack, whatever its version.
                         if not isinstance(extractor, MapExtractor | ModelExtractor):
                             read[extractor.name] = facts
                     found[place].setdefault(capture.capture_id, []).extend(facts)
@@ -301,7 +301,7 @@ class _Reading:
 
     async def _facts(self, extractor: Extractor, capture: Capture, missed: set[str]) -> list[Found]:
         if not isinstance(extractor, PluginExtractor):
-            # Whatever it raises, it would be tried again, and parked in the end: here it has read nothing.
+            # An extractor that raises would be retried, and parked in the end: here it has found nothing.
             with suppress(Exception):
                 seen = await extractor.extract(capture, _Stored(self.stored, capture.capture_id))
                 return [(extractor.name, one) for one in seen]
@@ -311,7 +311,7 @@ class _Reading:
 
 @dataclass(frozen=True)
 class _Stored:
-    """A model's answers as they are kept; where there is none it is not asked."""
+    """A model's stored answers; without one the extractor fails."""
 
     answers: Mapping[tuple[str, str], bytes]
     capture_id: str
@@ -319,12 +319,12 @@ class _Stored:
     async def get(self, extractor: str) -> bytes | None:
         found = self.answers.get((self.capture_id, extractor))
         if found is None:
-            raise ExtractorFailed("no answer is kept, and nobody is asked")
+            raise ExtractorFailed("no stored answer, and models are not called in a backtest")
         return found
 
     async def put(self, extractor: str, answer: bytes) -> None:
-        raise ExtractorFailed("nothing is written here")
+        raise ExtractorFailed("a backtest writes nothing")
 
     async def spend(self, extractor: str, most: int) -> bool:
-        """Nobody is asked here."""
+        """Never: no model is called here."""
         return False

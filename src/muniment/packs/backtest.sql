@@ -1,8 +1,8 @@
--- Trying a pack against history: read as the auditor, in transactions that cannot write.
+-- Backtests: read with the auditor's login, in read-only transactions.
 
 -- name: captures
--- The latest of a window, newest first, from a place on. `decided_seq` is the number under which something was made of
--- it, by which what it was compared with is known; `queued` whether anything of it came into the queue.
+-- The latest captures of a window, the newest first, from a place on. `decided_seq` is the sequence number at which the
+-- capture was decided, which says what it was compared with; `queued` is whether anything of it entered the queue.
 SELECT c.*, coalesce(d.seq, r.seq, c.seq + 1) AS decided_seq, d.seq IS NOT NULL AS queued
 FROM captures c
 LEFT JOIN LATERAL (SELECT min(x.seq) AS seq FROM candidates x WHERE x.tenant_id = :tenant_id AND x.capture_id = c.capture_id) d ON true
@@ -13,12 +13,12 @@ ORDER BY c.seq DESC, c.capture_id DESC
 LIMIT :count
 
 -- name: answers
--- What models answered about those captures.
+-- The stored answers of models about those captures.
 SELECT capture_id, extractor, holder, answer FROM extractions
 WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND extractor = ANY (:extractors)
 
 -- name: on_keys
--- All that ever stood on those keys and still has content; whether it stood when a capture was decided is seen outside.
+-- All memories that ever were on those keys and still have content; the caller checks which were live at the time.
 SELECT {memory m}, f.dead_seq AS died_seq, NOT {consent_allows f} AS hidden
 FROM unnest(:entities::text[], :predicates::text[]) AS wanted (entity, predicate)
 JOIN memories m ON m.tenant_id = :tenant_id AND m.entity = wanted.entity AND m.predicate = wanted.predicate
@@ -29,7 +29,7 @@ WHERE {consent_may_return f}
 ORDER BY m.born_seq, m.memory_id
 
 -- name: vectors
--- All that those users (null: anybody) see or once saw, for a batch that is compared at once.
+-- All memories that those users (null: anybody) see or once saw, to be compared with a batch at once.
 SELECT v.memory_id, f.user_id, f.entity IS NOT NULL AS on_key, coalesce(f.entity, nullif(m.subject, :own || f.user_id)) AS about, f.born_seq,
   f.dead_seq AS died_seq, nullif(f.expires_at, 'infinity') AS ends_at, halfvec_send(v.vector) AS vector
 FROM memory_vectors v
@@ -40,7 +40,7 @@ WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND (:users::text[] IS
 LIMIT :count
 
 -- name: recalls
--- The latest of a window, newest first; not those that only asked after one memory.
+-- The latest recalls of a window, the newest first, without those for a single memory.
 SELECT recall_id FROM recalls
 WHERE tenant_id = :tenant_id AND (:since::timestamptz IS NULL OR at > :since) AND at <= :until AND (request->>'only') IS NULL
 ORDER BY recall_id DESC

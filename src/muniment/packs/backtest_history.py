@@ -1,4 +1,4 @@
-"""The shadow: recorded captures with what each was compared with at its time, read without writing anything (PAC-3)."""
+"""Recorded captures with the memories that each was compared with at its time, read for a backtest (PAC-3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ NEAREST = 200
 
 @dataclass(frozen=True)
 class Past:
-    """A capture, the number under which something was made of it, and whether that came into the queue.
+    """A capture, the sequence number at which it was decided, and whether anything of it entered the queue.
 
-    Its content is None where it is gone or does not open.
+    Its content is None if it was erased or does not open.
     """
 
     capture: Capture
@@ -41,8 +41,8 @@ async def captures(
     tx: Transaction, vault: Vault, since: datetime | None, until: datetime, before: Place, count: int
 ) -> list[Past]:
     """The latest captures of a window before a place, the newest first, opened."""
-    given = {"since": since, "until": until, "seq": before[0], "capture_id": before[1], "count": count}
-    rows = await tx.rows("backtest.captures", **given)
+    parameters = {"since": since, "until": until, "seq": before[0], "capture_id": before[1], "count": count}
+    rows = await tx.rows("backtest.captures", **parameters)
     keys = await vault.keys(tx, {row["holder"] for row in rows if row["content"]}, skip_broken=True)
     found: list[Past] = []
     for row in rows:
@@ -59,11 +59,11 @@ async def captures(
 async def answers(
     tx: Transaction, vault: Vault, capture_ids: Sequence[str], extractors: Sequence[str]
 ) -> dict[tuple[str, str], bytes]:
-    """What models answered, by capture and extractor."""
+    """The stored answers of models, by capture and extractor."""
     if not capture_ids or not extractors:
         return {}
-    given = {"capture_ids": list(capture_ids), "extractors": list(extractors)}
-    rows = await tx.rows("backtest.answers", **given)
+    parameters = {"capture_ids": list(capture_ids), "extractors": list(extractors)}
+    rows = await tx.rows("backtest.answers", **parameters)
     keys = await vault.keys(tx, {row["holder"] for row in rows}, skip_broken=True)
     found: dict[tuple[str, str], bytes] = {}
     for row in rows:
@@ -76,7 +76,7 @@ async def answers(
 async def neighbours(
     tx: Transaction, vault: Vault, probes: Sequence[tuple[EmbeddedCandidate, Past]], comparer: TextComparer, pack: Pack
 ) -> list[list[Neighbour]]:
-    """Of each candidate what stood on its key or near its text when its capture was decided; consent is as of now."""
+    """For each candidate the memories on its key or near its text when its capture was decided; consent as of now."""
     if not probes:
         return []
     users = {probe.candidate.scope.user_id for probe, _ in probes}
@@ -111,7 +111,7 @@ async def neighbours(
 
 
 def _stood(row: Row, past: Past) -> bool:
-    """Whether it was live when the capture was decided."""
+    """Whether the memory was live when the capture was decided."""
     if row["born_seq"] >= past.decided_seq or (row["died_seq"] is not None and row["died_seq"] < past.decided_seq):
         return False
     return row["ends_at"] is None or row["ends_at"] > past.capture.captured_at
@@ -120,7 +120,7 @@ def _stood(row: Row, past: Past) -> bool:
 def _near(
     probe: EmbeddedCandidate, past: Past, seen: Sequence[Row], vectors: Vector | None, comparer: TextComparer
 ) -> dict[str, float]:
-    """Those near enough to it that its user saw, with their similarity: a fact on a key meets plain texts only."""
+    """The memories near the candidate that its user saw, by similarity; only plain texts for a fact on a key."""
     if probe.vector is None or vectors is None:
         return {}
     candidate = probe.candidate
@@ -138,16 +138,16 @@ def _near(
 async def _searched(
     tx: Transaction, probes: Sequence[tuple[EmbeddedCandidate, Past]], comparer: TextComparer, pack: Pack
 ) -> tuple[list[dict[str, float]], list[Row]]:
-    """The same where they are too many to be fetched: each candidate's are looked up by the database."""
+    """The same if there are too many to fetch: the database finds those of each candidate."""
     near: list[dict[str, float]] = []
     rows: list[Row] = []
     for first in range(0, len(probes), AT_ONCE):
-        asked = [
+        queries = [
             near_to(probe, comparer, pack, NEAREST, seq=past.decided_seq, at=past.capture.captured_at)
             for probe, past in probes[first : first + AT_ONCE]
         ]
-        answered = iter(await tx.gather(*(one for one in asked if one is not None)))
-        for one in asked:
+        answered = iter(await tx.gather(*(one for one in queries if one is not None)))
+        for one in queries:
             found = [row for row in next(answered) if row["comes"]] if one is not None else []
             near.append({row["memory_id"]: row["similarity"] for row in found})
             rows += found

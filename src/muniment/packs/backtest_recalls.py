@@ -1,4 +1,4 @@
-"""Recorded recalls under two packs, each as of its moment: which records come, go or stand elsewhere (PAC-3)."""
+"""Recorded recalls under two packs, each as of its time: which records appear, disappear or move (PAC-3)."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -36,7 +36,7 @@ class _Answer:
 
 @dataclass
 class Recalls:
-    """Recorded recalls, ranked again under both packs' recall policies and clearances."""
+    """Recorded recalls, ranked again under the recall policies and clearances of both packs."""
 
     context: FabricContext
     tenant_id: str
@@ -48,7 +48,7 @@ class Recalls:
     async def run(
         self, since: datetime | None, until: datetime, limit: int, on_progress: Callable[[int], None] | None
     ) -> None:
-        """The latest of the window, up to a number."""
+        """Compare the latest recalls of the window, at most `limit`."""
         async with self.context.read_only(self.tenant_id) as tx:
             ids = await history.recall_ids(tx, since, until, limit) if limit else []
         for first in range(0, len(ids), AT_ONCE):
@@ -94,7 +94,7 @@ class Recalls:
         )
 
     async def _took_all(self, then: Recorded) -> bool:
-        """Whether it was bounded by its pack alone: then another pack's bound takes that one's place."""
+        """Whether the recall's limit was its pack's own: then another pack's limit replaces it."""
         with suppress(InvalidInput):
             pack = await self.context.registered_pack(self.tenant_id, then.row["pack"])
             return then.request.limit == pack.memory_layer.recall_policy.max_recalls
@@ -135,7 +135,7 @@ def _rule(row: Row, there: _Answer, away: _Answer) -> str:
 
 
 def _parts(was: Found, now: Found) -> list[tuple[Changed, str]]:
-    """Records that count as sure under one pack and not under the other."""
+    """Records that are confident enough under one pack and not under the other."""
     sure, unsure = "plain", "low_confidence"
     sunk = [((_named("confidence"), sure, unsure), one) for one in was.plain if one in now.low]
     risen = [((_named("confidence"), unsure, sure), one) for one in was.low if one in now.plain]

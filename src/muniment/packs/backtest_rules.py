@@ -1,4 +1,4 @@
-"""What a pack would make of a candidate, and in which rules two packs differ about it (PAC-3)."""
+"""What a pack would make of a candidate, and the rules in which two packs differ about it (PAC-3)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Changed = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What would become of a candidate: refused by `refusal` (gate and reason), or into the queue as this."""
+    """What would become of a candidate: refused with `refusal` (gate and reason), or queued with these values."""
 
     fate: Fate
     refusal: str | None = None
@@ -37,12 +37,12 @@ class Outcome:
 
 
 def refused(gate: GateName, decision: Decision, redactions: dict[str, int] | None = None) -> Outcome:
-    """Stopped at a gate; what was masked is known of those that came past redaction."""
+    """The outcome at a gate; `redactions` are known for candidates that passed redaction."""
     return Outcome("refused", f"{gate}.{decision.reasons[0].code}", redactions)
 
 
 def admitted(candidate: Candidate, observed_at: datetime, compared: Compared, pack: Pack) -> Outcome:
-    """In the queue: what policy derives, and whether a person must see it."""
+    """The outcome in the queue: what policy derives, and whether a person must review it."""
     tier = routing.tier_for(candidate, pack)
     same = repeated(candidate, tier, compared, pack)
     open_ = [

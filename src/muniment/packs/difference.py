@@ -1,4 +1,4 @@
-"""Two packs held against each other, rule by rule; what has a name is matched by it, wherever it stands (PAC-4)."""
+"""The difference between two packs, rule by rule; named items are matched by name, wherever they are (PAC-4)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
@@ -9,12 +9,12 @@ from muniment.pack import Pack
 Place: TypeAlias = tuple[str, ...]
 _Change: TypeAlias = tuple[Place, ChangeKind, Any, Any]
 
-# Of these two the parts are sections of their own; what is directly in them is named by its first two words.
+# The parts of these two layers are sections of their own, named by two words.
 _LAYERS = ("memory_layer", "policy_layer")
 
 
 def differences(one: Pack, other: Pack) -> PackDifference:
-    """Every rule that the other changes, adds or leaves out, defaults written out on both sides."""
+    """Every rule that the other pack changes, adds or removes, with defaults filled in on both sides."""
     found = _changes((), one.document(), other.document())
     return PackDifference(
         one=one.ref,
@@ -58,7 +58,7 @@ def _of_mappings(place: Place, before: Mapping[str, Any], after: Mapping[str, An
 
 
 def _both_named(before: Any, after: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Two lists of mappings by the names of their items; None for other values."""
+    """Two lists of mappings, by the names of their items; None for other values."""
     if not isinstance(before, list) or not isinstance(after, list):
         return None
     was, now = cast("list[Any]", before), cast("list[Any]", after)
@@ -68,7 +68,7 @@ def _both_named(before: Any, after: Any) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _named(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Items by name; a second of one name has its number behind it."""
+    """Items by name; a second item of the same name gets a number."""
     named: dict[str, Any] = {}
     for item in items:
         name, count = _name(item), 1
@@ -83,8 +83,8 @@ def _name(item: Mapping[str, Any]) -> str:
         return str(item["name"])
     if "when" in item and "tier" in item:  # a rule of routing
         when = cast("Mapping[str, Any]", item["when"])
-        asked = [f"{key}={_word(value)}" for key, value in when.items() if value is not None]
-        return "when " + " and ".join(asked) if asked else "otherwise"
+        conditions = [f"{key}={_word(value)}" for key, value in when.items() if value is not None]
+        return "when " + " and ".join(conditions) if conditions else "otherwise"
     if "records" in item or "bytes" in item:  # a budget
         return f"{item.get('tier') or 'every tier'}, {item.get('write_class') or 'every class'}"
     # a field of an extractor, or a condition in one

@@ -1,4 +1,4 @@
-"""Which rules a pack loosens, compared with the pack it would follow: a second person then activates it (PAC-5)."""
+"""Which rules a pack loosens, compared with the pack it would replace; then a second person activates it (PAC-5)."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -11,32 +11,20 @@ _CLASSES: tuple[WriteClass, ...] = get_args(WriteClass)
 
 
 def loosened(before: Pack, after: Pack) -> tuple[str, ...]:
-    """The path of every rule that the new pack loosens, with its value before and after; none: it loosens nothing.
+    """The path of every rule that the new pack loosens, with its value before and after.
 
-    A rule is loosened where a threshold or a floor is lowered, a source is trusted more, a class starts to be promoted
-    or its contradictions settled without a person, less evidence or consent is asked for, a label stops being
-    sensitive or ranks below one it was above, a role may see more, a redaction rule masks less, or a horizon is
-    shortened. Not counted are further write classes, predicates and roles, the confidence of statements, how much a
-    recall returns and how it ranks.
+    A rule is loosened if a threshold or a floor is lowered, a source is trusted more, a class starts to be promoted or
+    its contradictions resolved without a person, less evidence or consent is required, a label is no longer sensitive
+    or ranks below one it was above, a role may see more, a redaction rule masks less, or a horizon is shortened.
+    Further write classes, predicates and roles, the confidence of statements, and how much a recall returns and how it
+    ranks do not count.
     """
-    return tuple(_found(before, after))
+    return tuple(found for rule in _RULES for found in rule(before, after))
 
 
 def needs_second_person(before: Pack, after: Pack) -> bool:
-    """Whether the new pack has to be put in force by an admin who did not register it."""
+    """Whether an admin who did not register the new pack has to activate it."""
     return "four_eyes" in (before.meta.activation, after.meta.activation) or bool(loosened(before, after))
-
-
-def _found(before: Pack, after: Pack) -> Iterator[str]:
-    yield from _thresholds(before, after)
-    yield from _trust(before, after)
-    yield from _classes(before, after)
-    yield from _labels(before, after)
-    yield from _ontology(before, after)
-    yield from _memory_policy(before, after)
-    yield from _roles(before, after)
-    yield from _redaction(before, after)
-    yield from _horizons(before, after)
 
 
 def _lower(path: str, before: float, after: float) -> Iterator[str]:
@@ -203,3 +191,6 @@ def _horizons(before: Pack, after: Pack) -> Iterator[str]:
     yield from _shorter(
         "rejections.remember", before.memory_layer.rejections.remember, after.memory_layer.rejections.remember
     )
+
+
+_RULES = (_thresholds, _trust, _classes, _labels, _ontology, _memory_policy, _roles, _redaction, _horizons)

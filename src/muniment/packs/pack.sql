@@ -1,15 +1,15 @@
--- Packs: which one is in force, and the history of it.
+-- Packs: which one is in force, and the history of activations.
 
 -- name: in_force
--- What a reader decides under.
+-- For a reader.
 SELECT pack, seq FROM packs_in_force WHERE tenant_id = :tenant_id
 
 -- name: hold_in_force
--- The same for who is going to write: the pack stays in force until the commit.
+-- For a writer: the pack stays in force until the commit.
 SELECT pack, seq FROM packs_in_force WHERE tenant_id = :tenant_id FOR SHARE
 
 -- name: take_in_force
--- The same for who is going to change it: whoever decides under it has committed, and nobody begins to.
+-- For a change: everybody who decides under the pack has committed, and nobody begins to.
 SELECT pack, seq FROM packs_in_force WHERE tenant_id = :tenant_id FOR UPDATE
 
 -- name: activate
@@ -35,13 +35,13 @@ FROM pack_activations WHERE tenant_id = :tenant_id AND (:before::bigint IS NULL 
 ORDER BY seq DESC LIMIT :count
 
 -- name: activation_at
--- The activation that was in force at a time; before the first one, the first.
+-- The activation in force at a time; before the first one, the first.
 SELECT seq, pack, activated_at, activated_by, by_kind, registered_by, second_person, loosens, reason, previous_pack
 FROM pack_activations WHERE tenant_id = :tenant_id
 ORDER BY activated_at > :time::timestamptz, CASE WHEN activated_at > :time::timestamptz THEN seq ELSE -seq END LIMIT 1
 
 -- name: in_force_at
--- The pack that was in force at a sequence number; before the first activation, the first one's.
+-- The pack in force at a sequence number; before the first activation, the first one's.
 SELECT pack FROM pack_activations WHERE tenant_id = :tenant_id
 ORDER BY seq > :seq::bigint, CASE WHEN seq > :seq::bigint THEN seq ELSE -seq END LIMIT 1
 
@@ -52,12 +52,12 @@ WHERE a.tenant_id = :tenant_id AND (a.activated_at > :since::timestamptz OR a.se
   SELECT max(b.seq) FROM pack_activations b WHERE b.tenant_id = :tenant_id AND b.activated_at <= :since::timestamptz))
 
 -- name: waiting_under_others
--- Open proposals that were made under another pack than this one: they pass the gates again.
+-- Open proposals that were made under another pack: they pass the gates again.
 SELECT count(*) AS proposals FROM proposals p
 WHERE p.tenant_id = :tenant_id AND p.pack <> :pack AND p.audits IS NULL AND {undecided p}
 
 -- name: would_collect
--- What ended before a horizon and has its content still.
+-- Memories that ended before a horizon and still have content.
 SELECT count(*) AS memories FROM memory_scope f
 LEFT JOIN retractions r ON r.tenant_id = :tenant_id AND r.memory_id = f.memory_id
 WHERE f.tenant_id = :tenant_id AND f.tomb_seq IS NULL

@@ -1,4 +1,4 @@
-"""The pack registry: immutable versions, the one that is in force in each tenant, and the history of that."""
+"""The pack registry: immutable versions, the one in force in each tenant, and the history of activations."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
-from muniment.database import pages
+from muniment.database import cursors
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.errors import Conflict, NotFound, PackChanged, PackImmutable, SecondPersonRequired
@@ -40,10 +40,10 @@ class RegisteredPack:
 
 
 class Packs:
-    """Packs by tenant and reference, and which of them is in force as far as this process knows.
+    """A cache of packs by tenant and reference, and of the one in force when this process last looked.
 
-    Documents are immutable, so what was read once is kept. Which one is in force can change at any time: whoever
-    decides under it opens the transaction `under` it, which finds out.
+    Documents are immutable, so they are cached for good. The pack in force can change at any time: a transaction that
+    decides under a pack is opened `under` it, which checks that it still is in force.
     """
 
     def __init__(self, default: Pack | None) -> None:
@@ -57,7 +57,7 @@ class Packs:
         return self._known.get((tenant_id, ref))
 
     def remember(self, tenant_id: str, pack: Pack) -> None:
-        """Keep a registered pack."""
+        """Cache a registered pack."""
         self._known[(tenant_id, pack.ref)] = pack
         if len(self._known) > _CACHED:
             self._known.popitem(last=False)
@@ -67,18 +67,18 @@ class Packs:
         return self._in_force.get(tenant_id)
 
     def remember_in_force(self, tenant_id: str, pack: Pack) -> None:
-        """Keep which pack is in force."""
+        """Cache which pack is in force."""
         self.remember(tenant_id, pack)
         self._in_force[tenant_id] = pack
         if len(self._in_force) > _CACHED:
             self._in_force.popitem(last=False)
 
     def forget_in_force(self, tenant_id: str) -> None:
-        """Look again before the next decision in that tenant."""
+        """Read the pack in force again before the next decision in that tenant."""
         self._in_force.pop(tenant_id, None)
 
     async def read(self, tx: Transaction, ref: str) -> Pack | None:
-        """The pack from the registry."""
+        """The pack from the registry, or None."""
         if (known := self.known(tx.tenant_id, ref)) is not None:
             return known
         row = await tx.row("tenant.pack", pack=ref)
@@ -94,19 +94,19 @@ class Packs:
         return await self.read(tx, row["pack"]) if row is not None else None
 
     async def in_force_at(self, tx: Transaction, seq: int) -> Pack | None:
-        """The pack that was in force at a sequence number; before the first activation, the first one's."""
+        """The pack in force at a sequence number; before the first activation, the first one's."""
         row = await tx.row("pack.in_force_at", seq=seq)
         return await self.read(tx, row["pack"]) if row is not None else None
 
     async def within_notice(self, tx: Transaction) -> list[Pack]:
-        """Every pack that was in force within the notice that a shorter horizon has to wait; the default for none."""
+        """Every pack in force within the notice period of a shorter horizon; the default if there is none."""
         rows = await tx.rows("pack.in_force_since", since=tx.now - NOTICE)
         found = [await self.read(tx, row["pack"]) for row in rows]
         return [pack for pack in found if pack is not None] or [self.default]
 
 
 async def open_tenant(tx: Transaction, vault: Vault) -> None:
-    """Give a tenant its clock, its key, a data key of its own and its audit key, unless it has them."""
+    """Create a tenant's clock, its key, its own data key and its audit key, unless it has them."""
     await tx.do("tenant.add")
     await tx.do("tenant.add_clock")
     await vault.create_tenant_key(tx)
@@ -115,8 +115,8 @@ async def open_tenant(tx: Transaction, vault: Vault) -> None:
 
 
 async def register(tx: Transaction, pack: Pack, by: str) -> RegisteredPack:
-    """Register a pack; the same again changes nothing, another under the same version is `PackImmutable`."""
-    # Checked once more as a document: a copy with changes was never checked as a whole.
+    """Register a pack; the same again changes nothing, other content under the same version is `PackImmutable`."""
+    # Validated again as a document: a modified copy was never validated as a whole.
     pack = await in_thread(load_pack, to_json(pack.document()))
     row = await tx.row("tenant.pack", pack=pack.ref)
     if row is None:
@@ -135,7 +135,7 @@ async def register(tx: Transaction, pack: Pack, by: str) -> RegisteredPack:
                 by=by,
             )
         except psycopg.errors.UniqueViolation as error:
-            raise PackImmutable("was registered by somebody else just now", field="pack") from error
+            raise PackImmutable("was registered by somebody else at this moment", field="pack") from error
         labels = [(label.name, rank, label.sensitive) for rank, label in enumerate(pack.classifications)]
         await tx.insert_many("tenant.add_labels", labels, pack=pack.ref)
         tx.emit("memory.pack_registered", by, pack=pack.ref, digest=pack.digest)
@@ -155,12 +155,11 @@ async def activate(
     expected: str | None = None,
     first: bool = False,
 ) -> Activation:
-    """Put a registered version in force, by an admin or (`by` None) by the program when it was started.
+    """Put a registered version in force, by an admin or, for `by` None, by the program at its start.
 
-    Where no other is in force it is the tenant's first pack, which needs no second person. Raises `NotFound`,
-    `Conflict` for a version that is retired or in force already, `SecondPersonRequired`, and `PackChanged` where
-    somebody else activated one meanwhile, where another than the `expected` one is in force, and, of a pack that is to
-    be the tenant's `first`, where any is.
+    The tenant's first pack needs no second person. Raises `NotFound`; `Conflict` for a version that is retired or in
+    force already; `SecondPersonRequired`; and `PackChanged` if somebody else activated one meanwhile, if another than
+    the `expected` one is in force, or, for the tenant's `first` pack, if any is.
     """
     # INVARIANT: the clock comes before the pack's row, as it does for whoever decides under it: nobody waits twice.
     tick = await tx.tick()
@@ -190,21 +189,9 @@ async def activate(
         reason=reason,
         previous_pack=before.ref if before is not None else None,
     )
+    columns = made.model_dump() | {"loosens": list(made.loosens), "at": made.activated_at, "by": made.activated_by}
     try:
-        await tx.do(
-            "pack.activate",
-            seq=made.seq,
-            pack=ref,
-            at=made.activated_at,
-            by=made.activated_by,
-            by_kind=made.by_kind,
-            registered_by=made.registered_by,
-            second_person=strict,
-            loosens=list(made.loosens),
-            reason=reason,
-            previous_seq=now["seq"] if now is not None else None,
-            previous_pack=made.previous_pack,
-        )
+        await tx.do("pack.activate", **columns, previous_seq=now["seq"] if now is not None else None)
     except psycopg.errors.UniqueViolation as error:
         raise PackChanged("somebody else put a pack in force at this moment", field="ref") from error
     await tx.do("pack.put_in_force", seq=made.seq, pack=ref)
@@ -223,12 +210,12 @@ async def activate(
 def second_person_message(before: Pack | None, chosen: RegisteredPack) -> str:
     """Why somebody else has to activate it."""
     found = loosened(before, chosen.pack) if before is not None else ()
-    why = f"it loosens {'; '.join(found)}" if found else "the pack asks for four eyes"
+    why = f"it loosens {'; '.join(found)}" if found else "the pack requires four eyes"
     return f"an admin other than {chosen.registered_by}, who registered {chosen.ref}, has to activate it: {why}"
 
 
 async def retire(tx: Transaction, ref: str, by: Principal, reason: str) -> Retirement:
-    """End the use of a version; raises `NotFound`, and `Conflict` for the one in force or one that is retired."""
+    """Retire a version; raises `NotFound`, and `Conflict` for the one in force or one that is retired."""
     tick = await tx.tick()
     now = await tx.row("pack.take_in_force")
     chosen = await one(tx, ref)
@@ -237,13 +224,13 @@ async def retire(tx: Transaction, ref: str, by: Principal, reason: str) -> Retir
     if now is not None and now["pack"] == ref:
         raise Conflict(f"{ref} is in force: activate another version first", field="ref")
     await tx.do("pack.retire", pack=ref, at=tick.at, by=by.id)
-    tx.told.row("packs.retired", pack=ref, retired_at=tick.at, retired_by=by.id)
+    tx.event_rows.add("packs.retired", pack=ref, retired_at=tick.at, retired_by=by.id)
     tx.emit("memory.pack_retired", by.id, pack=ref, reason=reason)
     return Retirement(pack=ref, retired_at=tick.at, retired_by=by.id, reason=reason)
 
 
 async def activation_at(tx: Transaction, at: datetime) -> Activation:
-    """The activation that was in force at a time; raises `NotFound` in a tenant that has none."""
+    """The activation in force at a time; raises `NotFound` in a tenant that has none."""
     row = await tx.row("pack.activation_at", time=at)
     if row is None:
         raise NotFound("no pack is in force in this tenant yet: the first write puts one in force")
@@ -251,18 +238,18 @@ async def activation_at(tx: Transaction, at: datetime) -> Activation:
 
 
 async def activations(tx: Transaction, count: int, before: int | None) -> Sequence[Activation]:
-    """The history, the latest first, from before a sequence number."""
+    """A page of the history, the latest first, before a sequence number."""
     return [Activation(**row) for row in await tx.rows("pack.activations", count=count, before=before)]
 
 
 async def listed(tx: Transaction, count: int, after: str | None) -> list[RegisteredPack]:
-    """The packs of the tenant in the order of their registration; raises `NotFound` for an `after` that it has not."""
-    place = await pages.place(tx, "tenant.pack_place", after)
-    return [_registered(row) for row in await tx.rows("tenant.list_packs", count=count, **place)]
+    """A page of the packs in the order of registration; raises `NotFound` for an `after` that is not registered."""
+    start = await cursors.page_start(tx, "tenant.pack_place", after)
+    return [_registered(row) for row in await tx.rows("tenant.list_packs", count=count, **start)]
 
 
 async def one(tx: Transaction, ref: str, field: str = "ref") -> RegisteredPack:
-    """One pack; raises `NotFound`."""
+    """One registered pack; raises `NotFound`."""
     row = await tx.row("tenant.pack", pack=ref)
     if row is None:
         raise NotFound("no such pack is registered in this tenant", field=field)
@@ -270,13 +257,6 @@ async def one(tx: Transaction, ref: str, field: str = "ref") -> RegisteredPack:
 
 
 def _registered(row: Row) -> RegisteredPack:
-    pack = Pack.model_validate(row["document"])
-    return RegisteredPack(
-        row["pack"],
-        row["digest"],
-        row["registered_at"],
-        row["registered_by"],
-        pack,
-        retired=not row["usable"],
-        in_force=row["in_force"],
-    )
+    pack, retired = Pack.model_validate(row["document"]), not row["usable"]
+    columns = (row["pack"], row["digest"], row["registered_at"], row["registered_by"])
+    return RegisteredPack(*columns, pack, retired=retired, in_force=row["in_force"])

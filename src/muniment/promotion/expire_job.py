@@ -19,7 +19,7 @@ async def run(opened: Opened, tenant_id: str) -> Done:
 
 async def _tell(opened: Opened, tenant_id: str) -> int:
     async with opened.context.transaction(tenant_id, "jobs") as tx:
-        cursor = await cursors.take(tx, CURSOR)
+        cursor = await cursors.lock(tx, CURSOR)
         clock = await tx.row("tenant.clock")
         # By the tenant's own time, which never runs backwards: nothing promoted later can have ended before it.
         until = max(tx.now, clock["at"]) if clock is not None and clock["at"] is not None else tx.now
@@ -35,7 +35,7 @@ async def _collect(opened: Opened, tenant_id: str) -> int:
     await context.current_pack(tenant_id)
     async with context.transaction(tenant_id, "jobs") as tx:
         horizon = replay_horizon(await context.packs.within_notice(tx))
-        await cursors.take(tx, CURSOR)
+        await cursors.lock(tx, CURSOR)
         await hold_off_erasure(tx)
         rows = await tx.rows("jobs.collectable", before=tx.now - horizon, count=AT_ONCE)
         if rows:

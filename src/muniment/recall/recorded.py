@@ -3,7 +3,7 @@
 from typing import Any, TypedDict, Unpack
 
 from muniment.context import FabricContext, RecallPacks, retry_on_pack_change
-from muniment.database import pages
+from muniment.database import cursors
 from muniment.database.rows import provenance_of
 from muniment.database.storage import LATEST, Row, Transaction
 from muniment.model.context import Asker, RunContext
@@ -58,7 +58,7 @@ class AsyncRecalls:
         await self._context.authorise(asker, "read_memory")
         most = LOOKED_THROUGH if given.memory_id is not None or given.agent_id is not None else None
         async with self._context.read_only(asker.tenant_id) as tx:
-            await pages.place(tx, "audit.recall_place", last)
+            await cursors.page_start(tx, "audit.recall_place", last)
             asked = {"most": most, "after": last, "count": count, **given.model_dump()}
             return [RecallNoted(**row) for row in await tx.rows("audit.recalls", **asked)]
 

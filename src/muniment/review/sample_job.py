@@ -35,7 +35,7 @@ async def _draw(context: FabricContext, tenant_id: str, pack: Pack) -> tuple[int
         if await context.vault.tenant(tx) is None:
             return 0, 0
         await hold_off_erasure(tx)
-        read = await cursors.take(tx, CURSOR)
+        read = await cursors.lock(tx, CURSOR)
         rows = await tx.rows("jobs.promoted_alone", seq=read["seq"], memory_id=read["place"], count=AT_ONCE)
         if not rows:
             return 0, 0

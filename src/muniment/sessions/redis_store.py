@@ -1,14 +1,14 @@
-"""The session store in Redis, shared by all processes of an installation; nothing else speaks Redis.
+"""The session store in Redis, shared by all processes of an installation; nothing else uses Redis.
 
-One hash for each session, from memory id to sealed body, under a name that is a digest of tenant and session. What
-Redis does can cost a recall time, but only once in a while and never its answer: each call is one round trip within
-a deadline, and after one that failed Redis is left alone for a pause.
+One hash for each session, from memory id to sealed body, under a name that is a digest of tenant and session. Redis can
+delay a recall now and then, but never make it fail: each call is one round trip within a deadline, and after a failed
+one Redis is not used for a pause.
 """
 
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 from urllib.parse import SplitResult, parse_qs, urlsplit
@@ -19,12 +19,12 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
 
 from muniment.errors import InvalidInput
-from muniment.sessions.store import LARGEST_SESSION, MOST_BODIES, worth_keeping
+from muniment.sessions.store import LARGEST_SESSION, MOST_BODIES, Bodies, Expiries, worth_keeping
 
 _LONGEST_KEPT = timedelta(hours=24)
 _CONNECTIONS = 16
 
-# What may follow the question mark of an address. The rest would undo what this file sets, the time-outs first.
+# The allowed options of an address. Others would override what this module sets, such as the time-outs.
 _URL_OPTIONS = frozenset(
     ("db", "username", "password", "ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_check_hostname")
 )
@@ -56,11 +56,11 @@ _T = TypeVar("_T")
 
 
 class RedisStore:
-    """The store at that address. It connects when first asked, in the event loop that asks.
+    """The store at that address. It connects on first use, in the event loop of the caller.
 
-    A call takes at most `timeout` seconds, connecting included. After a failure Redis is not asked for `pause` seconds
-    of `monotonic`, by default the event loop's clock; then a single call tries it again.
-    Raises InvalidInput (`redis_url`) for an address that is not one, without repeating it.
+    A call takes at most `timeout` seconds, connecting included. After a failure Redis is not used for `pause` seconds
+    of `monotonic`, by default the event loop's clock; then a single call tries it again. Raises InvalidInput
+    (`redis_url`) for an invalid address, without repeating it.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class RedisStore:
 
     @property
     def away(self) -> bool:
-        """Whether Redis failed when it was last asked."""
+        """Whether the last call failed."""
         return self._ask_again_at is not None
 
     async def held(self, tenant_id: str, session_id: str, memory_ids: Sequence[str], now: datetime) -> dict[str, bytes]:
-        """What it has of those. `now` is not looked at: a body may outlive its expiry here until its session ends."""
+        """The bodies that it has. `now` is not used: a body may outlive its expiry here until its session ends."""
         if not memory_ids:
             return {}
         key = session_key(tenant_id, session_id)
@@ -96,14 +96,7 @@ class RedisStore:
         found = await self._ask(commands, lambda answers: _bodies(memory_ids, answers))
         return found or {}
 
-    async def keep(
-        self,
-        tenant_id: str,
-        session_id: str,
-        bodies: Mapping[str, bytes],
-        expires_at: Mapping[str, datetime],
-        now: datetime,
-    ) -> None:
+    async def keep(self, tenant_id: str, session_id: str, bodies: Bodies, expires_at: Expiries, now: datetime) -> None:
         """Keep those; the session ends with its last body, at the latest a day after it was last added to."""
         kept = list(worth_keeping(bodies, expires_at, now))
         if not kept:
@@ -122,7 +115,7 @@ class RedisStore:
         await self._ask([("TYPE", key), ("HDEL", key, *map(_bytes, memory_ids))], _removed)
 
     async def close(self) -> None:
-        """Close the connections, after the calls under way, which have their deadlines. May be called again."""
+        """Close the connections after the calls in progress, which have their deadlines. May be called again."""
         if self._closed:
             return
         self._closed = True
@@ -134,7 +127,7 @@ class RedisStore:
                 await self._quietly(client.aclose)
 
     async def _ask(self, commands: Sequence[_Command], understand: Callable[[list[object]], _T]) -> _T | None:
-        """What the answers mean; None when Redis was not asked, did not answer or did not make sense."""
+        """Send commands and interpret the answers; None if Redis was not used, did not answer or made no sense."""
         async with self._turns:
             if not self._may_ask():
                 return None
@@ -158,7 +151,7 @@ class RedisStore:
         now = self._monotonic()
         if now < self._ask_again_at:
             return False
-        # the others go on without Redis until this call knows
+        # other calls go on without Redis until this one has succeeded
         self._ask_again_at = now + self._pause
         return True
 
@@ -180,7 +173,7 @@ class RedisStore:
             # a connection is free again a moment after its call; the turns are what bounds them
             max_connections=4 * _CONNECTIONS,
             retry=Retry(NoBackoff(), 0),
-            # no greeting to wait for, and nothing comes that was not asked for
+            # no handshake to wait for, and no push messages
             protocol=2,
             decode_responses=False,
         )
@@ -198,7 +191,7 @@ class RedisStore:
 
 
 def session_key(tenant_id: str, session_id: str) -> bytes:
-    """The name of a session in Redis: other for any two pairs that differ in a byte, or in where one id ends."""
+    """The name of a session in Redis; no two pairs of tenant and session have the same."""
     digest = hashlib.sha256()
     for part in map(_bytes, (tenant_id, session_id)):
         digest.update(len(part).to_bytes(8, "big"))
@@ -234,7 +227,7 @@ def _removed(answers: list[object]) -> None:
 
 
 def _is_of_another_type(kind: object, answer: object) -> bool:
-    """Whether somebody put another type under the name: nothing is held there, and Redis itself is well."""
+    """Whether the name holds another type: then the session holds nothing, and Redis itself is fine."""
     if not isinstance(kind, bytes):
         raise ValueError("not a type")
     return kind not in (b"hash", b"none") and isinstance(answer, ResponseError)
@@ -257,10 +250,10 @@ def _list(answer: object) -> list[object]:
 
 
 def _check(url: str) -> None:
-    """Raises InvalidInput for an address that redis-py would refuse, or take for another than was meant."""
+    """Raise InvalidInput for an address that redis-py would refuse or misread."""
     parts = _split(url)
     if parts.scheme == "unix":
-        # what stands before the path would be taken for a host and dropped
+        # anything before the path would be taken for a host and dropped
         good = parts.path not in ("", "/") and not parts.hostname
     elif parts.scheme in ("redis", "rediss"):
         database = parts.path.removeprefix("/")
@@ -277,7 +270,7 @@ def _check(url: str) -> None:
 
 
 def _split(url: str) -> SplitResult:
-    # What these raise holds the text they stumbled over, half a password perhaps: it must not become a context.
+    # Their errors quote the text, perhaps half a password: they must not become the context of ours.
     with contextlib.suppress(ValueError, TypeError, AttributeError):
         parts = urlsplit(url)
         if isinstance(url, str) and (parts.port is None or parts.port > 0):

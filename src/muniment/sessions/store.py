@@ -1,9 +1,9 @@
 """The session store: sealed bodies of a session's working memories, so that recall need not fetch them.
 
-It decides nothing. PostgreSQL says at every recall, in its own transaction, which memories are visible; the store
-is then asked for the bodies of exactly those. A body is ciphertext bound to its tenant, holder, column and memory:
-one that was forged or moved does not open and counts as missing. So a store may forget anything at any time, and a
-body that outstays a retraction, a revocation or an erasure is never asked for again.
+It decides nothing. At every recall PostgreSQL says, in its own transaction, which memories are visible; the store is
+then asked for the bodies of exactly those. A body is ciphertext bound to its tenant, holder, column and memory: one
+that was forged or moved does not open and counts as missing. So a store may lose anything at any time, and a body that
+stays after a retraction, a revocation or an erasure is never asked for again.
 """
 
 from collections import OrderedDict
@@ -12,16 +12,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+# Sealed bodies, and when they expire, by memory id.
+Bodies = Mapping[str, bytes]
+Expiries = Mapping[str, datetime]
+
 LARGEST_BODY = 256 * 1024
 MOST_BODIES = 1000
 LARGEST_SESSION = 8 * 1024 * 1024
 
-# What an entry takes beside its bytes: objects, the slot in its table, its expiry.
+# The memory that an entry takes besides its bytes: objects, the slot in the dict, the expiry.
 _ENTRY_COST = 256
 
 
 class SessionStore(Protocol):
-    """What recall asks for bodies before it asks PostgreSQL, and fills with those that were missing.
+    """Where recall looks for bodies before PostgreSQL, and puts those that were missing.
 
     Tenants, sessions and memories are compared byte for byte. No method raises because the store is away, full or
     broken. Used from one event loop.
@@ -29,37 +33,28 @@ class SessionStore(Protocol):
 
     @property
     def away(self) -> bool:
-        """Whether it failed when it was last asked: what it gave, kept or forgot since then may be incomplete."""
+        """Whether the last call failed: what it returned, kept or removed since then may be incomplete."""
         ...
 
     async def held(self, tenant_id: str, session_id: str, memory_ids: Sequence[str], now: datetime) -> dict[str, bytes]:
-        """What it has of those; the rest is missing, for whatever reason."""
+        """The bodies of those memories that it has."""
         ...
 
-    async def keep(
-        self,
-        tenant_id: str,
-        session_id: str,
-        bodies: Mapping[str, bytes],
-        expires_at: Mapping[str, datetime],
-        now: datetime,
-    ) -> None:
-        """Keep those, each no longer than its expiry, as far as there is room."""
+    async def keep(self, tenant_id: str, session_id: str, bodies: Bodies, expires_at: Expiries, now: datetime) -> None:
+        """Keep those bodies until they expire, as far as there is room."""
         ...
 
     async def forget(self, tenant_id: str, session_id: str, memory_ids: Sequence[str]) -> None:
-        """Remove what was erased or retracted; the rest of the session stays."""
+        """Remove bodies that were erased or retracted; the rest of the session stays."""
         ...
 
     async def close(self) -> None:
-        """Let go of what it uses; from then on it holds nothing. May be called again."""
+        """Release its resources; from then on it holds nothing. May be called again."""
         ...
 
 
-def worth_keeping(
-    bodies: Mapping[str, bytes], expires_at: Mapping[str, datetime], now: datetime
-) -> Iterator[tuple[str, bytes, datetime]]:
-    """Of a session's bodies, in their order, those a store takes: alive, not too large, not too many."""
+def worth_keeping(bodies: Bodies, expires_at: Expiries, now: datetime) -> Iterator[tuple[str, bytes, datetime]]:
+    """The bodies that a store keeps, in their order: not expired, not too large, not too many."""
     count = size = 0
     for memory_id, body in bodies.items():
         ends_at = expires_at[memory_id]
@@ -95,7 +90,7 @@ def _cost(memory_id: str, body: bytes) -> int:
 
 
 class InProcess:
-    """The store of a single process, of at most about `max_bytes`: the session that was idle longest goes first."""
+    """The store of a single process, of about `max_bytes` at most; the session idle for longest is dropped first."""
 
     def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
         self._max_bytes = max_bytes
@@ -107,16 +102,16 @@ class InProcess:
 
     @property
     def away(self) -> bool:
-        """Never: it is where the caller is."""
+        """Never away."""
         return False
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """About how many bytes it uses."""
         return self._size
 
     async def held(self, tenant_id: str, session_id: str, memory_ids: Sequence[str], now: datetime) -> dict[str, bytes]:
-        """What it has of those that did not end."""
+        """The bodies of those memories that have not expired."""
         session = self._taken_out((tenant_id, session_id))
         found: dict[str, bytes] = {}
         for memory_id in memory_ids:
@@ -130,15 +125,8 @@ class InProcess:
         self._put_back((tenant_id, session_id), session)
         return found
 
-    async def keep(
-        self,
-        tenant_id: str,
-        session_id: str,
-        bodies: Mapping[str, bytes],
-        expires_at: Mapping[str, datetime],
-        now: datetime,
-    ) -> None:
-        """Keep those; what is oldest in a full session makes room, then the sessions idle longest."""
+    async def keep(self, tenant_id: str, session_id: str, bodies: Bodies, expires_at: Expiries, now: datetime) -> None:
+        """Keep those; the oldest bodies of a full session are dropped, then the sessions idle for longest."""
         if self._closed:
             return
         session = self._taken_out((tenant_id, session_id))
@@ -174,14 +162,13 @@ class InProcess:
 
 
 def session_store(url: str | None) -> SessionStore:
-    """The store at that address; in this process when there is none. Nothing is connected yet.
+    """The store at that address, or in this process for None. It connects on first use.
 
-    Raises InvalidInput (`redis_url`) for an address that is not one; the message does not repeat it, as it may
-    hold a password.
+    Raises InvalidInput (`redis_url`) for an invalid address, without repeating it, as it may hold a password.
     """
     if url is None:
         return InProcess()
-    # a tenth of a second to import, which only those pay who use it
+    # takes a tenth of a second to import
     from muniment.sessions.redis_store import RedisStore
 
     return RedisStore(url)

@@ -11,8 +11,8 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from muniment.database import embedded
-from muniment.database.clock import set_bound
 from muniment.database.master import LocalMasterKeys
+from muniment.database.migrate import set_bound
 from muniment.opening import DATABASE, OWNER, prepared
 
 MASTER_KEYS = LocalMasterKeys(b"a master key for tests, 32 bytes")

@@ -1,4 +1,4 @@
-"""Posting one message: to the address that was looked at, within a time, and without following anything."""
+"""Posting one message: to the address that was checked, within a deadline, and without following redirects."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -41,10 +41,10 @@ class Sender:
             await self._client.aclose()
 
     async def post(self, body: bytes, headers: Mapping[str, str]) -> str | None:
-        """Why it was not taken, as a short reason: a status, or what went wrong; None for an answer of 2xx."""
+        """Post a message; None for an answer of 2xx, else why it was not accepted: a status or the kind of error."""
         with anyio.move_on_after(DEADLINE):
             try:
-                return await self._posted(body, headers)
+                return await self._send(body, headers)
             except Refused as refused:
                 return str(refused)
             except httpx2.TimeoutException:
@@ -55,20 +55,22 @@ class Sender:
                 return type(error).__name__[:64]
         return "timeout"
 
-    async def _posted(self, body: bytes, headers: Mapping[str, str]) -> str | None:
+    async def _send(self, body: bytes, headers: Mapping[str, str]) -> str | None:
         target = await find(self._url, allow_private=self._allow_private)
-        given = {"Accept-Encoding": "identity", "User-Agent": "muniment", **headers, "Host": target.host_header}
+        sent = {"Accept-Encoding": "identity", "User-Agent": "muniment", **headers, "Host": target.host_header}
         # The certificate is checked for the host's name, whatever address is connected to.
-        named = {"sni_hostname": target.host} if target.parts.scheme == "https" else {}
+        extensions = {"sni_hostname": target.host} if target.parts.scheme == "https" else {}
         *others, last = target.urls
         for place in others:
             # Where nobody was reached nothing was said: the next address of the host is tried.
             with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
-                return await self._exchange(place, body, given, named)
-        return await self._exchange(last, body, given, named)
+                return await self._exchange(place, body, sent, extensions)
+        return await self._exchange(last, body, sent, extensions)
 
-    async def _exchange(self, place: str, body: bytes, headers: dict[str, str], named: dict[str, str]) -> str | None:
-        async with self._client.stream("POST", place, content=body, headers=headers, extensions=named) as answer:
+    async def _exchange(
+        self, place: str, body: bytes, headers: dict[str, str], extensions: dict[str, str]
+    ) -> str | None:
+        async with self._client.stream("POST", place, content=body, headers=headers, extensions=extensions) as answer:
             read = 0
             async for part in answer.aiter_raw():
                 read += len(part)

@@ -1,16 +1,16 @@
 """Webhooks in the database: their registration, and the place of each in the tenant's log.
 
-The log itself is the outbox: an event is committed with the change it tells of. A webhook keeps the place of the last
-event that was answered for, and what follows is posted in order. INVARIANT: nothing is skipped, as numbers follow the
-order of commits, and nothing is lost, as the place moves only after an answer, by who holds the lease.
+The log itself is the outbox: an event is committed with its change. A webhook has the place of the last event that was
+delivered, and the events after it are posted in order. INVARIANT: no event is skipped, as sequence numbers follow the
+order of commits, and none is lost, as the place moves only after an answer, by the holder of the lease.
 """
 
 import os
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from muniment.database import pages
-from muniment.database.rows import event_of
+from muniment.database import cursors
+from muniment.database.rows import event_of, fields_of
 from muniment.database.sealing import SubjectKey
 from muniment.database.storage import Row, Transaction
 from muniment.errors import InvalidInput, NotFound, TooLarge
@@ -19,7 +19,7 @@ from muniment.model.ids import make_id
 from muniment.model.webhook import Webhook, WebhookInput
 
 MOST = 16
-# How long who posts may be silent; longer than one post can take.
+# How long a lease lasts without an answer; longer than one post can take.
 LEASE = timedelta(seconds=20)
 OLD_SECRET_FOR = timedelta(days=1)
 PAGE = 100
@@ -31,7 +31,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Claim:
-    """A webhook that one poster holds for a while."""
+    """A webhook that one process posts to, for the time of its lease."""
 
     webhook_id: str
     lease: str
@@ -42,16 +42,16 @@ class Claim:
     _secrets: tuple[tuple[str, datetime | None], ...] = field(repr=False)
 
     def wants(self, event: Event) -> bool:
-        """Whether the event is one of those it asked for."""
+        """Whether the webhook is registered for this type of event."""
         return not self.types or event.type in self.types
 
     def secrets(self, now: datetime) -> list[str]:
-        """Those that messages are signed with at this moment: the new one first."""
+        """The secrets that messages are signed with now, the new one first."""
         return [secret for secret, until in self._secrets if until is None or until > now]
 
 
-async def add(tx: Transaction, key: SubjectKey, by: str, given: WebhookInput, secret: str) -> Webhook:
-    """Register one; it gets what happens from now on."""
+async def add(tx: Transaction, key: SubjectKey, by: str, hook: WebhookInput, secret: str) -> Webhook:
+    """Register a webhook; it gets the events from now on."""
     if len(await tx.rows("webhook.every", webhook_id=None)) >= MOST:
         raise TooLarge(f"a tenant has at most {MOST}", field="webhooks")
     webhook_id = make_id("whk", tx.now)
@@ -59,8 +59,8 @@ async def add(tx: Transaction, key: SubjectKey, by: str, given: WebhookInput, se
     await tx.do(
         "webhook.add",
         webhook_id=webhook_id,
-        url=key.seal("webhooks.url", webhook_id, given.url.encode()),
-        types=sorted(given.types or ()),
+        url=key.seal("webhooks.url", webhook_id, hook.url.encode()),
+        types=sorted(hook.types or ()),
         secret=key.seal("webhooks.secret", webhook_id, secret.encode()),
         by=by,
         seq=tick.seq,
@@ -72,29 +72,28 @@ async def add(tx: Transaction, key: SubjectKey, by: str, given: WebhookInput, se
 
 
 async def listed(tx: Transaction, key: SubjectKey | None, count: int, after: str | None) -> list[Webhook]:
-    """Those that stand, the oldest first; raises `NotFound` for an `after` that never was one of the tenant's."""
-    place = await pages.place(tx, "webhook.place", after)
-    return [_webhook(row, key) for row in await tx.rows("webhook.list", count=count, **place)] if key else []
+    """A page of the webhooks, the oldest first; raises `NotFound` for an `after` that never was one of the tenant's."""
+    start = await cursors.page_start(tx, "webhook.place", after)
+    return [_webhook(row, key) for row in await tx.rows("webhook.list", count=count, **start)] if key else []
 
 
 async def one(tx: Transaction, key: SubjectKey, webhook_id: str) -> Webhook:
-    """One of them; raises `NotFound`."""
-    row = await tx.row("webhook.every", webhook_id=webhook_id)
-    return _webhook(_there(row), key)
+    """One webhook; raises `NotFound`."""
+    return _webhook(_found(await tx.row("webhook.every", webhook_id=webhook_id)), key)
 
 
 async def remove(tx: Transaction, by: str, webhook_id: str) -> None:
-    """Take it away for good; raises `NotFound`."""
-    _there(await tx.row("webhook.lock", webhook_id=webhook_id))
+    """Remove a webhook for good; raises `NotFound`."""
+    _found(await tx.row("webhook.lock", webhook_id=webhook_id))
     tick = await tx.tick()
     await tx.do("webhook.remove", webhook_id=webhook_id, at=tick.at)
-    tx.told.row("webhooks.removed", webhook_id=webhook_id, removed_at=tick.at)
+    tx.event_rows.add("webhooks.removed", webhook_id=webhook_id, removed_at=tick.at)
     tx.emit("memory.note", by, about="webhook_removed", webhook_id=webhook_id)
 
 
 async def rotate(tx: Transaction, key: SubjectKey, by: str, webhook_id: str, secret: str) -> Webhook:
-    """Give it another secret; messages are signed with the old one too for a day. Raises `NotFound`."""
-    row = _there(await tx.row("webhook.lock", webhook_id=webhook_id))
+    """Give a webhook a new secret; for a day messages are signed with the old one too. Raises `NotFound`."""
+    row = _found(await tx.row("webhook.lock", webhook_id=webhook_id))
     old = key.open("webhooks.secret", webhook_id, row["secret"])
     tick = await tx.tick()
     await tx.do(
@@ -109,8 +108,8 @@ async def rotate(tx: Transaction, key: SubjectKey, by: str, webhook_id: str, sec
 
 
 async def resume(tx: Transaction, key: SubjectKey, by: str, webhook_id: str) -> Webhook:
-    """Let it go on at once, with the very event it stands at; raises `NotFound`."""
-    row = _there(await tx.row("webhook.lock", webhook_id=webhook_id))
+    """Let a webhook go on at once with the event it failed at; raises `NotFound`."""
+    row = _found(await tx.row("webhook.lock", webhook_id=webhook_id))
     await tx.tick()
     await tx.do("webhook.set_off", webhook_id=webhook_id, seq=row["seq"], n=row["n"])
     tx.emit("memory.note", by, about="webhook_resumed", webhook_id=webhook_id)
@@ -118,24 +117,24 @@ async def resume(tx: Transaction, key: SubjectKey, by: str, webhook_id: str) -> 
 
 
 async def replay(tx: Transaction, key: SubjectKey, by: str, webhook_id: str, after: int) -> Webhook:
-    """Let it begin again after that number; raises `NotFound`, and `InvalidInput` for a number not taken yet."""
-    _there(await tx.row("webhook.lock", webhook_id=webhook_id))
+    """Deliver again everything after that sequence number; raises `NotFound`, and `InvalidInput` for a later one."""
+    _found(await tx.row("webhook.lock", webhook_id=webhook_id))
     tick = await tx.tick()
     if after >= tick.seq:
-        raise InvalidInput(f"expected a number that was taken, below {tick.seq}", field="after")
+        raise InvalidInput(f"expected a sequence number below {tick.seq}", field="after")
     await tx.do("webhook.set_off", webhook_id=webhook_id, seq=after, n=LAST_N)
     tx.emit("memory.note", by, about="webhook_replayed", webhook_id=webhook_id, after=after)
     return await one(tx, key, webhook_id)
 
 
 async def due(tx: Transaction) -> tuple[list[str], datetime | None]:
-    """Those that nobody posts to now, whose next try is due, and that may lack an event; and `next_time`."""
+    """The webhooks that have something to post and are not leased or waiting for a retry; and the `next_time`."""
     rows, times = await tx.gather(("webhook.due", {}), ("webhook.next_time", {}))
     return [row["webhook_id"] for row in rows], times[0]["at"] if times else None
 
 
 async def claim(tx: Transaction, key: SubjectKey, webhook_id: str) -> Claim | None:
-    """Take it for a while, unless another did, or it was parked or removed."""
+    """Lease a webhook, unless another process did, or it was parked or removed; None then."""
     lease = os.urandom(12).hex()
     row = await tx.row("webhook.claim", webhook_id=webhook_id, lease=lease, until=tx.now + LEASE)
     if row is None:
@@ -153,46 +152,46 @@ async def events_after(tx: Transaction, place: Place) -> list[Event]:
     return [event_of(row) for row in await tx.rows("webhook.next_events", seq=place[0], n=place[1], count=PAGE)]
 
 
-async def advance(tx: Transaction, held: Claim, place: Place, to: Place) -> bool:
-    """Move its place, and hold it on; False when it is no longer held, or no longer stands where it did."""
-    moved = await tx.do("webhook.advance", **_from_to(held, place, to), until=tx.now + LEASE)
+async def advance(tx: Transaction, claim: Claim, place: Place, to: Place) -> bool:
+    """Move the webhook's place and extend the lease; False if the lease or the place is no longer this claim's."""
+    moved = await tx.do("webhook.advance", **_from_to(claim, place, to), until=tx.now + LEASE)
     return moved == 1
 
 
 async def fail(
-    tx: Transaction, held: Claim, place: Place, to: Place, tries: int, reason: str, pause: timedelta | None
+    tx: Transaction, claim: Claim, place: Place, to: Place, tries: int, reason: str, pause: timedelta | None
 ) -> bool:
-    """Note a try that came to nothing, and let it go: until the pause is over, or parked when there is none."""
+    """Record a failed try and release the lease: until the pause is over, or parked if there is no pause."""
     noted = await tx.do(
         "webhook.fail",
-        **_from_to(held, place, to),
+        **_from_to(claim, place, to),
         tries=tries,
         error=reason,
         next_try_at=tx.now + pause if pause is not None else None,
         parked_at=tx.now if pause is None else None,
     )
     if noted and pause is None:
-        tx.emit("memory.parked", "auto", webhook_id=held.webhook_id, reason=reason, tries=tries)
+        tx.emit("memory.parked", "auto", webhook_id=claim.webhook_id, reason=reason, tries=tries)
     return noted == 1
 
 
-async def let_go(tx: Transaction, held: Claim) -> None:
-    """Leave it to whoever comes next."""
-    await tx.do("webhook.let_go", webhook_id=held.webhook_id, lease=held.lease)
+async def let_go(tx: Transaction, claim: Claim) -> None:
+    """Release the lease."""
+    await tx.do("webhook.let_go", webhook_id=claim.webhook_id, lease=claim.lease)
 
 
 async def next_time(tx: Transaction) -> datetime | None:
-    """When a further try is due, or a lease ends, at the earliest."""
+    """The earliest time at which a retry is due or a lease ends."""
     row = await tx.row("webhook.next_time")
     return row["at"] if row is not None else None
 
 
-def _from_to(held: Claim, place: Place, to: Place) -> dict[str, object]:
+def _from_to(claim: Claim, place: Place, to: Place) -> dict[str, object]:
     moving = {"seq": place[0], "n": place[1], "to_seq": to[0], "to_n": to[1]}
-    return {"webhook_id": held.webhook_id, "lease": held.lease, **moving}
+    return {"webhook_id": claim.webhook_id, "lease": claim.lease, **moving}
 
 
-def _there(row: Row | None) -> Row:
+def _found(row: Row | None) -> Row:
     if row is None:
         raise NotFound("no such webhook", field="webhook_id")
     return row
@@ -203,7 +202,5 @@ def _opened(row: Row, key: SubjectKey, column: str) -> str:
 
 
 def _webhook(row: Row, key: SubjectKey) -> Webhook:
-    skipped = ("url", "state", "secret")
-    taken = {name: row[name] for name in Webhook.model_fields if name not in skipped}
     state = "parked" if row["parked_at"] is not None else "retrying" if row["tries"] else "active"
-    return Webhook(**taken, url=_opened(row, key, "url"), state=state)
+    return Webhook(**fields_of(Webhook, row, url=_opened(row, key, "url"), state=state, secret=None))

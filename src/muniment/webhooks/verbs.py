@@ -16,9 +16,8 @@ from muniment.model.webhook import Deliveries, Webhook, WebhookInput
 from muniment.verbs import arguments as checks
 from muniment.verbs.arguments import whole_number
 from muniment.webhooks import store as webhooks
-from muniment.webhooks.cloudevents import CONTENT_TYPE, encoded
+from muniment.webhooks.messages import CONTENT_TYPE, encoded, new_secret, signed
 from muniment.webhooks.sending import Sender
-from muniment.webhooks.signing import new_secret, signed
 from muniment.webhooks.store import Claim, Place
 
 # Webhooks of one tenant that are posted to at once.

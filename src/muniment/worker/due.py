@@ -1,7 +1,7 @@
-"""Where work waits: which jobs of which tenants are due, by the fabric's own clock.
+"""Which jobs of which tenants are due, by the fabric's own clock.
 
-A clock that jumps does no harm: ahead, a job runs once and not once for each time it missed; back, it runs at once
-rather than wait for a time long gone to come again.
+A clock that jumps does no harm: ahead, a job runs once and not once for each time that it missed; back, it runs at once
+instead of waiting for a time long past to come again.
 """
 
 import logging
@@ -18,27 +18,27 @@ from muniment.worker.registry import JOBS
 
 log = logging.getLogger("muniment.jobs")
 
-# A job that fails is tried again after its pause, doubled for each failure in a row, up to this.
+# A failed job is tried again after its pause, doubled for each failure in a row, up to this.
 LONGEST_PAUSE = timedelta(hours=1)
-# Seconds.
+# Seconds for which the pack of a tenant is cached.
 PACK_KEPT = 30.0
-# Seconds between two looks for what is due, at least.
+# Seconds between two checks for due jobs, at least.
 LOOK_EVERY = 1.0
-# Looking takes a fifth of the time at most, however many tenants there are.
+# The rest after a check, as a multiple of its duration: checks take a fifth of the time at most.
 _REST = 4
 
 
 @dataclass(frozen=True)
 class Due:
-    """A job that has work, or may have."""
+    """A job that is due in a tenant."""
 
     tenant_id: str
     job: str
 
 
 @dataclass(frozen=True)
-class Ran:
-    """When a job ran last, and how far the tenant was then."""
+class LastRun:
+    """The last run of a job in a tenant: its time, the tenant's sequence number then, and the failures since."""
 
     at: datetime
     seq: int
@@ -46,28 +46,30 @@ class Ran:
     failures: int
 
 
-def is_due(job: Job, pause: timedelta | None, seq: int, ran: Ran | None, now: datetime, *, eager: bool = False) -> bool:
-    """Whether a job should run in a tenant that is at that number; eager, it does not rest where the log moved."""
+def is_due(
+    job: Job, pause: timedelta | None, seq: int, last: LastRun | None, now: datetime, *, eager: bool = False
+) -> bool:
+    """Whether a job should run in a tenant at that sequence number; `eager` ignores the pause after new events."""
     if pause is None:
         return False
-    if ran is None or (eager and seq != ran.seq and not ran.failures):
+    if last is None or (eager and seq != last.seq and not last.failures):
         return True
-    if ran.next_at is not None and ran.next_at <= now and not ran.failures:
+    if last.next_at is not None and last.next_at <= now and not last.failures:
         return True
-    waited = now - ran.at
+    waited = now - last.at
     if waited < timedelta(0):
         return True
-    rests = min(pause * 2 ** min(ran.failures, 16), max(pause, LONGEST_PAUSE))
-    return waited >= rests and (not job.follows_log or seq != ran.seq or ran.failures > 0)
+    rests = min(pause * 2 ** min(last.failures, 16), max(pause, LONGEST_PAUSE))
+    return waited >= rests and (not job.follows_log or seq != last.seq or last.failures > 0)
 
 
-def rest_after(took: float) -> float:
-    """For how many seconds to rest after a look that took so many."""
+def rest_seconds(took: float) -> float:
+    """How many seconds to rest after a check of all tenants that took so many."""
     return max(LOOK_EVERY, _REST * took)
 
 
 class DueJobs:
-    """Looks at all tenants at once; what their packs say of the schedule is asked again now and then."""
+    """Finds the due jobs of all tenants; the schedule of a tenant's pack is read again now and then."""
 
     def __init__(self, opened: Opened, *, eager: bool = False) -> None:
         self._opened = opened
@@ -75,10 +77,10 @@ class DueJobs:
         self._packs: dict[str, tuple[float, Pack]] = {}
 
     async def due(self, tenants: Iterable[str] | None = None) -> list[Due]:
-        """All that is due now; in those tenants only, where they are named."""
+        """All jobs that are due now, in those tenants or in all."""
         context = self._opened.context
         now = context.now()
-        # Any name opens the transaction: the jobs' login sees where all tenants are.
+        # Any tenant will do: the jobs' login reads the clocks of all.
         async with context.transaction("*", "jobs") as tx:
             rows = await tx.rows("jobs.known")
         by_tenant: dict[str, list[Row]] = {}
@@ -90,10 +92,10 @@ class DueJobs:
             try:
                 pack = await self._pack(tenant_id)
             except Exception as error:
-                # What one tenant registered stops no other: its jobs go by the built-in schedule.
+                # A broken pack of one tenant stops no other: its jobs follow the built-in schedule.
                 log.warning("the pack of tenant %s cannot be read: %s", tenant_id, type(error).__name__)
                 pack = self._opened.context.packs.default
-            found += [Due(tenant_id, name) for name in _due_here(by_tenant[tenant_id], pack, now, self._eager)]
+            found += [Due(tenant_id, name) for name in _due_names(by_tenant[tenant_id], pack, now, self._eager)]
         return found
 
     async def _pack(self, tenant_id: str) -> Pack:
@@ -104,9 +106,9 @@ class DueJobs:
         return pack
 
 
-def _due_here(rows: list[Row], pack: Pack, now: datetime, eager: bool) -> list[str]:
-    ran: Mapping[str, Ran] = {
-        row["job"]: Ran(row["ran_at"], row["ran_seq"], row["next_at"], row["failures"])
+def _due_names(rows: list[Row], pack: Pack, now: datetime, eager: bool) -> list[str]:
+    ran: Mapping[str, LastRun] = {
+        row["job"]: LastRun(row["ran_at"], row["ran_seq"], row["next_at"], row["failures"])
         for row in rows
         if row["job"] is not None
     }

@@ -1,7 +1,7 @@
--- The jobs: where work waits, and what each found.
+-- The jobs: their runs, and the statements of those that have no file of their own.
 
 -- name: known
--- Every tenant's clock with the runs of its jobs. The one statement that looks at all tenants: the jobs' login may.
+-- Every tenant's clock with the runs of its jobs. The only statement that reads all tenants; the jobs' login may.
 SELECT c.tenant_id, c.seq, r.job, r.ran_at, r.seq AS ran_seq, r.next_at, r.failures
 FROM tenant_clock c
 LEFT JOIN job_runs r ON r.tenant_id = c.tenant_id
@@ -18,7 +18,7 @@ ON CONFLICT (tenant_id, job) DO UPDATE SET ran_at = excluded.ran_at, seq = exclu
 SELECT job, ran_at, next_at, took, failures, error FROM job_runs WHERE tenant_id = :tenant_id ORDER BY job
 
 -- name: outcomes
--- What people made of what each source proposed, the latest first: approved, or confirmed in an audit; else not.
+-- What people decided on the proposals of each source, the latest first: approved, or confirmed in an audit; or not.
 SELECT o.claimed_by AS source, o.raw_confidence, o.approved
 FROM (
   SELECT c.claimed_by, c.raw_confidence, v.action IN ('approve', 'duplicate') AS approved,
@@ -38,13 +38,13 @@ INSERT INTO calibrations (tenant_id, calibration_id, seq, calibrated_at, txid, s
 VALUES (:tenant_id, :calibration_id, :seq, :at, :txid, :source, :verdicts, :approved, :points)
 
 -- name: expired
--- How many memories ended between two moments, by tier and class.
+-- How many memories expired between two times, by tier and class.
 SELECT tier, class, count(*) AS memories FROM memory_scope
 WHERE tenant_id = :tenant_id AND dead_seq IS NULL AND expires_at <= :until AND expires_at > coalesce(:since::timestamptz, '-infinity')
 GROUP BY tier, class ORDER BY tier, class
 
 -- name: collectable
--- Memories with content that ended, or were withdrawn, before the horizon.
+-- Memories with content that expired or were retracted before the horizon.
 SELECT f.memory_id FROM memory_scope f
 LEFT JOIN retractions r ON r.tenant_id = :tenant_id AND r.memory_id = f.memory_id
 WHERE f.tenant_id = :tenant_id AND f.tomb_seq IS NULL
@@ -52,7 +52,7 @@ WHERE f.tenant_id = :tenant_id AND f.tomb_seq IS NULL
 ORDER BY f.memory_id LIMIT :count
 
 -- name: overdue
--- Open proposals past their time that were not told of.
+-- Open proposals past their due time without an alert.
 SELECT p.proposal_id, p.class, p.due_at FROM proposals p
 WHERE p.tenant_id = :tenant_id AND p.due_at < :now
   AND {undecided p}
@@ -60,7 +60,7 @@ WHERE p.tenant_id = :tenant_id AND p.due_at < :now
 ORDER BY p.due_at, p.proposal_id LIMIT :count
 
 -- name: unpurged
--- Erasures that wait for their purge, since when, and what the last run of it said.
+-- Erasures that wait for their purge, since when, and the error of its last run.
 SELECT count(*) AS erasures, min(e.erased_at) AS since,
   (SELECT j.error FROM job_runs j WHERE j.tenant_id = :tenant_id AND j.job = 'purge') AS error
 FROM erasures e WHERE e.tenant_id = :tenant_id AND e.purged_at IS NULL
@@ -73,7 +73,7 @@ WHERE c.tenant_id = :tenant_id
   AND NOT EXISTS (SELECT FROM resolutions r WHERE r.tenant_id = :tenant_id AND r.contradiction_id = c.contradiction_id)
 
 -- name: expiring
--- Live memories of a tier that end within a time and were not told of.
+-- Live memories of a tier that expire soon, without an alert.
 SELECT f.memory_id, f.expires_at FROM memory_scope f
 WHERE f.tenant_id = :tenant_id AND f.tier = :tier AND f.dead_seq IS NULL AND f.tomb_seq IS NULL
   AND f.expires_at > :now AND f.expires_at <= :until
@@ -81,14 +81,14 @@ WHERE f.tenant_id = :tenant_id AND f.tier = :tier AND f.dead_seq IS NULL AND f.t
 ORDER BY f.expires_at, f.memory_id LIMIT :count
 
 -- name: raise_alert
--- Nothing comes back where it was raised before: of two at once each alert is one's.
+-- Returns nothing if the alert was raised before; of two runs at the same time one raises it.
 INSERT INTO alerts (tenant_id, key, raised_at) VALUES (:tenant_id, :key, :now) ON CONFLICT DO NOTHING RETURNING key
 
 -- name: end_alerts
 DELETE FROM alerts WHERE tenant_id = :tenant_id AND key = ANY (:keys)
 
 -- name: stale_alerts
--- What was told of and is over: the proposal decided, the memory ended.
+-- End alerts whose cause is gone: the proposal was decided, the memory ended.
 DELETE FROM alerts a
 WHERE a.tenant_id = :tenant_id AND (
   (a.key LIKE 'sla %' AND EXISTS (SELECT FROM verdicts v WHERE v.tenant_id = :tenant_id AND v.proposal_id = substr(a.key, 5)
@@ -105,13 +105,13 @@ WHERE f.tenant_id = :tenant_id AND f.dead_seq IS NULL AND f.tomb_seq IS NULL AND
 GROUP BY f.tier, f.class
 
 -- name: promoted_alone
--- What policy promoted without a person, after a place in the order of commits.
+-- Memories that policy promoted without a person, after a place in the order of commits.
 SELECT m.memory_id, m.born_seq, m.proposal_id FROM memories m
 WHERE m.tenant_id = :tenant_id AND m.approver_kind = 'system' AND (m.born_seq, m.memory_id) > (:seq, :memory_id)
 ORDER BY m.born_seq, m.memory_id LIMIT :count
 
 -- name: held_for_budget
--- Proposals that wait for room: held for that, and nothing decided since.
+-- Proposals held for lack of room, with nothing decided since.
 SELECT p.proposal_id, p.class, octet_length(c.content) AS size, coalesce(
     (SELECT o.tier FROM verdicts o WHERE o.tenant_id = :tenant_id AND o.proposal_id = p.proposal_id AND o.tier IS NOT NULL ORDER BY o.seq DESC LIMIT 1),
     p.tier_derived) AS tier
@@ -124,8 +124,8 @@ WHERE p.tenant_id = :tenant_id
 ORDER BY p.due_at, p.proposal_id LIMIT :count
 
 -- name: audited
--- What people made of the samples, by class, since the class was last let go on. One whose memory was withdrawn as wrong
--- was wrong, whatever was said of the sample before, or not yet.
+-- What people decided on the samples, by class, since the class was last resumed. A sample whose memory was retracted
+-- as wrong counts as wrong, whatever the verdict on the sample.
 SELECT p.class, count(*) AS samples, count(*) FILTER (WHERE w.seq IS NULL AND v.action = 'duplicate') AS correct
 FROM proposals p
 LEFT JOIN verdicts v ON v.tenant_id = :tenant_id AND v.proposal_id = p.proposal_id AND v.by_kind = 'operator'

@@ -7,9 +7,8 @@ from muniment.candidates import job as consolidate
 from muniment.consent import job as sweep
 from muniment.erasure import job as purge
 from muniment.job import Job
-from muniment.metrics import alert_job as alert
-from muniment.metrics import job as scan
-from muniment.packs import backfill_job as backfill
+from muniment.metrics import job as metrics
+from muniment.packs import job as backfill
 from muniment.promotion import budget_job as budget
 from muniment.promotion import expire_job as expire
 from muniment.promotion import reindex_job as embed
@@ -25,13 +24,13 @@ JOBS: dict[str, Job] = {
         Job("compact", "JOB-4", compact.run),
         Job("calibrate", "JOB-5", calibrate.run),
         Job("sample", "JOB-6", sample.run),
-        Job("alert", "JOB-7", alert.run),
+        Job("alert", "JOB-7", metrics.alert),
         Job("backfill", "JOB-8", backfill.run),
         Job("seal", "JOB-9", seal.run, follows_log=True),
         Job("budget", "JOB-10", budget.run),
         Job("embed", "JOB-11", embed.run),
         Job("deliver", "EVT-1", deliver.run, follows_log=True),
         Job("purge", "ERA-3", purge.run),
-        Job("scan", "MET-4", scan.run),
+        Job("scan", "MET-4", metrics.scan),
     )
 }

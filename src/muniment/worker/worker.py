@@ -1,8 +1,8 @@
-"""The worker: looks out for jobs that are due, puts each into the queue once, and runs what is in the queue.
+"""The worker: finds jobs that are due, puts each into the queue once, and runs what is in the queue.
 
-The queue is procrastinate's: as many workers as wanted share it. A job of a tenant waits in it once at most; a
-worker that was killed leaves nothing locked, since every job can run twice, at once, or be cut off at any line. The
-rows that it leaves are removed by any other worker.
+The queue is procrastinate's, so that any number of workers can share it. A job of a tenant is in it at most once. A
+worker that was killed leaves nothing locked, since every job can run twice, at the same time, or be cut off at any
+line. Other workers remove the rows that it leaves.
 """
 
 import logging
@@ -17,33 +17,33 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Status
 
 from muniment.database.job_queue import QueueConnection, queue_address
-from muniment.database.unavailable import answering, no_answer
-from muniment.errors import StorageUnavailable
+from muniment.database.server_liveness import answering, no_answer
+from muniment.errors import MunimentError, PurgeIncomplete, StorageUnavailable
 from muniment.job import Done
 from muniment.opening import Opened
-from muniment.worker.due import LOOK_EVERY, Due, DueJobs, rest_after
-from muniment.worker.running import run
+from muniment.worker.due import LOOK_EVERY, Due, DueJobs, rest_seconds
+from muniment.worker.registry import JOBS
 
 log = logging.getLogger("muniment.jobs")
 
 QUEUE = "muniment"
 CONCURRENCY = 4
-# A worker that was not heard of for so many seconds is gone; what it was at is done anew.
+# A worker without a sign of life for so many seconds is dead; its jobs run again.
 GONE_AFTER = 20.0
-# For a connection to the queue's tables.
+# Seconds to wait for a connection to the queue's tables.
 BUSY_SECONDS = 5.0
-# Seconds before a database that is away is asked again.
+# Seconds before a database that is away is tried again.
 AGAIN_SECONDS = 0.25
-# For so many seconds after the embedded server died due jobs are looked for often.
+# For so many seconds after the embedded server died, due jobs are looked for often.
 CALM_SECONDS = 10.0
 
-Told = Callable[[Due, Done | None], None]
+OnDone = Callable[[Due, Done | None], None]
 
 
 class Worker:
-    """Works for an open fabric; `on_done` hears of every job that ran, with None for one that failed."""
+    """Works for an open fabric; `on_done` is called for every job that ran, with None for one that failed."""
 
-    def __init__(self, opened: Opened, *, concurrency: int = CONCURRENCY, on_done: Told | None = None) -> None:
+    def __init__(self, opened: Opened, *, concurrency: int = CONCURRENCY, on_done: OnDone | None = None) -> None:
         self._opened = opened
         self._concurrency = concurrency
         self._on_done = on_done
@@ -61,65 +61,65 @@ class Worker:
         self._task = self._app.task(name="work", queue=QUEUE)(self._work)
 
     async def until_idle(self, tenants: list[str] | None = None) -> int:
-        """Run what is due, and what becomes due by it, until nothing is; how many jobs ran."""
+        """Run what is due, and what becomes due by it, until nothing is; return how many jobs ran."""
         ran = 0
-        lookout = DueJobs(self._opened, eager=True)
+        due_jobs = DueJobs(self._opened, eager=True)
         try:
             async with self._open():
                 await self._remove_dead_workers()
-                while found := await lookout.due(tenants):
-                    ran += await self._put(found)
-                    await self._app.run_worker_async(**self._how(), wait=False, listen_notify=False)
+                while found := await due_jobs.due(tenants):
+                    ran += await self._enqueue(found)
+                    await self._app.run_worker_async(**self._options(), wait=False, listen_notify=False)
         except ConnectorException as error:
             raise StorageUnavailable(no_answer()) from error
         return ran
 
     async def forever(self) -> None:
-        """Work until cancelled; what is being done then is finished first. A database that is away is waited for."""
-        lookout = DueJobs(self._opened)
-        told: str | None = None
+        """Work until cancelled, finishing the jobs in progress; wait for a database that is away."""
+        due_jobs = DueJobs(self._opened)
+        last_error: str | None = None
         while True:
             try:
-                # Fails at once while it is away, where the queue's own connections would be waited for.
-                await lookout.due([])
-                told = None
+                # Fails at once while the database is away; the queue's own connections would wait.
+                await due_jobs.due([])
+                last_error = None
                 await self._until_away()
             except (StorageUnavailable, ConnectorException) as error:
                 why = str(error) if isinstance(error, StorageUnavailable) else no_answer()
-                if why != told:
+                if why != last_error:
                     log.warning("%s", why)
-                told = why
+                last_error = why
             await anyio.sleep(AGAIN_SECONDS)
 
     async def _until_away(self) -> None:
         async with self._open(), anyio.create_task_group() as tasks:
-            tasks.start_soon(self._look)
+            tasks.start_soon(self._watch_for_due_jobs)
             try:
-                await self._app.run_worker_async(**self._how(), wait=True, fetch_job_polling_interval=LOOK_EVERY)
+                await self._app.run_worker_async(**self._options(), wait=True, fetch_job_polling_interval=LOOK_EVERY)
             except ConnectorException:
                 log.warning("the worker lost the database")
             tasks.cancel_scope.cancel()
 
     async def _work(self, tenant_id: str, job: str) -> None:
-        what = Due(tenant_id, job)
-        self._running.add(what)
+        due = Due(tenant_id, job)
+        self._running.add(due)
         try:
-            done = await run(self._opened, what)
+            done = await run(self._opened, due)
         finally:
-            self._running.discard(what)
+            self._running.discard(due)
         if self._on_done is not None:
-            self._on_done(what, done)
+            self._on_done(due, done)
 
-    async def _look(self) -> None:
-        """Again and again; a database that is away is waited for."""
-        lookout = DueJobs(self._opened)
+    async def _watch_for_due_jobs(self) -> None:
+        """Check for due jobs again and again."""
+        due_jobs = DueJobs(self._opened)
         deaths, calm_at = self._opened.deaths, 0.0
         while True:
             began = time.monotonic()
             try:
-                await self._put(await lookout.due())
+                await self._enqueue(await due_jobs.due())
                 await self._remove_dead_workers()
-                rest = rest_after(time.monotonic() - began)
+                rest = rest_seconds(time.monotonic() - began)
             except StorageUnavailable as error:
                 log.warning("%s", error)
                 rest = AGAIN_SECONDS
@@ -127,7 +127,7 @@ class Worker:
                 log.warning("cannot look for due jobs: %s", type(error).__name__)
                 rest = LOOK_EVERY
             if self._opened.deaths != deaths:
-                # What was under way is due again; a look takes long only because it waits for dead connections.
+                # The jobs in progress are due again; a check takes long only because it waits for dead connections.
                 deaths, calm_at = self._opened.deaths, time.monotonic() + CALM_SECONDS
             await self._rest(rest if time.monotonic() > calm_at else min(rest, LOOK_EVERY / 2), deaths)
 
@@ -138,21 +138,21 @@ class Worker:
         while (left := ends_at - time.monotonic()) > 0 and self._opened.deaths == deaths:  # noqa: ASYNC110
             await anyio.sleep(min(left, AGAIN_SECONDS))
 
-    async def _put(self, found: list[Due]) -> int:
-        put = 0
-        for what in found:
-            if what in self._running:
+    async def _enqueue(self, found: list[Due]) -> int:
+        enqueued = 0
+        for due in found:
+            if due in self._running:
                 continue
-            waits = self._task.configure(queueing_lock=f"{what.job} {what.tenant_id}")
+            waits = self._task.configure(queueing_lock=f"{due.job} {due.tenant_id}")
             with suppress(AlreadyEnqueued):
-                await waits.defer_async(tenant_id=what.tenant_id, job=what.job)
-                put += 1
-        return put
+                await waits.defer_async(tenant_id=due.tenant_id, job=due.job)
+                enqueued += 1
+        return enqueued
 
     async def _remove_dead_workers(self) -> None:
-        """Delete the rows of workers that were not heard of for `GONE_AFTER`, and of the jobs that they were at.
+        """Delete the rows of workers without a sign of life for `GONE_AFTER`, and of their jobs.
 
-        Those jobs were put into the queue anew already: they are due as long as no worker recorded that they ran.
+        Those jobs are in the queue again already: they stay due until a worker records that they ran.
         """
         manager = self._app.job_manager
         jobs = await manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=GONE_AFTER)
@@ -173,7 +173,7 @@ class Worker:
             # What could not be opened would be taken for open the next time.
             await self._app.close_async()
 
-    def _how(self) -> dict[str, Any]:
+    def _options(self) -> dict[str, Any]:
         return {
             "queues": [QUEUE],
             "concurrency": self._concurrency,
@@ -182,3 +182,44 @@ class Worker:
             "update_heartbeat_interval": GONE_AFTER / 4,
             "stalled_worker_timeout": GONE_AFTER,
         }
+
+
+log = logging.getLogger("muniment.jobs")
+
+
+async def run(opened: Opened, due: Due) -> Done | None:
+    """Run a job in a tenant and record the result; None if it failed, which is recorded and tried again later.
+
+    Raises `StorageUnavailable` if the database is away, or the embedded server died meanwhile: then nothing is
+    recorded, and the job stays due.
+    """
+    context, started, deaths = opened.context, time.monotonic(), opened.deaths
+    done: Done | None = None
+    error: str | None = None
+    async with context.transaction(due.tenant_id, "jobs") as tx:
+        clock = await tx.row("tenant.clock")
+    try:
+        done = await JOBS[due.job].run(opened, due.tenant_id)
+    except Exception as problem:
+        if isinstance(problem, StorageUnavailable) and opened.deaths != deaths:
+            raise
+        # Whatever it is, the next job runs. An error's message may hold content, its code and its class do not.
+        error = problem.code if isinstance(problem, MunimentError) else type(problem).__name__
+        if isinstance(problem, PurgeIncomplete):
+            error = f"{problem.code}: {problem.message}"  # About the server and its settings; shown on the receipt.
+        log.warning("job %s of tenant %s failed: %s", due.job, due.tenant_id, error)
+    more = done is not None and done.more
+    with anyio.CancelScope(shield=True):
+        async with context.transaction(due.tenant_id, "jobs") as tx:
+            await tx.do(
+                "jobs.ran",
+                job=due.job,
+                seq=clock["seq"] if clock is not None and not more else -1,
+                next_at=tx.now if more else done.next_at if done is not None else None,
+                took=time.monotonic() - started,
+                failures=0 if error is None else 1,
+                error=error,
+            )
+    if done is not None and done.nonzero:
+        log.info("job %s of tenant %s: %s", due.job, due.tenant_id, done.nonzero)
+    return done

@@ -18,7 +18,7 @@ GOOD = {"kind": "statement", "classification": "INTERNAL"}
 
 
 @dataclass(frozen=True)
-class Hostile:
+class HostileRequest:
     """One request: its name, where it goes, whose key it comes with (`""`: nobody's), and its body."""
 
     name: str
@@ -30,7 +30,7 @@ class Hostile:
     head: str = ""
 
 
-def named(one: Hostile) -> str:
+def label(one: HostileRequest) -> str:
     """What it is called among others."""
     return f"{one.method} {one.path[:40]}: {one.name}"
 
@@ -43,41 +43,41 @@ def _captures(**more: object) -> bytes:
     return json.dumps({**GOOD, "text": "x", **more}).encode()
 
 
-def hostile_bodies() -> Iterator[Hostile]:
+def hostile_bodies() -> Iterator[HostileRequest]:
     """Past the bounds, and as close below them as they can be."""
     many, few = empty_objects(330_000), empty_objects(12_000)
     close = empty_objects(24_000)
-    yield Hostile("a million bytes of empty objects", "/v1/captures", "agent", b'{"captures": %b}' % many)
-    yield Hostile("fifteen million", "/v1/captures", "agent", b'{"captures": %b}' % empty_objects(5_200_000))
-    yield Hostile("as many as pass the scan", "/v1/captures", "agent", b'{"captures": %b}' % close)
+    yield HostileRequest("a million bytes of empty objects", "/v1/captures", "agent", b'{"captures": %b}' % many)
+    yield HostileRequest("fifteen million", "/v1/captures", "agent", b'{"captures": %b}' % empty_objects(5_200_000))
+    yield HostileRequest("as many as pass the scan", "/v1/captures", "agent", b'{"captures": %b}' % close)
     for field in ("evidence_refs", "qualifiers", "payload", "run"):
         for items in (many, close):
             body = b'{"kind": "statement", "classification": "INTERNAL", "text": "x", "%b": %b}'
-            yield Hostile(f"in {field}", "/v1/captures", "agent", body % (field.encode(), items))
+            yield HostileRequest(f"in {field}", "/v1/captures", "agent", body % (field.encode(), items))
     for field in ("entities", "classes", "tiers"):
         for items in (many, empty_objects(900)):
             body = b'{"run": {"run_id": "r"}, "%b": %b}' % (field.encode(), items)
-            yield Hostile(f"{field} of a recall", "/v1/recall", "agent", body)
+            yield HostileRequest(f"{field} of a recall", "/v1/recall", "agent", body)
     for count in (90_000, 45_000, 1_500):
         keys = ", ".join(f'"key{n}": 1' for n in range(count))
         for path in ("/v1/captures", "/v1/recall", "/v1/proposals"):
-            yield Hostile(f"{count} unknown keys", path, "agent", f"{{{keys}}}".encode())
+            yield HostileRequest(f"{count} unknown keys", path, "agent", f"{{{keys}}}".encode())
     wrong = dict.fromkeys(("kind", "text", "origin", "subject", "user_id", "run_id", "intent_id", "observed_at"), 5)
     body = json.dumps({"captures": [wrong] * 1000}).encode()
-    yield Hostile("a thousand captures with eight wrong fields", "/v1/captures", "agent", body)
-    yield Hostile("a payload of small values", "/v1/captures", "agent", _captures(payload=[[0]] * 9_900))
-    yield Hostile("deep", "/v1/captures", "agent", b"[" * MEGABYTE)
-    yield Hostile("a long number", "/v1/captures", "agent", b'{"payload": ' + b"9" * MEGABYTE)
-    yield Hostile("spaces", "/v1/captures", "agent", b" " * (15 * MEGABYTE) + b"{}")
+    yield HostileRequest("a thousand captures with eight wrong fields", "/v1/captures", "agent", body)
+    yield HostileRequest("a payload of small values", "/v1/captures", "agent", _captures(payload=[[0]] * 9_900))
+    yield HostileRequest("deep", "/v1/captures", "agent", b"[" * MEGABYTE)
+    yield HostileRequest("a long number", "/v1/captures", "agent", b'{"payload": ' + b"9" * MEGABYTE)
+    yield HostileRequest("spaces", "/v1/captures", "agent", b" " * (15 * MEGABYTE) + b"{}")
     long_text = json.dumps({**GOOD, "text": "ж\n" * 8_000_000}, ensure_ascii=False).encode()[: 16 * MEGABYTE - 2]
-    yield Hostile("one endless text", "/v1/captures", "agent", long_text + b'"}')
+    yield HostileRequest("one endless text", "/v1/captures", "agent", long_text + b'"}')
     for items in (many, few):
         asked = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall", "arguments": '
-        yield Hostile("arguments of a tool", "/mcp", "agent", asked + b'{"entities": %b}}}' % items)
-        yield Hostile("unknown parameters", "/mcp", "agent", b'{"jsonrpc": "2.0", "id": 1, "x": %b}' % items)
-        yield Hostile("a batch", "/mcp", "agent", items)
+        yield HostileRequest("arguments of a tool", "/mcp", "agent", asked + b'{"entities": %b}}}' % items)
+        yield HostileRequest("unknown parameters", "/mcp", "agent", b'{"jsonrpc": "2.0", "id": 1, "x": %b}' % items)
+        yield HostileRequest("a batch", "/mcp", "agent", items)
     keys = ", ".join(f'"key{n}": 1' for n in range(12_000))
-    yield Hostile("unknown arguments", "/mcp", "agent", asked + b"{%b}}}" % keys.encode())
+    yield HostileRequest("unknown arguments", "/mcp", "agent", asked + b"{%b}}}" % keys.encode())
     packs = {
         "empty objects": HEAD + "roles: [" + "{}," * 330_000 + "]",
         "wrong items": HEAD + "memory_layer: {trust: {floor: [" + "{}," * 19_000 + "]}}",
@@ -90,32 +90,34 @@ def hostile_bodies() -> Iterator[Hostile]:
     }
     for name, text in packs.items():
         body = json.dumps({"one": "muniment.builtin@1.2.0", "other": text}).encode()
-        yield Hostile(f"a pack of {name}", "/v1/packs/compare", "auditor", body)
+        yield HostileRequest(f"a pack of {name}", "/v1/packs/compare", "auditor", body)
     form = "application/x-www-form-urlencoded"
     for path in ("/console/signin", "/console/packs", "/console/queue/approve"):
-        yield Hostile("ampersands", path, "", b"&" * (16 * MEGABYTE), form)
-        yield Hostile("ampersands without a length", path, "", b"&" * MEGABYTE, form, head="Transfer-Encoding: chunked")
+        yield HostileRequest("ampersands", path, "", b"&" * (16 * MEGABYTE), form)
+        yield HostileRequest(
+            "ampersands without a length", path, "", b"&" * MEGABYTE, form, head="Transfer-Encoding: chunked"
+        )
     parts = "multipart/form-data; boundary=x"
-    yield Hostile("parts", "/console/signin", "", b"--x\r\n" * 6_000, parts)
-    yield Hostile("a long path", "/v1/" + "a/" * 20_000, "agent", b"{}")
-    yield Hostile("a long query", "/v1/events?" + "types=x&" * 7_000, "auditor", b"", method="GET")
-    yield Hostile("many cookies", "/console", "", b"", method="GET", head="Cookie: " + "a=b;" * 12_000)
-    yield Hostile("the documentation", "/openapi.json", "", b"", method="GET")
-    yield Hostile("the documentation", "/docs", "", b"", method="GET")
-    yield Hostile("many headers", "/healthz", "", b"", method="GET", head="\r\n".join(["A: b"] * 8_000))
+    yield HostileRequest("parts", "/console/signin", "", b"--x\r\n" * 6_000, parts)
+    yield HostileRequest("a long path", "/v1/" + "a/" * 20_000, "agent", b"{}")
+    yield HostileRequest("a long query", "/v1/events?" + "types=x&" * 7_000, "auditor", b"", method="GET")
+    yield HostileRequest("many cookies", "/console", "", b"", method="GET", head="Cookie: " + "a=b;" * 12_000)
+    yield HostileRequest("the documentation", "/openapi.json", "", b"", method="GET")
+    yield HostileRequest("the documentation", "/docs", "", b"", method="GET")
+    yield HostileRequest("many headers", "/healthz", "", b"", method="GET", head="\r\n".join(["A: b"] * 8_000))
 
 
-def heavy_bodies() -> Iterator[Hostile]:
+def heavy_bodies() -> Iterator[HostileRequest]:
     """As long as bodies may be, and good."""
     text = {**GOOD, "text": "ж\n" * 5_000}
-    yield Hostile(
+    yield HostileRequest(
         "a long batch", "/v1/captures", "agent", json.dumps({"captures": [text] * 800}, ensure_ascii=False).encode()
     )
     payload = {**GOOD, "payload": [[n] for n in range(9_000)]}
-    yield Hostile("long payloads", "/v1/captures", "agent", json.dumps({"captures": [payload] * 5}).encode())
+    yield HostileRequest("long payloads", "/v1/captures", "agent", json.dumps({"captures": [payload] * 5}).encode())
 
 
-def sent(address: tuple[str, int], one: Hostile, key: str) -> int:
+def send(address: tuple[str, int], one: HostileRequest, key: str) -> int:
     """Send it; the status of the answer, 0 where the server hung up first."""
     head = f"{one.method} {one.path} HTTP/1.1\r\nHost: {address[0]}\r\nConnection: close\r\n"
     head += f"Content-Type: {one.kind}\r\nAccept: application/json\r\n" if one.body else ""
@@ -153,7 +155,7 @@ class Senders:
     def __enter__(self) -> "Senders":
         for place in range(self._count):
             process = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.hostile", str(place), str(self._count)],
+                [sys.executable, "-m", "tests.faults.hostile_requests", str(place), str(self._count)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -184,18 +186,18 @@ def main() -> None:
     address = (str(at.hostname), int(at.port or 0))
     over = Event()
 
-    def until_told() -> None:
+    def until_stdin_closes() -> None:
         sys.stdin.read()
         over.set()
 
-    Thread(target=until_told, daemon=True).start()
+    Thread(target=until_stdin_closes, daemon=True).start()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     answers: list[tuple[str, int]] = []
     first = True
     while first or not over.is_set():
         for one in bodies:
-            answers.append((named(one), sent(address, one, orders["keys"].get(one.who, ""))))
+            answers.append((label(one), send(address, one, orders["keys"].get(one.who, ""))))
             if over.is_set() and not first:
                 break
         first = False

@@ -1,4 +1,4 @@
-"""Making things happen at once, and showing that they did: callers are held at a lock until all have arrived."""
+"""Concurrent calls, and the proof that they ran at the same time: all wait at a lock until the last has arrived."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from muniment.testing import TestServer
 
 
 class Calls:
-    """Callers in threads of their own, with what each returned or raised, in their order."""
+    """Calls in threads; `outcomes` has what each returned or raised, in their order."""
 
     def __init__(self, calls: list[Callable[[], Any]]) -> None:
         self.outcomes: list[Any] = [None] * len(calls)
@@ -34,15 +34,15 @@ class Calls:
 
 
 @contextmanager
-def held(server: TestServer, database: str, tenant: str) -> Generator["Gate"]:
-    """Hold the tenant's clock, the last lock of every change, so that nobody can commit until the block ends."""
+def hold_clock(server: TestServer, database: str, tenant: str) -> Generator["LockWaits"]:
+    """Lock the tenant's clock, the last lock of every change, so that no change can commit until the block ends."""
     with server.connect(database) as holder, server.connect("postgres") as watcher, holder.transaction():
         holder.execute("SELECT FROM tenant_clock WHERE tenant_id = %s FOR UPDATE", [tenant])
-        yield Gate(watcher, database)
+        yield LockWaits(watcher, database)
 
 
-class Gate:
-    """Looks at who waits."""
+class LockWaits:
+    """The sessions of a database that wait for a lock."""
 
     def __init__(self, watcher: "psycopg.Connection[tuple[object, ...]]", database: str) -> None:
         self._watcher = watcher

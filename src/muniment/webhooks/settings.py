@@ -1,4 +1,4 @@
-"""What a fabric's webhooks are held to: which addresses, and when to try again."""
+"""The settings of webhooks: whether private addresses are allowed, and when a failed delivery is tried again."""
 
 import os
 import random
@@ -16,34 +16,34 @@ _JITTER = 0.2
 _ON, _OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
-def switched_on(said: str, variable: str, *, field: str) -> bool:
-    """What a variable says that is 1 or 0; raises `InvalidInput`."""
-    if (word := said.strip().lower()) not in (*_ON, *_OFF):
+def switched_on(value: str, variable: str, *, field: str) -> bool:
+    """The value of a variable that is 1 or 0; raises `InvalidInput`."""
+    if (word := value.strip().lower()) not in (*_ON, *_OFF):
         raise InvalidInput(f"expected 1 or 0 in {variable}", field=field)
     return word in _ON
 
 
 @dataclass(frozen=True)
 class Rules:
-    """`allow_private` lets webhooks be on private addresses, and without https; `pauses` are seconds between tries."""
+    """`allow_private` allows private addresses, and http without TLS; `pauses` are the seconds between tries."""
 
     allow_private: bool = False
     pauses: tuple[int, ...] = PAUSES
 
     @classmethod
     def gather(cls, allow_private: bool | None = None) -> "Rules":
-        """With the environment filled in for what was not said; raises `InvalidInput`."""
-        said = switched_on(os.environ.get(PRIVATE_VARIABLE, ""), PRIVATE_VARIABLE, field="private_webhooks")
+        """The settings with the environment's values for what is not given; raises `InvalidInput`."""
+        value = switched_on(os.environ.get(PRIVATE_VARIABLE, ""), PRIVATE_VARIABLE, field="private_webhooks")
         pauses = os.environ.get(RETRIES_VARIABLE, "").strip()
         if pauses and not re.fullmatch(r"[0-9]{1,7}(,[0-9]{1,7}){0,31}", pauses):
             raise InvalidInput(f"expected seconds with commas, such as 5,30,120, in {RETRIES_VARIABLE}")
         return cls(
-            said if allow_private is None else allow_private,
+            value if allow_private is None else allow_private,
             tuple(int(one) for one in pauses.split(",")) if pauses else PAUSES,
         )
 
     def pause(self, tries: int) -> timedelta | None:
-        """How long to wait after that many tries, a little more or less each time; None when that was the last."""
+        """How long to wait after that many tries, with some jitter; None after the last try."""
         if tries > len(self.pauses):
             return None
         # Not all who were turned away come back at once.

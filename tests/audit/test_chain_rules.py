@@ -8,8 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.audit.rules import Astray, Batch, compare, forged, linked, told
-from muniment.database.merkle import LEAF_BYTES, Sealable, batch_hash, event_hash, leaves_of, root_of, unpacked
+from muniment.audit.rules import (
+    LEAF_BYTES,
+    Batch,
+    Mismatches,
+    Sealable,
+    batch_hash,
+    check_batch,
+    check_link,
+    compare,
+    event_hash,
+    explain,
+    leaves_of,
+    root_of,
+    unpack_leaves,
+)
 
 TENANT = b"acme"
 NOON = 1_767_600_000_000_000
@@ -44,7 +57,7 @@ def plain_tree(hashes: list[bytes]) -> bytes:
 def test_the_root_is_that_of_the_plain_definition(count: int) -> None:
     leaves = leaves_of(TENANT, [event(seq) for seq in range(1, count + 1)])
     assert len(leaves) == count * LEAF_BYTES
-    assert root_of(leaves) == plain_tree([hash_ for _, hash_ in unpacked(leaves)])
+    assert root_of(leaves) == plain_tree([hash_ for _, hash_ in unpack_leaves(leaves)])
 
 
 @pytest.mark.rule("AUD-2")
@@ -60,7 +73,7 @@ def test_two_events_have_one_hash_only_if_they_are_the_same(data: st.DataObject)
 @pytest.mark.rule("AUD-2")
 def test_a_node_passes_for_no_leaf() -> None:
     pair = leaves_of(TENANT, [event(1), event(2)])
-    left, right = (hash_ for _, hash_ in unpacked(pair))
+    left, right = (hash_ for _, hash_ in unpack_leaves(pair))
     assert root_of(pair) not in (sha256(left + right).digest(), sha256(b"\x00" + left + right).digest())
 
 
@@ -126,9 +139,9 @@ def moved(one: Sealable, to: Sealable, *, with_time: bool) -> Sealable:
 def test_what_is_not_as_it_was_sealed_is_told_with_its_place(
     name: str, found: list[Sealable], expected: list[tuple[str, int, int]]
 ) -> None:
-    astray = Astray()
-    compare(TENANT, batch_of(HISTORY), found, astray)
-    breaks = told(TENANT, astray, MOMENTS)
+    mismatches = Mismatches()
+    compare(TENANT, batch_of(HISTORY), found, mismatches)
+    breaks = explain(TENANT, mismatches, MOMENTS)
     assert sorted((one.kind, one.seq, one.n) for one in breaks) == sorted(expected), name
     assert all(one.batch == 1 for one in breaks)
     ids = {(one[0], one[1]): one[2] for one in found}
@@ -141,10 +154,10 @@ def test_an_event_moved_into_another_batch_is_told_as_moved() -> None:
     first = batch_of(HISTORY)
     later = [event(6), event(7)]
     second = batch_of(later, 2, first)
-    astray = Astray()
-    compare(TENANT, first, [*HISTORY[:4], moved(later[0], HISTORY[4], with_time=True)], astray)
-    compare(TENANT, second, [moved(HISTORY[4], later[0], with_time=True), later[1]], astray)
-    breaks = told(TENANT, astray, MOMENTS | {6: later[0][4]})
+    mismatches = Mismatches()
+    compare(TENANT, first, [*HISTORY[:4], moved(later[0], HISTORY[4], with_time=True)], mismatches)
+    compare(TENANT, second, [moved(HISTORY[4], later[0], with_time=True), later[1]], mismatches)
+    breaks = explain(TENANT, mismatches, MOMENTS | {6: later[0][4]})
     assert [(one.kind, one.batch, one.seq, one.why) for one in breaks] == [
         ("reordered", 1, 5, "it was sealed as 6.0"),
         ("reordered", 2, 6, "it was sealed as 5.0"),
@@ -175,7 +188,7 @@ THIRD = batch_of([event(7)], 3, SECOND)
 def test_a_batch_continues_the_one_before_it(
     batch: Batch, previous: Batch | None, expected: list[tuple[str, int]]
 ) -> None:
-    assert [(one.kind, one.batch) for one in linked(batch, previous)] == expected
+    assert [(one.kind, one.batch) for one in check_link(batch, previous)] == expected
 
 
 @pytest.mark.rule("AUD-2")
@@ -194,16 +207,16 @@ def test_a_batch_continues_the_one_before_it(
     ids=lambda changes: next(iter(changes)),
 )
 def test_nothing_of_a_batch_can_be_changed(changes: dict[str, object]) -> None:
-    assert forged(TENANT, SECOND, True) == []
-    (found,) = forged(TENANT, replace(SECOND, **changes), True)  # type: ignore[arg-type]
+    assert check_batch(TENANT, SECOND, True) == []
+    (found,) = check_batch(TENANT, replace(SECOND, **changes), True)  # type: ignore[arg-type]
     assert found.kind == "batch_forged"
-    (found,) = forged(b"other", SECOND, True)
+    (found,) = check_batch(b"other", SECOND, True)
     assert found.kind == "batch_forged"
 
 
 @pytest.mark.rule("AUD-2")
 def test_a_batch_without_the_keys_seal_is_forged() -> None:
-    (found,) = forged(TENANT, SECOND, False)
+    (found,) = check_batch(TENANT, SECOND, False)
     assert (found.kind, found.batch, found.why) == (
         "batch_forged",
         2,

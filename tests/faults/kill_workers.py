@@ -1,6 +1,6 @@
-"""Run by test_workers_killed: keeps workers at work on a database and kills them, at random points, again and again.
+"""Run by test_workers_killed: runs workers on a database, and kills and replaces them at random times.
 
-usage: killing.py URL SECONDS SEED   prints how many were killed
+usage: kill_workers.py URL SECONDS SEED   prints how many were killed
 """
 
 import asyncio
