@@ -27,7 +27,7 @@ from muniment.model.context import Asker, Principal, RunContext
 from muniment.pack import Pack
 from muniment.packs import store as packs
 from muniment.promotion.embedders import Embedders
-from muniment.recall.pinning import may_pin, narrowed
+from muniment.recall.rules import may_pin, narrow_recall_policy
 from muniment.sessions.store import SessionStore
 from muniment.settings import Clock
 from muniment.webhooks.rules import Rules
@@ -77,7 +77,7 @@ class RecallPacks:
     @property
     def decides(self) -> Pack:
         """The pack that ranks and bounds, narrowed to what the one in force allows."""
-        return narrowed(self.pinned, self.limits)
+        return narrow_recall_policy(self.pinned, self.limits)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from muniment.candidates import calibration_store as calibrations
-from muniment.candidates.calibration import curve, dumped
+from muniment.candidates.rules import calibration_curve, dump_points
 from muniment.job import Done
 from muniment.opening import Opened
 
@@ -28,8 +28,8 @@ async def run(opened: Opened, tenant_id: str) -> Done:
         for source in sorted({*by_source, *known}):
             judged = by_source[source]
             # Too few, or none any more: it has no history again, and can earn another.
-            points = curve(judged) if len(judged) >= rule.calibrate_from else ()
-            if dumped(points) != known.get(source, []):
+            points = calibration_curve(judged) if len(judged) >= rule.calibrate_from else ()
+            if dump_points(points) != known.get(source, []):
                 await calibrations.record(tx, source, points)
                 made += 1
     return Done({"sources": made})

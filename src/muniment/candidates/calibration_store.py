@@ -2,7 +2,7 @@
 
 from psycopg.types.json import Jsonb
 
-from muniment.candidates.calibration import Point, dumped
+from muniment.candidates.rules import Point, dump_points
 from muniment.database.storage import Transaction
 from muniment.model.ids import make_id
 
@@ -13,5 +13,5 @@ async def record(tx: Transaction, source: str, points: tuple[Point, ...]) -> Non
     calibration_id = make_id("cal", tick.at)
     verdicts, approved = sum(one.verdicts for one in points), sum(one.approved for one in points)
     said = {"calibration_id": calibration_id, "source": source, "verdicts": verdicts, "approved": approved}
-    tx.defer("jobs.calibrate", seq=tick.seq, at=tick.at, points=Jsonb(dumped(points)), **said)
+    tx.defer("jobs.calibrate", seq=tick.seq, at=tick.at, points=Jsonb(dump_points(points)), **said)
     tx.emit("memory.note", "auto", about="calibrated", **said)

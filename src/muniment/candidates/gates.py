@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from muniment.candidates import flags
+from muniment.candidates.rules import matching_flags, strings
 from muniment.consent import rules as consents_policy
 from muniment.contradictions.rules import Comparison
 from muniment.language.instructions import suspicion
@@ -21,7 +21,7 @@ from muniment.model.consent import Consent
 from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import CaptureKind
 from muniment.pack import Pack
-from muniment.review.rejection import Rejected, repeats
+from muniment.review.rules import Rejected, repeats_rejected
 
 _WORD_BREAKS = re.compile(r"[_.:\-/\s]+")
 _REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
@@ -113,7 +113,7 @@ def classification(candidate: Candidate, known: Circumstances) -> GateResult:
 def _flagged(candidate: Candidate, pack: Pack) -> tuple[Candidate, bool]:
     """With the label and the flag that the pack's `flag_for_review` gives it; what it had of another pack is gone."""
     others = tuple(flag for flag in candidate.flags if flag != "compliance_flag")
-    rules = flags.matching(candidate, pack)
+    rules = matching_flags(candidate, pack)
     if not rules and others == candidate.flags:
         return candidate, False
     labels = [candidate.classification, *(rule.label for rule in rules if rule.label is not None)]
@@ -181,7 +181,7 @@ def _texts(candidate: Candidate, known: Circumstances) -> Iterator[str]:
     """Every text a candidate carries."""
     yield candidate.text
     if candidate.value is not None:
-        yield from flags.strings(candidate.value)
+        yield from strings(candidate.value)
     yield from candidate.evidence_refs
     scope = candidate.scope
     for name, said in scope.qualifiers.items():
@@ -204,7 +204,7 @@ def rejection(candidate: Candidate, known: Circumstances) -> GateResult:
     """What a person rejected does not come back in the same or in other words, until that is forgotten (REV-6)."""
     for one in known.rejections:
         assert known.by is not None, "what is compared is compared by something"
-        if repeats(candidate, one.candidate, one.similarity, known.by):
+        if repeats_rejected(candidate, one.candidate, one.similarity, known.by):
             return candidate, refusing("rejected_before", one.proposal_id)
     return candidate, passing("not_rejected_before")
 

@@ -12,7 +12,7 @@ from anyio.lowlevel import checkpoint
 from muniment.candidates import neighbours as nearby
 from muniment.candidates import store as candidates
 from muniment.candidates.comparison import TextComparer
-from muniment.candidates.routing import tier_for
+from muniment.candidates.rules import tier_for
 from muniment.candidates.store import Draft, Refused, Screened
 from muniment.context import FabricContext
 from muniment.contradictions.rules import Compared, compare

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from muniment.candidates.comparison import EmbeddedCandidate, TextComparer, from_sql, to_sql
-from muniment.candidates.subjects import compared_as
+from muniment.candidates.rules import compared_as
 from muniment.contradictions.rules import Neighbour
 from muniment.database.rows import memory_of
 from muniment.database.sealing import Vault
@@ -21,7 +21,7 @@ from muniment.language.embedding import BUILTIN_EMBEDDER, Vectors
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
-from muniment.recall.visibility import sensitive_labels
+from muniment.recall.rules import sensitive_labels
 
 # From so many candidates on, all that is in scope is fetched, if it is no more than that.
 BATCH, FETCHED = 8, 5000

@@ -5,7 +5,7 @@ from muniment.candidates import backlog as waiting
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Admission
 from muniment.capture import store as captures
-from muniment.capture.speakers import vouched_for
+from muniment.capture.rules import vouched_for
 from muniment.capture.store import Receipt
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction

@@ -10,12 +10,19 @@ from typing import Any
 from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
-from muniment.candidates import calibration, confidence, trust
 from muniment.candidates.comparison import EmbeddedCandidate, TextComparer
 from muniment.candidates.extractors import Extracted
 from muniment.candidates.extractors.messages import MESSAGES
 from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, pass_gates
-from muniment.candidates.subjects import subject_of
+from muniment.candidates.rules import (
+    calibrated,
+    class_of_source,
+    load_points,
+    statement_confidence,
+    subject_of,
+    trust_of_source,
+    uncalibrated_confidence,
+)
 from muniment.database.rows import consent_of, fact_content
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Named, Row, Transaction
@@ -29,7 +36,7 @@ from muniment.model.ids import make_ids
 from muniment.model.speakers import USER
 from muniment.pack import Pack
 from muniment.review import rejection_store as rejections
-from muniment.review.rejection import Rejected
+from muniment.review.rules import Rejected
 
 STATEMENT = "statement@1"
 DIRECT = "direct@1"
@@ -129,7 +136,7 @@ def _stated(capture: Capture, pack: Pack) -> Found | None:
     if content.fact is not None:
         return DIRECT, Extracted(content.fact)
     if capture.kind in pack.memory_layer.statements_from and content.text is not None:
-        raw = confidence.of_statement(capture.source, pack)
+        raw = statement_confidence(capture.source, pack)
         return STATEMENT, Extracted(TypedFact(write_class="statement", text=content.text, confidence=raw))
     return None
 
@@ -151,7 +158,7 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
         text=fact.text or rendered(fact),
         evidence_refs=tuple(dict.fromkeys((*content.evidence_refs, *read.evidence_refs)))[:EVIDENCE_LIMIT],
         raw_confidence=fact.confidence,
-        confidence=confidence.without_history(fact.confidence, pack),
+        confidence=uncalibrated_confidence(fact.confidence, pack),
         classification=_least(capture.classification, read.classification, pack),
         subject=subject_of(capture.subject, capture.user_id, pack),
         scope=Scope(
@@ -161,9 +168,9 @@ def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, ca
             intent_id=capture.intent_id,
             qualifiers=capture.qualifiers,
         ),
-        trust=trust.of_source(capture.source, vouched, pack),
+        trust=trust_of_source(capture.source, vouched, pack),
         extractor=extractor,
-        claimed_by=f"{capture.author} {trust.class_of_source(capture.source, vouched)} {extractor}",
+        claimed_by=f"{capture.author} {class_of_source(capture.source, vouched)} {extractor}",
         flags=("user_correction",) if read.user_correction and vouched == USER else (),
         corrects=fact.corrects,
     )
@@ -191,7 +198,7 @@ def afresh(old: Candidate, candidate_id: str, capture: Capture, pack: Pack, **ch
     """A candidate to go through the gates again: nothing that they once found of it counts any more."""
     start: dict[str, Any] = {
         "candidate_id": candidate_id,
-        "trust": trust.of_source(capture.source, _vouched(capture, old.extractor), pack),
+        "trust": trust_of_source(capture.source, _vouched(capture, old.extractor), pack),
         "consent_id": None,
         "gates": (),
         "redactions": {},
@@ -420,9 +427,9 @@ def _weighed(candidate: Candidate, weighed: dict[str, Row], pack: Pack) -> Candi
     """With its confidence as its source's history has it; without one what it claims, up to the cap (CAN-6)."""
     found = weighed.get(candidate.claimed_by)
     if found is None or not found["points"]:
-        least = confidence.without_history(candidate.raw_confidence, pack)
+        least = uncalibrated_confidence(candidate.raw_confidence, pack)
         return candidate.model_copy(update={"confidence": least, "calibration": None})
-    worth = calibration.calibrated(candidate.raw_confidence, calibration.loaded(found["points"]))
+    worth = calibrated(candidate.raw_confidence, load_points(found["points"]))
     return candidate.model_copy(update={"confidence": worth, "calibration": found["calibration_id"]})
 
 

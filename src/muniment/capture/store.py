@@ -9,7 +9,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 from pydantic_core import to_json
 
-from muniment.capture.speakers import vouched_for
+from muniment.capture.rules import vouched_for
 from muniment.database.row_lists import AT_MOST
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Tick, Transaction

@@ -6,21 +6,24 @@ plain text, the texts are compared: how similar they are, and what a judge of as
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, cast
 
 from pydantic_core import to_json
 
-from muniment.candidates.routing import lasts_as_long
-from muniment.candidates.subjects import compared_as
+from muniment.candidates.rules import compared_as, lasts_as_long
 from muniment.language.assertion import Judge, Judgement
 from muniment.language.assertion.relation import relate
 from muniment.language.instructions import as_seen
 from muniment.model.candidate import Candidate
+from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import Tier
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack, Thresholds
-from muniment.promotion.scope import overlap
+from muniment.promotion.rules import covers, overlap
 
+# Confidences are written with two or three digits: what is 0.15 apart on paper is so here.
+_ROUNDING = 1e-9
 OTHER_VALUE, RULE_FAILED = "other_value", "rule_failed"
 _DIFFERENT = Judgement("different", ())
 
@@ -139,3 +142,27 @@ def _normal(value: Any) -> Any:
             return [_normal(item) for item in cast("list[Any]", value)]
         case _:
             return value
+
+
+def may_supersede(candidate: Candidate, tier: Tier, observed_at: datetime, old: PromotedMemory, pack: Pack) -> Decision:
+    """Decide whether promoting the candidate replaces a memory that it contradicts, without a person's word (CTR-4).
+
+    A correction does, and any other class by its own rule in the pack.
+    """
+    if not covers(candidate.scope, tier, old.scope, old.tier):
+        return refusing("narrower_scope", "some run that sees the old one would not see the new one")
+    if candidate.write_class == "correction":
+        return passing("correction")
+    if old.write_class == "correction":
+        return refusing("correction_stands", "a correction is superseded only by a later correction")
+    rule = pack.policy_for(candidate.write_class).auto_resolve
+    if rule is None:
+        return refusing("no_rule", candidate.write_class)
+    if not pack.at_least(candidate.classification, old.classification):
+        return refusing("lower_label", old.classification)
+    ahead = candidate.confidence - old.confidence
+    if ahead + _ROUNDING < rule.margin:
+        return refusing("margin", f"{ahead:.2f} of {rule.margin:.2f}")
+    if rule.fresher_evidence and observed_at <= old.observed_at:
+        return refusing("not_fresher", f"{observed_at:%Y-%m-%d %H:%M:%S}")
+    return passing("auto_resolve", f"{ahead:.2f} of {rule.margin:.2f}")

@@ -19,7 +19,7 @@ from muniment.pack import Pack
 from muniment.promotion import store as promote
 from muniment.promotion.promote import four_eyes, promote_proposal
 from muniment.promotion.retract import withdraw
-from muniment.promotion.scope import covers
+from muniment.promotion.rules import covers
 from muniment.review import store as review
 from muniment.review.regate import regate
 from muniment.verbs import arguments as checks

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Callable
 
-from muniment.candidates.flags import strings
-from muniment.candidates.subjects import user_of, user_subject
+from muniment.candidates.rules import strings, user_of, user_subject
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.ids import CEID_PATTERN

@@ -5,7 +5,7 @@ from typing import Any
 
 from muniment.access import store as api_keys
 from muniment.audit import provenance_store as trail
-from muniment.candidates.subjects import subject_of, user_of
+from muniment.candidates.rules import subject_of, user_of
 from muniment.consent import store as consent
 from muniment.contradictions import store as contradictions
 from muniment.database import idempotency as requests

@@ -5,7 +5,7 @@ from muniment.job import Done
 from muniment.opening import Opened
 from muniment.pack import Pack
 from muniment.promotion import budget_store as budgets
-from muniment.promotion.budgets import name_of
+from muniment.promotion.rules import budget_name
 
 AT_ONCE = 1000
 PURGE = "purge"
@@ -70,12 +70,12 @@ async def _expiring(tx: Transaction, pack: Pack) -> int:
 async def _budgets(tx: Transaction, pack: Pack) -> int:
     told = 0
     for budget, share in (await budgets.room(tx, pack)).shares():
-        near, full = f"budget {name_of(budget)} near", f"budget {name_of(budget)} full"
+        near, full = f"budget {budget_name(budget)} near", f"budget {budget_name(budget)} full"
         over = [near] if share >= pack.memory_layer.alerts.budget_share else []
         over += [full] if share >= 1 else []
         tx.defer("jobs.end_alerts", keys=[key for key in (near, full) if key not in over])
         for key in await _raise(tx, over):
-            said = {"budget": name_of(budget), "share": round(share, 4), "full": key == full}
+            said = {"budget": budget_name(budget), "share": round(share, 4), "full": key == full}
             tx.emit("memory.budget_exceeded", "auto", **said)
             told += 1
     return told

@@ -39,7 +39,7 @@ from muniment.packs.backfill_rules import Step
 from muniment.promotion import store as promote
 from muniment.promotion.promote import four_eyes
 from muniment.promotion.retract import withdraw
-from muniment.promotion.scope import covers
+from muniment.promotion.rules import covers
 from muniment.review import store as review
 
 AUTHOR = "muniment:backfill"

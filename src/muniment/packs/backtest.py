@@ -18,7 +18,7 @@ from muniment.candidates.extractors import Extractor, extractors_of
 from muniment.candidates.extractors.maps import MapExtractor
 from muniment.candidates.extractors.model import ModelExtractor
 from muniment.candidates.extractors.plugins import PluginExtractor
-from muniment.candidates.routing import tier_for
+from muniment.candidates.rules import tier_for
 from muniment.candidates.store import Draft, Found
 from muniment.context import FabricContext
 from muniment.contradictions.rules import compare

@@ -8,7 +8,7 @@ import numpy as np
 
 from muniment.candidates.comparison import EmbeddedCandidate, TextComparer, Vector, from_sql
 from muniment.candidates.neighbours import AT_ONCE, FETCHED, ROUNDING, near_to, opened_of
-from muniment.candidates.subjects import compared_as
+from muniment.candidates.rules import compared_as
 from muniment.contradictions.rules import Neighbour
 from muniment.database.rows import capture_of
 from muniment.database.sealing import Vault
@@ -16,7 +16,7 @@ from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import SealBroken
 from muniment.model.capture import Capture
 from muniment.pack import Pack
-from muniment.recall.visibility import sensitive_labels
+from muniment.recall.rules import sensitive_labels
 
 Place = tuple[int, str]
 # Beyond every capture there can be.

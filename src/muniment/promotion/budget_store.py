@@ -2,7 +2,7 @@
 
 from muniment.database.storage import Transaction
 from muniment.pack import Pack
-from muniment.promotion.budgets import Room
+from muniment.promotion.rules import Room
 
 LOCK = "budget"
 

@@ -5,7 +5,7 @@ from muniment.database import cursors
 from muniment.erasure.store import hold_off_erasure
 from muniment.job import Done
 from muniment.opening import Opened
-from muniment.recall.pinning import replay_horizon
+from muniment.recall.rules import replay_horizon
 
 CURSOR = "expire"
 

@@ -8,7 +8,7 @@ from muniment.database.storage import Transaction
 from muniment.language.words import index_of
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
-from muniment.recall.links import link_of
+from muniment.recall.rules import linked_entity
 
 
 def mark(key: SubjectKey, term: str) -> int:
@@ -38,7 +38,7 @@ def index(
     found = {"memory_id": memory_id, "user_id": fact.scope.user_id or "", "words": words.words}
     for term, times in sorted((mark(key, term), times) for term, times in words.terms.items()):
         tx.defer_row("indexing.add_terms", term=term, tf=times, **found)
-    if (links_to := link_of(fact.entity, fact.value)) is not None:
+    if (links_to := linked_entity(fact.entity, fact.value)) is not None:
         assert fact.entity is not None
         ends = {"entity": end(key, fact.entity), "links_to": end(key, links_to)}
         tx.defer_row("indexing.add_link", memory_id=memory_id, **ends)

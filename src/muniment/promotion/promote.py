@@ -14,9 +14,9 @@ from muniment.model.context import Principal
 from muniment.pack import Pack
 from muniment.promotion import budget_store as budgets
 from muniment.promotion import store as promote
-from muniment.promotion.budgets import name_of
-from muniment.review import approval
+from muniment.promotion.rules import budget_name
 from muniment.review import store as review
+from muniment.review.rules import is_strict, may_approve
 from muniment.tracing import spanned
 
 
@@ -77,7 +77,7 @@ async def promote_proposal(
     full = room.take(tier, proposal.write_class, _size(loaded))
     if full is not None:
         await review.decide(tx, loaded, "hold", principal, pack, reason="budget", note=note, cause="budget")
-        tx.emit("memory.budget_exceeded", by, budget=name_of(full), proposal_id=proposal.proposal_id, full=True)
+        tx.emit("memory.budget_exceeded", by, budget=budget_name(full), proposal_id=proposal.proposal_id, full=True)
         return None
     verdict_id = await review.decide(
         tx, loaded, "approve", principal, pack, reason=reason, note=note, tier=tier, priority=priority
@@ -157,11 +157,11 @@ async def capture_of(
 def four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
     """Raises `SelfApproval` where the rules ask for somebody else (REV-4)."""
     proposal = loaded.proposal
-    strict = approval.is_strict(
+    strict = is_strict(
         sensitive=pack.is_sensitive(proposal.candidate.classification),
         derived=proposal.tier_derived,
         final=proposal.tier_target,
     )
-    decision = approval.may_approve(principal, proposal.candidate, loaded.editors, strict=strict)
+    decision = may_approve(principal, proposal.candidate, loaded.editors, strict=strict)
     if not decision.passed:
         raise SelfApproval(decision.reasons[0].detail, field="proposal_id")

@@ -12,14 +12,13 @@ import numpy as np
 from psycopg.types.json import Jsonb
 
 from muniment.audit import provenance_store as trail
-from muniment.candidates import routing
 from muniment.candidates.comparison import EmbeddedCandidate, TextComparer
 from muniment.candidates.neighbours import neighbours
-from muniment.capture.speakers import vouched_in
+from muniment.candidates.rules import expires_at
+from muniment.capture.rules import vouched_in
 from muniment.consent import rules as consent_policy
-from muniment.contradictions import resolution
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.rules import Compared, Contradicted, compare, repeated
+from muniment.contradictions.rules import Compared, Contradicted, compare, may_supersede, repeated
 from muniment.database.rows import consent_of, fact_content, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, Named, Row, Transaction
@@ -35,7 +34,7 @@ from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
 from muniment.model.proposal import Proposal
 from muniment.pack import Pack
 from muniment.promotion import indexing
-from muniment.promotion.scope import covers
+from muniment.promotion.rules import covers
 
 # The lock of what is for all users; a user's own follows it.
 _SCOPE = "scope @"
@@ -178,7 +177,7 @@ def _to_replace(
     found = [
         one.memory
         for one in compared.contradicts
-        if resolution.supersedes(candidate, tier, observed_at, one.memory, pack).passed
+        if may_supersede(candidate, tier, observed_at, one.memory, pack).passed
     ]
     if candidate.write_class == "correction":
         # Also what said the same before: from now on it has a correction's protection.
@@ -217,7 +216,7 @@ async def insert(
     tick = await tx.tick()
     comparing = await vault.comparing(tx)
     memory_id = make_id("pm", tick.at)
-    ends = [routing.expires_at(candidate.write_class, tier, tick.at, pack), ends_by]
+    ends = [expires_at(candidate.write_class, tier, tick.at, pack), ends_by]
     common = {
         "memory_id": memory_id,
         "seq": tick.seq,

@@ -14,8 +14,8 @@ from muniment.model.context import Asker
 from muniment.model.fields import Artifact, AsOf, Ceid, Instant, Name, Query, Tier, WriteClass, build
 from muniment.recall.browse_store import Chosen, Shelf
 from muniment.recall.filters import Moment
-from muniment.recall.pinning import replay_horizon
 from muniment.recall.recall import moment_of
+from muniment.recall.rules import replay_horizon
 from muniment.verbs import arguments as checks
 
 

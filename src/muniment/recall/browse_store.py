@@ -20,10 +20,10 @@ from muniment.model.browse import Edge, Graph, MemoryChanges, MemoryShown, Memor
 from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
 from muniment.promotion import indexing
-from muniment.recall import links, ranking
+from muniment.recall import ranking, rules
 from muniment.recall.filters import Moment
 from muniment.recall.ranking import MOST_COMMON, MOST_SEEN, Postings
-from muniment.recall.visibility import sensitive_labels
+from muniment.recall.rules import linked_entity, sensitive_labels
 
 # Of what changed, of what was added and of what ended each.
 MOST_CHANGES = 500
@@ -109,7 +109,7 @@ class Shelf:
             if not here or key is None:
                 break
             found = await self._edges(sorted(indexing.end(key, one) for one in here))
-            cut = cut or len(found) == links.MOST_TIES
+            cut = cut or len(found) == rules.MOST_LINKS
             next_: set[str] = set()
             for edge in found:
                 # A hash may stand for two names: what was opened decides.
@@ -129,11 +129,11 @@ class Shelf:
         return Graph(nodes=tuple(nodes), edges=tuple(edges.values()), cut=cut)
 
     async def _edges(self, around: list[int]) -> list[Edge]:
-        given = {"around": around, "count": links.MOST_TIES, "sensitive": sensitive_labels(self.pack)}
+        given = {"around": around, "count": rules.MOST_LINKS, "sensitive": sensitive_labels(self.pack)}
         edges: list[Edge] = []
         for row in await self.tx.rows("browse.links", **self._at(), **given):
             fact = await self._opened(row)
-            if fact is not None and (other := links.link_of(row["entity"], fact["value"])) is not None:
+            if fact is not None and (other := linked_entity(row["entity"], fact["value"])) is not None:
                 named = {name: row[name] for name in ("memory_id", "entity", "predicate")}
                 edges.append(Edge(**named, links_to=other))
         return edges

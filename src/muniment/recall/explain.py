@@ -11,12 +11,11 @@ from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, builtin_embe
 from muniment.model.context import Asker, RunContext
 from muniment.model.explanation import Difference, Explanation, Replay, Why
 from muniment.pack import Pack
-from muniment.recall import explanation
 from muniment.recall import recall as recall_handler
 from muniment.recall.filters import Moment, Request, filters, reach
 from muniment.recall.replay import Recorded, recorded
+from muniment.recall.rules import View, filter_verdicts, may_be_told, view_of, visibility_of
 from muniment.recall.store import RecallDependencies, find
-from muniment.recall.visibility import View, view_of
 from muniment.verbs.inputs import ExplainInput
 
 
@@ -51,12 +50,12 @@ async def _explained(context: FabricContext, tx: Transaction, asker: Asker, give
     row = await _filters(tx, view, request, at, given.memory_id)
     if row is None:
         raise NotFound("no such memory", field="memory_id")
-    found = explanation.verdicts(row, view, at.at)
-    if isinstance(asker, RunContext) and not explanation.may_be_told(found):
+    found = filter_verdicts(row, view, at.at)
+    if isinstance(asker, RunContext) and not may_be_told(found):
         raise NotFound("no such memory", field="memory_id")
     told = await _may_tell(tx, asker, view, request, at, row["superseded_by"])
     returned = given.memory_id in then.result_ids if then is not None else None
-    visibility = explanation.visibility(found)
+    visibility = visibility_of(found)
     prompts = await tx.rows("audit.prompts_of", recall_id=given.recall_id) if returned else []
     return Explanation(
         memory_id=given.memory_id,
@@ -141,7 +140,7 @@ async def _may_tell(
     if memory_id is None or not isinstance(asker, RunContext):
         return True
     row = await _filters(tx, view, request, at, memory_id)
-    return row is not None and explanation.may_be_told(explanation.verdicts(row, view, at.at))
+    return row is not None and may_be_told(filter_verdicts(row, view, at.at))
 
 
 async def replay(context: FabricContext, asker: Asker, recall_id: str) -> Replay:

@@ -17,9 +17,9 @@ from muniment.database.storage import Row, Transaction
 from muniment.errors import SealBroken
 from muniment.pack import Pack
 from muniment.promotion import indexing
-from muniment.recall import links
+from muniment.recall import rules
 from muniment.recall.ranking import MOST_SEEN
-from muniment.recall.visibility import View
+from muniment.recall.rules import View, follow_links, linked_entity
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ async def reach(
         if not around or key is None:
             break
         asked = sorted(indexing.end(key, one) for one in around)
-        rows = await tx.rows("recall.links", **given, around=asked, count=links.MOST_TIES)
+        rows = await tx.rows("recall.links", **given, around=asked, count=rules.MOST_LINKS)
         ties = [tie for row in rows if (tie := await _tie(tx, vault, row)) is not None]
-        around = links.step(around, reached, ties, distance)
+        around = follow_links(around, reached, ties, distance)
     return reached
 
 
@@ -131,7 +131,7 @@ async def _tie(tx: Transaction, vault: Vault, row: Row) -> tuple[str, str] | Non
         value = from_json(key.open("memory_bodies.content", row["memory_id"], row["content"]))["value"]
     except SealBroken:
         return None
-    other = links.link_of(row["entity"], value)
+    other = linked_entity(row["entity"], value)
     return (row["entity"], other) if other is not None else None
 
 

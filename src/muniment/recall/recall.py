@@ -18,10 +18,9 @@ from muniment.model.recall import Recall, Record
 from muniment.pack import Pack
 from muniment.packs.store import Packs
 from muniment.recall.filters import Moment, Request
-from muniment.recall.pinning import replay_horizon
+from muniment.recall.rules import View, replay_horizon, view_of
 from muniment.recall.store import RecallDependencies
 from muniment.recall.store import recall as recall_
-from muniment.recall.visibility import View, view_of
 from muniment.verbs.inputs import RecallInput
 
 # A recall waits no longer for an embedder: words and priority rank without it.

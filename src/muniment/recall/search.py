@@ -23,8 +23,8 @@ from muniment.pack import Pack
 from muniment.promotion import indexing
 from muniment.recall import ranking
 from muniment.recall.filters import Found, Request, conflict_sets
-from muniment.recall.links import closeness
 from muniment.recall.ranking import MOST_COMMON, Numbers, Postings, Ranking, Seen
+from muniment.recall.rules import closeness
 
 # Up to so many memories their vectors come along with them; of more the database is asked how near they are.
 FEW = 2_000

@@ -23,8 +23,8 @@ from muniment.model.recall import ConflictSet, Recall, Record
 from muniment.model.review_views import RecallPreview
 from muniment.pack import Pack
 from muniment.recall.filters import Found, Moment, Request, filters, listed, reach
+from muniment.recall.rules import View
 from muniment.recall.search import Asked, Search
-from muniment.recall.visibility import View
 from muniment.sessions.store import SessionStore
 from muniment.tracing import spanned
 

@@ -12,9 +12,9 @@ from muniment.model.proposal import Outcome, Proposal
 from muniment.pack import Pack
 from muniment.promotion import store as promote
 from muniment.promotion.promote import Disputed, four_eyes, promote_proposal, promote_undisputed
-from muniment.review import ordinary
 from muniment.review import store as review
 from muniment.review.regate import regate
+from muniment.review.rules import is_ordinary, reason_words
 
 
 async def approve_one(
@@ -73,7 +73,7 @@ class _NotOrdinary(LeftOut):
 
     def __init__(self, decision: Decision) -> None:
         super().__init__(
-            f"left out: {ordinary.told(decision)}; approve it by itself, or acknowledge it", field="proposal_id"
+            f"left out: {reason_words(decision)}; approve it by itself, or acknowledge it", field="proposal_id"
         )
         self.decision = decision
 
@@ -164,13 +164,11 @@ class _Batch:
                     undisputed=reason is None,
                 )
             except Disputed:
-                raise _NotOrdinary(
-                    ordinary.is_ordinary(loaded.proposal, self._principal.id, pack, contradicts=True)
-                ) from None
+                raise _NotOrdinary(is_ordinary(loaded.proposal, self._principal.id, pack, contradicts=True)) from None
 
     def _ordinary(self, loaded: review.Loaded, pack: Pack) -> None:
         """Raises `LeftOut` for what is neither ordinary nor acknowledged."""
-        decision = ordinary.is_ordinary(loaded.proposal, self._principal.id, pack)
+        decision = is_ordinary(loaded.proposal, self._principal.id, pack)
         if not decision.passed and loaded.proposal.proposal_id not in self._acknowledge:
             raise _NotOrdinary(decision)
 

@@ -2,13 +2,12 @@
 
 from typing import Any, TypedDict
 
-from muniment.candidates import routing
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Admission
+from muniment.candidates.rules import priority_for, tier_for
 from muniment.candidates.store import Draft
 from muniment.context import FabricContext
-from muniment.contradictions.resolution import supersedes
-from muniment.contradictions.rules import repeated
+from muniment.contradictions.rules import may_supersede, repeated
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput
 from muniment.model.candidate import Candidate
@@ -18,7 +17,8 @@ from muniment.model.fields import Artifact, EvidenceRefs, Label, Note, WriteClas
 from muniment.model.review_views import Against, EditCheck
 from muniment.pack import Pack
 from muniment.promotion.promote import capture_of
-from muniment.review import approval, breakers
+from muniment.review import breakers
+from muniment.review.rules import reasons_for_a_person
 from muniment.review.store import Loaded
 
 # As the table of candidates has it.
@@ -82,12 +82,12 @@ async def check(context: FabricContext, tx: Transaction, pack: Pack, proposal_id
         return EditCheck(proposal_id=proposal_id, refusal=refusal)
     ((passed, compared),) = decided.admitted
     candidate, observed_at = passed.candidate, passed.capture.observed_at
-    tier = routing.tier_for(candidate, pack)
+    tier = tier_for(candidate, pack)
     against = [
         Against(
             memory_id=one.memory.memory_id,
             reason=one.reason,
-            replaced=supersedes(candidate, tier, observed_at, one.memory, pack).passed,
+            replaced=may_supersede(candidate, tier, observed_at, one.memory, pack).passed,
         )
         for one in compared.contradicts
     ]
@@ -97,8 +97,8 @@ async def check(context: FabricContext, tx: Transaction, pack: Pack, proposal_id
         proposal_id=proposal_id,
         candidate=candidate,
         tier=tier,
-        priority=routing.priority_for(candidate, pack),
-        human_reasons=approval.reasons_for_a_person(
+        priority=priority_for(candidate, pack),
+        human_reasons=reasons_for_a_person(
             candidate,
             tier=tier,
             contradicts=any(not one.replaced for one in against),

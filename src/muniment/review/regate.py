@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from muniment.archives import store as archives
-from muniment.candidates import routing
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Admission
+from muniment.candidates.rules import tier_for
 from muniment.candidates.store import Draft
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
@@ -14,8 +14,8 @@ from muniment.errors import NotFound
 from muniment.model.candidate import Candidate
 from muniment.pack import Pack
 from muniment.promotion.promote import capture_of
-from muniment.review import approval
 from muniment.review import store as review
+from muniment.review.rules import reasons_for_a_person
 
 # Reasons for a person that depend on what else is there at the moment, not on the pack.
 _OF_THE_MOMENT = frozenset({"contradiction", "returned", "suspended"})
@@ -80,8 +80,8 @@ async def _draft(context: FabricContext, tx: Transaction, loaded: review.Loaded,
 
 def _standing(candidate: Candidate, pack: Pack) -> dict[str, Any]:
     """What a reviewer judges of a fact, as the pack makes it."""
-    tier = routing.tier_for(candidate, pack)
-    reasons = approval.reasons_for_a_person(candidate, tier=tier, contradicts=False, pack=pack)
+    tier = tier_for(candidate, pack)
+    reasons = reasons_for_a_person(candidate, tier=tier, contradicts=False, pack=pack)
     return {
         "text": candidate.text,
         "value": candidate.value,

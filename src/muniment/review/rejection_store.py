@@ -13,7 +13,7 @@ from muniment.errors import SealBroken
 from muniment.language.embedding.bands import bands
 from muniment.model.candidate import Candidate
 from muniment.pack import Pack
-from muniment.review.rejection import Rejected, fingerprint
+from muniment.review.rules import Rejected, fingerprint
 
 # The rejections looked at per candidate: those that share most with it.
 LOOKED_AT = 20

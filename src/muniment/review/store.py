@@ -8,10 +8,9 @@ from typing import Any, Literal
 import psycopg
 from pydantic_core import to_json
 
-from muniment.candidates import routing
+from muniment.candidates.rules import due_at, priority_for, tier_for
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.resolution import supersedes
-from muniment.contradictions.rules import Compared, repeated
+from muniment.contradictions.rules import Compared, may_supersede, repeated
 from muniment.database.rows import candidate_of, proposal_of, verdict_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Named, Row, Transaction
@@ -27,7 +26,7 @@ from muniment.model.ids import make_id, make_ids
 from muniment.model.proposal import FINAL, Action, HumanReason, Proposal
 from muniment.model.review_views import OpenStatus, QueueCounts, Risk
 from muniment.pack import Pack
-from muniment.review import approval
+from muniment.review.rules import reasons_for_a_person
 
 # Why policy holds or withdraws a proposal.
 Cause = Literal["contradiction", "budget", "pack"]
@@ -99,14 +98,16 @@ async def enqueue(
     duplicates: list[tuple[str, Candidate, str]] = []
     for proposal_id, entry in zip(ids, entries, strict=True):
         candidate = entry.candidate
-        tier = routing.tier_for(candidate, pack)
+        tier = tier_for(candidate, pack)
         sensitive = pack.is_sensitive(candidate.classification)
         # A sample says again what was promoted already: a person is to say whether it is right.
         sampled = entry.audits is not None
         against = () if sampled else entry.compared.contradicts
         same = [] if sampled else repeated(candidate, tier, entry.compared, pack)
-        unsettled = any(not supersedes(candidate, tier, entry.observed_at, one.memory, pack).passed for one in against)
-        reasons = approval.reasons_for_a_person(
+        unsettled = any(
+            not may_supersede(candidate, tier, entry.observed_at, one.memory, pack).passed for one in against
+        )
+        reasons = reasons_for_a_person(
             candidate,
             tier=tier,
             contradicts=unsettled,
@@ -121,14 +122,14 @@ async def enqueue(
                 candidate.candidate_id,
                 candidate.write_class,
                 tier,
-                routing.priority_for(candidate, pack),
+                priority_for(candidate, pack),
                 pack.policy_for(candidate.write_class).risk,
                 sensitive,
                 "passed" if candidate.consent_id is not None else "not_required",
                 [one.memory.memory_id for one in against],
                 not reasons and not same,
                 list(reasons),
-                routing.due_at(candidate.write_class, sensitive=sensitive, now=tick.at, pack=pack),
+                due_at(candidate.write_class, sensitive=sensitive, now=tick.at, pack=pack),
                 pack.ref,
                 edit_of,
                 entry.reopens,

@@ -1,6 +1,6 @@
 """Whom a credential may speak for: what it vouches for in a capture and in the facts drawn from it (ISO-8)."""
 
-from muniment.candidates.trust import class_of_source
+from muniment.candidates.rules import class_of_source
 from muniment.language.messages.roles import names_another_speaker
 from muniment.model.candidate import Candidate
 from muniment.model.capture import CaptureInput
