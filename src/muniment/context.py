@@ -99,12 +99,12 @@ class FabricContext:
 
     async def comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
         """What texts are compared with under this pack: the tenant's embedder with its thresholds, and the judge."""
-        known = await self.embedders.enter(tx)
-        return TextComparer(known.in_use, self._comparison(known.in_use.name, pack), known.coming)
+        known = await self.embedders.register(tx)
+        return TextComparer(known.in_use, self._comparison(known.in_use.name, pack), known.next_embedder)
 
     async def reading_comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
         """The same for who only compares: the fabric's embedder is not noted where it was not."""
-        used = (await self.embedders.look(tx)).in_use
+        used = (await self.embedders.read(tx)).in_use
         return TextComparer(used, self._comparison(used.name, pack))
 
     def _comparison(self, embedder: str, pack: Pack) -> Comparison:
@@ -313,7 +313,7 @@ class FabricContext:
                         pack = (await packs.register(tx, self.packs.default, packs.PROGRAM)).pack
                         reason = "first pack" if is_new else "upgrade"
                         await packs.activate(tx, self.packs, pack.ref, None, reason, first=True)
-                    used = await self.embedders.enter(tx)
+                    used = await self.embedders.register(tx)
             except (PackImmutable, PackChanged):
                 # Another process was first: the next look tells which pack it put in force.
                 if attempt == 3:

@@ -14,7 +14,7 @@ from muniment.access.verbs import AsyncKeys
 from muniment.archives import verbs as archiving
 from muniment.audit import provenance as papers
 from muniment.audit import verbs as verification
-from muniment.candidates import consolidation
+from muniment.candidates import consolidate_job as consolidation
 from muniment.candidates.extractors.models import Models
 from muniment.candidates.propose import submit
 from muniment.capture import store as intake

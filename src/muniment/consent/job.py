@@ -7,12 +7,12 @@ from muniment.consent.verbs import AsyncConsents
 from muniment.database import idempotency as requests
 from muniment.job import Done
 from muniment.opening import Opened
-from muniment.review import presence as attendances
+from muniment.review.store import sweep_presence
 
 
 async def run(opened: Opened, tenant_id: str) -> Done:
     """Every chain of consents that ended, every request that was outlived, everybody who looks no more."""
     swept = await AsyncConsents(opened.context).sweep(tenant_id)
     async with opened.context.transaction(tenant_id, "jobs") as tx:
-        forgotten, gone = await requests.sweep(tx), await attendances.sweep(tx)
+        forgotten, gone = await requests.sweep(tx), await sweep_presence(tx)
     return Done({"consents": swept.consents, "memories": swept.memories, "requests": forgotten, "attendances": gone})

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from muniment.access import store as api_keys
-from muniment.audit import provenance_store as trail
 from muniment.candidates.rules import subject_of, user_of
 from muniment.consent import store as consent
 from muniment.contradictions import store as contradictions
@@ -19,6 +18,8 @@ from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.ids import make_id
 from muniment.model.promoted import Retraction
 from muniment.pack import Pack
+from muniment.promotion.retraction_store import remove_content, retract_locked
+from muniment.review.verdict_store import record_verdict
 
 # Held in share by whoever writes anew what was read before, alone by an erasure.
 LOCK = "erasure"
@@ -69,7 +70,6 @@ async def erase(
         ("tombstone.lock_live", {"memory_ids": ids}), ("tombstone.digests", {"memory_ids": ids})
     )
     live = [row["memory_id"] for row in live_rows]
-    used = await trail.used_lately(tx, live)
     for row in consents:
         # Its evidence is blanked with everything else below.
         await consent.revoke(tx, vault, officer, row["consent_id"], ())
@@ -81,18 +81,14 @@ async def erase(
     erasure_id = make_id("era", tick.at)
     whom = {"subject": given.subject, "user_id": given.user_id, "holders": holders, "names": names}
     tx.defer("erasure.record", erasure_id=erasure_id, by=officer.id, memories=len(ids), **at, **whom)
-    tx.defer_many("promote.retract", [(one,) for one in live], by=officer.id, reason="erased", superseded_by=None, **at)
-    tx.defer("promote.mark_dead", memory_ids=live, seq=tick.seq)
-    tx.defer_many("tombstone.insert", [(row["memory_id"], row["digest"]) for row in digests], **at)
-    tx.defer("tombstone.entomb", memory_ids=ids, **at)
-    tx.defer("tombstone.delete_bodies", memory_ids=ids)
+    await retract_locked(tx, live, by=officer.id, reason="erased")
+    await remove_content(tx, ids, digests)
+    by = (officer.id, "operator")
     for row in proposals:
-        tx.defer_row("review.decide", **_withdrawn(row, officer.id, make_id("rv", tick.at)), **at)
-    for one in live:
-        tx.emit("memory.retracted", officer.id, memory_id=one, reason="erased", superseded_by=None, **used[one])
+        whose = {"pack": row["pack"], "holder": row["holder"]}
+        await record_verdict(tx, row["proposal_id"], "withdraw", by, **whose, locked=True)
     if given.user_id is not None:
         await api_keys.forget_user(tx, officer.id, given.user_id)
-    await contradictions.end(tx, officer.id, "retracted", memory_ids=live)
     await contradictions.end(tx, officer.id, "withdrawn", proposal_ids=waiting)
     requests.close(tx)
     await tx.rows("erasure.erase_content", erasure_id=erasure_id)
@@ -124,29 +120,12 @@ async def take_away(tx: Transaction, officer: Principal, memory_id: str) -> tupl
         raise NotFound("no such memory", field="memory_id")
     if not digests:
         raise Conflict("its text was taken away before", field="memory_id")
-    used = await trail.used_lately(tx, [memory_id]) if live else {}
-    tick = await tx.tick()
-    at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
-    if live:
-        ended: dict[str, Any] = {"by": officer.id, "reason": "erased", "superseded_by": None}
-        tx.defer("promote.retract", memory_id=memory_id, **ended, **at)
-        tx.defer("promote.mark_dead", **given, seq=tick.seq)
-        told = {"reason": "erased", "superseded_by": None, **used[memory_id]}
-        tx.emit("memory.retracted", officer.id, memory_id=memory_id, **told)
-        await contradictions.end(tx, officer.id, "retracted", memory_ids=[memory_id])
-    tx.defer_many("tombstone.insert", [(memory_id, digests[0]["digest"])], **at)
-    tx.defer("tombstone.entomb", **given, **at)
-    tx.defer("tombstone.delete_bodies", **given)
+    await retract_locked(tx, [row["memory_id"] for row in live], by=officer.id, reason="erased")
+    await remove_content(tx, [memory_id], digests)
     tx.emit("memory.note", officer.id, about="memory_erased", memory_id=memory_id)
     requests.close(tx)
     (row,) = await tx.rows("erasure.retraction", memory_id=memory_id)
     return Retraction(**row), found[0]["session_id"] if found[0]["tier"] == "working" else None
-
-
-def _withdrawn(row: Row, by: str, verdict_id: str) -> dict[str, Any]:
-    nothing: dict[str, Any] = dict.fromkeys(("tier", "priority", "assignee", "memory_id", "remark", "cause"))
-    said = {"verdict_id": verdict_id, "action": "withdraw", "by": by, "by_kind": "operator"}
-    return nothing | said | {"proposal_id": row["proposal_id"], "pack": row["pack"], "holder": row["holder"]}
 
 
 async def receipts(tx: Transaction, count: int, after: str | None = None) -> list[Erasure]:

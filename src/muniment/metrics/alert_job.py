@@ -4,7 +4,7 @@ from muniment.database.storage import Transaction
 from muniment.job import Done
 from muniment.opening import Opened
 from muniment.pack import Pack
-from muniment.promotion import budget_store as budgets
+from muniment.promotion import store as promotion
 from muniment.promotion.rules import budget_name
 
 AT_ONCE = 1000
@@ -69,7 +69,7 @@ async def _expiring(tx: Transaction, pack: Pack) -> int:
 
 async def _budgets(tx: Transaction, pack: Pack) -> int:
     told = 0
-    for budget, share in (await budgets.room(tx, pack)).shares():
+    for budget, share in (await promotion.room(tx, pack)).shares():
         near, full = f"budget {budget_name(budget)} near", f"budget {budget_name(budget)} full"
         over = [near] if share >= pack.memory_layer.alerts.budget_share else []
         over += [full] if share >= 1 else []

@@ -11,9 +11,9 @@ from typing import Any
 
 from muniment.candidates import backlog as waiting
 from muniment.candidates import store as candidates
-from muniment.candidates.intake import Admission, Decided
+from muniment.candidates.drafts import Draft, draft_facts, fact_text
+from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.candidates.propose import as_captured
-from muniment.candidates.store import Draft
 from muniment.capture import store as captures
 from muniment.capture.store import Receipt
 from muniment.consent import store as ledger
@@ -38,7 +38,7 @@ from muniment.packs import store as packs
 from muniment.packs.backfill_rules import Step
 from muniment.promotion import store as promote
 from muniment.promotion.promote import four_eyes
-from muniment.promotion.retract import withdraw
+from muniment.promotion.retract import retract_memory
 from muniment.promotion.rules import covers
 from muniment.review import store as review
 
@@ -215,7 +215,7 @@ class _Migration:
     async def carry_out(self) -> _Became:
         """By its change; what cannot be done is left, with the reason."""
         if self.todo.change == "dropped":
-            await withdraw(
+            await retract_memory(
                 self.context, self.tx, self.memory.memory_id, by=self.person.id, reason="deprecated", pack=self.pack
             )
             return _Became("dropped")
@@ -247,31 +247,31 @@ class _Migration:
         prepared.add([item])
         ids = make_ids("cap", 1, tx.now)
         unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
-        (draft,) = candidates.drafts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
+        (draft,) = draft_facts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
         # Not the word of a source that people judge: it was judged when it was first proposed.
         own = draft.candidate.model_copy(update={"extractor": EXTRACTOR, "claimed_by": ""})
-        admission = await Admission.of(context, tx, pack, [replace(draft, candidate=own)])
+        intake = await Intake.of(context, tx, pack, [replace(draft, candidate=own)])
         # INVARIANT: all locks come before the tenant's clock, which the capture takes.
-        await promote.hold(tx, [own])
+        await promote.lock_scopes(tx, [own])
         # What was erased stands no more.
         if not await promote.lock_live(tx, memory.memory_id):
             return _Became("left", "gone")
-        decided = self._weighed(await admission.decided(tx))
+        decided = self._weighed(await intake.decide(tx))
         standing = await self._standing(decided)
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
         waiting.mark_done(tx, ids)
         capture = as_captured(item, author, receipt, pack)
-        proposals, refusals = await decided.captured(capture).enter(tx)
+        proposals, refusals = await decided.with_capture(capture).enqueue(tx)
         if refusals:
             return _Became("refused", f"{refusals[0].gate}.{refusals[0].reason}")
-        return await self._approved(proposals[0], decided, standing, capture, admission)
+        return await self._approved(proposals[0], decided, standing, capture, intake)
 
     def _as_input(self) -> CaptureInput:
         memory, todo = self.memory, self.todo
         link = memory.write_class == "evidence_link"
         said: dict[str, Any] = {"write_class": memory.write_class, "entity": memory.entity}
         was = None if link else TypedFact.model_construct(**said, predicate=memory.predicate, value=memory.value)
-        text = None if was is None or memory.text == candidates.rendered(was) else memory.text
+        text = None if was is None or memory.text == fact_text(was) else memory.text
         fact = build(
             TypedFact,
             {
@@ -303,10 +303,10 @@ class _Migration:
             },
         )
 
-    def _weighed(self, decided: Decided) -> Decided:
+    def _weighed(self, decided: IntakeDecision) -> IntakeDecision:
         """With the memory's own confidence and no more than its trust; held against all but the memory itself."""
-        admitted = [(self._as_sure(draft), self._others(compared)) for draft, compared in decided.admitted]
-        return replace(decided, admitted=tuple(admitted))
+        admitted = [(self._as_sure(draft), self._others(compared)) for draft, compared in decided.passed]
+        return replace(decided, passed=tuple(admitted))
 
     def _as_sure(self, draft: Draft) -> Draft:
         own = draft.candidate
@@ -320,9 +320,9 @@ class _Migration:
             tuple(one for one in compared.says_the_same if one.memory_id != mine),
         )
 
-    async def _standing(self, decided: Decided) -> list[PromotedMemory]:
+    async def _standing(self, decided: IntakeDecision) -> list[PromotedMemory]:
         """What says the same under the new name already, held until the commit."""
-        same = [memory for _, compared in decided.admitted for memory in compared.says_the_same]
+        same = [memory for _, compared in decided.passed for memory in compared.says_the_same]
         return [
             one
             for one in sorted(same, key=lambda one: one.memory_id)
@@ -330,10 +330,15 @@ class _Migration:
         ]
 
     async def _approved(
-        self, proposal_id: str, decided: Decided, standing: list[PromotedMemory], capture: Capture, admission: Admission
+        self,
+        proposal_id: str,
+        decided: IntakeDecision,
+        standing: list[PromotedMemory],
+        capture: Capture,
+        intake: Intake,
     ) -> _Became:
         context, tx, pack, memory = self.context, self.tx, self.pack, self.memory
-        ((draft, compared),) = decided.admitted
+        ((draft, compared),) = decided.passed
         loaded = await review.load(tx, context.vault, proposal_id)
         if loaded.proposal.status == "duplicate":
             return await self._merged(loaded, standing)
@@ -346,12 +351,12 @@ class _Migration:
         loaded = replace(loaded, proposal=loaded.proposal.model_copy(update=placed))
         four_eyes(self.person, loaded, pack)
         consent_id = draft.candidate.consent_id
-        ground = promote.PromotionCheck(
+        check = promote.PromotionCheck(
             consent=await ledger.one(tx, context.vault, consent_id) if consent_id is not None else None,
             supersedes=(memory, *self._outdone(standing)),
             contradicts=(),
             duplicate_of=None,
-            probe=admission.screened[0].probe,
+            embedded=intake.screened[0].embedded,
         )
         note = f"ontology backfill {self.order['backfill_id']}"
         verdict_id = await review.decide(
@@ -363,9 +368,9 @@ class _Migration:
             loaded.key,
             loaded.proposal,
             capture,
-            ground,
+            check,
             promote.Approval(verdict_id, self.person.id, "operator", loaded.editors),
-            admission.comparer,
+            intake.comparer,
             pack,
             ends_by=memory.expires_at,
         )

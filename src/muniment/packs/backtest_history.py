@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from muniment.candidates.comparison import EmbeddedCandidate, TextComparer, Vector, from_sql
-from muniment.candidates.neighbours import AT_ONCE, FETCHED, ROUNDING, near_to, opened_of
+from muniment.candidates.neighbours import AT_ONCE, FETCHED, ROUNDING, near_to, open_memories
 from muniment.candidates.rules import compared_as
 from muniment.contradictions.rules import Neighbour
 from muniment.database.rows import capture_of
@@ -99,7 +99,7 @@ async def neighbours(
         rows = await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else []
     else:
         near, rows = await _searched(tx, probes, comparer, pack)
-    opened = await opened_of(tx, vault, [*on_keys, *rows])
+    opened = await open_memories(tx, vault, [*on_keys, *rows])
     hidden = {row["memory_id"] for row in (*on_keys, *rows) if row["hidden"]}
     answers: list[list[Neighbour]] = []
     for (probe, past), similar in zip(probes, near, strict=True):

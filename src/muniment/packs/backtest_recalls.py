@@ -15,9 +15,8 @@ from muniment.packs.backtest_rules import Changed
 from muniment.recall import recall as recall_handler
 from muniment.recall.explain import recorded_embedder
 from muniment.recall.filters import Found, Request, filters
-from muniment.recall.replay import Recorded, recorded
 from muniment.recall.rules import View, view_of
-from muniment.recall.store import RecallDependencies, find
+from muniment.recall.store import RecallDependencies, Recorded, find, recorded
 
 AT_ONCE = 25
 _THERE, _AWAY = "returned", "not returned"

@@ -1,4 +1,4 @@
-"""Inquiries into what a run saw: why a memory was visible or hidden, and whether a recall replays."""
+"""Explaining what a run saw: why a memory was visible or hidden, and whether a recall replays."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -13,17 +13,16 @@ from muniment.model.explanation import Difference, Explanation, Replay, Why
 from muniment.pack import Pack
 from muniment.recall import recall as recall_handler
 from muniment.recall.filters import Moment, Request, filters, reach
-from muniment.recall.replay import Recorded, recorded
-from muniment.recall.rules import View, filter_verdicts, may_be_told, view_of, visibility_of
-from muniment.recall.store import RecallDependencies, find
+from muniment.recall.rules import NO_VIEW, View, filter_verdicts, may_be_told, view_of, visibility_of
+from muniment.recall.store import RecallDependencies, Recorded, find, recorded
 from muniment.verbs.inputs import ExplainInput
 
 
 @retry_on_pack_change
 async def explain(context: FabricContext, asker: Asker, given: ExplainInput) -> Explanation:
-    """Why a memory was visible to a run, or what hid it: in a recorded recall, at a moment, or now.
+    """Explain why a memory was visible to a run, or what hid it: in a recorded recall, at a past time, or now.
 
-    Raises `NotFound` for what the caller may not know of, exactly as for what is not there.
+    Raises `NotFound` for what the caller may not know of, exactly as for what does not exist.
     """
     if isinstance(asker, RunContext):
         await context.authorise(asker, "recall")
@@ -79,7 +78,7 @@ async def _explained(context: FabricContext, tx: Transaction, asker: Asker, give
 
 
 async def own(context: FabricContext, tx: Transaction, asker: Asker, recall_id: str) -> Recorded:
-    """A recorded recall; to a run only its own, as if there were no others."""
+    """Read a recorded recall; a run reads only its own, as if there were no others."""
     then = await recorded(tx, context.vault, recall_id)
     if isinstance(asker, RunContext) and (then.run.agent_id, then.run.user_id) != (asker.agent_id, asker.user_id):
         raise NotFound("no such recall", field="recall_id")
@@ -95,7 +94,7 @@ async def _moment(context: FabricContext, tx: Transaction, as_of: datetime | int
 async def _view(
     context: FabricContext, tx: Transaction, asker: Asker, run: RunContext, then: Recorded | None, at: Moment
 ) -> tuple[View, Pack]:
-    """What the run saw then, less what it, or who asks in its place, may not see today."""
+    """Return what the run saw then, less what it, or the run that asks, may not see today; and the deciding pack."""
     today = await context.packs.read_in_force(tx) or context.packs.default
     packs = await recorded_packs(context, tx, then) if then is not None else await context.recall_packs(run)
     if then is None and at.seq != LATEST:
@@ -118,9 +117,9 @@ async def _view(
 
 
 async def recorded_packs(context: FabricContext, tx: Transaction, then: Recorded) -> RecallPacks:
-    """The packs that a recorded recall was decided under: the one in force then, and the one that its run had pinned.
+    """Return the packs that decided a recorded recall: the one in force then, and the one that its run had pinned.
 
-    Before there were activations, a recall was decided under the pack that it names alone.
+    Before there were activations, the pack that a recall names decided alone.
     """
     decided = await context.registered_pack(tx.tenant_id, then.row["pack"])
     if not then.pinned:
@@ -129,14 +128,13 @@ async def recorded_packs(context: FabricContext, tx: Transaction, then: Recorded
 
 
 async def _filters(tx: Transaction, view: View | None, request: Request, at: Moment, memory_id: str) -> Row | None:
-    asked = view or _NOBODY
-    return await tx.row("recall.filters", **filters(asked, request, at), memory_ids=[memory_id])
+    return await tx.row("recall.filters", **filters(view or NO_VIEW, request, at), memory_ids=[memory_id])
 
 
 async def _may_tell(
     tx: Transaction, asker: Asker, view: View | None, request: Request, at: Moment, memory_id: str | None
 ) -> bool:
-    """Whether the caller may know of the memory that came in its place."""
+    """Whether the caller may know of the memory that superseded it."""
     if memory_id is None or not isinstance(asker, RunContext):
         return True
     row = await _filters(tx, view, request, at, memory_id)
@@ -173,7 +171,7 @@ async def replay(context: FabricContext, asker: Asker, recall_id: str) -> Replay
 
 
 def recorded_embedder(context: FabricContext, then: Recorded) -> tuple[Embedder | None, tuple[Why, ...]]:
-    """The embedder that ranked it, where this process has it; and what cannot be as it was."""
+    """Return the embedder that ranked a recall, where this process has it, and why a replay may differ."""
     gone: tuple[Why, ...] = ("query_erased",) if then.query_gone else ()
     name = then.row["embedder"]
     if name is None:
@@ -186,12 +184,12 @@ def recorded_embedder(context: FabricContext, then: Recorded) -> tuple[Embedder 
 
 
 async def _differences(tx: Transaction, view: View, then: Recorded, found: list[str]) -> tuple[Difference, ...]:
-    """Where each memory stood and stands, and what moved it."""
+    """Return each memory whose position differs, with both positions and the reason."""
     was = {memory_id: place for place, memory_id in enumerate(then.result_ids)}
     now = {memory_id: place for place, memory_id in enumerate(found)}
     ids = [one for one in [*was, *(one for one in now if one not in was)] if was.get(one) != now.get(one)]
-    given = filters(view, then.request, then.moment)
-    rows = {row["memory_id"]: row for row in await tx.rows("recall.filters", **given, memory_ids=ids)}
+    where = filters(view, then.request, then.moment)
+    rows = {row["memory_id"]: row for row in await tx.rows("recall.filters", **where, memory_ids=ids)}
     return tuple(
         Difference(memory_id=one, then=was.get(one), now=now.get(one), why=_why(rows.get(one), then, one in was))
         for one in ids
@@ -206,18 +204,3 @@ def _why(row: dict[str, Any] | None, then: Recorded, was_there: bool) -> Why:
     if not row["consent_allows"] or (not was_there and row["consent_root"] is not None):
         return "consent"
     return "moved" if row["by_label"] else "clearance"
-
-
-# A view for asking the filters that ask nothing of a run.
-_NOBODY = View(
-    users=[],
-    session_id="",
-    workflow_id="",
-    intents=[],
-    labels=[],
-    sensitive=[],
-    tiers=[],
-    classes=[],
-    qualifiers={},
-    fresh_since={"working": None, "episodic": None, "semantic": None, "durable": None},
-)

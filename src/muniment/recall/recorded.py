@@ -14,8 +14,8 @@ from muniment.recall.browse_store import Chosen, Shelf
 from muniment.recall.explain import own
 from muniment.recall.filters import Moment, Request, filters
 from muniment.recall.recall import view_now
-from muniment.recall.replay import Recorded
 from muniment.recall.rules import View, filter_verdicts, visibility_of
+from muniment.recall.store import Recorded
 from muniment.verbs import arguments as checks
 
 # No index leads from a memory or an agent to its recalls: so many of the latest are looked through.

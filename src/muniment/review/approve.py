@@ -1,4 +1,4 @@
-"""Approving: one proposal, or those of many that are ordinary (REV-13)."""
+"""Approval of one proposal, or of those of many that are ordinary (REV-13)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -10,8 +10,8 @@ from muniment.model.context import Principal
 from muniment.model.decision import Decision
 from muniment.model.proposal import Outcome, Proposal
 from muniment.pack import Pack
-from muniment.promotion import store as promote
-from muniment.promotion.promote import Disputed, four_eyes, promote_proposal, promote_undisputed
+from muniment.promotion.promote import Contradicts, four_eyes, promote_many, promote_proposal
+from muniment.promotion.retraction_store import lock_live
 from muniment.review import store as review
 from muniment.review.regate import regate
 from muniment.review.rules import is_ordinary, reason_words
@@ -27,21 +27,20 @@ async def approve_one(
     note: str | None = None,
     reason: str | None = None,
     supersedes: str | None = None,
-    undisputed: bool = False,
+    uncontradicted: bool = False,
 ) -> None:
-    """Approve a proposal that is locked and undecided; a sample of what policy promoted is confirmed as its duplicate.
+    """Approve a proposal that is locked and undecided; a sample is confirmed as a duplicate of its memory.
 
-    Raises `SelfApproval`, `Conflict`, `NotPromotable`; with `undisputed` also `Disputed`.
+    Raises `SelfApproval`, `Conflict`, `NotPromotable`; with `uncontradicted` also `Contradicts`.
     """
     four_eyes(principal, loaded, pack)
     if (audits := loaded.proposal.audits) is not None:
-        if not await promote.lock_live(tx, audits, expired_too=True):
-            raise Conflict("the memory was withdrawn meanwhile: reject the sample", field="proposal_id")
+        if not await lock_live(tx, audits, expired_too=True):
+            raise Conflict("the memory was retracted meanwhile: reject the sample", field="proposal_id")
         await review.decide(tx, loaded, "duplicate", principal, pack, reason=reason, note=note, memory_id=audits)
     else:
-        await promote_proposal(
-            context, tx, loaded, pack, principal, note=note, reason=reason, supersedes=supersedes, undisputed=undisputed
-        )
+        what = {"note": note, "reason": reason, "supersedes": supersedes}
+        await promote_proposal(context, tx, loaded, pack, principal, **what, uncontradicted=uncontradicted)
 
 
 async def approve_many(
@@ -50,26 +49,26 @@ async def approve_many(
     proposal_ids: Sequence[str],
     note: str | None,
     acknowledge: Mapping[str, str],
-    at_once: int,
+    batch_size: int,
 ) -> list[Outcome]:
-    """Approve those that are ordinary or acknowledged; what becomes of each, in the order asked for."""
+    """Approve the proposals that are ordinary or acknowledged, in batches; returns the outcome of each, in order."""
     outcomes: dict[str, Outcome] = {}
     wanted = list(dict.fromkeys(proposal_ids))
-    for first in range(0, len(wanted), at_once):
-        batch = _Batch(context, principal, wanted[first : first + at_once], note, acknowledge)
+    for first in range(0, len(wanted), batch_size):
+        batch = _Batch(context, principal, wanted[first : first + batch_size], note, acknowledge)
         try:
             done = await batch.approve()
         except RequestRepeated:
             raise
         except MunimentError as error:
-            # What was committed before stays, and is told.
+            # What was committed before stays, and is reported.
             done = [_outcome(proposal_id, None, error) for proposal_id in batch.proposal_ids]
         outcomes |= {one.proposal_id: one for one in done}
     return [outcomes[proposal_id] for proposal_id in wanted]
 
 
 class _NotOrdinary(LeftOut):
-    """Carries why a proposal was left out."""
+    """Raised for a proposal that is neither ordinary nor acknowledged, with the reasons."""
 
     def __init__(self, decision: Decision) -> None:
         super().__init__(
@@ -79,7 +78,7 @@ class _NotOrdinary(LeftOut):
 
 
 class _Batch:
-    """Some of many, approved in one transaction as far as nothing is around them; then each of the others alone."""
+    """A batch of proposals: those without neighbours are approved in one transaction, then each of the others alone."""
 
     def __init__(
         self,
@@ -100,7 +99,7 @@ class _Batch:
         alone = await self._together()
         for proposal_id in alone:
             try:
-                await self._by_itself(proposal_id)
+                await self._alone(proposal_id)
             except MunimentError as error:
                 self._errors[proposal_id] = error
         for proposal_id, error in self._errors.items():
@@ -113,7 +112,7 @@ class _Batch:
 
     @retry_on_pack_change
     async def _together(self) -> list[str]:
-        """Promote what has nothing around it; gives what has to be looked at by itself."""
+        """Promote what needs no check of its own; returns the proposals that are left to approve alone."""
         context, tenant_id = self._context, self._principal.tenant_id
         pack = await context.pack_in_force(tenant_id)
         async with context.write_once(tenant_id, "writer", under=pack) as tx:
@@ -126,11 +125,11 @@ class _Batch:
             taken: list[review.Loaded] = []
             for one in loaded:
                 try:
-                    review.undecided(one)
-                    # What was made under another pack passes the gates again first, alone.
+                    review.check_undecided(one)
+                    # What was proposed under another pack passes the gates again first, alone.
                     if one.proposal.pack == pack.ref:
                         four_eyes(self._principal, one, pack)
-                        self._ordinary(one, pack)
+                        self._check_ordinary(one, pack)
                 except MunimentError as error:
                     self._errors[one.proposal.proposal_id] = error
                 else:
@@ -139,18 +138,18 @@ class _Batch:
             same = list(takewhile(lambda one: one.proposal.pack == pack.ref and one.proposal.audits is None, taken))
             done: dict[str, str] = {}
             if same:
-                done = await promote_undisputed(context, tx, same, pack, self._principal, self._note, self._acknowledge)
+                done = await promote_many(context, tx, same, pack, self._principal, self._note, self._acknowledge)
             return [one.proposal.proposal_id for one in taken if one.proposal.proposal_id not in done]
 
     @retry_on_pack_change
-    async def _by_itself(self, proposal_id: str) -> None:
-        """Approve one in a transaction of its own, in which it is looked at again."""
+    async def _alone(self, proposal_id: str) -> None:
+        """Approve one in a transaction of its own, after checking it again."""
         pack = await self._context.pack_in_force(self._principal.tenant_id)
         async with self._context.write_once(self._principal.tenant_id, "writer", under=pack) as tx:
             loaded = await review.load(tx, self._context.vault, proposal_id, to_decide=True)
             if not (await regate(self._context, tx, loaded, pack)).stands:
                 return
-            self._ordinary(loaded, pack)
+            self._check_ordinary(loaded, pack)
             reason = self._acknowledge.get(proposal_id)
             try:
                 await approve_one(
@@ -161,20 +160,20 @@ class _Batch:
                     self._principal,
                     note=self._note,
                     reason=reason,
-                    undisputed=reason is None,
+                    uncontradicted=reason is None,
                 )
-            except Disputed:
+            except Contradicts:
                 raise _NotOrdinary(is_ordinary(loaded.proposal, self._principal.id, pack, contradicts=True)) from None
 
-    def _ordinary(self, loaded: review.Loaded, pack: Pack) -> None:
-        """Raises `LeftOut` for what is neither ordinary nor acknowledged."""
+    def _check_ordinary(self, loaded: review.Loaded, pack: Pack) -> None:
+        """Raise `LeftOut` for what is neither ordinary nor acknowledged."""
         decision = is_ordinary(loaded.proposal, self._principal.id, pack)
         if not decision.passed and loaded.proposal.proposal_id not in self._acknowledge:
             raise _NotOrdinary(decision)
 
 
 def _outcome(proposal_id: str, proposal: Proposal | None, error: MunimentError | None) -> Outcome:
-    """The outcome of one; of one that is not there, as of another tenant's."""
+    """Build the outcome of one proposal; an unknown one looks like another tenant's."""
     if proposal is None:
         error = error or NotFound("no such proposal", field="proposal_id")
     return Outcome(
