@@ -117,9 +117,9 @@ async def lock(tx: Transaction, batch: Batch) -> Batch:
     again, those that another process finished are left out. `erasures` holds the erasures between the first capture of
     the batch and its reading: the facts of the batch may name the persons they erased.
     """
-    held = await cursors.take(tx, CURSOR)
+    cursor = await cursors.take(tx, CURSOR)
     await hold_off_erasure(tx)
-    moved = batch.cursor is not None and (held["seq"], held["place"]) != batch.cursor
+    moved = batch.cursor is not None and (cursor["seq"], cursor["place"]) != batch.cursor
     first = min((one.seq for one in batch.captures), default=batch.seq)
     erasures = tuple(await tx.rows("erasure.after", seq=min(first, batch.seq)))
     if moved or any(row["seq"] > batch.seq for row in erasures):

@@ -130,17 +130,17 @@ async def _together(
 def _near(embedded: Sequence[EmbeddedCandidate], seen: Sequence[Row], comparer: TextComparer) -> list[dict[str, float]]:
     """Return for each candidate the ids that are near enough and visible to its user, with their similarity."""
     found: list[dict[str, float]] = [{} for _ in embedded]
-    placed = [(place, one.vector) for place, one in enumerate(embedded) if one.vector is not None]
-    if not placed or not seen:
+    embedded_at = [(index, one.vector) for index, one in enumerate(embedded) if one.vector is not None]
+    if not embedded_at or not seen:
         return found
     vectors: Vectors = np.stack([from_sql(row["vector"]) for row in seen])
-    similar = np.stack([vector for _, vector in placed]) @ vectors.T
+    similar = np.stack([vector for _, vector in embedded_at]) @ vectors.T
     least = comparer.by.thresholds.similarity - ROUNDING
     for line, column in np.argwhere(similar >= least).tolist():
-        place, memory = placed[line][0], seen[column]
-        user = embedded[place].candidate.scope.user_id
+        index, memory = embedded_at[line][0], seen[column]
+        user = embedded[index].candidate.scope.user_id
         if user is None or memory["user_id"] in ("", user):
-            found[place][memory["memory_id"]] = float(similar[line, column])
+            found[index][memory["memory_id"]] = float(similar[line, column])
     return found
 
 

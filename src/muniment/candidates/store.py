@@ -19,6 +19,12 @@ from muniment.model.ids import make_id, make_ids
 from muniment.pack import Pack
 from muniment.review.store import Loaded
 
+# What a row has of its candidate as it is.
+_COPIED = (
+    *("candidate_id", "capture_id", "author", "source", "entity", "predicate", "classification", "subject"),
+    *("raw_confidence", "confidence", "trust", "consent_id", "extractor", "calibration", "corrects", "edits", "editor"),
+)
+
 
 def new_ids(tx: Transaction, count: int) -> list[str]:
     """Make ids for that many candidates."""
@@ -72,7 +78,7 @@ async def insert_candidates(tx: Transaction, vault: Vault, drafts: Sequence[Draf
     keys = await vault.keys(tx, holders, make=True)
     tick = await tx.tick()
     rows = [_row(draft, keys, number) for draft, number in zip(drafts, numbers, strict=True)]
-    tx.defer_many("candidate.insert", rows, seq=tick.seq)
+    tx.defer_many("candidate.insert", [tuple(row.values()) for row in rows], each=tuple(rows[0]), seq=tick.seq)
 
 
 def _fact_digest(key: SubjectKey, capture_id: str, stated: bytes, number: int = 1) -> bytes:
@@ -102,49 +108,30 @@ async def not_proposed_before(tx: Transaction, vault: Vault, drafts: Sequence[Dr
     return [one for one in drafts if not any(is_same(one, row) for row in rows.get(one.capture.capture_id, ()))]
 
 
-def _row(draft: Draft, keys: dict[str, SubjectKey], number: int) -> tuple[Any, ...]:
-    candidate, scope, prior_editors = draft.candidate, draft.candidate.scope, draft.prior_editors
+def _row(draft: Draft, keys: dict[str, SubjectKey], number: int) -> dict[str, Any]:
+    candidate, scope = draft.candidate, draft.candidate.scope
     holder = holder_of(candidate.subject, scope.user_id)
     content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
-    edited = candidate.edits is not None
-    return (
-        candidate.candidate_id,
-        candidate.capture_id,
-        candidate.capture_id,
-        draft.capture.seq,
-        candidate.author,
-        candidate.source,
-        candidate.write_class,
-        candidate.entity,
-        candidate.predicate,
-        candidate.classification,
-        holder,
-        candidate.subject,
-        scope.user_id,
-        scope.session_id,
-        scope.workflow_id,
-        scope.intent_id,
-        Jsonb(scope.qualifiers) if scope.qualifiers else None,
-        candidate.raw_confidence,
-        candidate.confidence,
-        candidate.trust,
-        candidate.consent_id,
-        candidate.extractor,
-        candidate.claimed_by or None,
-        candidate.calibration,
-        list(candidate.flags),
-        draft.ordinal,
-        candidate.corrects,
-        Jsonb([passed.model_dump(exclude_defaults=True) for passed in candidate.gates]),
-        Jsonb(candidate.redactions),
-        candidate.edits,
-        candidate.editor,
-        list(prior_editors) if edited else None,
-        [*prior_editors, candidate.editor] if edited else [],
-        draft.consolidation,
-        _fact_digest(keys[holder], candidate.capture_id, draft.stated, number) if draft.stated is not None else None,
-        keys[holder].seal("candidates.content", candidate.candidate_id, content),
-    )
+    stated, edited = draft.stated, candidate.edits is not None
+    return {
+        **{name: getattr(candidate, name) for name in _COPIED},
+        **{name: getattr(scope, name) for name in ("user_id", "session_id", "workflow_id", "intent_id")},
+        "live_capture_id": candidate.capture_id,
+        "capture_seq": draft.capture.seq,
+        "class": candidate.write_class,
+        "holder": holder,
+        "qualifiers": Jsonb(scope.qualifiers) if scope.qualifiers else None,
+        "claimed_by": candidate.claimed_by or None,
+        "flags": list(candidate.flags),
+        "ordinal": draft.ordinal,
+        "gates": Jsonb([passed.model_dump(exclude_defaults=True) for passed in candidate.gates]),
+        "redactions": Jsonb(candidate.redactions),
+        "prior_editors": list(draft.prior_editors) if edited else None,
+        "editors": [*draft.prior_editors, candidate.editor] if edited else [],
+        "consolidation": draft.consolidation,
+        "fact": _fact_digest(keys[holder], candidate.capture_id, stated, number) if stated is not None else None,
+        "content": keys[holder].seal("candidates.content", candidate.candidate_id, content),
+    }
 
 
 async def record_refusals(tx: Transaction, refused: Sequence[Refused], *, keep: bool) -> list[Refusal]:

@@ -1,7 +1,7 @@
 """Duplicates and contradictions: what a candidate repeats or contradicts among its neighbours (REV-7, CTR-1, CTR-2).
 
 Two facts on keys are compared by their keys: same entity and predicate, same or another value. Where at least one is
-plain text, the texts are compared: how similar they are, and what a judge of assertions says.
+plain text, the texts are compared, by similarity and by a judge of assertions.
 """
 
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ class Contradicted:
 
 @dataclass(frozen=True)
 class Compared:
-    """All that a candidate contradicts and all that it repeats, the oldest first."""
+    """The memories that a candidate contradicts and those that it repeats, the oldest first."""
 
     contradicts: tuple[Contradicted, ...] = ()
     says_the_same: tuple[PromotedMemory, ...] = ()
@@ -55,7 +55,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """By which measure texts are compared: thresholds of an embedder, a judge, and the pack's namespace of users."""
+    """How texts are compared: an embedder's thresholds, a judge, and the pack's namespace of users."""
 
     thresholds: Thresholds
     judge: Judge
@@ -63,7 +63,7 @@ class Comparison:
 
 
 def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], pack: Pack, by: Comparison) -> Compared:
-    """Look at every neighbour that some run could see beside the candidate, not at the nearest only (REV-9)."""
+    """Compare a candidate with every neighbour that some run could see beside it, not only the nearest (REV-9)."""
     contradicts: list[Contradicted] = []
     same: list[PromotedMemory] = []
     for neighbour in sorted(neighbours, key=lambda one: (one.memory.born_seq, one.memory.memory_id)):
@@ -81,10 +81,10 @@ def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], p
 
 
 def repeated(candidate: Candidate, tier: Tier, compared: Compared, pack: Pack) -> list[PromotedMemory]:
-    """Those of which it is a duplicate (REV-7): with no higher label and given no shorter time than it would be.
+    """Return the memories of which it is a duplicate (REV-7): with no higher label and no shorter lifetime.
 
-    Otherwise what somebody is cleared for, or what would last, would be lost to what they cannot see or soon expires. A
-    correction repeats only a correction.
+    Otherwise a fact would be lost to a memory that some readers may not see, or that expires sooner. A correction
+    repeats only a correction.
     """
     return [
         memory
@@ -104,7 +104,7 @@ def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Compar
     try:
         return relate(candidate.text, memory.text, neighbour.similarity, by.thresholds, by.judge)
     except Exception:
-        # A rule that raises denies: somebody has to look before the two stand side by side.
+        # A rule that raises denies: a person has to decide before both are promoted.
         return Judgement("contradicts", (RULE_FAILED,))
 
 
@@ -123,7 +123,7 @@ def _about_others(candidate: Candidate, memory: PromotedMemory, by: Comparison) 
 
 
 def normal(value: Any) -> bytes:
-    """A value in the form it is compared in: text as it is seen, without case or outer space; 1 and 1.0 the same."""
+    """Normalise a value for comparison: text as it is seen, without case or extra space; 1 and 1.0 are the same."""
     return to_json(_normal(value))
 
 

@@ -38,6 +38,9 @@ from muniment.promotion.rules import Room, covers
 # The lock of the scope of all users; that of one user has the user id behind it.
 _SCOPE = "scope @"
 _BUDGET = "budget"
+# What a memory has of its candidate and of its capture as it is.
+_OF_CANDIDATE = ("candidate_id", "capture_id", "trust", "subject", "source", "author")
+_OF_CAPTURE = ("decision_key", "kind", "origin", "captured_at", "observed_at")
 
 
 @dataclass(frozen=True)
@@ -222,57 +225,39 @@ async def insert(
     memory_id = make_id("pm", tick.at)
     ends = [expires_at(candidate.write_class, tier, tick.at, pack), ends_by]
     common = {
+        **{name: getattr(candidate, name) for name in ("entity", "predicate", "classification", "confidence")},
+        **{name: getattr(scope, name) or "" for name in ("user_id", "session_id", "workflow_id", "intent_id")},
         "memory_id": memory_id,
         "seq": tick.seq,
         "at": tick.at,
         "expires_at": min((at for at in ends if at is not None), default=None),
         "class": candidate.write_class,
-        "entity": candidate.entity,
-        "predicate": candidate.predicate,
-        "classification": candidate.classification,
         "tier": tier,
         "priority": proposal.priority,
-        "confidence": candidate.confidence,
-        "user_id": scope.user_id or "",
-        "session_id": scope.session_id or "",
-        "workflow_id": scope.workflow_id or "",
-        "intent_id": scope.intent_id or "",
         "qualifiers": Jsonb(scope.qualifiers) if scope.qualifiers else None,
         "consent_root": check.consent.root_id if check.consent else None,
     }
     tx.defer_row(
         "promote.insert",
         **common,
-        candidate_id=candidate.candidate_id,
+        **{name: getattr(candidate, name) for name in _OF_CANDIDATE},
+        **{name: getattr(capture, name) for name in _OF_CAPTURE},
         proposal_id=proposal.proposal_id,
         verdict_id=approval.verdict_id,
-        capture_id=candidate.capture_id,
         sensitive=pack.is_sensitive(candidate.classification),
         tier_derived=proposal.tier_derived,
-        trust=candidate.trust,
         holder=holder_of(candidate.subject, scope.user_id),
-        subject=candidate.subject,
-        decision_key=capture.decision_key,
         consent_id=check.consent.consent_id if check.consent else None,
         pack=pack.ref,
         ontology_version=pack.meta.ontology_version,
-        kind=capture.kind,
-        origin=capture.origin,
         vouched=vouched_in(candidate, capture.vouched),
-        source=candidate.source,
-        author=candidate.author,
         editors=list(approval.editors),
         approver=approval.by,
         approver_kind=approval.by_kind,
-        captured_at=capture.captured_at,
-        observed_at=capture.observed_at,
     )
     content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
-    tx.defer_row(
-        "promote.insert_body",
-        memory_id=memory_id,
-        content=key.seal("memory_bodies.content", memory_id, content),
-    )
+    sealed = key.seal("memory_bodies.content", memory_id, content)
+    tx.defer_row("promote.insert_body", memory_id=memory_id, content=sealed)
     tx.defer_row("promote.insert_scope", **common)
     vectors = (check.embedded.vector, check.embedded.next_vector)
     indexing.index(tx, memory_id, candidate, capture.observed_at, vectors, comparer, comparing)

@@ -21,7 +21,7 @@ from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
 from muniment.promotion.indexing import entity_hash, term_hash
 from muniment.recall import ranking, rules
-from muniment.recall.filters import Moment
+from muniment.recall.filters import PointInTime
 from muniment.recall.ranking import MOST_COMMON, MOST_SEEN, Postings
 from muniment.recall.rules import linked_entity, sensitive_labels
 from muniment.recall.search import postings_of
@@ -34,7 +34,7 @@ _GONE: dict[str, Any] = {"text": "", "value": None}
 
 
 @dataclass(frozen=True)
-class Chosen:
+class MemorySelection:
     """Which of the tenant's memories are shown; a field that is None filters nothing."""
 
     user_id: str | None = None
@@ -44,14 +44,14 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class MemoryBrowser:
     """The memories that match a filter, at a point in time."""
 
     tx: Transaction
     vault: Vault
     pack: Pack
-    chosen: Chosen
-    moment: Moment
+    chosen: MemorySelection
+    point: PointInTime
     horizon: timedelta = timedelta.max
 
     async def newest(self, state: Wanted, count: int, after: str | None) -> list[MemoryShown]:
@@ -79,7 +79,7 @@ class Shelf:
         first = ranked.index(after) + 1 if after is not None else 0
         return await self.shown(ranked[first : first + count], scores)
 
-    async def changes(self, since: Moment) -> MemoryChanges:
+    async def changes(self, since: PointInTime) -> MemoryChanges:
         """Return what began and what ended between that point in time and this browser's own."""
         points = {"since_seq": since.seq, "since": since.at, "count": MOST_CHANGES}
         rows = await self.tx.rows("browse.changes", **self._where(), **points)
@@ -88,7 +88,7 @@ class Shelf:
         every = {one.memory_id: one for one in await self.shown(sorted({*ids["added"], *ids["ended"]}))}
         return MemoryChanges(
             since=since.at,
-            until=self.moment.at,
+            until=self.point.at,
             added=tuple(every[memory_id] for memory_id in ids["added"]),
             ended=tuple(every[memory_id] for memory_id in ids["ended"]),
             added_total=totals.get("added", 0),
@@ -147,17 +147,17 @@ class Shelf:
         return [self._shown(*found[memory_id], (scores or {}).get(memory_id)) for memory_id in memory_ids]
 
     def _shown(self, row: Row, fact: dict[str, Any] | None, score: float | None) -> MemoryShown:
-        dead = row["dead_seq"] is not None and row["dead_seq"] <= self.moment.seq
+        dead = row["dead_seq"] is not None and row["dead_seq"] <= self.point.seq
         names = ("memory_id", "entity", "predicate", "subject", "tier", "classification", "priority", "confidence")
         taken = {name: row[name] for name in (*names, "approver", "promoted_at", "tombstoned_at")}
         return MemoryShown(
             **taken,
             **{name: (fact or _GONE)[name] for name in ("text", "value")},
-            state=_state(row, self.moment),
+            state=_state(row, self.point),
             write_class=row["class"],
             user_id=row["user_id"] or None,
             expires_at=row["ends_at"],
-            ended_at=_ended_at(row, self.moment),
+            ended_at=_ended_at(row, self.point),
             reason=row["reason"] if dead else None,
             superseded_by=row["superseded_by"] if dead else None,
             contradiction=row["contradiction"],
@@ -179,24 +179,24 @@ class Shelf:
         return from_json(content) if content is not None else None
 
     def _at(self) -> dict[str, Any]:
-        return {"seq": self.moment.seq, "at": self.moment.at}
+        return {"seq": self.point.seq, "at": self.point.at}
 
     def _where(self) -> dict[str, Any]:
         return asdict(self.chosen) | self._at()
 
 
-def _state(row: Row, moment: Moment) -> MemoryState:
-    if row["tomb_seq"] is not None and row["tomb_seq"] <= moment.seq:
+def _state(row: Row, point: PointInTime) -> MemoryState:
+    if row["tomb_seq"] is not None and row["tomb_seq"] <= point.seq:
         return "tombstoned"
-    if row["dead_seq"] is not None and row["dead_seq"] <= moment.seq:
+    if row["dead_seq"] is not None and row["dead_seq"] <= point.seq:
         return "superseded" if row["superseded_by"] is not None else "retracted"
-    return "expired" if row["ends_at"] is not None and row["ends_at"] <= moment.at else "live"
+    return "expired" if row["ends_at"] is not None and row["ends_at"] <= point.at else "live"
 
 
-def _ended_at(row: Row, moment: Moment) -> datetime | None:
-    dead = row["dead_seq"] is not None and row["dead_seq"] <= moment.seq
+def _ended_at(row: Row, point: PointInTime) -> datetime | None:
+    dead = row["dead_seq"] is not None and row["dead_seq"] <= point.seq
     ends = (row["retracted_at"] if dead else None, row["ends_at"])
-    return min((at for at in ends if at is not None and at <= moment.at), default=None)
+    return min((at for at in ends if at is not None and at <= point.at), default=None)
 
 
 def _scored(postings: Postings, terms: Sequence[int]) -> dict[str, float]:
@@ -204,7 +204,7 @@ def _scored(postings: Postings, terms: Sequence[int]) -> dict[str, float]:
     ids = sorted(set(postings.ids))
     count = Counter(postings.terms)
     weights = {term: ranking.rarity(MOST_SEEN, count[term]) for term in terms}
-    shared = ranking.words_shared(postings, {memory_id: place for place, memory_id in enumerate(ids)}, weights)
+    shared = ranking.words_shared(postings, {memory_id: index for index, memory_id in enumerate(ids)}, weights)
     return {memory_id: round(float(score), 6) for memory_id, score in zip(ids, shared, strict=True)}
 
 

@@ -3,8 +3,8 @@
 Every statement filters first, by the one condition `visible` of database/fragments.sql; then come ranking and limit.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from muniment.recall.rules import View, follow_links, linked_entity
 
 
 @dataclass(frozen=True)
-class Moment:
+class PointInTime:
     """A point in a tenant's history: its sequence, and the time."""
 
     seq: int
@@ -71,7 +71,7 @@ class Found:
         return [*self.plain, *self.low, *(member for _, members in self.sets for member in members)]
 
 
-def filters(view: View, request: Request, moment: Moment) -> dict[str, Any]:
+def filters(view: View, request: Request, at: PointInTime) -> dict[str, Any]:
     """Return the parameters of the SQL conditions `visible` and `wanted`."""
     return {
         "users": view.users,
@@ -89,8 +89,8 @@ def filters(view: View, request: Request, moment: Moment) -> dict[str, Any]:
         "fresh_episodic": view.fresh_since["episodic"],
         "fresh_semantic": view.fresh_since["semantic"],
         "fresh_durable": view.fresh_since["durable"],
-        "seq": moment.seq,
-        "at": moment.at,
+        "seq": at.seq,
+        "at": at.at,
     }
 
 
@@ -108,20 +108,21 @@ async def find_without_query(tx: Transaction, request: Request, where: dict[str,
     return Found(plain, low, sets[: request.limit], omitted, working=working)
 
 
-async def reach(
-    tx: Transaction, vault: Vault, entities: Sequence[str], hops: int, where: dict[str, Any]
-) -> dict[str, int]:
-    """Return the entities and those that visible facts link to them, each with its distance (REC-6)."""
-    reached = dict.fromkeys(entities, 0)
-    around, key = set(entities), await vault.known_comparing(tx) if hops else None
-    for distance in range(1, hops + 1):
+async def follow_hops(tx: Transaction, vault: Vault, view: View, request: Request, at: PointInTime) -> Request:
+    """Return the request with the entities that visible facts link to its own, within its hops (REC-6)."""
+    if request.entities is None or not request.hops:
+        return request
+    where = filters(view, request, at)
+    reached = dict.fromkeys(sorted(request.entities), 0)
+    around, key = set(reached), await vault.known_comparing(tx)
+    for distance in range(1, request.hops + 1):
         if not around or key is None:
             break
         hashes = sorted(entity_hash(key, one) for one in around)
         rows = await tx.rows("recall.links", **where, around=hashes, count=rules.MOST_LINKS)
         links = [link for row in rows if (link := await _link(tx, vault, row)) is not None]
         around = follow_links(around, reached, links, distance)
-    return reached
+    return replace(request, entities=reached)
 
 
 async def _link(tx: Transaction, vault: Vault, row: Row) -> tuple[str, str] | None:

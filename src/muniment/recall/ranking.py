@@ -48,7 +48,7 @@ class Seen:
     @cached_property
     def places(self) -> dict[str, int]:
         """The index of each memory in the columns."""
-        return {memory_id: place for place, memory_id in enumerate(self.ids)}
+        return {memory_id: index for index, memory_id in enumerate(self.ids)}
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ def words_shared(postings: Postings, places: Mapping[str, int], weights: Mapping
     most = sum(weights.values()) * (_SATURATION + 1)
     if not most or not len(postings.ids):
         return shared
-    place = np.fromiter((places.get(memory_id, -1) for memory_id in postings.ids), np.int64, len(postings.ids))
+    index = np.fromiter((places.get(memory_id, -1) for memory_id in postings.ids), np.int64, len(postings.ids))
     weight = np.fromiter((weights.get(term, 0.0) for term in postings.terms), np.float64, len(postings.terms))
     times, words = postings.times.astype(np.float64), postings.words.astype(np.float64)
-    said = times * (_SATURATION + 1) / (times + _SATURATION * (1 - _LENGTH + _LENGTH * words / _USUAL))
-    known = place >= 0
-    np.add.at(shared, place[known], (weight * said)[known])
+    frequency = times * (_SATURATION + 1) / (times + _SATURATION * (1 - _LENGTH + _LENGTH * words / _USUAL))
+    known = index >= 0
+    np.add.at(shared, index[known], (weight * frequency)[known])
     return np.minimum(shared / most, 1.0)
 
 
@@ -101,13 +101,13 @@ class Ranking:
 
     def total_of(self, seen: Seen, memory_id: str) -> float:
         """Return the score of a memory; 0 for one that was not ranked."""
-        place = seen.places.get(memory_id)
-        return float(self.total[place]) if place is not None else 0.0
+        index = seen.places.get(memory_id)
+        return float(self.total[index]) if index is not None else 0.0
 
-    def score(self, place: int) -> dict[str, float]:
+    def score(self, index: int) -> dict[str, float]:
         """Return the weighted parts of one score, and their sum."""
-        shown = {name: float(self.parts[name][place]) for name in PARTS}
-        return shown | {"total": float(self.total[place])}
+        shown = {name: float(self.parts[name][index]) for name in PARTS}
+        return shown | {"total": float(self.total[index])}
 
 
 def rank(
@@ -141,10 +141,10 @@ def _ordered(seen: Seen, total: Numbers) -> list[int]:
         return []
     score, born, after = total.copy(), seen.born_seq.copy(), np.ones(len(seen.ids), dtype=np.int8)
     for members in seen.keyed.values():
-        on_key = [place for name, _ in members if seen.wanted[place := seen.places[name]]]
+        on_key = [index for name, _ in members if seen.wanted[index := seen.places[name]]]
         if on_key:
-            best = min(on_key, key=lambda place: (-total[place], -seen.born_seq[place]))
-            corrections = [place for name, is_one in members if is_one and (place := seen.places[name]) in on_key]
+            best = min(on_key, key=lambda index: (-total[index], -seen.born_seq[index]))
+            corrections = [index for name, is_one in members if is_one and (index := seen.places[name]) in on_key]
             score[corrections], born[corrections], after[corrections] = total[best], seen.born_seq[best], 0
     order = np.lexsort((np.array(seen.ids), after, -born, -score))
     return order[seen.wanted[order]].tolist()

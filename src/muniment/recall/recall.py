@@ -17,7 +17,7 @@ from muniment.model.fields import build
 from muniment.model.recall import Recall, Record
 from muniment.pack import Pack
 from muniment.packs.store import Packs
-from muniment.recall.filters import Moment, Request
+from muniment.recall.filters import PointInTime, Request
 from muniment.recall.rules import View, replay_horizon, view_of
 from muniment.recall.store import RecallDependencies
 from muniment.recall.store import recall as recall_
@@ -55,14 +55,14 @@ async def recall(context: FabricContext, run: RunContext, query: str | None, nar
 
 async def prepared(
     context: FabricContext, tx: Transaction, run: RunContext, packs: RecallPacks, given: RecallInput
-) -> tuple[View, Pack, Request, Moment | None]:
+) -> tuple[View, Pack, Request, PointInTime | None]:
     """Return the run's view, the pack that decides, the request, and the past point in time, if it has one."""
-    moment, then = None, packs
+    point, then = None, packs
     if given.as_of is not None:
-        moment = await moment_of(context, tx, given.as_of)
-        then = await packs_then(context.packs, tx, run, packs, moment.seq)
+        point = await point_in_time(context, tx, given.as_of)
+        then = await packs_as_of(context.packs, tx, run, packs, point.seq)
     decides = then.decides
-    at = moment.at if moment is not None else tx.now
+    at = point.at if point is not None else tx.now
     view = view_of(run, decides, at, tiers=given.tiers, classes=given.classes, now=packs.in_force, limits=then.limits)
     most = min(one.memory_layer.recall_policy.max_recalls for one in (decides, packs.in_force))
     request = Request(
@@ -72,10 +72,12 @@ async def prepared(
         hops=given.hops,
         decision_key=run.decision_key,
     )
-    return view, decides, request, moment
+    return view, decides, request, point
 
 
-async def moment_of(context: FabricContext, tx: Transaction, as_of: datetime | int, field: str = "as_of") -> Moment:
+async def point_in_time(
+    context: FabricContext, tx: Transaction, as_of: datetime | int, field: str = "as_of"
+) -> PointInTime:
     """Return the point in a tenant's history of a time or a sequence.
 
     Raises `InvalidInput` for the future, `HistoryCollected` beyond the replay horizon, and `MomentAmbiguous` for a time
@@ -85,9 +87,9 @@ async def moment_of(context: FabricContext, tx: Transaction, as_of: datetime | i
         row = await tx.row("recall.moment_of_number", seq=as_of)
         if row is None:
             raise InvalidInput("is a number that was not reached yet", field=field)
-        moment = Moment(as_of, row["at"])
-        await _check_horizon(context, tx, moment.at, field)
-        return moment
+        point = PointInTime(as_of, row["at"])
+        await _check_horizon(context, tx, point.at, field)
+        return point
     if as_of > tx.now:
         raise InvalidInput("lies in the future", field=field)
     await _check_horizon(context, tx, as_of, field)
@@ -100,7 +102,7 @@ async def moment_of(context: FabricContext, tx: Transaction, as_of: datetime | i
             field=field,
             numbers=(earlier, seq),
         )
-    return Moment(seq, as_of)
+    return PointInTime(seq, as_of)
 
 
 async def _check_horizon(context: FabricContext, tx: Transaction, at: datetime, field: str) -> None:
@@ -110,7 +112,7 @@ async def _check_horizon(context: FabricContext, tx: Transaction, at: datetime, 
         raise HistoryCollected(f"lies beyond the replay horizon of {horizon.days} days", field=field)
 
 
-async def packs_then(known: Packs, tx: Transaction, run: RunContext, packs: RecallPacks, seq: int) -> RecallPacks:
+async def packs_as_of(known: Packs, tx: Transaction, run: RunContext, packs: RecallPacks, seq: int) -> RecallPacks:
     """Return the packs that decide as of a sequence: the one in force then, and the one that the run pins (REC-7)."""
     in_force = await known.in_force_at(tx, seq) or packs.in_force
     return RecallPacks(in_force, packs.pinned if run.pack is not None else in_force)
@@ -129,12 +131,12 @@ async def dependencies(context: FabricContext, tenant_id: str, query: str | None
             used = await context.embedders.read(tx)
     if used is None or not used.complete or query is None:
         return RecallDependencies(context.vault, None, context.sessions)
-    return RecallDependencies(context.vault, used.in_use, context.sessions, await place_of(used.in_use, query))
+    return RecallDependencies(context.vault, used.in_use, context.sessions, await embed_query(used.in_use, query))
 
 
-async def place_of(embedder: Embedder, query: str) -> Vector | None:
+async def embed_query(embedder: Embedder | None, query: str | None) -> Vector | None:
     """Embed a query by an embedder other than the built-in; None without known words, or if it does not answer."""
-    if isinstance(embedder, StaticEmbedder):
+    if embedder is None or query is None or isinstance(embedder, StaticEmbedder):
         return None
     try:
         with fail_after(PATIENCE_SECONDS):

@@ -178,8 +178,8 @@ class Search:
         """Return how near each memory is to the requested entities, or to the run's own decision."""
         near = np.array([0.0, *(closeness for _, closeness in self._entities())])[seen.about]
         for row in of_decision:
-            if (place := seen.places.get(row["memory_id"])) is not None:
-                near[place] = 1.0
+            if (index := seen.places.get(row["memory_id"])) is not None:
+                near[index] = 1.0
         return near
 
 
@@ -221,15 +221,15 @@ class _Read:
 def _answer(limit: int, pack: Pack, seen: Seen, ranked: Ranking, sides: list[tuple[str, str]]) -> Found:
     """Split the ranking into plain, low-confidence and conflict sets (whole, by their best side), then limit each."""
     in_conflict = {memory_id for _, memory_id in sides}
-    wanted = {seen.ids[place] for place in ranked.order}
+    wanted = {seen.ids[index] for index in ranked.order}
     sets = [one for one in conflict_sets(sides) if wanted & set(one[1])]
     sets.sort(key=lambda one: (-max(ranked.total_of(seen, member) for member in one[1]), one))
     least = pack.memory_layer.recall_policy.confidence
     plain: list[str] = []
     low: list[str] = []
-    for place in ranked.order:
-        if seen.ids[place] not in in_conflict:
-            (low if seen.confidence[place] < least else plain).append(seen.ids[place])
+    for index in ranked.order:
+        if seen.ids[index] not in in_conflict:
+            (low if seen.confidence[index] < least else plain).append(seen.ids[index])
     omitted = max(len(plain) - limit, 0) + max(len(low) - limit, 0) + sum(len(one[1]) for one in sets[limit:])
     found = Found(plain[:limit], low[:limit], sets[:limit], omitted)
     scores = {one: ranked.score(seen.places[one]) for one in found.ids if one in seen.places}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from muniment.model.ids import make_id
 from muniment.model.recall import ConflictSet, Recall, Record
 from muniment.model.review_views import RecallPreview
 from muniment.pack import Pack
-from muniment.recall.filters import Found, Moment, Request, filters, find_without_query, reach
+from muniment.recall.filters import Found, PointInTime, Request, filters, find_without_query, follow_hops
 from muniment.recall.rules import View
 from muniment.recall.search import ParsedQuery, Search
 from muniment.sessions.store import SessionStore
@@ -50,7 +50,7 @@ async def recall(
     view: View,
     pack: Pack,
     request: Request,
-    as_of: Moment | None = None,
+    as_of: PointInTime | None = None,
 ) -> Recall:
     """Find, rank, limit, open and record; nothing is opened that is not returned."""
     holder = holder_of(None, run.user_id)
@@ -126,22 +126,19 @@ async def find(
     view: View,
     pack: Pack,
     request: Request,
-    as_of: Moment | None = None,
+    as_of: PointInTime | None = None,
     holder: str = TENANT_HOLDER,
 ) -> Found:
     """Find what the run may see of the request, in order; nothing is opened but links, nothing recorded."""
-    moment = as_of or Moment(LATEST, tx.now)
-    if request.entities is not None and request.hops:
-        where = filters(view, request, moment)
-        reached = await reach(tx, dependencies.vault, sorted(request.entities), request.hops, where)
-        request = replace(request, entities=reached)
-    where = filters(view, request, moment)
+    point = as_of or PointInTime(LATEST, tx.now)
+    request = await follow_hops(tx, dependencies.vault, view, request, point)
+    where = filters(view, request, point)
     if request.query is None:
         return await find_without_query(tx, request, where, pack)
     query = await ParsedQuery.of(
         tx, dependencies.vault, request.query, dependencies.embedder, holder, dependencies.query_vector
     )
-    return await Search(tx, request, where, pack, query, moment.at).find()
+    return await Search(tx, request, where, pack, query, point.at).find()
 
 
 def record_compiled(
@@ -250,18 +247,13 @@ async def _record(
     if opened is None:
         return None
     fact = from_json(opened)
+    names = ("entity", "predicate", "subject", "classification", "tier", "priority", "confidence")
     return Record(
+        **{name: row[name] for name in names},
         id=row["memory_id"],
         text=fact["text"],
         value=fact["value"],
         write_class=row["class"],
-        entity=row["entity"],
-        predicate=row["predicate"],
-        subject=row["subject"],
-        classification=row["classification"],
-        tier=row["tier"],
-        priority=row["priority"],
-        confidence=row["confidence"],
         scope=scope_of(row),
         score=scores.get(row["memory_id"]) or {"priority": row["priority"]},
         provenance=provenance_of(row, tuple(fact["evidence_refs"])),
@@ -292,13 +284,13 @@ def _recorded(run: RunContext, view: View, request: Request) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedRecall:
     """A recorded recall: its run, request and time; `query_gone` if its query cannot be opened any more."""
 
     row: Row
     run: RunContext
     request: Request
-    moment: Moment
+    moment: PointInTime
     query_gone: bool
 
     @property
@@ -322,7 +314,7 @@ class Recorded:
         return self.row["request"]["classes"]
 
 
-async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> Recorded:
+async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> RecordedRecall:
     """Read a recorded recall as the request it was; raises `NotFound`."""
     row = await tx.row("recall.recorded", recall_id=recall_id)
     if row is None:
@@ -355,8 +347,10 @@ async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> Recorded:
         candidates=row["candidates"],
         most_seen=stored.get("most_seen", Request.most_seen),
     )
-    moment = Moment(row["as_of_seq"], row["as_of"]) if row["as_of"] is not None else Moment(row["seq"], row["at"])
-    return Recorded(row, run, request, moment, bool(stored.get("with_query")) and query is None)
+    at = PointInTime(row["seq"], row["at"])
+    if row["as_of"] is not None:
+        at = PointInTime(row["as_of_seq"], row["as_of"])
+    return RecordedRecall(row, run, request, at, bool(stored.get("with_query")) and query is None)
 
 
 async def _query(tx: Transaction, vault: Vault, row: Row) -> str | None:

@@ -1,6 +1,7 @@
 """Approval of one proposal, or of those of many that are ordinary (REV-13)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from muniment.context import FabricContext, retry_on_pack_change
@@ -77,23 +78,16 @@ class _NotOrdinary(LeftOut):
         self.decision = decision
 
 
+@dataclass
 class _Batch:
     """A batch of proposals: those without neighbours are approved in one transaction, then each of the others alone."""
 
-    def __init__(
-        self,
-        context: FabricContext,
-        principal: Principal,
-        proposal_ids: Sequence[str],
-        note: str | None,
-        acknowledge: Mapping[str, str],
-    ) -> None:
-        self.proposal_ids = proposal_ids
-        self._context = context
-        self._principal = principal
-        self._note = note
-        self._acknowledge = acknowledge
-        self._errors: dict[str, MunimentError] = {}
+    context: FabricContext
+    principal: Principal
+    proposal_ids: Sequence[str]
+    note: str | None
+    acknowledge: Mapping[str, str]
+    errors: dict[str, MunimentError] = field(default_factory=dict[str, MunimentError])
 
     async def approve(self) -> list[Outcome]:
         alone = await self._together()
@@ -101,19 +95,19 @@ class _Batch:
             try:
                 await self._alone(proposal_id)
             except MunimentError as error:
-                self._errors[proposal_id] = error
-        for proposal_id, error in self._errors.items():
+                self.errors[proposal_id] = error
+        for proposal_id, error in self.errors.items():
             if isinstance(error, Denied):
-                await self._context.report(self._principal, "review", error, proposal_id)
-        async with self._context.transaction(self._principal.tenant_id, "auditor") as tx:
-            after = await review.load_many(tx, self._context.vault, self.proposal_ids, skip_broken=True)
+                await self.context.report(self.principal, "review", error, proposal_id)
+        async with self.context.transaction(self.principal.tenant_id, "auditor") as tx:
+            after = await review.load_many(tx, self.context.vault, self.proposal_ids, skip_broken=True)
         now = {one.proposal.proposal_id: one.proposal for one in after}
-        return [_outcome(one, now.get(one), self._errors.get(one)) for one in self.proposal_ids]
+        return [_outcome(one, now.get(one), self.errors.get(one)) for one in self.proposal_ids]
 
     @retry_on_pack_change
     async def _together(self) -> list[str]:
         """Promote what needs no check of its own; returns the proposals that are left to approve alone."""
-        context, tenant_id = self._context, self._principal.tenant_id
+        context, tenant_id = self.context, self.principal.tenant_id
         pack = await context.pack_in_force(tenant_id)
         async with context.write_once(tenant_id, "writer", under=pack) as tx:
             there = await review.lock(tx, self.proposal_ids)
@@ -121,54 +115,54 @@ class _Batch:
             found = {one.proposal.proposal_id for one in loaded}
             for proposal_id in there:
                 if proposal_id not in found:
-                    self._errors[proposal_id] = SealBroken("its content does not open: it was changed, moved or erased")
+                    self.errors[proposal_id] = SealBroken("its content does not open: it was changed, moved or erased")
             taken: list[review.Loaded] = []
             for one in loaded:
                 try:
                     review.check_undecided(one)
                     # What was proposed under another pack passes the gates again first, alone.
                     if one.proposal.pack == pack.ref:
-                        four_eyes(self._principal, one, pack)
+                        four_eyes(self.principal, one, pack)
                         self._check_ordinary(one, pack)
                 except MunimentError as error:
-                    self._errors[one.proposal.proposal_id] = error
+                    self.errors[one.proposal.proposal_id] = error
                 else:
                     taken.append(one)
             # INVARIANT: all locks come before the tenant's clock.
             same = list(takewhile(lambda one: one.proposal.pack == pack.ref and one.proposal.audits is None, taken))
             done: dict[str, str] = {}
             if same:
-                done = await promote_many(context, tx, same, pack, self._principal, self._note, self._acknowledge)
+                done = await promote_many(context, tx, same, pack, self.principal, self.note, self.acknowledge)
             return [one.proposal.proposal_id for one in taken if one.proposal.proposal_id not in done]
 
     @retry_on_pack_change
     async def _alone(self, proposal_id: str) -> None:
         """Approve one in a transaction of its own, after checking it again."""
-        pack = await self._context.pack_in_force(self._principal.tenant_id)
-        async with self._context.write_once(self._principal.tenant_id, "writer", under=pack) as tx:
-            loaded = await review.load(tx, self._context.vault, proposal_id, to_decide=True)
-            if not (await regate(self._context, tx, loaded, pack)).stands:
+        pack = await self.context.pack_in_force(self.principal.tenant_id)
+        async with self.context.write_once(self.principal.tenant_id, "writer", under=pack) as tx:
+            loaded = await review.load(tx, self.context.vault, proposal_id, to_decide=True)
+            if not (await regate(self.context, tx, loaded, pack)).stands:
                 return
             self._check_ordinary(loaded, pack)
-            reason = self._acknowledge.get(proposal_id)
+            reason = self.acknowledge.get(proposal_id)
             try:
                 await approve_one(
-                    self._context,
+                    self.context,
                     tx,
                     loaded,
                     pack,
-                    self._principal,
-                    note=self._note,
+                    self.principal,
+                    note=self.note,
                     reason=reason,
                     uncontradicted=reason is None,
                 )
             except Contradicts:
-                raise _NotOrdinary(is_ordinary(loaded.proposal, self._principal.id, pack, contradicts=True)) from None
+                raise _NotOrdinary(is_ordinary(loaded.proposal, self.principal.id, pack, contradicts=True)) from None
 
     def _check_ordinary(self, loaded: review.Loaded, pack: Pack) -> None:
         """Raise `LeftOut` for what is neither ordinary nor acknowledged."""
-        decision = is_ordinary(loaded.proposal, self._principal.id, pack)
-        if not decision.passed and loaded.proposal.proposal_id not in self._acknowledge:
+        decision = is_ordinary(loaded.proposal, self.principal.id, pack)
+        if not decision.passed and loaded.proposal.proposal_id not in self.acknowledge:
             raise _NotOrdinary(decision)
 
 
