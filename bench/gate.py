@@ -196,7 +196,7 @@ async def _search(fabric: AsyncFabric) -> float:
 
     async def search(_: int) -> object:
         async with context.transaction("tenant_0", "writer") as tx:
-            return await neighbours(tx, context.vault, await comparer.probes([_candidate(text())]), comparer, pack)
+            return await neighbours(tx, context.vault, await comparer.embed([_candidate(text())]), comparer, pack)
 
     return median_ms((await in_turns(200, 40, search=search))["search"])
 
@@ -207,7 +207,7 @@ async def _found(fabric: AsyncFabric) -> float:
     comparer = await _senses(context, pack)
     found = there = 0
     for _ in range(40):
-        probes = await comparer.probes([_candidate(text())])
+        probes = await comparer.embed([_candidate(text())])
         async with context.transaction("tenant_0", "writer") as tx:
             (by_index,) = await neighbours(tx, context.vault, probes, comparer, pack)
             await tx._connection.execute("SET LOCAL enable_indexscan = off")

@@ -10,8 +10,8 @@ from muniment import AsyncFabric
 from muniment.pack import builtin_pack
 from muniment.recall.filters import Request
 from muniment.recall.recall import dependencies
+from muniment.recall.rules import view_of
 from muniment.recall.store import find
-from muniment.recall.visibility import view_of
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 

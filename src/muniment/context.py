@@ -27,7 +27,7 @@ from muniment.model.context import Asker, Principal, RunContext
 from muniment.pack import Pack
 from muniment.packs import store as packs
 from muniment.promotion.embedders import Embedders
-from muniment.recall.pinning import may_pin, narrowed
+from muniment.recall.rules import may_pin, narrow_recall_policy
 from muniment.sessions.store import SessionStore
 from muniment.settings import Clock
 from muniment.webhooks.settings import Rules
@@ -76,7 +76,7 @@ class RecallPacks:
     @property
     def decides(self) -> Pack:
         """The pinned pack, limited to what the pack in force allows."""
-        return narrowed(self.pinned, self.limits)
+        return narrow_recall_policy(self.pinned, self.limits)
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,12 @@ class FabricContext:
 
     async def comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
         """How texts are compared under this pack: the tenant's embedder, its thresholds, and the judge."""
-        known = await self.embedders.enter(tx)
-        return TextComparer(known.in_use, self._comparison(known.in_use.name, pack), known.coming)
+        known = await self.embedders.register(tx)
+        return TextComparer(known.in_use, self._comparison(known.in_use.name, pack), known.next_embedder)
 
     async def reading_comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
         """The same for callers that only read: the tenant's embedder is looked up and never recorded."""
-        used = (await self.embedders.look(tx)).in_use
+        used = (await self.embedders.read(tx)).in_use
         return TextComparer(used, self._comparison(used.name, pack))
 
     def _comparison(self, embedder: str, pack: Pack) -> Comparison:
@@ -315,7 +315,7 @@ class FabricContext:
                         pack = (await packs.register(tx, self.packs.default, packs.PROGRAM)).pack
                         reason = "first pack" if is_new else "upgrade"
                         await packs.activate(tx, self.packs, pack.ref, None, reason, first=True)
-                    used = await self.embedders.enter(tx)
+                    used = await self.embedders.register(tx)
             except (PackImmutable, PackChanged):
                 # Another process was first: the next attempt reads the pack that it put in force.
                 if attempt == 3:

@@ -14,7 +14,7 @@ from muniment.access.verbs import AsyncKeys
 from muniment.archives import verbs as archiving
 from muniment.audit import provenance as papers
 from muniment.audit import verbs as verification
-from muniment.candidates import consolidation
+from muniment.candidates import consolidate_job as consolidation
 from muniment.candidates.extractors.models import Models
 from muniment.candidates.propose import submit
 from muniment.capture import store as intake
@@ -49,7 +49,7 @@ from muniment.opening import Opened, connect
 from muniment.pack import Pack
 from muniment.packs.verbs import AsyncPacks, activate_at_start
 from muniment.promotion import reindex as upkeep
-from muniment.promotion import retract as withdrawal
+from muniment.promotion import verbs as withdrawal
 from muniment.recall import compile as compilation
 from muniment.recall import explain as inquiry
 from muniment.recall import recall as recall_handler

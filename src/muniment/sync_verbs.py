@@ -10,7 +10,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from muniment import loops
 from muniment.archives import verbs as archiving
 from muniment.audit import verbs as verification
-from muniment.candidates.consolidation import Progress
+from muniment.candidates.consolidate_job import Progress
 from muniment.capture.store import Receipt
 from muniment.errors import InvalidInput
 from muniment.fabric import AsyncFabric

@@ -33,16 +33,10 @@ PURE_PACKAGES = ("model", "pack", "language")
 # Pure decisions of the capability packages.
 RULES = {
     "access/roles.py",
-    "candidates/calibration.py",
-    "candidates/confidence.py",
-    "candidates/flags.py",
     "candidates/gates.py",
-    "candidates/routing.py",
-    "candidates/subjects.py",
-    "candidates/trust.py",
-    "capture/speakers.py",
+    "candidates/rules.py",
+    "capture/rules.py",
     "consent/rules.py",
-    "contradictions/resolution.py",
     "contradictions/rules.py",
     "database/row_digests.py",
     "database/row_forms.py",
@@ -55,16 +49,10 @@ RULES = {
     "packs/backtest_rules.py",
     "packs/difference.py",
     "packs/loosening.py",
-    "promotion/budgets.py",
-    "promotion/scope.py",
-    "recall/explanation.py",
-    "recall/links.py",
-    "recall/pinning.py",
+    "promotion/rules.py",
     "recall/ranking.py",
-    "recall/visibility.py",
-    "review/approval.py",
-    "review/ordinary.py",
-    "review/rejection.py",
+    "recall/rules.py",
+    "review/rules.py",
 }
 # Embedders that call a server or run a model.
 EMBEDDERS = "language/embedding/"

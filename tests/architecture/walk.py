@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
@@ -49,7 +50,7 @@ class Walk:
     def hops(self) -> int:
         """How often the next file is in another package."""
         packages = [_package(file) for file in self.files]
-        return sum(one != other for one, other in zip(packages, packages[1:], strict=False))
+        return sum(one != other for one, other in pairwise(packages))
 
     @property
     def returns(self) -> int:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.candidates.calibration import calibrated, curve, dumped, loaded
+from muniment.candidates.rules import calibrated, calibration_curve, dump_points, load_points
 
 outcomes = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60)
 
@@ -12,7 +12,7 @@ outcomes = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60)
 @pytest.mark.rule("CAN-6")
 @given(outcomes, st.floats(0, 1), st.floats(0, 1))
 def test_more_confidence_never_counts_for_less(judged: list[tuple[float, bool]], one: float, other: float) -> None:
-    points = curve(judged)
+    points = calibration_curve(judged)
     low, high = sorted((one, other))
     assert 0 <= calibrated(low, points) <= calibrated(high, points) <= 1
     assert sum(point.verdicts for point in points) == len(judged)
@@ -20,8 +20,8 @@ def test_more_confidence_never_counts_for_less(judged: list[tuple[float, bool]],
 
 @given(outcomes)
 def test_it_is_kept_and_read_back_the_same_whatever_the_order(judged: list[tuple[float, bool]]) -> None:
-    points = curve(judged)
-    assert loaded(dumped(points)) == points == curve(reversed(judged))
+    points = calibration_curve(judged)
+    assert load_points(dump_points(points)) == points == calibration_curve(reversed(judged))
 
 
 @pytest.mark.parametrize(
@@ -37,4 +37,4 @@ def test_it_is_kept_and_read_back_the_same_whatever_the_order(judged: list[tuple
     ],
 )
 def test_a_claim_is_worth_what_such_claims_were(judged: list[tuple[float, bool]], raw: float, worth: float) -> None:
-    assert calibrated(raw, curve(judged)) == pytest.approx(worth)
+    assert calibrated(raw, calibration_curve(judged)) == pytest.approx(worth)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from muniment import Fabric, Proposal, load_pack
-from muniment.candidates.flags import matching
+from muniment.candidates.rules import matching_flags
 from muniment.errors import PackInvalid
 from muniment.pack import Pack
 from muniment.testing import FakeClock, People
@@ -94,15 +94,17 @@ def test_an_edit_that_takes_out_what_was_flagged_is_not_flagged_any_more(under: 
 def test_a_rule_matches_by_predicate_or_text_and_in_linear_time() -> None:
     typed = draft(predicate="legal_hold", text="x", value={"legal": 1})
     plain = draft(write_class="statement", entity=None, predicate=None, value=None, text="a" * 30_000 + "!")
-    assert [len(matching(typed, packed({"predicate": one}))) for one in ("*", "legal*", "legal_hold", "legal")] == [
+    assert [
+        len(matching_flags(typed, packed({"predicate": one}))) for one in ("*", "legal*", "legal_hold", "legal")
+    ] == [
         1,
         1,
         1,
         0,
     ]
-    assert [len(matching(plain, packed({"predicate": one}))) for one in ("*", "legal*")] == [1, 0]
-    assert matching(plain, packed({"pattern": "(a+)+b"})) == ()
-    assert len(matching(typed, packed({"pattern": "^legal$"}))) == 1
+    assert [len(matching_flags(plain, packed({"predicate": one}))) for one in ("*", "legal*")] == [1, 0]
+    assert matching_flags(plain, packed({"pattern": "(a+)+b"})) == ()
+    assert len(matching_flags(typed, packed({"pattern": "^legal$"}))) == 1
 
 
 @pytest.mark.rule("REV-10", "PAC-1")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.candidates.routing import due_at, expires_at, priority_for, tier_for
+from muniment.candidates.rules import due_at, expires_at, priority_for, tier_for
 from muniment.model.candidate import Candidate, Scope
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.pack import Pack, builtin_pack

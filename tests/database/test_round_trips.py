@@ -11,7 +11,7 @@ from psycopg.rows import scalar_row
 from muniment import AsyncFabric, Fabric
 from muniment.database.storage import Named, Transaction
 from muniment.model.webhook import Deliveries
-from muniment.review.store import Narrowed
+from muniment.review.store import QueueFilter
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.stories import CONSENT, proposed
@@ -76,8 +76,8 @@ FROM_A_PLACE_ON: tuple[Named, ...] = (
     ("metrics.waiting", {}),
     ("review.auto_promotable", {"count": 10, "suspended": []}),
     ("review.settled", {}),
-    ("review.list", {**asdict(Narrowed()), "after": "mwp_1", "count": 10}),
-    ("review.list_all", {**asdict(Narrowed()), "after": "mwp_1", "count": 10}),
+    ("review.list", {**asdict(QueueFilter()), "after": "mwp_1", "count": 10}),
+    ("review.list_all", {**asdict(QueueFilter()), "after": "mwp_1", "count": 10}),
 )
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from muniment.pack import Pack, builtin_pack, load_pack
 from muniment.packs.loosening import loosened, needs_second_person
-from muniment.recall.pinning import archive_horizon, capture_horizons, may_pin, narrowed, replay_horizon
+from muniment.recall.rules import archive_horizon, capture_horizons, may_pin, narrow_recall_policy, replay_horizon
 from tests.pack_activation import acme
 
 AUTO = "classes: {preference: {risk: low, approval: auto, auto_promotion: {threshold: %s}%s}}"
@@ -117,7 +117,7 @@ def test_either_pack_can_ask_for_four_eyes() -> None:
 def test_a_pin_takes_the_narrower_of_each_and_the_version_in_force_can_always_be_named() -> None:
     one = pack("memory_layer: {recall_policy: {max_recalls: 3, confidence: 0.7, freshness: {semantic: 9d}}}")
     other = pack("memory_layer: {recall_policy: {max_recalls: 5, confidence: 0.6, freshness: {semantic: 5d}}}", "1.1.0")
-    both = [narrowed(one, [other]), narrowed(other, [one])]
+    both = [narrow_recall_policy(one, [other]), narrow_recall_policy(other, [one])]
     policies = [found.memory_layer.recall_policy for found in both]
     assert {policy.max_recalls for policy in policies} == {3}
     assert {policy.confidence for policy in policies} == {0.7}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from muniment.model.candidate import Scope
 from muniment.model.fields import Tier
-from muniment.promotion.scope import intent_under, intents_seen_by, overlap
+from muniment.promotion.rules import intent_under, intents_seen_by, overlap
 
 TIERS: tuple[Tier, ...] = ("working", "episodic", "semantic", "durable")
 RUN_INTENTS = (None, "m", "mm", "m.n", "m.nn", "m.n.o", "q", "q.r")

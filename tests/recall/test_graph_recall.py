@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from muniment import Fabric, RunContext
-from muniment.recall import links
+from muniment.recall import rules
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Opener
 from tests.stories import CONSENT, remembered
@@ -161,9 +161,9 @@ def test_a_tie_in_dispute_is_still_followed_and_comes_with_its_other_side(fabric
 def test_a_hub_is_bounded_and_cut_in_the_same_place_each_time(
     under: Opener, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(links, "MOST_REACHED", 12)
+    monkeypatch.setattr(rules, "MOST_REACHED", 12)
     with under(FAR_APART) as fabric:
-        count = links.MOST_REACHED + 8
+        count = rules.MOST_REACHED + 8
         run = people.run()
         proposals: list[str] = []
         for n in range(count):
@@ -176,14 +176,14 @@ def test_a_hub_is_bounded_and_cut_in_the_same_place_each_time(
         assert set(ids) == {one.memory_id for one in outcomes}
         answer = fabric.recall(run, entities=["order:hub"], hops=1)
         found = [record.id for record in answer.records]
-        assert found == ids[: links.MOST_REACHED], "the most important first, then the newest, then by id"
+        assert found == ids[: rules.MOST_REACHED], "the most important first, then the newest, then by id"
         assert answer.omitted == 0
         # From a leaf that was cut, over the hub, to the others.
         last = fabric.get(people.auditor, ids[-1]).entity
         assert last is not None
         assert ids[-1] in reached(fabric, run, 2, start=[last]) and ids[0] in reached(fabric, run, 2, start=[last])
         best = remembered(fabric, people, "order:hub", entity="item:last", predicate="p", priority=1.0)
-        assert reached(fabric, run, 1, start=["order:hub"]) == {best, *ids[: links.MOST_REACHED - 1]}
+        assert reached(fabric, run, 1, start=["order:hub"]) == {best, *ids[: rules.MOST_REACHED - 1]}
         assert fabric.replay(people.auditor, answer.recall_id).same
 
 
@@ -191,7 +191,7 @@ def test_a_hub_is_bounded_and_cut_in_the_same_place_each_time(
 def test_no_more_facts_are_read_for_a_step_than_is_bounded_the_most_important_first(
     fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(links, "MOST_TIES", 2)
+    monkeypatch.setattr(rules, "MOST_LINKS", 2)
     for n in range(4):
         tied(fabric, people, START, f"order:o{n}", priority=n / 10)
     facts = [about(fabric, people, f"order:o{n}", priority=0.0) for n in range(4)]

@@ -15,9 +15,9 @@ from muniment.recall import ranking
 from muniment.recall import search as searching
 from muniment.recall.filters import Found, Request
 from muniment.recall.recall import dependencies
+from muniment.recall.rules import view_of
 from muniment.recall.store import find
 from muniment.recall.store import recall as recall_
-from muniment.recall.visibility import view_of
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.stories import CONSENT, promoted, proposed, remembered

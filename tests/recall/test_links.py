@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.recall.links import MOST_REACHED, closeness, link_of, named_in, step
+from muniment.recall.rules import MOST_REACHED, closeness, entities_in, follow_links, linked_entity
 
 CUSTOMER = "customer:c1"
 
@@ -37,11 +37,11 @@ CUSTOMER = "customer:c1"
     ],
 )
 def test_a_fact_ties_its_entity_to_another_that_is_its_whole_value(value: Any, link: str | None) -> None:
-    assert link_of(CUSTOMER, value) == link
+    assert linked_entity(CUSTOMER, value) == link
 
 
 def test_a_fact_about_no_entity_ties_nothing() -> None:
-    assert link_of(None, "order:o_1") is None
+    assert linked_entity(None, "order:o_1") is None
 
 
 @pytest.mark.rule("REC-2")
@@ -60,12 +60,12 @@ def test_a_fact_about_no_entity_ties_nothing() -> None:
     ],
 )
 def test_the_entities_that_a_query_names_are_each_found_once(query: str, named: list[str]) -> None:
-    assert named_in(query) == named
+    assert entities_in(query) == named
 
 
 @given(query=st.text("ab:._-1 ,\u00e9?", max_size=60))
 def test_any_query_can_be_read_for_names(query: str) -> None:
-    found = named_in(query)
+    found = entities_in(query)
     assert len(found) == len(set(found))
     assert all(name in query for name in found)
 
@@ -83,7 +83,7 @@ def test_the_nearer_an_entity_is_to_those_asked_for_the_closer_it_counts() -> No
 def walked(ties: list[tuple[str, str]], start: str, hops: int) -> dict[str, int]:
     reached, around = {start: 0}, {start}
     for distance in range(1, hops + 1):
-        around = step(around, reached, ties, distance)
+        around = follow_links(around, reached, ties, distance)
     return reached
 
 
@@ -100,7 +100,7 @@ def test_a_ring_ends_where_it_began() -> None:
     ties = [("a:1", "a:2"), ("a:2", "a:3"), ("a:3", "a:1"), ("a:1", "a:1")]
     assert walked(ties, "a:1", 2) == {"a:1": 0, "a:2": 1, "a:3": 1}
     reached = {"a:1": 0}
-    assert step(step({"a:1"}, reached, ties, 1), reached, ties, 2) == set()
+    assert follow_links(follow_links({"a:1"}, reached, ties, 1), reached, ties, 2) == set()
 
 
 @pytest.mark.rule("REC-6")

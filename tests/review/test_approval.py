@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.candidates.confidence import without_history
+from muniment.candidates.rules import uncalibrated_confidence
 from muniment.errors import PackInvalid
 from muniment.model.candidate import Candidate
 from muniment.model.context import Principal
 from muniment.pack import load_pack
-from muniment.review.approval import is_strict, may_approve, reasons_for_a_person
+from muniment.review.rules import is_strict, may_approve, reasons_for_a_person
 from tests.language.candidates import draft
 
 HEAD = 'pack_meta: {id: acme, version: "1.0.0"}\n'
@@ -56,7 +56,7 @@ def test_no_pack_lets_a_source_without_history_promote_itself(cap: int, threshol
     except PackInvalid:
         assert threshold <= cap
     else:
-        assert without_history(raw, pack) < threshold / 100
+        assert uncalibrated_confidence(raw, pack) < threshold / 100
 
 
 @pytest.mark.rule("REV-2", "REV-4")

@@ -7,7 +7,7 @@ import pytest
 
 from muniment.model.proposal import ContradictionCheck, Proposal
 from muniment.pack import builtin_pack
-from muniment.review.ordinary import TOLD, is_ordinary, told
+from muniment.review.rules import REASON_WORDS, is_ordinary, reason_words
 from tests.language.candidates import draft
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -72,7 +72,7 @@ def test_only_what_is_ordinary_passes_and_every_reason_is_told(proposal: Proposa
     assert decision.passed == (not reasons)
     assert [one.code for one in decision.reasons if not decision.passed] == reasons
     if reasons:
-        assert told(decision) == ", ".join(TOLD[code] for code in reasons)
+        assert reason_words(decision) == ", ".join(REASON_WORDS[code] for code in reasons)
 
 
 @pytest.mark.rule("REV-13")

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from muniment import Fabric, load_pack
 from muniment.database.row_forms import Column, Form
 from muniment.opening import Opened
-from muniment.review import breakers
+from muniment.review.store import suspend_class
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from muniment.worker.registry import JOBS
@@ -131,7 +131,7 @@ def write_old_part(fabric: Fabric, clock: FakeClock, people: People, superuser: 
 
 async def _suspend(fabric: Fabric, tenant: str) -> None:
     async with fabric._fabric._context.transaction(tenant, "jobs") as tx:
-        await breakers.open_(tx, "preference", 30, 20, 0.5)
+        await suspend_class(tx, "preference", 30, 20, 0.5)
 
 
 OTHER = {

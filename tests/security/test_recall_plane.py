@@ -14,8 +14,8 @@ from muniment.errors import MunimentError
 from muniment.recall import search as searching
 from muniment.recall.filters import Found, Request
 from muniment.recall.recall import dependencies
+from muniment.recall.rules import view_of
 from muniment.recall.store import find
-from muniment.recall.visibility import view_of
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Connect
 from tests.security.catalogue import TASKS, Connection, tables, tenant_tables

@@ -1,8 +1,8 @@
-"""What waits to be consolidated: captures behind the tenant's cursor, and those to be tried again.
+"""The backlog: captures behind the tenant's cursor, which wait for consolidation, and those to be tried again.
 
-Read first, without a lock, so that extractors may take their time; written in a second transaction, which holds the
-cursor and finds that nothing has changed since. Captures of one holder are done in their order: while one of them
-is to be tried again, those behind it wait with it.
+A batch is read first, without a lock, so that extractors may take their time; a second transaction locks the cursor,
+checks that nothing has changed since, and writes. Captures of one holder are consolidated in their order: while one of
+them is to be tried again, those behind it wait with it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,39 +19,39 @@ from muniment.errors import SealBroken
 from muniment.model.capture import TENANT_HOLDER, Capture, holder_of
 from muniment.pack import Pack
 
-Place = tuple[int, str]
-START: Place = (0, "")
+Position = tuple[int, str]
+START: Position = (0, "")
 CURSOR = "consolidate"
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Captures to be consolidated, opened, in their order; those that do not open are named in `broken`.
+    """Captures to be consolidated, opened, in their order; `broken` are those that do not open.
 
     `cursor` is where the tenant's cursor stood and `end` where it goes; both None for captures tried again. `seq` is
-    the tenant's number at the time of reading. `tries` says how often each was tried before, `numbers` which
-    consolidation of a capture it is where it is not the first.
+    the tenant's sequence when the batch was read. `tries` counts earlier tries of each capture, `numbers` holds the
+    number of a capture's consolidation where it is not the first.
     """
 
     captures: tuple[Capture, ...]
     broken: tuple[Capture, ...]
     read: int
     seq: int
-    cursor: Place | None = None
-    end: Place | None = None
+    cursor: Position | None = None
+    end: Position | None = None
     tries: dict[str, int] | None = None
-    held_up: frozenset[str] = frozenset()
+    blocked: frozenset[str] = frozenset()
     erasures: tuple[Row, ...] = ()
     numbers: dict[str, int] = field(default_factory=dict[str, int])
 
     def number(self, capture_id: str) -> int:
-        """Which consolidation of that capture it is."""
+        """Return the number of that capture's consolidation, from 1."""
         return self.numbers.get(capture_id, 1)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a capture could not be read; `later` where that is no fault of its own, and no try is counted."""
+    """Why a capture could not be read; with `later` the reason lies elsewhere, and no try is counted."""
 
     why: str
     later: bool = False
@@ -59,7 +59,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class PutOff:
-    """A capture that waits: why it failed, or nothing where it only waits for one before it."""
+    """A capture that waits: `error` is why it failed, None where it only waits for an earlier one."""
 
     capture: Capture
     error: str | None
@@ -69,7 +69,7 @@ class PutOff:
 
 
 async def read(tx: Transaction, vault: Vault, count: int) -> Batch | None:
-    """What is to be tried again now, else what is new; None when nothing waits."""
+    """Read the captures to be tried again now, else the new ones; None when nothing waits."""
     again, new, cursor, held_up, clock = await tx.gather(
         ("candidate.due_again", {"count": count}),
         ("candidate.next_captures", {"count": count}),
@@ -88,13 +88,13 @@ async def read(tx: Transaction, vault: Vault, count: int) -> Batch | None:
     captures, broken = await _opened(tx, vault, [row for row in new if not row["done"]])
     at = (cursor[0]["seq"], cursor[0]["capture_id"]) if cursor else START
     end = (new[-1]["seq"], new[-1]["capture_id"])
-    return Batch(captures, broken, len(new), seq, at, end, held_up=frozenset(row["holder"] for row in held_up))
+    return Batch(captures, broken, len(new), seq, at, end, blocked=frozenset(row["holder"] for row in held_up))
 
 
 async def _opened(
     tx: Transaction, vault: Vault, rows: Sequence[Row]
 ) -> tuple[tuple[Capture, ...], tuple[Capture, ...]]:
-    """Opened and broken ones. What was erased is neither: it has nothing to say and is done."""
+    """Return the captures that open and those that do not; an erased one counts as opened, without content."""
     keys = await vault.keys(tx, {row["holder"] for row in rows}, skip_broken=True)
     opened: list[Capture] = []
     broken: list[Capture] = []
@@ -110,16 +110,16 @@ async def _opened(
     return tuple(opened), tuple(broken)
 
 
-async def take(tx: Transaction, batch: Batch) -> Batch:
-    """Hold the tenant's cursor until the commit.
+async def lock(tx: Transaction, batch: Batch) -> Batch:
+    """Lock the tenant's cursor until the commit, and check the batch again.
 
-    Gives an empty batch if another went on meanwhile, or something was erased: what was read counts no more. Of
-    captures tried again, those that another finished meanwhile are left out. `erasures` then has those that came
-    between the first capture of the batch and its reading: what is found now may name whom they erased.
+    Returns an empty batch if another process went on or something was erased since the reading. Of captures tried
+    again, those that another process finished are left out. `erasures` holds the erasures between the first capture of
+    the batch and its reading: the facts of the batch may name the persons they erased.
     """
-    held = await cursors.lock(tx, CURSOR)
+    cursor = await cursors.lock(tx, CURSOR)
     await hold_off_erasure(tx)
-    moved = batch.cursor is not None and (held["seq"], held["place"]) != batch.cursor
+    moved = batch.cursor is not None and (cursor["seq"], cursor["place"]) != batch.cursor
     first = min((one.seq for one in batch.captures), default=batch.seq)
     erasures = tuple(await tx.rows("erasure.after", seq=min(first, batch.seq)))
     if moved or any(row["seq"] > batch.seq for row in erasures):
@@ -136,8 +136,8 @@ async def take(tx: Transaction, batch: Batch) -> Batch:
     )
 
 
-def settle(tx: Transaction, batch: Batch, done: Iterable[str], put_off: Sequence[PutOff]) -> None:
-    """Move the cursor past the batch, say which captures are done, and write down those that are not."""
+def complete(tx: Transaction, batch: Batch, done: Iterable[str], put_off: Sequence[PutOff]) -> None:
+    """Move the cursor past the batch, mark the captures that are done, and record those put off."""
     if batch.end is not None:
         cursors.move(tx, CURSOR, *batch.end)
     finished = list(done)
@@ -156,9 +156,9 @@ def _row(one: PutOff) -> tuple[Any, ...]:
     return (one.capture.capture_id, one.capture.seq, holder, one.tries, one.next_at, one.error, one.parked_at)
 
 
-def in_order(batch: Batch, errors: dict[str, Failure], pack: Pack, now: datetime) -> tuple[list[Capture], list[PutOff]]:
-    """Which captures of the batch can be done now, and which are put off: the failed, and those behind them."""
-    behind = set(batch.held_up)
+def split(batch: Batch, errors: dict[str, Failure], pack: Pack, now: datetime) -> tuple[list[Capture], list[PutOff]]:
+    """Split the batch into captures to consolidate now and those put off: the failed ones and those behind them."""
+    behind = set(batch.blocked)
     ready: list[Capture] = []
     put_off: list[PutOff] = []
     for capture in batch.captures:
@@ -187,6 +187,6 @@ def _failed(capture: Capture, error: Failure, before: int, pack: Pack, now: date
 
 
 def mark_done(tx: Transaction, capture_ids: Iterable[str], numbers: Mapping[str, int] | None = None) -> None:
-    """Say that these captures were consolidated: for the first time, or for the time that `numbers` says."""
+    """Mark captures as consolidated: for the first time, or for the number in `numbers`."""
     known = numbers or {}
     tx.defer_many("candidate.mark_done", [(one, known.get(one, 1)) for one in capture_ids])

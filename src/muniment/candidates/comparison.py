@@ -1,4 +1,4 @@
-"""Senses: what texts are compared with, and where the text of a candidate lies."""
+"""Comparing texts: the embedder and thresholds in use, and candidates with the vectors of their texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,53 +18,53 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class EmbeddedCandidate:
-    """A candidate with the place of its text; `vector` is None for what says nothing an embedder knows.
+    """A candidate with the vector of its text, by the embedder in use and by the next one.
 
-    `coming` is its place by the embedder that is to come, where there is one.
+    A vector is None for an evidence link and for text without a word that the embedder knows.
     """
 
     candidate: Candidate
     vector: Vector | None
-    coming: Vector | None = None
+    next_vector: Vector | None = None
 
 
 @dataclass(frozen=True)
 class TextComparer:
-    """An embedder, and the pack's measure for it; `coming` is the one that is to take its place (JOB-11)."""
+    """An embedder with the pack's thresholds for it, and the embedder that will replace it, if any (JOB-11)."""
 
     embedder: Embedder
     by: Comparison
-    coming: Embedder | None = None
+    next_embedder: Embedder | None = None
 
-    async def probes(self, candidates: Sequence[Candidate]) -> list[EmbeddedCandidate]:
-        """Where each candidate's text lies, as it is seen; an evidence link has none."""
+    async def embed(self, candidates: Sequence[Candidate]) -> list[EmbeddedCandidate]:
+        """Embed the texts of candidates, as a reader sees them."""
         texts = [as_seen(candidate.text) for candidate in candidates]
         vectors = await embedded(self.embedder, texts)
-        coming = await embedded(self.coming, texts) if self.coming is not None else [None] * len(texts)
+        nexts = await embedded(self.next_embedder, texts) if self.next_embedder is not None else [None] * len(texts)
         return [
-            EmbeddedCandidate(one, _place(one, vector), _place(one, other))
-            for one, vector, other in zip(candidates, vectors, coming, strict=True)
+            EmbeddedCandidate(one, _vector(one, vector), _vector(one, other))
+            for one, vector, other in zip(candidates, vectors, nexts, strict=True)
         ]
 
 
-def _place(candidate: Candidate, vector: Vector | None) -> Vector | None:
-    says_nothing = vector is None or candidate.write_class == "evidence_link" or not vector.any()
-    return None if says_nothing else vector
+def _vector(candidate: Candidate, vector: Vector | None) -> Vector | None:
+    empty = vector is None or candidate.write_class == "evidence_link" or not vector.any()
+    return None if empty else vector
 
 
 def to_sql(vector: Vector) -> HalfVector:
-    """A vector as the database reads it, in half precision: just as it sends one."""
+    """Pack a vector in half precision, as the database sends and reads it."""
     return HalfVector(pack(">hh", len(vector), 0) + vector.astype(">f2").tobytes())
 
 
 def from_sql(sent: bytes) -> Vector:
-    """A half-precision vector as the database sends it: its length, two bytes of nothing, the numbers."""
+    """Unpack a half-precision vector: its length, two empty bytes, the numbers."""
     return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)
 
 
 def unpacked(sent: bytes, count: int) -> NDArray[np.float64]:
-    """Many of them, sent one after the other."""
+    """Unpack many half-precision vectors that were sent one after the other."""
     if not count:
         return np.zeros((0, 0))
-    # In double precision: sums then do not hang on the order in which the rows came.
+    # In double precision: sums then do not depend on the order of the rows.
     return np.frombuffer(sent, dtype=">f2").reshape(count, -1)[:, 2:].astype(np.float64)

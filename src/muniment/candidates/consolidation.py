@@ -1,76 +1,54 @@
-"""Consolidation: captures that wait are read by the extractors, pass the gates and enter the queue (JOB-1).
+"""Consolidation: extractors read the captures that wait; what they find passes the gates into the queue (JOB-1).
 
-Safe to run twice, at once, or to be killed: each batch is one transaction with its place in the log.
+Safe to run twice, at once, or to be killed: each batch is one transaction with its position in the log.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import anyio
 from anyio.lowlevel import checkpoint
 
-from muniment.candidates import backlog as waiting
+from muniment.candidates import backlog
 from muniment.candidates import store as candidates
 from muniment.candidates.backlog import Failure
+from muniment.candidates.drafts import Draft, Found, draft_facts
 from muniment.candidates.extractors import Extractor, extractors_of
-from muniment.candidates.intake import Admission, Decided
-from muniment.candidates.store import Draft, Found
+from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.context import FabricContext, retry_on_pack_change
-from muniment.database import cursors
 from muniment.database.storage import Transaction
-from muniment.erasure import capture_names as naming
+from muniment.erasure import capture_names
 from muniment.erasure.store import hold_off_erasure
-from muniment.errors import ExtractorFailed, NotPromotable
+from muniment.errors import ExtractorFailed
 from muniment.model.candidate import Consolidation
 from muniment.model.capture import Capture, holder_of
 from muniment.pack import Pack
-from muniment.promotion.promote import promote_proposal, promote_undisputed
-from muniment.review import breakers
-from muniment.review import store as review
-from muniment.review.regate import regate
-from muniment.tracing import spanned
 
-AT_ONCE = 500
-# Extractors that ask somebody else do so for so many captures at once.
-ASKED_AT_ONCE = 8
-PROMOTED_AT_ONCE = 200
+BATCH = 500
+# Calls of extractors that run at the same time.
+CONCURRENT = 8
+# Captures handled between two event-loop checkpoints.
 _SLICE = 50
-# The cursor before which nothing is left to policy to promote.
-_SETTLED = "promote"
-
-Progress = Callable[[Consolidation], None]
-
-
-@spanned("consolidate")
-async def consolidate(context: FabricContext, tenant_id: str, on_progress: Progress | None = None) -> Consolidation:
-    """All that waits, and then what policy alone may promote."""
-    total = Consolidation()
-    while (done := await consolidate_some(context, tenant_id)) is not None:
-        total = _sum(total, done)
-        if on_progress is not None and done != Consolidation():
-            on_progress(total)
-    return _sum(total, Consolidation(promoted=await promote_by_policy(context, tenant_id)))
 
 
 @retry_on_pack_change
-async def consolidate_some(context: FabricContext, tenant_id: str, count: int = AT_ONCE) -> Consolidation | None:
-    """One batch; None when nothing waits. An empty one if another was quicker."""
+async def consolidate_batch(context: FabricContext, tenant_id: str, count: int = BATCH) -> Consolidation | None:
+    """Consolidate one batch; None when nothing waits, an empty result if another process was quicker."""
     async with context.transaction(tenant_id, "writer") as tx:
         if await context.vault.tenant(tx) is None:
             return None
-        batch = await waiting.read(tx, context.vault, count)
+        batch = await backlog.read(tx, context.vault, count)
     if batch is None:
         return None
     pack = await context.pack_in_force(tenant_id)
-    found, errors = await _extracted(context, batch.captures, pack)
+    found, errors = await _extract(context, batch.captures, pack)
     async with context.transaction(tenant_id, "writer", under=pack) as tx:
-        taken = await waiting.take(tx, batch)
-        ready, put_off = waiting.in_order(taken, errors, pack, context.now())
-        decided = await _decided(context, tx, ready, pack, found, taken)
-        waiting.settle(tx, taken, [one.capture_id for one in ready], put_off)
-        proposals, refusals = await decided.enter(tx)
-        late = sorted({one.capture_id for one in refusals if one.reason == naming.ERASED})
+        batch = await backlog.lock(tx, batch)
+        ready, put_off = backlog.split(batch, errors, pack, context.now())
+        decision = await _decide(context, tx, ready, pack, found, batch)
+        backlog.complete(tx, batch, [one.capture_id for one in ready], put_off)
+        proposals, refusals = await decision.enqueue(tx)
+        late = sorted({one.capture_id for one in refusals if one.reason == capture_names.ERASED})
         if late:
             tx.defer("erasure.blank_late", capture_ids=late)
             tx.event_rows.add_blanked("captures", late)
@@ -84,66 +62,66 @@ async def consolidate_some(context: FabricContext, tenant_id: str, count: int = 
     )
 
 
-async def _decided(
+async def _decide(
     context: FabricContext,
     tx: Transaction,
     ready: Sequence[Capture],
     pack: Pack,
     found: dict[str, list[Found]],
-    batch: waiting.Batch,
-) -> Decided:
+    batch: backlog.Batch,
+) -> IntakeDecision:
     drafts: list[Draft] = []
-    some = sum(1 + len(found.get(capture.capture_id, ())) for capture in ready)
-    ids = iter(candidates.new_ids(tx, some))
-    spoken = {holder_of(capture.subject, capture.user_id) for capture in ready if found.get(capture.capture_id)}
-    keys = await context.vault.keys(tx, spoken, make=True) if spoken else {}
+    most = sum(1 + len(found.get(capture.capture_id, ())) for capture in ready)
+    ids = iter(candidates.new_ids(tx, most))
+    holders = {holder_of(capture.subject, capture.user_id) for capture in ready if found.get(capture.capture_id)}
+    keys = await context.vault.keys(tx, holders, make=True) if holders else {}
     for capture in ready:
         key = keys.get(holder_of(capture.subject, capture.user_id))
         number = batch.number(capture.capture_id)
-        read = candidates.drafts(capture, pack, found.get(capture.capture_id, []), ids, key, number)
+        read = draft_facts(capture, pack, found.get(capture.capture_id, []), ids, key, number)
         drafts += await candidates.not_proposed_before(tx, context.vault, read) if number > 1 and read else read
     if not drafts:
-        return Decided(context, pack, (), ())
-    kept, gone = await naming.erased_since(tx, context.vault, drafts, batch.erasures)
-    decided = await (await Admission.of(context, tx, pack, kept)).decided(tx)
-    return replace(decided, refused=(*decided.refused, *gone))
+        return IntakeDecision(context, pack, (), ())
+    kept, erased = await capture_names.erased_since(tx, context.vault, drafts, batch.erasures)
+    decision = await (await Intake.of(context, tx, pack, kept)).decide(tx)
+    return replace(decision, refused=(*decision.refused, *erased))
 
 
-async def _extracted(
+async def _extract(
     context: FabricContext, captures: Sequence[Capture], pack: Pack
 ) -> tuple[dict[str, list[Found]], dict[str, Failure]]:
-    """What the extractors read in each capture; and the reason of each that failed. Nothing is held meanwhile."""
+    """Return what the extractors read in each capture, and why captures failed. No lock is held meanwhile."""
     found: dict[str, list[Found]] = {}
     errors: dict[str, Failure] = {}
-    asked: list[tuple[Capture, Extractor]] = []
-    extractors, within = extractors_of(pack, context.models), pack.memory_layer.extraction.timeout.total_seconds()
-    for place, capture in enumerate(captures, 1):
+    calls: list[tuple[Capture, Extractor]] = []
+    extractors, timeout = extractors_of(pack, context.models), pack.memory_layer.extraction.timeout.total_seconds()
+    for number, capture in enumerate(captures, 1):
         if capture.content is not None and capture.content.fact is None:
-            asked += [(capture, extractor) for extractor in extractors if extractor.reads(capture)]
-        if place % _SLICE == 0:
+            calls += [(capture, extractor) for extractor in extractors if extractor.reads(capture)]
+        if number % _SLICE == 0:
             await checkpoint()
 
     read: dict[tuple[str, str], list[Found]] = {}
 
-    async def ask(capture: Capture, extractor: Extractor) -> None:
+    async def call(capture: Capture, extractor: Extractor) -> None:
         try:
-            with anyio.fail_after(within):
-                seen = await extractor.extract(capture, _Answers(context, capture))
-            read[capture.capture_id, extractor.name] = [(extractor.name, one) for one in seen]
+            with anyio.fail_after(timeout):
+                facts = await extractor.extract(capture, _Answers(context, capture))
+            read[capture.capture_id, extractor.name] = [(extractor.name, one) for one in facts]
         except ExtractorFailed as error:
             errors[capture.capture_id] = Failure(f"{extractor.name}: {error.message}", error.later)
         except TimeoutError:
-            errors[capture.capture_id] = Failure(f"{extractor.name}: no answer within {within:g} s")
+            errors[capture.capture_id] = Failure(f"{extractor.name}: no answer within {timeout:g} s")
         except (Exception, SystemExit) as error:
-            # Whatever an extractor does, it loses nothing (CAN-3). What its error says may be content: its name is not.
+            # Whatever an extractor does, nothing is lost (CAN-3). An error's text may be content, its type is not.
             errors[capture.capture_id] = Failure(f"{extractor.name}: {type(error).__name__}")
 
-    for first in range(0, len(asked), ASKED_AT_ONCE):
+    for first in range(0, len(calls), CONCURRENT):
         async with anyio.create_task_group() as tasks:
-            for capture, extractor in asked[first : first + ASKED_AT_ONCE]:
-                tasks.start_soon(ask, capture, extractor)
-    # In the order of the extractors, not of their answers. One that gave neither facts nor an error cancelled itself.
-    for capture, extractor in asked:
+            for capture, extractor in calls[first : first + CONCURRENT]:
+                tasks.start_soon(call, capture, extractor)
+    # In the order of the extractors, not of their answers. One without facts and without an error cancelled itself.
+    for capture, extractor in calls:
         if (capture.capture_id, extractor.name) not in read:
             errors.setdefault(capture.capture_id, Failure(f"{extractor.name}: cancelled"))
         found.setdefault(capture.capture_id, []).extend(read.get((capture.capture_id, extractor.name), ()))
@@ -152,7 +130,7 @@ async def _extracted(
 
 @dataclass(frozen=True)
 class _Answers:
-    """What a model answered about a capture, sealed under the key of the capture's holder."""
+    """A model's stored answers about a capture, sealed under the key of the capture's holder."""
 
     context: FabricContext
     capture: Capture
@@ -168,14 +146,14 @@ class _Answers:
     async def put(self, extractor: str, answer: bytes) -> None:
         holder = holder_of(self.capture.subject, self.capture.user_id)
         async with self.context.transaction(self.capture.tenant_id, "writer") as tx:
-            # What was erased while the model was thinking stays erased, and a key that is gone is not made again.
+            # What was erased while the model answered stays erased, and a destroyed key is not made again.
             await hold_off_erasure(tx)
             if not await tx.rows("candidate.still_there", capture_id=self.capture.capture_id):
                 return
             if (key := (await self.context.vault.keys(tx, [holder], skip_broken=True)).get(holder)) is not None:
                 sealed = key.seal("extractions.answer", self._row(extractor), answer)
-                given = {"capture_id": self.capture.capture_id, "extractor": extractor}
-                await tx.do("candidate.keep_answer", **given, holder=holder, answer=sealed)
+                row = {"capture_id": self.capture.capture_id, "extractor": extractor}
+                await tx.do("candidate.keep_answer", **row, holder=holder, answer=sealed)
 
     async def spend(self, extractor: str, most: int) -> bool:
         async with self.context.transaction(self.capture.tenant_id, "writer") as tx:
@@ -184,59 +162,3 @@ class _Answers:
 
     def _row(self, extractor: str) -> str:
         return f"{self.capture.capture_id}/{extractor}"
-
-
-async def promote_by_policy(context: FabricContext, tenant_id: str) -> tuple[str, ...]:
-    """What policy alone may promote and has not yet: what has nothing around it together, the rest one by one."""
-    promoted: list[str] = []
-    async with context.transaction(tenant_id, "auditor") as tx:
-        eligible, settled = await review.auto_promotable(tx, 10_000, await breakers.suspended(tx))
-    if settled is not None:
-        async with context.transaction(tenant_id, "writer") as tx:
-            held = await cursors.lock(tx, _SETTLED)
-            # Another may have been here meanwhile, and further on.
-            if settled > (held["seq"], held["place"]):
-                cursors.move(tx, _SETTLED, *settled)
-    for first in range(0, len(eligible), PROMOTED_AT_ONCE):
-        part = eligible[first : first + PROMOTED_AT_ONCE]
-        done = await _promote_together(context, tenant_id, part)
-        promoted += done.values()
-        for proposal_id in part:
-            if proposal_id not in done:
-                with suppress(NotPromotable):  # it stays pending, and stops no other
-                    if (memory_id := await _promote_one(context, tenant_id, proposal_id)) is not None:
-                        promoted.append(memory_id)
-    return tuple(promoted)
-
-
-@retry_on_pack_change
-async def _promote_together(context: FabricContext, tenant_id: str, proposal_ids: Sequence[str]) -> dict[str, str]:
-    pack = await context.pack_in_force(tenant_id)
-    async with context.transaction(tenant_id, "writer", under=pack) as tx:
-        await review.lock(tx, proposal_ids)
-        loaded = await review.load_many(tx, context.vault, proposal_ids, skip_broken=True)
-        waits = [one for one in loaded if one.proposal.status == "pending"]
-        # What was made under another pack passes the gates again, alone.
-        here = [one for one in waits if one.proposal.pack == pack.ref]
-        return await promote_undisputed(context, tx, here, pack, None, None) if here else {}
-
-
-@retry_on_pack_change
-async def _promote_one(context: FabricContext, tenant_id: str, proposal_id: str) -> str | None:
-    pack = await context.pack_in_force(tenant_id)
-    async with context.transaction(tenant_id, "writer", under=pack) as tx:
-        loaded = await review.load(tx, context.vault, proposal_id, locked=True)
-        if loaded.proposal.status != "pending" or not (await regate(context, tx, loaded, pack)).stands:
-            return None
-        return await promote_proposal(context, tx, loaded, pack, None)
-
-
-def _sum(one: Consolidation, other: Consolidation) -> Consolidation:
-    return Consolidation(
-        captures=one.captures + other.captures,
-        proposals=one.proposals + other.proposals,
-        promoted=one.promoted + other.promoted,
-        refusals=one.refusals + other.refusals,
-        waiting=one.waiting + other.waiting,
-        failed=one.failed + other.failed,
-    )

@@ -1,8 +1,8 @@
 """The gates of the candidate stage, in their order; the first that refuses decides (CAN-4).
 
-Each is a pure function from a candidate and what is known about it to the candidate as it goes on, and a decision
-with reasons. A gate that raises denies (ERR-5). The first half needs the candidate and the pack alone; the second
-also what the database knows, which is asked only for those that came so far, and about what redaction left of them.
+Each is a pure function from a candidate and its circumstances to the candidate as it goes on and a decision with
+reasons. A gate that raises refuses (ERR-5). The first gates need the candidate and the pack alone; the last ones also
+what the database knows, which is read only for candidates that passed the first, in their redacted form.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from muniment.candidates import flags
+from muniment.candidates.rules import matching_flags, strings
 from muniment.consent import rules as consents_policy
 from muniment.contradictions.rules import Comparison
 from muniment.language.instructions import suspicion
@@ -21,7 +21,7 @@ from muniment.model.consent import Consent
 from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import CaptureKind
 from muniment.pack import Pack
-from muniment.review.rejection import Rejected, repeats
+from muniment.review.rules import Rejected, repeats_rejected
 
 _WORD_BREAKS = re.compile(r"[_.:\-/\s]+")
 _REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
@@ -29,7 +29,7 @@ _REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What the gates may know beside the candidate itself."""
+    """What the gates know beside the candidate itself."""
 
     pack: Pack
     now: datetime
@@ -44,7 +44,7 @@ class Circumstances:
 
 @dataclass(frozen=True)
 class Passage:
-    """How a candidate fared: the candidate as it came out, with the gates it passed, and who refused it."""
+    """The result of passing gates: the candidate with the gates it passed, and the gate that refused it, if any."""
 
     candidate: Candidate
     refused_by: tuple[GateName, Decision] | None = None
@@ -55,7 +55,7 @@ Gate = Callable[[Candidate, Circumstances], GateResult]
 
 
 def allow_list(candidate: Candidate, known: Circumstances) -> GateResult:
-    """The pack must allow the class and, within it, the predicate."""
+    """Refuse a class, or a predicate within it, that the pack does not allow."""
     if candidate.write_class == "evidence_link" and known.kind == "decision" and known.decision_key is not None:
         return candidate, passing("decision_evidence", known.decision_key)
     if candidate.write_class not in known.pack.memory_layer.write_classes_allowed:
@@ -71,21 +71,21 @@ def allow_list(candidate: Candidate, known: Circumstances) -> GateResult:
 
 
 def evidence(candidate: Candidate, known: Circumstances) -> GateResult:
-    """As many pieces of evidence as the class asks for."""
+    """Refuse a candidate with less evidence than its class requires."""
     if candidate.write_class == "evidence_link" and not all(map(_REFERENCE.fullmatch, candidate.evidence_refs)):
         return candidate, refusing("not_a_reference", candidate.write_class)
     wanted = known.pack.policy_for(candidate.write_class).evidence_required
-    given = len(candidate.evidence_refs)
-    if given < wanted:
-        return candidate, refusing("evidence_missing", f"{given} of {wanted}")
-    return candidate, passing("evidence", f"{given} of {wanted}")
+    count = len(candidate.evidence_refs)
+    if count < wanted:
+        return candidate, refusing("evidence_missing", f"{count} of {wanted}")
+    return candidate, passing("evidence", f"{count} of {wanted}")
 
 
 def redaction(candidate: Candidate, known: Circumstances) -> GateResult:
-    """What the pack's rules find is masked in every field that carries text, and counted; it may raise the label."""
+    """Mask what the pack's rules find in every field with text, and count it; this may raise the label."""
     redacted = redactor_of(known.pack).candidate(candidate)
     counts, label = dict(sorted(redacted.counts.items())), candidate.classification
-    # What was masked before, by an earlier pass, still says what the fact is about.
+    # What an earlier pass masked still counts for the label.
     if redacted.label is not None and known.pack.rank(redacted.label) > known.pack.rank(label):
         label = redacted.label
     if not counts and label == candidate.classification:
@@ -95,7 +95,7 @@ def redaction(candidate: Candidate, known: Circumstances) -> GateResult:
 
 
 def classification(candidate: Candidate, known: Circumstances) -> GateResult:
-    """The label may only rise: to the least the ontology gives the predicate. The class must allow what comes out."""
+    """Raise the label to the least that the ontology gives the predicate; the class must allow the result."""
     pack = known.pack
     if not pack.has_label(candidate.classification):
         return candidate, refusing("unknown_classification", candidate.classification)
@@ -111,9 +111,9 @@ def classification(candidate: Candidate, known: Circumstances) -> GateResult:
 
 
 def _flagged(candidate: Candidate, pack: Pack) -> tuple[Candidate, bool]:
-    """With the label and the flag that the pack's `flag_for_review` gives it; what it had of another pack is gone."""
+    """Apply the pack's `flag_for_review` rules: their labels and the flag; a flag of another pack is dropped."""
     others = tuple(flag for flag in candidate.flags if flag != "compliance_flag")
-    rules = flags.matching(candidate, pack)
+    rules = matching_flags(candidate, pack)
     if not rules and others == candidate.flags:
         return candidate, False
     labels = [candidate.classification, *(rule.label for rule in rules if rule.label is not None)]
@@ -123,7 +123,7 @@ def _flagged(candidate: Candidate, pack: Pack) -> tuple[Candidate, bool]:
 
 
 def consent(candidate: Candidate, known: Circumstances) -> GateResult:
-    """A sensitive fact needs a live consent of its subject; evidence links are the one exception (CON-2, CON-6)."""
+    """Refuse a sensitive fact without a live consent of its subject, except evidence links (CON-2, CON-6)."""
     if not known.pack.is_sensitive(candidate.classification):
         return candidate, passing("not_required", candidate.classification)
     if candidate.write_class == "evidence_link":
@@ -153,7 +153,7 @@ def _another_of_its_kind(entity: str | None, subject: str) -> bool:
 
 
 def trust(candidate: Candidate, known: Circumstances) -> GateResult:
-    """Lowered where the content addresses the model; below the floor only a person can promote it (CAN-7)."""
+    """Lower trust where the content addresses the model; below the floor only a person can promote it (CAN-7)."""
     rules = known.pack.memory_layer.trust
     found = sorted({reason for text in _texts(candidate, known) for reason in _addressing(text)})
     if found:
@@ -164,7 +164,7 @@ def trust(candidate: Candidate, known: Circumstances) -> GateResult:
 
 
 def _claimed_only(known: Circumstances) -> Iterator[str]:
-    """What the capture claims to be and its author's credential cannot vouch for (ISO-8)."""
+    """Yield what the capture claims to be and its author's credential does not vouch for (ISO-8)."""
     if known.vouched is None:
         if known.origin is not None and known.origin.startswith("tool:"):
             yield "unvouched_tool"
@@ -178,22 +178,22 @@ def _addressing(text: str) -> tuple[str, ...]:
 
 
 def _texts(candidate: Candidate, known: Circumstances) -> Iterator[str]:
-    """Every text a candidate carries."""
+    """Yield every text of a candidate."""
     yield candidate.text
     if candidate.value is not None:
-        yield from flags.strings(candidate.value)
+        yield from strings(candidate.value)
     yield from candidate.evidence_refs
     scope = candidate.scope
-    for name, said in scope.qualifiers.items():
-        yield f"{name} {said}"
-    # Names are short words; what reads like a sentence is looked at as one.
+    for name, value in scope.qualifiers.items():
+        yield f"{name} {value}"
+    # Names are short words; one that reads like a sentence is checked as one.
     for name in (candidate.predicate, scope.session_id, scope.workflow_id, scope.intent_id, known.origin):
         if name is not None and (words := _WORD_BREAKS.sub(" ", name)).count(" ") >= 2:
             yield words
 
 
 def confidence(candidate: Candidate, known: Circumstances) -> GateResult:
-    """Below the floor it is not worth anybody's time."""
+    """Refuse a candidate below the pack's confidence floor."""
     floor = known.pack.memory_layer.promotion_thresholds.confidence_floor
     if candidate.confidence < floor:
         return candidate, refusing("confidence_below_floor", f"{candidate.confidence:.2f} of {floor:.2f}")
@@ -201,15 +201,15 @@ def confidence(candidate: Candidate, known: Circumstances) -> GateResult:
 
 
 def rejection(candidate: Candidate, known: Circumstances) -> GateResult:
-    """What a person rejected does not come back in the same or in other words, until that is forgotten (REV-6)."""
+    """Refuse what a person rejected, in the same or in other words, for the pack's time (REV-6)."""
     for one in known.rejections:
-        assert known.by is not None, "what is compared is compared by something"
-        if repeats(candidate, one.candidate, one.similarity, known.by):
+        assert known.by is not None, "rejections come with a comparison"
+        if repeats_rejected(candidate, one.candidate, one.similarity, known.by):
             return candidate, refusing("rejected_before", one.proposal_id)
     return candidate, passing("not_rejected_before")
 
 
-# INVARIANT: one order, as CAN-4 has it; the second half goes on where the first stopped.
+# INVARIANT: the order of CAN-4; the last gates go on where the first stopped.
 FIRST_GATES: tuple[tuple[GateName, Gate], ...] = (
     ("allow_list", allow_list),
     ("evidence", evidence),

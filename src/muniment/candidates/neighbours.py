@@ -1,7 +1,7 @@
 """Neighbours: the promoted memories that a candidate has to be compared with, by key and by text (REV-9).
 
-One candidate is looked up by the database, which takes the vector index where that is the shorter way. A batch that
-sees few enough memories is compared here with all of them at once.
+One candidate is searched for by the database, with the vector index where that is faster. A batch that sees few
+enough memories is compared here with all of them at once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,39 +11,35 @@ from typing import Any
 import numpy as np
 
 from muniment.candidates.comparison import EmbeddedCandidate, TextComparer, from_sql, to_sql
-from muniment.candidates.subjects import compared_as
+from muniment.candidates.rules import compared_as
 from muniment.contradictions.rules import Neighbour
-from muniment.database.rows import memory_of
+from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Named, Row, Transaction
-from muniment.errors import SealBroken
 from muniment.language.embedding import BUILTIN_EMBEDDER, Vectors
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
-from muniment.recall.visibility import sensitive_labels
+from muniment.recall.rules import sensitive_labels
 
-# From so many candidates on, all that is in scope is fetched, if it is no more than that.
+# A batch of at least so many candidates fetches all vectors in scope, if they are no more than that.
 BATCH, FETCHED = 8, 5000
 NEAREST = 50
 # Searches that go out in one round trip.
 AT_ONCE = 25
-# Half precision moves a similarity by less than this; what is at the threshold is not lost to it.
+# Half precision changes a similarity by less than this: what is at the threshold is not lost to it.
 ROUNDING = 5e-4
 
 
-def asked(probe: EmbeddedCandidate, comparer: TextComparer, pack: Pack, count: int = NEAREST) -> list[Named]:
-    """The statements that find the neighbours of one candidate."""
-    found: list[Named] = []
-    if probe.candidate.on_key:
-        found.append(_on_keys([probe.candidate], pack))
-    if (near := near_to(probe, comparer, pack, count)) is not None:
-        found.append(near)
-    return found
+def neighbour_queries(one: EmbeddedCandidate, comparer: TextComparer, pack: Pack, count: int = NEAREST) -> list[Named]:
+    """Return the statements that find the neighbours of one candidate."""
+    on_key = [_on_keys([one.candidate], pack)] if one.candidate.on_key else []
+    near = near_to(one, comparer, pack, count)
+    return [*on_key, near] if near is not None else on_key
 
 
 def near_to(
-    probe: EmbeddedCandidate,
+    one: EmbeddedCandidate,
     comparer: TextComparer,
     pack: Pack,
     count: int,
@@ -51,15 +47,15 @@ def near_to(
     seq: int = LATEST,
     at: datetime | None = None,
 ) -> Named | None:
-    """The statement that finds what is near to its text, now or at a past number and time; None where it has none."""
-    if probe.vector is None:
+    """Return the statement that finds memories near a text, now or at a past sequence and time; None without text."""
+    if one.vector is None:
         return None
-    given: dict[str, Any] = {
-        "vector": to_sql(probe.vector),
+    values: dict[str, Any] = {
+        "vector": to_sql(one.vector),
         "embedder": comparer.embedder.name,
-        "users": _users([probe.candidate]),
-        "on_key": probe.candidate.on_key,
-        "about": compared_as(probe.candidate, comparer.by.user_namespace),
+        "users": _users([one.candidate]),
+        "on_key": one.candidate.on_key,
+        "about": compared_as(one.candidate, comparer.by.user_namespace),
         "own": f"{comparer.by.user_namespace}:",
         "sensitive": sensitive_labels(pack),
         "reach": 1 - comparer.by.thresholds.similarity + ROUNDING,
@@ -67,64 +63,59 @@ def near_to(
         "seq": seq,
         "at": at,
     }
-    return ("neighbours.near" if comparer.embedder.name == BUILTIN_EMBEDDER else "neighbours.near_exactly", given)
+    return ("neighbours.near" if comparer.embedder.name == BUILTIN_EMBEDDER else "neighbours.near_exactly", values)
 
 
 async def neighbours(
-    tx: Transaction, vault: Vault, probes: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
+    tx: Transaction, vault: Vault, embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
 ) -> list[list[Neighbour]]:
-    """Of each candidate all neighbours at or above the threshold, and all on its key, opened."""
-    if len(probes) >= BATCH:
-        found = await _together(tx, vault, probes, comparer, pack)
+    """Find each candidate's neighbours, opened: all at or above the threshold, and all on its key."""
+    if len(embedded) >= BATCH:
+        found = await _together(tx, vault, embedded, comparer, pack)
         if found is not None:
             return found
     answers: list[list[Neighbour]] = []
-    for first in range(0, len(probes), AT_ONCE):
-        part = probes[first : first + AT_ONCE]
+    for first in range(0, len(embedded), AT_ONCE):
+        part = embedded[first : first + AT_ONCE]
         if len(part) > 1:
-            await tx.prefetch(*(one for probe in part for one in asked(probe, comparer, pack)))
-        answers += [await _of_one(tx, vault, probe, comparer, pack) for probe in part]
+            await tx.prefetch(*(query for one in part for query in neighbour_queries(one, comparer, pack)))
+        answers += [await _of_one(tx, vault, one, comparer, pack) for one in part]
     return answers
 
 
 async def _of_one(
-    tx: Transaction, vault: Vault, probe: EmbeddedCandidate, comparer: TextComparer, pack: Pack
+    tx: Transaction, vault: Vault, one: EmbeddedCandidate, comparer: TextComparer, pack: Pack
 ) -> list[Neighbour]:
-    rows = [await tx.rows(name, **given) for name, given in asked(probe, comparer, pack)]
+    rows = [await tx.rows(name, **values) for name, values in neighbour_queries(one, comparer, pack)]
     count = NEAREST
     while rows and len(rows[-1]) == count:
-        # All that were asked for are near enough: there may be more.
+        # All of them are near enough: there may be more.
         count *= 4
-        name, given = asked(probe, comparer, pack, count)[-1]
-        rows[-1] = await tx.rows(name, **given)
-    opened = await opened_of(tx, vault, [row for part in rows for row in part if row.get("comes", True)])
+        name, values = neighbour_queries(one, comparer, pack, count)[-1]
+        rows[-1] = await tx.rows(name, **values)
+    opened = await open_memories(tx, vault, [row for part in rows for row in part if row.get("comes", True)])
     similar = {row["memory_id"]: row["similarity"] for part in rows for row in part if "similarity" in row}
     hidden = {row["memory_id"] for part in rows for row in part if row["hidden"]}
-    return [Neighbour(one, similar.get(name, 0.0), name in hidden) for name, one in opened.items()]
+    return [Neighbour(memory, similar.get(name, 0.0), name in hidden) for name, memory in opened.items()]
 
 
 async def _together(
-    tx: Transaction, vault: Vault, probes: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
+    tx: Transaction, vault: Vault, embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
 ) -> list[list[Neighbour]] | None:
-    """A whole batch, or None when it sees too many memories to fetch them all."""
-    candidates = [probe.candidate for probe in probes]
-    scope = (
-        "neighbours.vectors",
-        {
-            "embedder": comparer.embedder.name,
-            "users": _users(candidates),
-            "count": FETCHED + 1,
-        },
+    """Find the neighbours of a whole batch; None when it sees too many memories to fetch them all."""
+    candidates = [one.candidate for one in embedded]
+    scope = {"embedder": comparer.embedder.name, "users": _users(candidates), "count": FETCHED + 1}
+    seen, on_keys = await tx.gather(
+        ("neighbours.vectors", scope), _on_keys([one for one in candidates if one.on_key], pack)
     )
-    seen, on_keys = await tx.gather(scope, _on_keys([one for one in candidates if one.on_key], pack))
     if len(seen) > FETCHED:
         return None
-    near = _near(probes, seen, comparer)
+    near = _near(embedded, seen, comparer)
     wanted = sorted({memory_id for found in near for memory_id in found})
     labels = sensitive_labels(pack)
     rows = on_keys + (await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else [])
     hidden = {row["memory_id"] for row in rows if row["hidden"]}
-    opened = await opened_of(tx, vault, rows)
+    opened = await open_memories(tx, vault, rows)
     by_key: dict[tuple[str | None, str | None], list[str]] = {}
     for row in on_keys:
         by_key.setdefault((row["entity"], row["predicate"]), []).append(row["memory_id"])
@@ -136,51 +127,39 @@ async def _together(
     return answers
 
 
-def _near(probes: Sequence[EmbeddedCandidate], seen: Sequence[Row], comparer: TextComparer) -> list[dict[str, float]]:
-    """For each probe the ids near enough that its users see, with their similarity."""
-    found: list[dict[str, float]] = [{} for _ in probes]
-    placed = [(place, probe.vector) for place, probe in enumerate(probes) if probe.vector is not None]
-    if not placed or not seen:
+def _near(embedded: Sequence[EmbeddedCandidate], seen: Sequence[Row], comparer: TextComparer) -> list[dict[str, float]]:
+    """Return for each candidate the ids that are near enough and visible to its user, with their similarity."""
+    found: list[dict[str, float]] = [{} for _ in embedded]
+    embedded_at = [(index, one.vector) for index, one in enumerate(embedded) if one.vector is not None]
+    if not embedded_at or not seen:
         return found
     vectors: Vectors = np.stack([from_sql(row["vector"]) for row in seen])
-    similar = np.stack([vector for _, vector in placed]) @ vectors.T
+    similar = np.stack([vector for _, vector in embedded_at]) @ vectors.T
     least = comparer.by.thresholds.similarity - ROUNDING
     for line, column in np.argwhere(similar >= least).tolist():
-        place, memory = placed[line][0], seen[column]
-        user = probes[place].candidate.scope.user_id
+        index, memory = embedded_at[line][0], seen[column]
+        user = embedded[index].candidate.scope.user_id
         if user is None or memory["user_id"] in ("", user):
-            found[place][memory["memory_id"]] = float(similar[line, column])
+            found[index][memory["memory_id"]] = float(similar[line, column])
     return found
 
 
 def _on_keys(candidates: Sequence[Candidate], pack: Pack) -> Named:
     keys = sorted({(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None})
-    return (
-        "neighbours.on_keys",
-        {
-            "entities": [entity for entity, _ in keys],
-            "predicates": [predicate for _, predicate in keys],
-            "sensitive": sensitive_labels(pack),
-        },
-    )
+    columns = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
+    return ("neighbours.on_keys", {**columns, "sensitive": sensitive_labels(pack)})
 
 
 def _users(candidates: Iterable[Candidate]) -> list[str] | None:
-    """Whose memories some run could see beside one of them: a fact of the tenant's own meets everybody's."""
+    """Return whose memories some run could see beside a candidate; None, for all, with a fact of the tenant's own."""
     users = {candidate.scope.user_id for candidate in candidates}
     return None if None in users else ["", *sorted(user for user in users if user is not None)]
 
 
-async def opened_of(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> dict[str, PromotedMemory]:
-    """Those memories by id, each once; what does not open is left out."""
+async def open_memories(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> dict[str, PromotedMemory]:
+    """Open memories, by id; one that does not open is left out: nobody can read it, so nothing contradicts it."""
     memories: dict[str, PromotedMemory] = {}
     for row in rows:
-        if row["memory_id"] in memories:
-            continue
-        try:
-            key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
-            content: Any = key.open("memory_bodies.content", row["memory_id"], row["content"])
-        except SealBroken:
-            continue  # Nobody can read it: it says nothing that could be contradicted or repeated.
-        memories[row["memory_id"]] = memory_of(row, content)
+        if row["memory_id"] not in memories and (content := await open_memory(tx, vault, row)) is not None:
+            memories[row["memory_id"]] = memory_of(row, content)
     return memories

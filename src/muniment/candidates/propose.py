@@ -1,11 +1,12 @@
-"""Submitting a typed fact: captured first, then through the gates and into the queue, in one transaction (CAN-8)."""
+"""Proposing a typed fact: captured, through the gates and into the queue, in one transaction (CAN-8)."""
 
 from muniment.audit import provenance_store as trail
-from muniment.candidates import backlog as waiting
 from muniment.candidates import store as candidates
-from muniment.candidates.intake import Admission
+from muniment.candidates.backlog import mark_done
+from muniment.candidates.drafts import draft_facts
+from muniment.candidates.intake import Intake
 from muniment.capture import store as captures
-from muniment.capture.speakers import vouched_for
+from muniment.capture.rules import vouched_for
 from muniment.capture.store import Receipt
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
@@ -20,9 +21,10 @@ from muniment.review import store as review
 
 
 async def submit(context: FabricContext, author: Principal, pack: Pack, item: CaptureInput) -> Submission | Refusal:
-    """Four round trips: begin; all that will be asked; the tenant's clock; everything that is written, and the commit.
+    """Capture a fact and propose it; returns the refusal if a gate refuses it.
 
-    A fifth with an idempotency key.
+    It takes four round trips: begin, all reads, the tenant's clock, all writes with the commit; a fifth with an
+    idempotency key.
     """
     prepared = captures.Prepared(pack, context.now())
     prepared.add([item])
@@ -30,15 +32,15 @@ async def submit(context: FabricContext, author: Principal, pack: Pack, item: Ca
     async with context.transaction(author.tenant_id, "writer", under=pack) as tx:
         ids = make_ids("cap", 1, tx.now)
         unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
-        (draft,) = candidates.drafts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
-        admission = await Admission.of(context, tx, pack, [draft])
-        await admission.prefetch(tx)
-        decided = await admission.decided(tx)
+        (draft,) = draft_facts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
+        intake = await Intake.of(context, tx, pack, [draft])
+        await intake.prefetch(tx)
+        decision = await intake.decide(tx)
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
         if receipt.repeated:
             return await _submitted_before(context, tx, receipt.capture_id)
-        waiting.mark_done(tx, ids)
-        proposals, refusals = await decided.captured(as_captured(item, author, receipt, pack)).enter(tx)
+        mark_done(tx, ids)
+        proposals, refusals = await decision.with_capture(as_captured(item, author, receipt, pack)).enqueue(tx)
         if refusals:
             return refusals[0]
         return Submission(
@@ -49,7 +51,7 @@ async def submit(context: FabricContext, author: Principal, pack: Pack, item: Ca
 async def submitted_under(
     context: FabricContext, tx: Transaction, author: Principal, key: str, corrects: str
 ) -> Submission | Refusal | None:
-    """What became of a correction of that memory which the same author handed in under that idempotency key."""
+    """Return the result of the correction that this author proposed for that memory under the idempotency key."""
     whose = {"principal": author.id, "principal_kind": author.kind}
     for row in await tx.rows("capture.claimed_keys", keys=[key], **whose):
         capture = await trail.capture(tx, context.vault, row["capture_id"], context.archives)
@@ -70,7 +72,7 @@ async def _submitted_before(context: FabricContext, tx: Transaction, capture_id:
 
 
 def as_captured(item: CaptureInput, author: Principal, receipt: Receipt, pack: Pack) -> Capture:
-    """What was handed in as the capture that it becomes."""
+    """Build the capture that an input becomes."""
     return Capture(
         capture_id=receipt.capture_id,
         tenant_id=author.tenant_id,

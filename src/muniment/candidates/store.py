@@ -1,298 +1,95 @@
-"""Stage 2, candidate: a capture becomes typed facts; each passes the gates, or is refused and kept nowhere."""
+"""Stage 2, candidates: their statements. Candidates that passed are stored; of refused ones only the reason is."""
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from psycopg.types.json import Jsonb
-from pydantic_core import to_json
 
-from muniment.candidates import calibration, confidence, trust
-from muniment.candidates.comparison import EmbeddedCandidate, TextComparer
-from muniment.candidates.extractors import Extracted
-from muniment.candidates.extractors.messages import MESSAGES
-from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, pass_gates
-from muniment.candidates.subjects import subject_of
+from muniment.audit import provenance_store as trail
+from muniment.candidates.drafts import Draft, Refused, reset_candidate
+from muniment.candidates.rules import Point, calibrated, dump_points, load_points, uncalibrated_confidence
 from muniment.database.rows import consent_of, fact_content
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Named, Row, Transaction
-from muniment.language.messages.speakers import only_own_words
-from muniment.model.candidate import Candidate, GateName, Refusal, Scope
-from muniment.model.capture import Capture, TypedFact, holder_of
+from muniment.model.candidate import Candidate, Refusal
+from muniment.model.capture import holder_of
 from muniment.model.consent import Consent
-from muniment.model.decision import Decision
-from muniment.model.fields import EVIDENCE_LIMIT
-from muniment.model.ids import make_ids
-from muniment.model.speakers import USER
+from muniment.model.ids import make_id, make_ids
 from muniment.pack import Pack
-from muniment.review import rejection_store as rejections
-from muniment.review.rejection import Rejected
+from muniment.review.store import Loaded
 
-STATEMENT = "statement@1"
-DIRECT = "direct@1"
-
-# The beginnings of predicates made of people's own words that say nothing by themselves.
-_HEADS = frozenset({"likes", "prefers", "favourite", "allergic", "wants", "name", "decided", "effect"})
-
-# What an extractor, by its name, read in a capture.
-Found = tuple[str, Extracted]
+# What a row has of its candidate as it is.
+_COPIED = (
+    *("candidate_id", "capture_id", "author", "source", "entity", "predicate", "classification", "subject"),
+    *("raw_confidence", "confidence", "trust", "consent_id", "extractor", "calibration", "corrects", "edits", "editor"),
+)
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A candidate before the gates, with the capture it comes from and its place among that capture's candidates.
-
-    `reopens` is the duplicate that comes back with it, if one does; `audits` the memory that it is a sample of.
-    `stated` is what the capture states, before any gate changes it; None for edits and copies. `consolidation` is the
-    number of the capture's consolidation that it comes from.
-    """
-
-    candidate: Candidate
-    capture: Capture
-    ordinal: int = 0
-    prior_editors: tuple[str, ...] = ()
-    reopens: str | None = None
-    audits: str | None = None
-    stated: bytes | None = None
-    consolidation: int = 1
+def new_ids(tx: Transaction, count: int) -> list[str]:
+    """Make ids for that many candidates."""
+    return make_ids("mc", count, tx.now)
 
 
-@dataclass(frozen=True)
-class Screened:
-    """A draft that passed the first gates, with the place of what is left of its text."""
-
-    draft: Draft
-    probe: EmbeddedCandidate
+async def next_ordinals(tx: Transaction, capture_ids: Iterable[str]) -> dict[str, int]:
+    """Return the next free ordinal among the candidates of each capture."""
+    rows = await tx.rows("candidate.ordinals", capture_ids=sorted(set(capture_ids)))
+    return {row["capture_id"]: row["ordinal"] for row in rows}
 
 
-Refused = tuple[Draft, GateName, Decision]
-
-
-def drafts(
-    capture: Capture,
-    pack: Pack,
-    found: Sequence[Found],
-    ids: Iterator[str],
-    key: SubjectKey | None = None,
-    consolidation: int = 1,
+async def redraft(
+    tx: Transaction, vault: Vault, proposals: Sequence[Loaded], pack: Pack, *, audits: Mapping[str, str] | None = None
 ) -> list[Draft]:
-    """What a capture states, in order: what was proposed with it, or the plain text of a statement; and what extractors
-    read in it.
+    """Draft the candidates of proposals anew, to pass the gates again; archived and erased ones are left out.
 
-    A predicate made of somebody's own words is content: it becomes a hash under the `key` of the capture's holder, the
-    same for the same words, and means nothing once the key is gone.
+    Each reopens its proposal; with `audits` it is a sample of the memory that its proposal became.
     """
-    first = _stated(capture, pack)
-    every = [first, *found] if first is not None else found
-    made: list[Draft] = []
-    for place, (name, read) in enumerate(every):
-        candidate = _candidate(capture, pack, name, _unspoken(read, key, pack), next(ids))
-        stated = fact_identity(read.fact, read.evidence_refs)
-        made.append(Draft(candidate, capture, place, stated=stated, consolidation=consolidation))
-    return made
-
-
-def fact_identity(fact: TypedFact, evidence_refs: Sequence[str]) -> bytes:
-    """What makes two facts read from one capture the same fact, as canonical bytes; they are content.
-
-    A fact on a key is the same with the same key and value, whatever words it is told in; a plain text is the same with
-    the same words. Extractor, version and confidence do not count: another extractor may read the same fact.
-    """
-    if fact.entity is not None and fact.predicate is not None:
-        said: list[Any] = [fact.entity, fact.predicate, fact.value]
-    elif fact.write_class == "evidence_link":
-        said = [fact.entity, list(evidence_refs)]
-    else:
-        said = [" ".join((fact.text or "").split())]
-    return to_json([fact.write_class, fact.corrects, *said])
-
-
-def _unspoken(read: Extracted, key: SubjectKey | None, pack: Pack) -> Extracted:
-    predicate = read.fact.predicate
-    # What the pack declares is nobody's own word.
-    if not read.own_words or predicate is None or key is None or predicate in pack.ontology.predicates:
-        return read
-    head = re.split(r"[_.]", predicate, maxsplit=1)[0]
-    head = head if head in _HEADS else "said"
-    mark = key.digest(b"predicate\0" + predicate.encode()).hex()[:16]
-    text = read.fact.text or rendered(read.fact)
-    return replace(read, fact=read.fact.model_copy(update={"predicate": f"{head}.{mark}", "text": text}))
-
-
-def _stated(capture: Capture, pack: Pack) -> Found | None:
-    content = capture.content
-    if content is None:
-        return None
-    if content.fact is not None:
-        return DIRECT, Extracted(content.fact)
-    if capture.kind in pack.memory_layer.statements_from and content.text is not None:
-        raw = confidence.of_statement(capture.source, pack)
-        return STATEMENT, Extracted(TypedFact(write_class="statement", text=content.text, confidence=raw))
-    return None
-
-
-def _candidate(capture: Capture, pack: Pack, extractor: str, read: Extracted, candidate_id: str) -> Candidate:
-    fact, content = read.fact, capture.content
-    assert content is not None
-    vouched = _vouched(capture, extractor)
-    return Candidate(
-        candidate_id=candidate_id,
-        tenant_id=capture.tenant_id,
-        capture_id=capture.capture_id,
-        author=capture.author,
-        source=capture.source,
-        write_class=fact.write_class,
-        entity=fact.entity,
-        predicate=fact.predicate,
-        value=fact.value,
-        text=fact.text or rendered(fact),
-        evidence_refs=tuple(dict.fromkeys((*content.evidence_refs, *read.evidence_refs)))[:EVIDENCE_LIMIT],
-        raw_confidence=fact.confidence,
-        confidence=confidence.without_history(fact.confidence, pack),
-        classification=_least(capture.classification, read.classification, pack),
-        subject=subject_of(capture.subject, capture.user_id, pack),
-        scope=Scope(
-            user_id=capture.user_id,
-            session_id=capture.session_id,
-            workflow_id=capture.workflow_id,
-            intent_id=capture.intent_id,
-            qualifiers=capture.qualifiers,
-        ),
-        trust=trust.of_source(capture.source, vouched, pack),
-        extractor=extractor,
-        claimed_by=f"{capture.author} {trust.class_of_source(capture.source, vouched)} {extractor}",
-        flags=("user_correction",) if read.user_correction and vouched == USER else (),
-        corrects=fact.corrects,
-    )
-
-
-def _vouched(capture: Capture, extractor: str) -> str | None:
-    """What the author's credential vouches for in what an extractor read in the capture.
-
-    A message of the user's may hold the words of others too. The rules for messages read the user's own alone; what
-    anything else read there counts as the author's word.
-    """
-    if capture.vouched != USER or capture.kind != "message" or extractor == MESSAGES or only_own_words(capture):
-        return capture.vouched
-    return None
-
-
-def _least(label: str, least: str | None, pack: Pack) -> str:
-    """The capture's own label, or the higher one that an extractor asks for."""
-    if least is None or not pack.has_label(least) or not pack.has_label(label):
-        return label
-    return max(label, least, key=pack.rank)
-
-
-def afresh(old: Candidate, candidate_id: str, capture: Capture, pack: Pack, **changed: Any) -> Candidate:
-    """A candidate to go through the gates again: nothing that they once found of it counts any more."""
-    start: dict[str, Any] = {
-        "candidate_id": candidate_id,
-        "trust": trust.of_source(capture.source, _vouched(capture, old.extractor), pack),
-        "consent_id": None,
-        "gates": (),
-        "redactions": {},
-    }
-    return old.model_copy(update=start | changed)
-
-
-def rendered(fact: TypedFact) -> str:
-    """A typed fact in words."""
-    if fact.write_class == "evidence_link":
-        return "evidence link"
-    value = fact.value if isinstance(fact.value, str) else str(fact.value)
-    return f"{fact.entity} {(fact.predicate or '').replace('_', ' ')}: {value}"
-
-
-async def screen(
-    drafts: Sequence[Draft], comparer: TextComparer, pack: Pack, now: datetime
-) -> tuple[list[Screened], list[Refused]]:
-    """The gates that need the candidate and the pack alone; what passes is redacted from here on."""
-    passed: list[Draft] = []
-    refused: list[Refused] = []
-    for draft in drafts:
-        known = Circumstances(pack, now, draft.capture.kind, draft.capture.decision_key)
-        passage = pass_gates(draft.candidate, known, FIRST_GATES)
-        if passage.refused_by is None:
-            passed.append(replace(draft, candidate=passage.candidate))
+    capture_ids = sorted({one.proposal.candidate.capture_id for one in proposals})
+    captures = await trail.captures(tx, vault, capture_ids)
+    ordinals = await next_ordinals(tx, capture_ids)
+    ids = iter(new_ids(tx, len(proposals)))
+    drafts: list[Draft] = []
+    for one in proposals:
+        old, proposal_id = one.proposal.candidate, one.proposal.proposal_id
+        capture = captures.get(old.capture_id)
+        if capture is None or not one.row["content"] or (audits is not None and capture.content is None):
+            continue
+        candidate, ordinal = reset_candidate(old, next(ids), capture, pack), ordinals[old.capture_id]
+        ordinals[old.capture_id] += 1
+        if audits is not None:
+            drafts.append(Draft(candidate, capture, ordinal, audits=audits[proposal_id]))
         else:
-            refused.append((draft, *passage.refused_by))
-    probes = await comparer.probes([draft.candidate for draft in passed])
-    return [Screened(draft, probe) for draft, probe in zip(passed, probes, strict=True)], refused
+            prior_editors = tuple(one.row["prior_editors"] or ())
+            drafts.append(Draft(candidate, capture, ordinal, prior_editors, proposal_id))
+    return drafts
 
 
-async def admit(
-    tx: Transaction,
-    vault: Vault,
-    screened: Sequence[Screened],
-    comparer: TextComparer,
-    pack: Pack,
-    *,
-    counts: Callable[[Draft, Rejected], bool] = lambda _draft, _rejected: True,
-) -> tuple[list[Screened], list[Refused]]:
-    """The one way in: every draft passes the other gates here, however it came (CAN-9). Nothing is written yet.
-
-    `counts` says which rejections are held against a draft: all, but when history is tried again.
-    """
-    consents = await _consents(tx, [one.draft.candidate for one in screened])
-    weighed = await _calibrations(tx, [one.draft.candidate for one in screened])
-    rejected = await rejections.found_for(tx, vault, [one.probe for one in screened], comparer, pack)
-    admitted: list[Screened] = []
-    refused: list[Refused] = []
-    for one, before in zip(screened, rejected, strict=True):
-        capture = one.draft.capture
-        # A sample stays what it was when policy promoted it: what is asked is whether that was right.
-        candidate = one.draft.candidate if one.draft.audits else _weighed(one.draft.candidate, weighed, pack)
-        known = Circumstances(
-            pack,
-            tx.now,
-            capture.kind,
-            capture.decision_key,
-            capture.origin,
-            consents.get(candidate.subject or "", ()),
-            tuple(rejected for rejected in before if counts(one.draft, rejected)),
-            comparer.by,
-            _vouched(capture, candidate.extractor),
-        )
-        passage = pass_gates(candidate, known, LAST_GATES)
-        if passage.refused_by is None:
-            probe = replace(one.probe, candidate=passage.candidate)
-            admitted.append(Screened(replace(one.draft, candidate=passage.candidate), probe))
-        else:
-            refused.append((one.draft, *passage.refused_by))
-    return admitted, refused
-
-
-async def store(tx: Transaction, vault: Vault, drafts: Sequence[Draft]) -> None:
-    """Write down those that passed."""
+async def insert_candidates(tx: Transaction, vault: Vault, drafts: Sequence[Draft]) -> None:
+    """Insert the candidates that passed the gates."""
     if not drafts:
         return
-    counted: Counter[tuple[str, bytes]] = Counter()
-    places: list[int] = []
+    counts: Counter[tuple[str, bytes]] = Counter()
+    numbers: list[int] = []
     for draft in drafts:
-        said = (draft.capture.capture_id, draft.stated or b"")
-        counted[said] += 1
-        places.append(counted[said])
+        fact = (draft.capture.capture_id, draft.stated or b"")
+        counts[fact] += 1
+        numbers.append(counts[fact])
     holders = {holder_of(draft.candidate.subject, draft.candidate.scope.user_id) for draft in drafts}
     keys = await vault.keys(tx, holders, make=True)
     tick = await tx.tick()
-    tx.defer_many(
-        "candidate.insert", [_row(draft, keys, nth) for draft, nth in zip(drafts, places, strict=True)], seq=tick.seq
-    )
+    rows = [_row(draft, keys, number) for draft, number in zip(drafts, numbers, strict=True)]
+    tx.defer_many("candidate.insert", [tuple(row.values()) for row in rows], each=tuple(rows[0]), seq=tick.seq)
 
 
-def _fact_digest(key: SubjectKey, capture_id: str, stated: bytes, nth: int = 1) -> bytes:
-    """A fact of a capture as it can be found again; `nth` tells apart equal facts that one consolidation read."""
-    return key.digest(f"fact\0{capture_id}\0{nth}\0".encode() + stated)[:16]
+def _fact_digest(key: SubjectKey, capture_id: str, stated: bytes, number: int = 1) -> bytes:
+    """Hash a fact of a capture, to recognise it later; `number` counts equal facts of one consolidation."""
+    return key.digest(f"fact\0{capture_id}\0{number}\0".encode() + stated)[:16]
 
 
 async def not_proposed_before(tx: Transaction, vault: Vault, drafts: Sequence[Draft]) -> list[Draft]:
-    """Those whose fact was never proposed from their capture, whatever became of the proposal (CAP-11).
+    """Return the drafts whose fact was never proposed from their capture, whatever became of it (CAP-11).
 
-    A candidate from before there were digests is known by its extractor and its place.
+    A candidate from before there were digests is recognised by its extractor and its ordinal.
     """
     rows: dict[str, list[Row]] = {}
     for row in await tx.rows("candidate.facts_of", capture_ids=sorted({one.capture.capture_id for one in drafts})):
@@ -300,7 +97,7 @@ async def not_proposed_before(tx: Transaction, vault: Vault, drafts: Sequence[Dr
     holders = {row["holder"] for found in rows.values() for row in found if row["fact"] is not None}
     keys = await vault.keys(tx, holders, skip_broken=True)
 
-    def known(draft: Draft, row: Row) -> bool:
+    def is_same(draft: Draft, row: Row) -> bool:
         if row["fact"] is None:
             return (row["extractor"], row["ordinal"]) == (draft.candidate.extractor, draft.ordinal)
         key = keys.get(row["holder"])
@@ -308,65 +105,45 @@ async def not_proposed_before(tx: Transaction, vault: Vault, drafts: Sequence[Dr
             return False
         return row["fact"] == _fact_digest(key, draft.capture.capture_id, draft.stated)
 
-    return [one for one in drafts if not any(known(one, row) for row in rows.get(one.capture.capture_id, ()))]
+    return [one for one in drafts if not any(is_same(one, row) for row in rows.get(one.capture.capture_id, ()))]
 
 
-def _row(draft: Draft, keys: dict[str, SubjectKey], nth: int) -> tuple[Any, ...]:
-    candidate, scope, prior_editors = draft.candidate, draft.candidate.scope, draft.prior_editors
+def _row(draft: Draft, keys: dict[str, SubjectKey], number: int) -> dict[str, Any]:
+    candidate, scope = draft.candidate, draft.candidate.scope
     holder = holder_of(candidate.subject, scope.user_id)
     content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
-    edited = candidate.edits is not None
-    return (
-        candidate.candidate_id,
-        candidate.capture_id,
-        candidate.capture_id,
-        draft.capture.seq,
-        candidate.author,
-        candidate.source,
-        candidate.write_class,
-        candidate.entity,
-        candidate.predicate,
-        candidate.classification,
-        holder,
-        candidate.subject,
-        scope.user_id,
-        scope.session_id,
-        scope.workflow_id,
-        scope.intent_id,
-        Jsonb(scope.qualifiers) if scope.qualifiers else None,
-        candidate.raw_confidence,
-        candidate.confidence,
-        candidate.trust,
-        candidate.consent_id,
-        candidate.extractor,
-        candidate.claimed_by or None,
-        candidate.calibration,
-        list(candidate.flags),
-        draft.ordinal,
-        candidate.corrects,
-        Jsonb([passed.model_dump(exclude_defaults=True) for passed in candidate.gates]),
-        Jsonb(candidate.redactions),
-        candidate.edits,
-        candidate.editor,
-        list(prior_editors) if edited else None,
-        [*prior_editors, candidate.editor] if edited else [],
-        draft.consolidation,
-        _fact_digest(keys[holder], candidate.capture_id, draft.stated, nth) if draft.stated is not None else None,
-        keys[holder].seal("candidates.content", candidate.candidate_id, content),
-    )
+    stated, edited = draft.stated, candidate.edits is not None
+    return {
+        **{name: getattr(candidate, name) for name in _COPIED},
+        **{name: getattr(scope, name) for name in ("user_id", "session_id", "workflow_id", "intent_id")},
+        "live_capture_id": candidate.capture_id,
+        "capture_seq": draft.capture.seq,
+        "class": candidate.write_class,
+        "holder": holder,
+        "qualifiers": Jsonb(scope.qualifiers) if scope.qualifiers else None,
+        "claimed_by": candidate.claimed_by or None,
+        "flags": list(candidate.flags),
+        "ordinal": draft.ordinal,
+        "gates": Jsonb([passed.model_dump(exclude_defaults=True) for passed in candidate.gates]),
+        "redactions": Jsonb(candidate.redactions),
+        "prior_editors": list(draft.prior_editors) if edited else None,
+        "editors": [*draft.prior_editors, candidate.editor] if edited else [],
+        "consolidation": draft.consolidation,
+        "fact": _fact_digest(keys[holder], candidate.capture_id, stated, number) if stated is not None else None,
+        "content": keys[holder].seal("candidates.content", candidate.candidate_id, content),
+    }
 
 
-async def refuse(tx: Transaction, refused: Sequence[Refused], *, keep: bool) -> list[Refusal]:
-    """What is told of the refused, and kept if asked: capture, gate, reason and time, no content (CAN-5)."""
+async def record_refusals(tx: Transaction, refused: Sequence[Refused], *, keep: bool) -> list[Refusal]:
+    """Return the refusals of drafts; `keep` records them: capture, gate, reason and time, no content (CAN-5)."""
     made: list[Refusal] = []
     rows: list[tuple[Any, ...]] = []
     for draft, gate, decision in refused:
         capture_id, why = draft.candidate.capture_id, decision.reasons[0]
         rejection = why.detail if gate == "rejection" and why.code == "rejected_before" else None
         made.append(Refusal(capture_id=capture_id, gate=gate, reason=why.code, at=tx.now, rejection=rejection))
-        rows.append(
-            (capture_id, draft.consolidation, draft.candidate.extractor, draft.ordinal, gate, why.code, rejection)
-        )
+        whence = (capture_id, draft.consolidation, draft.candidate.extractor, draft.ordinal)
+        rows.append((*whence, gate, why.code, rejection))
     if not refused or not keep:
         return made
     tick = await tx.tick()
@@ -386,52 +163,51 @@ async def refuse(tx: Transaction, refused: Sequence[Refused], *, keep: bool) -> 
 
 
 async def refusals_of(tx: Transaction, capture_id: str) -> list[Refusal]:
-    """What became of a capture that was refused."""
+    """Return the refusals of a capture's facts."""
     return [Refusal(**row) for row in await tx.rows("candidate.refusals", capture_id=capture_id)]
 
 
-def consents_asked(candidates: Iterable[Candidate]) -> Named | None:
-    """The statement that finds the consents of those candidates' subjects, if any of them has one."""
+def consents_query(candidates: Iterable[Candidate]) -> list[Named]:
+    """Return the statement that reads the consents of the candidates' subjects; none without a subject."""
     subjects = sorted({candidate.subject for candidate in candidates if candidate.subject is not None})
-    return ("consent.of_subjects", {"subjects": subjects}) if subjects else None
+    return [("consent.of_subjects", {"subjects": subjects})] if subjects else []
 
 
-async def _consents(tx: Transaction, candidates: Sequence[Candidate]) -> dict[str, tuple[Consent, ...]]:
+async def consents_for(tx: Transaction, candidates: Sequence[Candidate]) -> dict[str, list[Consent]]:
+    """Read the consents of the candidates' subjects, by subject."""
     found: dict[str, list[Consent]] = {}
-    if (asked := consents_asked(candidates)) is not None:
-        for row in await tx.rows(asked[0], **asked[1]):
+    for name, values in consents_query(candidates):
+        for row in await tx.rows(name, **values):
             found.setdefault(row["subject"], []).append(consent_of(row))
-    return {subject: tuple(records) for subject, records in found.items()}
+    return found
 
 
-def calibrations_asked(candidates: Iterable[Candidate]) -> Named | None:
-    """The statement that finds how much the word of those candidates' sources is worth."""
+def calibrations_query(candidates: Iterable[Candidate]) -> list[Named]:
+    """Return the statement that reads the calibrations of the candidates' sources; none without a source."""
     sources = sorted({candidate.claimed_by for candidate in candidates if candidate.claimed_by})
-    return ("candidate.calibrations", {"sources": sources}) if sources else None
+    return [("candidate.calibrations", {"sources": sources})] if sources else []
 
 
-async def _calibrations(tx: Transaction, candidates: Sequence[Candidate]) -> dict[str, Row]:
-    asked = calibrations_asked(candidates)
-    rows = await tx.rows(asked[0], **asked[1]) if asked is not None else []
+async def calibrations_for(tx: Transaction, candidates: Sequence[Candidate]) -> dict[str, Row]:
+    """Read the latest calibrations of the candidates' sources, by source."""
+    rows = [row for name, values in calibrations_query(candidates) for row in await tx.rows(name, **values)]
     return {row["source"]: row for row in rows}
 
 
-def _weighed(candidate: Candidate, weighed: dict[str, Row], pack: Pack) -> Candidate:
-    """With its confidence as its source's history has it; without one what it claims, up to the cap (CAN-6)."""
-    found = weighed.get(candidate.claimed_by)
+def calibrate(candidate: Candidate, calibrations: Mapping[str, Row], pack: Pack) -> Candidate:
+    """Set a candidate's confidence by its source's calibration; without one by its claim, up to the cap (CAN-6)."""
+    found = calibrations.get(candidate.claimed_by)
     if found is None or not found["points"]:
-        least = confidence.without_history(candidate.raw_confidence, pack)
-        return candidate.model_copy(update={"confidence": least, "calibration": None})
-    worth = calibration.calibrated(candidate.raw_confidence, calibration.loaded(found["points"]))
-    return candidate.model_copy(update={"confidence": worth, "calibration": found["calibration_id"]})
+        capped = uncalibrated_confidence(candidate.raw_confidence, pack)
+        return candidate.model_copy(update={"confidence": capped, "calibration": None})
+    confidence = calibrated(candidate.raw_confidence, load_points(found["points"]))
+    return candidate.model_copy(update={"confidence": confidence, "calibration": found["calibration_id"]})
 
 
-async def ordinals(tx: Transaction, capture_ids: Iterable[str]) -> dict[str, int]:
-    """The next free place among the candidates of those captures."""
-    rows = await tx.rows("candidate.ordinals", capture_ids=sorted(set(capture_ids)))
-    return {row["capture_id"]: row["ordinal"] for row in rows}
-
-
-def new_ids(tx: Transaction, count: int) -> list[str]:
-    """Ids for that many candidates."""
-    return make_ids("mc", count, tx.now)
+async def record_calibration(tx: Transaction, source: str, points: Sequence[Point]) -> None:
+    """Record a source's new calibration curve."""
+    tick = await tx.tick()
+    verdicts, approved = sum(one.verdicts for one in points), sum(one.approved for one in points)
+    what = {"calibration_id": make_id("cal", tick.at), "source": source, "verdicts": verdicts, "approved": approved}
+    tx.defer("jobs.calibrate", seq=tick.seq, at=tick.at, points=Jsonb(dump_points(points)), **what)
+    tx.emit("memory.note", "auto", about="calibrated", **what)

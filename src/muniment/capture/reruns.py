@@ -1,4 +1,4 @@
-"""Captures looked through and run again: lists, one capture's history, and the order for another consolidation."""
+"""Captures and refusals to read: lists, one capture's history; and the order to consolidate a capture again."""
 
 import re
 from typing import Any
@@ -31,9 +31,9 @@ _NO_CAPTURE = "no such capture"
 async def captures(
     tx: Transaction, wanted: dict[str, Any], *, in_archives: bool, every: bool, count: int, after: str | None
 ) -> list[CaptureEntry]:
-    """A page of captures, the latest first; without `every`, those that a proposal or a refusal came from.
+    """List captures, the latest first; without `every` only those that a proposal or a refusal came from.
 
-    Raises `NotFound` for an `after` that this tenant has not.
+    Raises `NotFound` for an unknown `after`.
     """
     place = await cursors.page_start(tx, "history.place", after, latest_first=True)
     statement = "history.archived" if in_archives else "history.list"
@@ -42,7 +42,7 @@ async def captures(
 
 
 async def history(tx: Transaction, vault: Vault, archives: Archives, capture_id: str, *, every: bool) -> CaptureHistory:
-    """One capture, opened, with what came of it; raises `NotFound`.
+    """Read one capture, opened, with its consolidations, proposals and refusals; raises `NotFound`.
 
     Without `every` it must be one that a proposal or a refusal came from, and its archive is not opened.
     """
@@ -70,10 +70,10 @@ async def history(tx: Transaction, vault: Vault, archives: Archives, capture_id:
 
 
 async def refusals(tx: Transaction, wanted: dict[str, Any], *, count: int, after: str | None) -> list[RefusalEntry]:
-    """A page of refusals, the latest first; raises `NotFound` for an `after` that this tenant has not."""
-    asked: dict[str, Any] = {"gate": None, "reason": None, "since": None, "capture_id": None, "only_latest": False}
-    place = await _refusal_place(tx, after)
-    rows = await tx.rows("history.refusals", **asked | wanted, **place, count=count)
+    """List refusals, the latest first; raises `NotFound` for an unknown `after`."""
+    none: dict[str, Any] = {"gate": None, "reason": None, "since": None, "capture_id": None, "only_latest": False}
+    position = await _refusal_position(tx, after)
+    rows = await tx.rows("history.refusals", **none | wanted, **position, count=count)
     return [RefusalEntry(**row, refusal_id=_refusal_id(row)) for row in rows]
 
 
@@ -81,7 +81,7 @@ def _refusal_id(row: Row) -> str:
     return f"{row['capture_id']}.{row['consolidation']}.{row['ordinal']}"
 
 
-async def _refusal_place(tx: Transaction, after: str | None) -> dict[str, Any]:
+async def _refusal_position(tx: Transaction, after: str | None) -> dict[str, Any]:
     if after is None:
         return {"seq": LATEST, "after_capture": "", "after_ordinal": 0}
     if (parts := _REFUSAL_ID.fullmatch(after)) is None or max(int(parts[2]), int(parts[3])) >= 2**31:
@@ -94,10 +94,10 @@ async def _refusal_place(tx: Transaction, after: str | None) -> dict[str, Any]:
 
 
 async def order(tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason) -> Rerun:
-    """Have a capture consolidated once more, and say so in the log. A parked one is taken up again instead.
+    """Order another consolidation of a capture, and log it; a parked capture is tried again instead.
 
-    Of two who ask at once one is first. Raises `NotFound`, and `Conflict` where it waits already, was erased or is
-    archived.
+    Raises `NotFound`, and `Conflict` where it waits already, was erased or is archived; of two orders at once one
+    wins.
     """
     await archived.hold_off(tx)
     await hold_off_erasure(tx)
@@ -109,43 +109,34 @@ async def order(tx: Transaction, principal: Principal, capture_id: str, reason: 
     if row["erased"]:
         raise Conflict("its content was erased: there is nothing to run again", field="capture_id")
     number = (
-        await _unparked(tx, capture_id)
+        await _unpark(tx, capture_id)
         if row["parked_at"] is not None
-        else await _ordered(tx, principal, capture_id, reason, row)
+        else await _order_again(tx, principal, capture_id, reason, row)
     )
     tick = await tx.tick()
     tx.emit("memory.rerun", principal.id, capture_id=capture_id, number=number, reason=reason)
     return Rerun(capture_id=capture_id, number=number, reason=reason, by=principal.id, ordered_at=tick.at)
 
 
-async def _unparked(tx: Transaction, capture_id: str) -> int:
+async def _unpark(tx: Transaction, capture_id: str) -> int:
     row = await tx.row("history.unpark", capture_id=capture_id)
     if row is None:
-        raise _waits()
+        raise _already_waits()
     return row["number"]
 
 
-async def _ordered(tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason, row: Row) -> int:
+async def _order_again(tx: Transaction, principal: Principal, capture_id: str, reason: RerunReason, row: Row) -> int:
     if row["waits"] or row["done"] is None:
-        raise _waits()
+        raise _already_waits()
     number, tick = row["done"] + 1, await tx.tick()
     try:
-        await tx.do(
-            "history.order",
-            capture_id=capture_id,
-            number=number,
-            seq=tick.seq,
-            at=tick.at,
-            by=principal.id,
-            reason=reason,
-        )
-        await tx.do(
-            "history.wait_again", capture_id=capture_id, captured_seq=row["seq"], holder=row["holder"], number=number
-        )
+        which = {"capture_id": capture_id, "number": number}
+        await tx.do("history.order", **which, seq=tick.seq, at=tick.at, by=principal.id, reason=reason)
+        await tx.do("history.wait_again", **which, captured_seq=row["seq"], holder=row["holder"])
     except psycopg.errors.UniqueViolation as error:
-        raise _waits() from error
+        raise _already_waits() from error
     return number
 
 
-def _waits() -> Conflict:
+def _already_waits() -> Conflict:
     return Conflict("waits to be consolidated already", field="capture_id")

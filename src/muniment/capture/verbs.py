@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 
 from pydantic import Strict
 
-from muniment.candidates.subjects import user_of
+from muniment.candidates.rules import user_of
 from muniment.capture import reruns
 from muniment.context import FabricContext
 from muniment.errors import InvalidInput

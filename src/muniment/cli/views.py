@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import cast
 
-from muniment.capture.speakers import is_only_claimed
+from muniment.capture.rules import is_only_claimed
 from muniment.cli.output import Facts, Screen, age, due, listed, moment, shortened
 from muniment.model.adoption import Adoption
 from muniment.model.candidate import Candidate, Consolidation, Refusal, Scope

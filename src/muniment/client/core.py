@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from muniment.archives import verbs as archiving
 from muniment.audit import verbs as verification
-from muniment.candidates import consolidation
+from muniment.candidates import consolidate_job as consolidation
 from muniment.capture.store import Receipt
 from muniment.client.asking import Asking
 from muniment.client.captures import AsyncCapturesClient, AsyncRefusalsClient

@@ -1,18 +1,18 @@
-"""JOB-3: the content of memories whose consent ended is taken away; they have been hidden since then.
+"""JOB-3: remove the content of memories whose consent ended; they have been hidden since then.
 
-Requests that were made longer ago than their answers are kept go too, and who looked at which proposal.
+It also deletes expired idempotency records, and the presence of reviewers who left.
 """
 
 from muniment.access import idempotency as requests
 from muniment.consent.verbs import AsyncConsents
 from muniment.job import Done
 from muniment.opening import Opened
-from muniment.review import presence as attendances
+from muniment.review.store import sweep_presence
 
 
 async def run(opened: Opened, tenant_id: str) -> Done:
-    """Every chain of consents that ended, every request that was outlived, everybody who looks no more."""
+    """Sweep ended consents, expired requests and past presence."""
     swept = await AsyncConsents(opened.context).sweep(tenant_id)
     async with opened.context.transaction(tenant_id, "jobs") as tx:
-        forgotten, gone = await requests.sweep(tx), await attendances.sweep(tx)
+        forgotten, gone = await requests.sweep(tx), await sweep_presence(tx)
     return Done({"consents": swept.consents, "memories": swept.memories, "requests": forgotten, "attendances": gone})

@@ -1,4 +1,4 @@
-"""Consent: which record of the ledger, if any, allows a fact to be remembered."""
+"""Rules of consent: the state of a record, and which record allows a fact to be remembered."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,7 +9,7 @@ from muniment.pack import Pack
 
 
 def state_of(consent: Consent, now: datetime) -> State:
-    """A record's state, derived from what came after it and from the time (CON-7)."""
+    """Derive a record's state from later records and the time (CON-7)."""
     if consent.swept_at is not None:
         return "tombstoned"
     if consent.action == "revoke" or consent.revoked_at is not None:
@@ -24,7 +24,7 @@ def state_of(consent: Consent, now: datetime) -> State:
 
 
 def unbroken(earlier: Consent, renewed_from: datetime) -> bool:
-    """Whether a renewal takes over without a gap, so that memories under the earlier record stay live."""
+    """Whether a renewal continues the earlier record without a gap, so that its memories stay live."""
     return earlier.action == "grant" and (earlier.valid_until is None or renewed_from <= earlier.valid_until)
 
 
@@ -37,7 +37,7 @@ def covering(
     pack: Pack,
     now: datetime,
 ) -> Consent | None:
-    """The consent that allows it, the latest where several do; a plain statement is covered by `*` alone (CON-2)."""
+    """Return the latest consent that allows a fact; a plain statement is covered by `*` alone (CON-2)."""
     purposes = pack.policy_for(write_class).consent_purposes
     allowing = [
         consent

@@ -21,103 +21,85 @@ from muniment.model.ids import make_id
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 
-# Of what rests on a consent, so many are named; the statement brings as many of each tier and class.
+# Memories named in a reach, at most; the statement returns as many of each tier and class.
 REACHED = 100
-# Chains of one subject that are looked at.
+# Chains read of one subject.
 CHAINS = 100
 
 
-def check(given: ConsentInput, pack: Pack, now: datetime) -> None:
+def check(terms: ConsentInput, pack: Pack, now: datetime) -> None:
     """Check what needs the pack and the time; raises `InvalidInput`."""
-    for label in given.data_classifications_allowed:
+    for label in terms.data_classifications_allowed:
         if not pack.has_label(label):
             raise UnknownLabel(f"the pack {pack.ref} declares no label {label}", field="data_classifications_allowed")
-    if given.valid_until is not None and given.valid_until <= max(given.valid_from or now, now):
+    if terms.valid_until is not None and terms.valid_until <= max(terms.valid_from or now, now):
         raise InvalidInput("must lie in the future, after valid_from", field="valid_until")
 
 
-async def grant(tx: Transaction, vault: Vault, officer: Principal, given: ConsentInput) -> Consent:
-    """Record a checked consent; with `supersedes` it takes the place of an earlier one.
+async def grant(tx: Transaction, vault: Vault, officer: Principal, terms: ConsentInput) -> Consent:
+    """Record a checked consent; with `supersedes` it replaces an earlier one.
 
     Raises `NotFound`, or `ConsentChanged` when that one was superseded before.
     """
-    holder = holder_of(given.subject, None)
-    keys = await _held(tx, vault, holder)
+    holder = holder_of(terms.subject, None)
+    keys = await _lock_subject(tx, vault, holder)
     consent_id = make_id("cns", tx.now)
     root_id = consent_id
-    if given.supersedes is not None:
-        earlier = await _one(tx, vault, given.supersedes, field="supersedes")
-        if earlier.subject != given.subject:
+    if terms.supersedes is not None:
+        earlier = await one(tx, vault, terms.supersedes, field="supersedes")
+        if earlier.subject != terms.subject:
             raise InvalidInput("is the consent of another subject", field="supersedes")
         if earlier.superseded_by is not None or earlier.action == "revoke":
             raise ConsentChanged("was superseded or revoked before", field="supersedes")
         if (
-            earlier.purpose == given.purpose
+            earlier.purpose == terms.purpose
             and earlier.swept_at is None
-            and policy.unbroken(earlier, max(given.valid_from or tx.now, tx.now))
+            and policy.unbroken(earlier, max(terms.valid_from or tx.now, tx.now))
         ):
             root_id = earlier.root_id
-        elif given.valid_from is not None and given.valid_from > tx.now:
+        elif terms.valid_from is not None and terms.valid_from > tx.now:
             # The earlier one would go on until then, and no revocation could reach it.
             raise InvalidInput(
                 "a consent that begins later must continue the one it supersedes: same purpose, no gap",
                 field="valid_from",
             )
     tick = await tx.tick()
-    if given.valid_until is not None and given.valid_until <= tick.at:
+    if terms.valid_until is not None and terms.valid_until <= tick.at:
         # The tenant's clock is ahead of the caller's.
         raise InvalidInput("must lie in the future", field="valid_until")
     await _insert(
         tx,
-        consent_id=consent_id,
-        seq=tick.seq,
-        at=tick.at,
+        terms,
         action="grant",
-        subject=given.subject,
-        purpose=given.purpose,
-        predicates=list(given.predicates_allowed),
-        labels=list(given.data_classifications_allowed),
-        basis=given.basis,
-        valid_from=given.valid_from or tx.now,
-        valid_until=given.valid_until,
-        auditor_id=officer.id,
-        supersedes=given.supersedes,
-        root_id=root_id,
-        evidence=keys[holder].seal("consents.evidence", consent_id, to_json(given.evidence_refs)),
-    )
-    tx.emit(
-        "memory.consent_granted",
-        officer.id,
         consent_id=consent_id,
-        purpose=given.purpose,
-        supersedes=given.supersedes,
+        valid_from=terms.valid_from or tx.now,
+        valid_until=terms.valid_until,
+        auditor_id=officer.id,
+        supersedes=terms.supersedes,
+        root_id=root_id,
+        evidence=keys[holder].seal("consents.evidence", consent_id, to_json(terms.evidence_refs)),
     )
-    return await _one(tx, vault, consent_id)
+    what = {"consent_id": consent_id, "purpose": terms.purpose, "supersedes": terms.supersedes}
+    tx.emit("memory.consent_granted", officer.id, **what)
+    return await one(tx, vault, consent_id)
 
 
 async def revoke(
     tx: Transaction, vault: Vault, officer: Principal, consent_id: str, evidence_refs: tuple[str, ...]
 ) -> Consent:
     """Revoke a consent with a new record that supersedes it; raises `NotFound` or `ConsentChanged`."""
-    earlier = await _one(tx, vault, consent_id)
+    earlier = await one(tx, vault, consent_id)
     holder = holder_of(earlier.subject, None)
-    keys = await _held(tx, vault, holder)
-    earlier = await _one(tx, vault, consent_id)
+    keys = await _lock_subject(tx, vault, holder)
+    earlier = await one(tx, vault, consent_id)
     if earlier.superseded_by is not None or earlier.action == "revoke":
         raise ConsentChanged("was superseded or revoked before", field="consent_id")
-    tick = await tx.tick()
     revocation_id = make_id("cns", tx.now)
     await _insert(
         tx,
-        consent_id=revocation_id,
-        seq=tick.seq,
-        at=tick.at,
+        earlier,
         action="revoke",
-        subject=earlier.subject,
-        purpose=earlier.purpose,
-        predicates=list(earlier.predicates_allowed),
-        labels=list(earlier.data_classifications_allowed),
-        basis=earlier.basis,
+        consent_id=revocation_id,
         valid_from=tx.now,
         valid_until=None,
         auditor_id=officer.id,
@@ -126,11 +108,11 @@ async def revoke(
         evidence=keys[holder].seal("consents.evidence", revocation_id, to_json(evidence_refs)),
     )
     tx.emit("memory.consent_revoked", officer.id, consent_id=consent_id, purpose=earlier.purpose)
-    return await _one(tx, vault, consent_id)
+    return await one(tx, vault, consent_id)
 
 
-async def _held(tx: Transaction, vault: Vault, holder: str) -> dict[str, SubjectKey]:
-    """The subject's key, with the subject held alone: first, since who shares it cannot ask for more without a ring."""
+async def _lock_subject(tx: Transaction, vault: Vault, holder: str) -> dict[str, SubjectKey]:
+    """Lock the subject exclusively and return its key; first of all, as a shared lock cannot be raised safely."""
     there = await tx.row("consent.lock_subject", holder=holder)
     keys = await vault.keys(tx, [holder], make=True)
     if there is None:
@@ -141,7 +123,7 @@ async def _held(tx: Transaction, vault: Vault, holder: str) -> dict[str, Subject
 async def listed(
     tx: Transaction, vault: Vault, subject: str | None, limit: int, after: str | None = None
 ) -> list[Consent]:
-    """The ledger of one subject, or the tenant's, oldest first, each record with its state now.
+    """List the records of one subject, or of the tenant, oldest first, each with its state now.
 
     Raises `NotFound` for an `after` that is no consent of the tenant.
     """
@@ -149,16 +131,11 @@ async def listed(
     return await _opened(tx, vault, await tx.rows("consent.list", subject=subject, count=limit, **place))
 
 
-async def one(tx: Transaction, vault: Vault, consent_id: str) -> Consent:
-    """One record with its state now; raises `NotFound`."""
-    return await _one(tx, vault, consent_id)
-
-
 async def reach(tx: Transaction, *, consent_id: str | None = None, subject: str | None = None) -> list[ConsentReach]:
-    """What rests on a consent and its renewals, or on each of a subject's, the latest first; raises `NotFound`."""
-    asked = {"consent_id": consent_id, "subject": subject, "chains": CHAINS}
+    """Count what rests on a consent and its renewals, or on each of a subject's, latest first; raises `NotFound`."""
+    which = {"consent_id": consent_id, "subject": subject, "chains": CHAINS}
     by_chain: dict[str, list[Row]] = {}
-    for row in await tx.rows("consent.reach", **asked, seq=LATEST, at=tx.now, sensitive=[]):
+    for row in await tx.rows("consent.reach", **which, seq=LATEST, at=tx.now, sensitive=[]):
         by_chain.setdefault(row["root_id"], []).append(row)
     if consent_id is not None and not by_chain:
         raise NotFound("no such consent", field="consent_id")
@@ -191,7 +168,8 @@ async def allows(tx: Transaction, memory: PromotedMemory) -> bool:
     return any(policy.state_of(record, tx.now) == "active" for record in records if record.root_id in roots)
 
 
-async def _one(tx: Transaction, vault: Vault, consent_id: str, field: str = "consent_id") -> Consent:
+async def one(tx: Transaction, vault: Vault, consent_id: str, field: str = "consent_id") -> Consent:
+    """Read one record with its state now; raises `NotFound`."""
     row = await tx.row("consent.one", consent_id=consent_id)
     if row is None:
         raise NotFound("no such consent", field=field)
@@ -211,8 +189,12 @@ async def _opened(tx: Transaction, vault: Vault, rows: Sequence[Row]) -> list[Co
     return records
 
 
-async def _insert(tx: Transaction, **values: object) -> None:
+async def _insert(tx: Transaction, terms: Consent | ConsentInput, **values: object) -> None:
+    """Insert a record on those terms; raises `ConsentChanged` where another record superseded the same one."""
+    tick = await tx.tick()
+    lists = {"predicates": list(terms.predicates_allowed), "labels": list(terms.data_classifications_allowed)}
+    same = {"subject": terms.subject, "purpose": terms.purpose, "basis": terms.basis}
     try:
-        await tx.do("consent.insert", **values)
+        await tx.do("consent.insert", seq=tick.seq, at=tick.at, **lists, **same, **values)
     except psycopg.errors.UniqueViolation as error:
         raise ConsentChanged("was superseded or revoked before", field="supersedes") from error

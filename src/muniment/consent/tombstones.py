@@ -1,20 +1,18 @@
-"""Tombstones: the content of memories whose consent ended is taken away; ids, times and digests stay (CON-4)."""
+"""Tombstones: memories whose consent ended lose their content; ids, times and digests stay (CON-4)."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from muniment.audit import provenance_store as trail
-from muniment.contradictions import store as contradictions
 from muniment.database.storage import Transaction
 from muniment.erasure.store import hold_off_erasure
 from muniment.model.capture import holder_of
+from muniment.promotion.retraction_store import remove_content, retract_locked
 
 AT_ONCE = 500
 
 
 @dataclass(frozen=True)
 class Chain:
-    """An unbroken chain of consents that has ended: by whom it was revoked, or by nobody when it ran out."""
+    """An unbroken chain of consents that has ended; `revoked_by` is None when it expired."""
 
     root_id: str
     subject: str
@@ -22,57 +20,35 @@ class Chain:
 
 
 async def ended_chains(tx: Transaction) -> list[Chain]:
-    """Those of the tenant whose memories have not been taken away yet."""
+    """Return the tenant's ended chains whose memories still have content."""
     return [Chain(**row) for row in await tx.rows("consent.ended_chains", root_id=None)]
 
 
 async def still_ended(tx: Transaction, chain: Chain) -> bool:
-    """Hold the subject against a grant, a revocation or a promotion, and look again: it may have been renewed."""
+    """Lock the subject against grants, revocations and promotions, and read the chain again: it may be renewed."""
     await hold_off_erasure(tx)
     await tx.row("consent.lock_subject", holder=holder_of(chain.subject, None))
     return bool(await tx.rows("consent.ended_chains", root_id=chain.root_id))
 
 
-async def take_away(tx: Transaction, chain: Chain) -> int:
-    """Take away the content of some of the chain's memories, the live ones retracted first; how many there were.
+async def remove_some(tx: Transaction, chain: Chain) -> int:
+    """Retract the live ones of the chain's next memories and remove the content of all; returns how many.
 
-    INVARIANT: the subject is held, and the chain has ended (`still_ended`).
+    INVARIANT: the subject is locked, and the chain has ended (`still_ended`).
     """
     rows = await tx.rows("tombstone.of_consent", root_id=chain.root_id, count=AT_ONCE)
     if not rows:
         return 0
     ids = [row["memory_id"] for row in rows]
     live = [row["memory_id"] for row in await tx.rows("tombstone.lock_live", memory_ids=ids)]
-    by = chain.revoked_by or "auto"
     digests = await tx.rows("tombstone.digests", memory_ids=ids)
-    used = await trail.used_lately(tx, live)
-    tick = await tx.tick()
-    at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
-    retraction: dict[str, Any] = {"by": by, "reason": "consent_revoked", "superseded_by": None}
-    tx.defer_many("promote.retract", [(memory_id,) for memory_id in live], **at, **retraction)
-    tx.defer("promote.mark_dead", seq=tick.seq, memory_ids=live)
-    tx.defer_many("tombstone.insert", [(row["memory_id"], row["digest"]) for row in digests], **at)
-    tx.defer("tombstone.entomb", memory_ids=ids, **at)
-    tx.defer("tombstone.delete_bodies", memory_ids=ids)
-    for memory_id in live:
-        said = {"reason": "consent_revoked", "superseded_by": None, **used[memory_id]}
-        tx.emit("memory.retracted", by, memory_id=memory_id, **said)
-    await contradictions.end(tx, by, "consent_revoked", memory_ids=live)
+    await retract_locked(tx, live, by=chain.revoked_by or "auto", reason="consent_revoked")
+    await remove_content(tx, ids, digests)
     return len(ids)
 
 
-async def collect(tx: Transaction, memory_ids: list[str]) -> None:
-    """Take away the content of memories that ended long ago. INVARIANT: each was retracted, or has expired."""
-    digests = await tx.rows("tombstone.digests", memory_ids=memory_ids)
-    tick = await tx.tick()
-    rows = [(row["memory_id"], row["digest"]) for row in digests]
-    tx.defer_many("tombstone.insert", rows, seq=tick.seq, at=tick.at)
-    tx.defer("tombstone.entomb", seq=tick.seq, at=tick.at, memory_ids=memory_ids)
-    tx.defer("tombstone.delete_bodies", memory_ids=memory_ids)
-
-
-async def finish(tx: Transaction, chain: Chain, note_limit: int) -> int:
-    """Say that the chain is done, with the number of its memories; past the limit also as a note."""
+async def record_sweep(tx: Transaction, chain: Chain, note_limit: int) -> int:
+    """Record that the chain is done and return the number of its memories; above the limit also as a note."""
     found = await tx.row("tombstone.count_of_consent", root_id=chain.root_id)
     memories: int = found["memories"] if found is not None else 0
     tick = await tx.tick()

@@ -80,8 +80,8 @@ class AsyncConsents:
                 async with self._context.transaction(tenant_id, "jobs") as tx:
                     if not await tombstones.still_ended(tx, chain):
                         break  # Renewed, or done by another pass, meanwhile.
-                    if await tombstones.take_away(tx, chain) == 0:
-                        done = await tombstones.finish(tx, chain, limit)
+                    if await tombstones.remove_some(tx, chain) == 0:
+                        done = await tombstones.record_sweep(tx, chain, limit)
             if done is not None:
                 swept = Sweep(consents=swept.consents + 1, memories=swept.memories + done)
         return swept

@@ -1,25 +1,28 @@
 """Duplicates and contradictions: what a candidate repeats or contradicts among its neighbours (REV-7, CTR-1, CTR-2).
 
 Two facts on keys are compared by their keys: same entity and predicate, same or another value. Where at least one is
-plain text, the texts are compared: how similar they are, and what a judge of assertions says.
+plain text, the texts are compared, by similarity and by a judge of assertions.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, cast
 
 from pydantic_core import to_json
 
-from muniment.candidates.routing import lasts_as_long
-from muniment.candidates.subjects import compared_as
+from muniment.candidates.rules import compared_as, lasts_as_long
 from muniment.language.assertion import Judge, Judgement, relate
 from muniment.language.instructions import as_seen
 from muniment.model.candidate import Candidate
+from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import Tier
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack, Thresholds
-from muniment.promotion.scope import overlap
+from muniment.promotion.rules import covers, overlap
 
+# Confidences are written with two or three digits: what is 0.15 apart on paper is so here.
+_ROUNDING = 1e-9
 OTHER_VALUE, RULE_FAILED = "other_value", "rule_failed"
 _DIFFERENT = Judgement("different", ())
 
@@ -43,7 +46,7 @@ class Contradicted:
 
 @dataclass(frozen=True)
 class Compared:
-    """All that a candidate contradicts and all that it repeats, the oldest first."""
+    """The memories that a candidate contradicts and those that it repeats, the oldest first."""
 
     contradicts: tuple[Contradicted, ...] = ()
     says_the_same: tuple[PromotedMemory, ...] = ()
@@ -51,7 +54,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """By which measure texts are compared: thresholds of an embedder, a judge, and the pack's namespace of users."""
+    """How texts are compared: an embedder's thresholds, a judge, and the pack's namespace of users."""
 
     thresholds: Thresholds
     judge: Judge
@@ -59,7 +62,7 @@ class Comparison:
 
 
 def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], pack: Pack, by: Comparison) -> Compared:
-    """Look at every neighbour that some run could see beside the candidate, not at the nearest only (REV-9)."""
+    """Compare a candidate with every neighbour that some run could see beside it, not only the nearest (REV-9)."""
     contradicts: list[Contradicted] = []
     same: list[PromotedMemory] = []
     for neighbour in sorted(neighbours, key=lambda one: (one.memory.born_seq, one.memory.memory_id)):
@@ -77,10 +80,10 @@ def compare(candidate: Candidate, tier: Tier, neighbours: Iterable[Neighbour], p
 
 
 def repeated(candidate: Candidate, tier: Tier, compared: Compared, pack: Pack) -> list[PromotedMemory]:
-    """Those of which it is a duplicate (REV-7): with no higher label and given no shorter time than it would be.
+    """Return the memories of which it is a duplicate (REV-7): with no higher label and no shorter lifetime.
 
-    Otherwise what somebody is cleared for, or what would last, would be lost to what they cannot see or soon expires. A
-    correction repeats only a correction.
+    Otherwise a fact would be lost to a memory that some readers may not see, or that expires sooner. A correction
+    repeats only a correction.
     """
     return [
         memory
@@ -100,7 +103,7 @@ def _relation(candidate: Candidate, neighbour: Neighbour, pack: Pack, by: Compar
     try:
         return relate(candidate.text, memory.text, neighbour.similarity, by.thresholds, by.judge)
     except Exception:
-        # A rule that raises denies: somebody has to look before the two stand side by side.
+        # A rule that raises denies: a person has to decide before both are promoted.
         return Judgement("contradicts", (RULE_FAILED,))
 
 
@@ -119,7 +122,7 @@ def _about_others(candidate: Candidate, memory: PromotedMemory, by: Comparison) 
 
 
 def normal(value: Any) -> bytes:
-    """A value in the form it is compared in: text as it is seen, without case or outer space; 1 and 1.0 the same."""
+    """Normalise a value for comparison: text as it is seen, without case or extra space; 1 and 1.0 are the same."""
     return to_json(_normal(value))
 
 
@@ -138,3 +141,27 @@ def _normal(value: Any) -> Any:
             return [_normal(item) for item in cast("list[Any]", value)]
         case _:
             return value
+
+
+def may_supersede(candidate: Candidate, tier: Tier, observed_at: datetime, old: PromotedMemory, pack: Pack) -> Decision:
+    """Decide whether promoting the candidate replaces a memory that it contradicts, without a person's word (CTR-4).
+
+    A correction does, and any other class by its own rule in the pack.
+    """
+    if not covers(candidate.scope, tier, old.scope, old.tier):
+        return refusing("narrower_scope", "some run that sees the old one would not see the new one")
+    if candidate.write_class == "correction":
+        return passing("correction")
+    if old.write_class == "correction":
+        return refusing("correction_stands", "a correction is superseded only by a later correction")
+    rule = pack.policy_for(candidate.write_class).auto_resolve
+    if rule is None:
+        return refusing("no_rule", candidate.write_class)
+    if not pack.at_least(candidate.classification, old.classification):
+        return refusing("lower_label", old.classification)
+    ahead = candidate.confidence - old.confidence
+    if ahead + _ROUNDING < rule.margin:
+        return refusing("margin", f"{ahead:.2f} of {rule.margin:.2f}")
+    if rule.fresher_evidence and observed_at <= old.observed_at:
+        return refusing("not_fresher", f"{observed_at:%Y-%m-%d %H:%M:%S}")
+    return passing("auto_resolve", f"{ahead:.2f} of {rule.margin:.2f}")

@@ -1,4 +1,4 @@
-"""Contradictions: opened when they are seen, ended once, and how long that took (CTR-3, CTR-5)."""
+"""Contradictions: opened when they are found, ended once, with how long that took (CTR-3, CTR-5)."""
 
 from collections.abc import Sequence
 
@@ -15,36 +15,23 @@ from muniment.model.ids import make_ids
 async def open_(
     tx: Transaction, by: str, proposal_id: str, candidate: Candidate, found: Sequence[Contradicted]
 ) -> None:
-    """Open one for each memory that the proposal contradicts."""
+    """Open a contradiction for each memory that the proposal contradicts."""
     if not found:
         return
     tick = await tx.tick()
     ids = make_ids("ctr", len(found), tick.at)
     rows = [(one_id, one.memory.memory_id, one.reason) for one_id, one in zip(ids, found, strict=True)]
-    tx.defer_many(
-        "contradictions.insert",
-        rows,
-        seq=tick.seq,
-        at=tick.at,
-        entity=candidate.entity,
-        predicate=candidate.predicate,
-        proposal_id=proposal_id,
-    )
+    shared = {"entity": candidate.entity, "predicate": candidate.predicate, "proposal_id": proposal_id}
+    tx.defer_many("contradictions.insert", rows, seq=tick.seq, at=tick.at, **shared)
     for contradiction_id, existing, reason in rows:
-        tx.emit(
-            "memory.contradiction",
-            by,
-            contradiction_id=contradiction_id,
-            existing=existing,
-            proposal_id=proposal_id,
-            reason=reason,
-        )
+        what = {"contradiction_id": contradiction_id, "existing": existing, "proposal_id": proposal_id}
+        tx.emit("memory.contradiction", by, **what, reason=reason)
 
 
 async def open_new(
     tx: Transaction, by: str, proposal_id: str, candidate: Candidate, found: Sequence[Contradicted]
 ) -> None:
-    """Open those of them that were not opened for the proposal before."""
+    """Open the contradictions that were not opened for the proposal before."""
     if found:
         rows = await tx.rows("contradictions.of_proposal", proposal_id=proposal_id)
         before = {row["existing"] for row in rows}
@@ -59,14 +46,14 @@ async def end(
     memory_ids: Sequence[str] = (),
     proposal_ids: Sequence[str] = (),
 ) -> None:
-    """End those that have one of these as a side: the side is gone."""
-    await tx.tick()  # INVARIANT: looked at only once nobody else can end them.
+    """End the contradictions that have one of these memories or proposals as a side."""
+    await tx.tick()  # INVARIANT: they are read once nobody else can end them.
     rows = await tx.rows("contradictions.touching", memory_ids=list(memory_ids), proposal_ids=list(proposal_ids))
     await _end(tx, by, outcome, rows)
 
 
 async def coexist(tx: Transaction, by: str, contradiction_id: str, qualifiers: dict[str, dict[str, str]]) -> None:
-    """End one so that both sides stand, each seen by the runs that say its qualifiers, given by memory.
+    """End a contradiction so that both sides stay, each seen only by runs with its `qualifiers`, by memory.
 
     Raises `Conflict` when it was ended before.
     """
@@ -75,35 +62,20 @@ async def coexist(tx: Transaction, by: str, contradiction_id: str, qualifiers: d
     if not found.open:
         raise Conflict("was settled before", field="contradiction_id")
     await _end(tx, by, "coexist", [found.model_dump(include={"contradiction_id", "opened_at"})])
-    tx.defer_many(
-        "contradictions.qualify",
-        [(memory_id, Jsonb(said)) for memory_id, said in sorted(qualifiers.items())],
-        contradiction_id=contradiction_id,
-        seq=tick.seq,
-        at=tick.at,
-    )
+    rows = [(memory_id, Jsonb(required)) for memory_id, required in sorted(qualifiers.items())]
+    tx.defer_many("contradictions.qualify", rows, contradiction_id=contradiction_id, seq=tick.seq, at=tick.at)
 
 
 async def _end(tx: Transaction, by: str, outcome: Outcome, rows: Sequence[Row]) -> None:
     if not rows:
         return
     tick = await tx.tick()
-    tx.defer_many(
-        "contradictions.resolve",
-        [(row["contradiction_id"],) for row in rows],
-        seq=tick.seq,
-        at=tick.at,
-        by=by,
-        outcome=outcome,
-    )
+    ids = [(row["contradiction_id"],) for row in rows]
+    tx.defer_many("contradictions.resolve", ids, seq=tick.seq, at=tick.at, by=by, outcome=outcome)
     for row in rows:
-        tx.emit(
-            "memory.contradiction_resolved",
-            by,
-            contradiction_id=row["contradiction_id"],
-            outcome=outcome,
-            seconds=int((tick.at - row["opened_at"]).total_seconds()),
-        )
+        what = {"contradiction_id": row["contradiction_id"], "outcome": outcome}
+        seconds = int((tick.at - row["opened_at"]).total_seconds())
+        tx.emit("memory.contradiction_resolved", by, **what, seconds=seconds)
 
 
 async def listed(
@@ -116,7 +88,7 @@ async def listed(
     after: str | None = None,
     limit: int = 1000,
 ) -> list[Contradiction]:
-    """The tenant's, or those of one memory or proposal, the oldest first."""
+    """List contradictions, all or of one memory or proposal, the oldest first."""
     rows = await tx.rows(
         "contradictions.list",
         memory_id=memory_id,
@@ -130,7 +102,7 @@ async def listed(
 
 
 async def one(tx: Transaction, contradiction_id: str, *, field: str = "contradiction_id") -> Contradiction:
-    """One, open or not; raises `NotFound`."""
+    """Read one contradiction, open or not; raises `NotFound`."""
     found = await listed(tx, contradiction_id=contradiction_id, limit=1)
     if not found:
         raise NotFound("no such contradiction", field=field)

@@ -18,8 +18,8 @@ from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.promotion import store as promote
 from muniment.promotion.promote import four_eyes, promote_proposal
-from muniment.promotion.retract import withdraw
-from muniment.promotion.scope import covers
+from muniment.promotion.retract import retract_memory
+from muniment.promotion.rules import covers
 from muniment.review import store as review
 from muniment.review.regate import regate
 from muniment.verbs import arguments as checks
@@ -155,7 +155,7 @@ class _Settlement:
                 await self._block()
             case "retract":
                 wrong = incoming if incoming is not None and keep == "existing" else existing
-                await withdraw(self.context, self.tx, wrong, by=self.principal.id, reason="wrong", pack=self.pack)
+                await retract_memory(self.context, self.tx, wrong, by=self.principal.id, reason="wrong", pack=self.pack)
             case "supersede":
                 if incoming is None:
                     await self._promote(supersedes=existing)

@@ -1,4 +1,4 @@
-"""Adoption of corrections: decisions before and after, as their captures name the recalls they rested on (COR-3)."""
+"""Adoption of corrections: whether decisions that recalled a correction differ from those before it (COR-3)."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ class _Decision:
     seq: int
     about: tuple[str | None, str | None]
     recalled: frozenset[str]
-    said: tuple[str | None, Any]
+    content: tuple[str | None, Any]
 
 
 async def measure(tx: Transaction, vault: Vault, *, only: frozenset[str] | None = None) -> Adoption:
-    """Over all corrections of the tenant, or `only` those.
+    """Measure the adoption of the tenant's corrections, or of `only` those.
 
-    Measured are those after which a decision was made that got the correction, where one of the same intent and
-    decision key had been made under what it replaced. Adopted: one such decision differs from the last made before.
+    A correction is measured if a decision recalled it and an earlier one of the same intent and decision key recalled
+    what it replaced; it is adopted if one such decision differs from the last one before it.
     """
     replaced: dict[str, set[str]] = defaultdict(set)
     for row in await tx.rows("audit.corrections"):
@@ -49,12 +49,12 @@ def _adopted(correction: str, replaced: set[str], decisions: list[_Decision]) ->
             one for one in decisions if one.about == after.about and one.seq < after.seq and one.recalled & replaced
         ]
         if before:
-            differs.append(before[-1].said != after.said)
+            differs.append(before[-1].content != after.content)
     return any(differs) if differs else None
 
 
 async def _decisions(tx: Transaction, vault: Vault, memory_ids: list[str]) -> list[_Decision]:
-    """The decisions that rested on a recall with one of those memories in it, in order."""
+    """Read the decisions that rested on a recall of one of those memories, in order."""
     rows = await tx.rows("audit.decisions_on", memory_ids=memory_ids)
     keys = await vault.keys(tx, {row["holder"] for row in rows}, skip_broken=True)
     found: list[_Decision] = []

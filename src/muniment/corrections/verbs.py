@@ -6,8 +6,8 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from muniment.audit import provenance_store as trail
-from muniment.candidates import confidence
 from muniment.candidates.propose import submit, submitted_under
+from muniment.candidates.rules import statement_confidence
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.candidate import Refusal
@@ -86,7 +86,7 @@ def item(
     """
     if "write_class" in fields:
         raise InvalidInput("is not a known field", field="write_class")
-    given = {"confidence": confidence.of_statement("operator", pack), **target, **fields, "write_class": "correction"}
+    given = {"confidence": statement_confidence("operator", pack), **target, **fields, "write_class": "correction"}
     if given.get("entity") is None and given.get("value") is not None:
         raise InvalidInput("a plain text is corrected by text, not by a value", field="value")
     if given.get("value") is None and given.get("text") is None:

@@ -5,7 +5,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from muniment.database.storage import Row
+from muniment.database.sealing import Vault
+from muniment.database.storage import Row, Transaction
+from muniment.errors import SealBroken
 from muniment.model.candidate import Candidate, Scope
 from muniment.model.capture import Capture, Content
 from muniment.model.consent import Consent
@@ -117,3 +119,16 @@ def consent_of(row: Row, evidence_refs: tuple[str, ...] = ()) -> Consent:
 def event_of(row: Row) -> Event:
     """An event of the log."""
     return Event(**fields_of(Event, row, data=from_json(row["body"])))
+
+
+async def open_memory(tx: Transaction, vault: Vault, row: Row, content: bytes | None = None) -> bytes | None:
+    """Open the sealed body of a memory's row, or `content` in its place; None if it does not open.
+
+    One memory that was tampered with must not silence all others.
+    """
+    sealed = row["content"] if content is None else content
+    try:
+        key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+        return key.open("memory_bodies.content", row["memory_id"], sealed)
+    except SealBroken:
+        return None

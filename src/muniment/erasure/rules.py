@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from muniment.candidates.flags import strings
-from muniment.candidates.subjects import subject_of, user_of, user_subject
+from muniment.candidates.rules import strings, subject_of, user_of, user_subject
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.erasure import ErasureInput

@@ -5,13 +5,12 @@ from typing import Any
 
 from muniment.access import idempotency
 from muniment.access import store as api_keys
-from muniment.audit import provenance_store as trail
 from muniment.consent import store as consent
 from muniment.contradictions import store as contradictions
 from muniment.database import cursors
 from muniment.database.rows import fields_of
 from muniment.database.sealing import Vault
-from muniment.database.storage import LATEST, Named, Row, Tick, Transaction
+from muniment.database.storage import LATEST, Named, Row, Transaction
 from muniment.erasure.rules import concerned, is_entity
 from muniment.errors import Conflict, NotFound, PurgeIncomplete
 from muniment.model.context import Principal
@@ -19,6 +18,8 @@ from muniment.model.erasure import Erasure, ErasureInput
 from muniment.model.ids import make_id
 from muniment.model.promoted import Retraction
 from muniment.pack import Pack
+from muniment.promotion.retraction_store import remove_content, retract_locked
+from muniment.review.verdict_store import record_verdict
 
 # Locked in share mode by transactions that write what they read before, exclusively by an erasure.
 LOCK = "erasure"
@@ -56,7 +57,6 @@ async def erase(
         ("tombstone.lock_live", {"memory_ids": ids}), ("tombstone.digests", {"memory_ids": ids})
     )
     live = [row["memory_id"] for row in live_rows]
-    used = await trail.used_lately(tx, live)
     for row in consents:
         # The evidence is blanked with everything else below.
         await consent.revoke(tx, vault, officer, row["consent_id"], ())
@@ -67,12 +67,14 @@ async def erase(
     erasure_id = make_id("era", tick.at)
     at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
     tx.defer("erasure.record", erasure_id=erasure_id, by=officer.id, memories=len(ids), names=names, **at, **vars(whom))
-    _end_memories(tx, officer.id, ids, live, digests, used, tick)
+    await retract_locked(tx, live, by=officer.id, reason="erased")
+    await remove_content(tx, ids, digests)
+    by = (officer.id, "operator")
     for row in proposals:
-        tx.defer_row("review.decide", **_withdrawal(row, officer.id, make_id("rv", tick.at)), **at)
+        whose = {"pack": row["pack"], "holder": row["holder"]}
+        await record_verdict(tx, row["proposal_id"], "withdraw", by, **whose, locked=True)
     if whom.user_id is not None:
         await api_keys.erase_user(tx, officer.id, whom.user_id)
-    await contradictions.end(tx, officer.id, "retracted", memory_ids=live)
     await contradictions.end(tx, officer.id, "withdrawn", proposal_ids=waiting)
     idempotency.close_all(tx)
     await tx.rows("erasure.erase_content", erasure_id=erasure_id)
@@ -106,40 +108,12 @@ async def erase_memory(tx: Transaction, officer: Principal, memory_id: str) -> t
         raise NotFound("no such memory", field="memory_id")
     if not digests:
         raise Conflict("the text of this memory was deleted before", field="memory_id")
-    used = await trail.used_lately(tx, ids) if live else {}
-    _end_memories(tx, officer.id, ids, ids if live else [], digests, used, await tx.tick())
-    if live:
-        await contradictions.end(tx, officer.id, "retracted", memory_ids=ids)
+    await retract_locked(tx, [row["memory_id"] for row in live], by=officer.id, reason="erased")
+    await remove_content(tx, [memory_id], digests)
     tx.emit("memory.note", officer.id, about="memory_erased", memory_id=memory_id)
     idempotency.close_all(tx)
     (row,) = await tx.rows("erasure.retraction", memory_id=memory_id)
     return Retraction(**row), found[0]["session_id"] if found[0]["tier"] == "working" else None
-
-
-def _end_memories(
-    tx: Transaction,
-    by: str,
-    ids: list[str],
-    live: list[str],
-    digests: list[Row],
-    used: dict[str, dict[str, list[str]]],
-    tick: Tick,
-) -> None:
-    """Retract the live memories as erased, and leave tombstones in place of the content of all."""
-    at: dict[str, Any] = {"seq": tick.seq, "at": tick.at}
-    reason: dict[str, Any] = {"reason": "erased", "superseded_by": None}
-    tx.defer_many("promote.retract", [(one,) for one in live], by=by, **reason, **at)
-    tx.defer("promote.mark_dead", memory_ids=live, seq=tick.seq)
-    tx.defer_many("tombstone.insert", [(row["memory_id"], row["digest"]) for row in digests], **at)
-    tx.defer("tombstone.entomb", memory_ids=ids, **at)
-    tx.defer("tombstone.delete_bodies", memory_ids=ids)
-    for one in live:
-        tx.emit("memory.retracted", by, memory_id=one, **reason, **used[one])
-
-
-def _withdrawal(proposal: Row, by: str, verdict_id: str) -> dict[str, Any]:
-    empty: dict[str, Any] = dict.fromkeys(("tier", "priority", "assignee", "memory_id", "remark", "cause"))
-    return empty | proposal | {"verdict_id": verdict_id, "action": "withdraw", "by": by, "by_kind": "operator"}
 
 
 async def receipts(tx: Transaction, count: int, after: str | None = None) -> list[Erasure]:

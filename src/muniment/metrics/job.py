@@ -11,8 +11,8 @@ from muniment.job import Done
 from muniment.metrics.verbs import scan_for_pii
 from muniment.opening import Opened
 from muniment.pack import Pack
-from muniment.promotion import budget_store as budgets
-from muniment.promotion.budgets import name_of
+from muniment.promotion import store as promotion
+from muniment.promotion.rules import budget_name
 
 
 async def scan(opened: Opened, tenant_id: str) -> Done:
@@ -73,8 +73,8 @@ async def _expiring(tx: Transaction, pack: Pack) -> int:
 
 async def _budgets(tx: Transaction, pack: Pack) -> int:
     count = 0
-    for budget, share in (await budgets.room(tx, pack)).shares():
-        name = name_of(budget)
+    for budget, share in (await promotion.room(tx, pack)).shares():
+        name = budget_name(budget)
         near, full = f"budget {name} near", f"budget {name} full"
         over = [near] if share >= pack.memory_layer.alerts.budget_share else []
         over += [full] if share >= 1 else []

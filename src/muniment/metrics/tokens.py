@@ -27,7 +27,7 @@ from muniment.metrics.window import Rows, Window, pack_of
 from muniment.model.metrics import TokenMetrics
 from muniment.pack import Pack
 from muniment.packs.store import Packs
-from muniment.promotion.scope import intents_seen_by
+from muniment.promotion.rules import intents_seen_by
 from muniment.recall import ranking
 from muniment.recall.compiling.budget import LEAST_SHOWN
 from muniment.recall.ranking import Postings, Seen

@@ -12,9 +12,9 @@ from typing import Any
 
 from muniment.candidates import backlog as waiting
 from muniment.candidates import store as candidates
-from muniment.candidates.intake import Admission, Decided
+from muniment.candidates.drafts import Draft, draft_facts, fact_text
+from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.candidates.propose import as_captured
-from muniment.candidates.store import Draft
 from muniment.capture import store as captures
 from muniment.capture.store import Receipt
 from muniment.consent import store as ledger
@@ -39,8 +39,8 @@ from muniment.packs import store as packs
 from muniment.packs.backfill_rules import Step
 from muniment.promotion import store as promote
 from muniment.promotion.promote import four_eyes
-from muniment.promotion.retract import withdraw
-from muniment.promotion.scope import covers
+from muniment.promotion.retract import retract_memory
+from muniment.promotion.rules import covers
 from muniment.review import store as review
 
 AUTHOR = "muniment:backfill"
@@ -216,7 +216,7 @@ class _Migration:
     async def carry_out(self) -> _Result:
         """Make the change; a memory that cannot be changed is left, with the reason."""
         if self.todo.change == "dropped":
-            await withdraw(
+            await retract_memory(
                 self.context, self.tx, self.memory.memory_id, by=self.person.id, reason="deprecated", pack=self.pack
             )
             return _Result("dropped")
@@ -248,30 +248,30 @@ class _Migration:
         prepared.add([item])
         ids = make_ids("cap", 1, tx.now)
         unwritten = as_captured(item, author, Receipt(ids[0], 0, tx.now), pack)
-        (draft,) = candidates.drafts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
+        (draft,) = draft_facts(unwritten, pack, [], iter(candidates.new_ids(tx, 1)))
         # No claim that counts for the calibration of a source: that was counted when it was first proposed.
         own = draft.candidate.model_copy(update={"extractor": EXTRACTOR, "claimed_by": ""})
-        admission = await Admission.of(context, tx, pack, [replace(draft, candidate=own)])
+        intake = await Intake.of(context, tx, pack, [replace(draft, candidate=own)])
         # INVARIANT: all locks come before the tenant's clock, which the capture takes.
-        await promote.hold(tx, [own])
+        await promote.lock_scopes(tx, [own])
         if not await promote.lock_live(tx, memory.memory_id):
             return _Result("left", "gone")
-        decided = self._with_own_values(await admission.decided(tx))
+        decided = self._with_own_values(await intake.decide(tx))
         same = await self._lock_same(decided)
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
         waiting.mark_done(tx, ids)
         capture = as_captured(item, author, receipt, pack)
-        proposals, refusals = await decided.captured(capture).enter(tx)
+        proposals, refusals = await decided.with_capture(capture).enqueue(tx)
         if refusals:
             return _Result("refused", f"{refusals[0].gate}.{refusals[0].reason}")
-        return await self._approve(proposals[0], decided, same, capture, admission)
+        return await self._approve(proposals[0], decided, same, capture, intake)
 
     def _as_input(self) -> CaptureInput:
         memory, todo = self.memory, self.todo
         link = memory.write_class == "evidence_link"
         said: dict[str, Any] = {"write_class": memory.write_class, "entity": memory.entity}
         was = None if link else TypedFact.model_construct(**said, predicate=memory.predicate, value=memory.value)
-        text = None if was is None or memory.text == candidates.rendered(was) else memory.text
+        text = None if was is None or memory.text == fact_text(was) else memory.text
         fact = build(
             TypedFact,
             {
@@ -299,12 +299,12 @@ class _Migration:
             },
         )
 
-    def _with_own_values(self, decided: Decided) -> Decided:
+    def _with_own_values(self, decided: IntakeDecision) -> IntakeDecision:
         """The decision with the memory's own confidence, at most its trust, and without the memory itself."""
         admitted = [
-            (self._with_own_confidence(draft), self._without_itself(compared)) for draft, compared in decided.admitted
+            (self._with_own_confidence(draft), self._without_itself(compared)) for draft, compared in decided.passed
         ]
-        return replace(decided, admitted=tuple(admitted))
+        return replace(decided, passed=tuple(admitted))
 
     def _with_own_confidence(self, draft: Draft) -> Draft:
         own = draft.candidate
@@ -318,9 +318,9 @@ class _Migration:
             tuple(one for one in compared.says_the_same if one.memory_id != mine),
         )
 
-    async def _lock_same(self, decided: Decided) -> list[PromotedMemory]:
+    async def _lock_same(self, decided: IntakeDecision) -> list[PromotedMemory]:
         """The memories that say the same under the new name already, locked until the commit."""
-        found = [memory for _, compared in decided.admitted for memory in compared.says_the_same]
+        found = [memory for _, compared in decided.passed for memory in compared.says_the_same]
         return [
             one
             for one in sorted(found, key=lambda one: one.memory_id)
@@ -328,10 +328,10 @@ class _Migration:
         ]
 
     async def _approve(
-        self, proposal_id: str, decided: Decided, same: list[PromotedMemory], capture: Capture, admission: Admission
+        self, proposal_id: str, decided: IntakeDecision, same: list[PromotedMemory], capture: Capture, intake: Intake
     ) -> _Result:
         context, tx, pack, memory = self.context, self.tx, self.pack, self.memory
-        ((draft, compared),) = decided.admitted
+        ((draft, compared),) = decided.passed
         loaded = await review.load(tx, context.vault, proposal_id)
         if loaded.proposal.status == "duplicate":
             return await self._merge(loaded, same)
@@ -349,7 +349,7 @@ class _Migration:
             supersedes=(memory, *self._corrected(same)),
             contradicts=(),
             duplicate_of=None,
-            probe=admission.screened[0].probe,
+            embedded=intake.screened[0].embedded,
         )
         note = f"ontology backfill {self.order['backfill_id']}"
         verdict_id = await review.decide(
@@ -363,7 +363,7 @@ class _Migration:
             capture,
             check,
             promote.Approval(verdict_id, self.person.id, "operator", loaded.editors),
-            admission.comparer,
+            intake.comparer,
             pack,
             ends_by=memory.expires_at,
         )

@@ -12,14 +12,14 @@ from datetime import datetime
 from anyio.lowlevel import checkpoint
 from pydantic_core import to_json
 
-from muniment.candidates import store as candidates
+from muniment.candidates import intake
 from muniment.candidates.comparison import TextComparer
+from muniment.candidates.drafts import Draft, Found, draft_facts
 from muniment.candidates.extractors import Extractor, extractors_of
 from muniment.candidates.extractors.maps import MapExtractor
 from muniment.candidates.extractors.model import ModelExtractor
 from muniment.candidates.extractors.plugins import PluginExtractor
-from muniment.candidates.routing import tier_for
-from muniment.candidates.store import Draft, Found
+from muniment.candidates.rules import tier_for
 from muniment.context import FabricContext
 from muniment.contradictions.rules import compare
 from muniment.errors import ExtractorFailed
@@ -181,12 +181,12 @@ class _Run:
         """What becomes of a page under one pack, by capture."""
         pack, past_of = side.pack, {past.capture.capture_id: past for past in page}
         drafts, first = await self._drafts(pack, page, found)
-        screened, refused = await candidates.screen(drafts, comparer, pack, self.context.now())
+        screened, refused = await intake.screen(drafts, comparer, pack, self.context.now())
         outcomes = {draft.candidate.candidate_id: policy.refused(gate, why) for draft, gate, why in refused}
         async with self.context.read_only(self.tenant_id) as tx:
             vault = self.context.vault
-            passed, stopped = await candidates.admit(tx, vault, screened, comparer, pack, counts=_earlier)
-            probes = [(one.probe, past_of[one.draft.capture.capture_id]) for one in passed]
+            passed, stopped = await intake.pass_last_gates(tx, vault, screened, comparer, pack, counts=_earlier)
+            probes = [(one.embedded, past_of[one.draft.capture.capture_id]) for one in passed]
             around = await history.neighbours(tx, vault, probes, comparer, pack)
         for draft, gate, why in stopped:
             outcomes[draft.candidate.candidate_id] = policy.refused(gate, why, dict(draft.candidate.redactions))
@@ -214,10 +214,10 @@ class _Run:
             keys = await self.context.vault.keys(tx, spoken, skip_broken=True)
             for past in page:
                 seen = found.get(past.capture.capture_id, [])
-                read = [one.candidate for one in candidates.drafts(past.capture, pack, seen, ids)]
+                read = [one.candidate for one in draft_facts(past.capture, pack, seen, ids)]
                 first |= {one.candidate_id: one for one in read}
                 same = (one.candidate_id for one in read)
-                drafts += candidates.drafts(past.capture, pack, seen, same, keys.get(_holder(past)))
+                drafts += draft_facts(past.capture, pack, seen, same, keys.get(_holder(past)))
         return drafts, first
 
     def _compare(self, past: Past, was: _Outcomes, now: _Outcomes) -> None:
@@ -250,7 +250,7 @@ def _holder(past: Past) -> str:
     return holder_of(past.capture.subject, past.capture.user_id)
 
 
-def _earlier(draft: Draft, rejected: candidates.Rejected) -> bool:
+def _earlier(draft: Draft, rejected: intake.Rejected) -> bool:
     """Whether a rejection came before the capture; ids begin with their time."""
     return rejected.candidate.capture_id < draft.capture.capture_id
 

@@ -7,8 +7,8 @@ from datetime import datetime
 import numpy as np
 
 from muniment.candidates.comparison import EmbeddedCandidate, TextComparer, Vector, from_sql
-from muniment.candidates.neighbours import AT_ONCE, FETCHED, ROUNDING, near_to, opened_of
-from muniment.candidates.subjects import compared_as
+from muniment.candidates.neighbours import AT_ONCE, FETCHED, ROUNDING, near_to, open_memories
+from muniment.candidates.rules import compared_as
 from muniment.contradictions.rules import Neighbour
 from muniment.database.rows import capture_of
 from muniment.database.sealing import Vault
@@ -16,7 +16,7 @@ from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import SealBroken
 from muniment.model.capture import Capture
 from muniment.pack import Pack
-from muniment.recall.visibility import sensitive_labels
+from muniment.recall.rules import sensitive_labels
 
 Place = tuple[int, str]
 # Beyond every capture there can be.
@@ -99,7 +99,7 @@ async def neighbours(
         rows = await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else []
     else:
         near, rows = await _searched(tx, probes, comparer, pack)
-    opened = await opened_of(tx, vault, [*on_keys, *rows])
+    opened = await open_memories(tx, vault, [*on_keys, *rows])
     hidden = {row["memory_id"] for row in (*on_keys, *rows) if row["hidden"]}
     answers: list[list[Neighbour]] = []
     for (probe, past), similar in zip(probes, near, strict=True):

@@ -15,9 +15,8 @@ from muniment.packs.backtest_rules import Changed
 from muniment.recall import recall as recall_handler
 from muniment.recall.explain import recorded_embedder
 from muniment.recall.filters import Found, Request, filters
-from muniment.recall.replay import Recorded, recorded
-from muniment.recall.store import RecallDependencies, find
-from muniment.recall.visibility import View, view_of
+from muniment.recall.rules import View, view_of
+from muniment.recall.store import RecallDependencies, RecordedRecall, find, recorded
 
 AT_ONCE = 25
 _THERE, _AWAY = "returned", "not returned"
@@ -66,7 +65,7 @@ class Recalls:
             self.tally = self.tally.model_copy(update={"unreadable": self.tally.unreadable + 1})
             return
         query = then.request.query
-        place = await recall_handler.place_of(embedder, query) if embedder is not None and query is not None else None
+        place = await recall_handler.embed_query(embedder, query)
         dependencies = RecallDependencies(self.context.vault, embedder, self.context.sessions, place)
         unbounded = await self._took_all(then)
         was = await self._under(tx, dependencies, then, self.before, unbounded)
@@ -93,7 +92,7 @@ class Recalls:
             unreadable=self.tally.unreadable,
         )
 
-    async def _took_all(self, then: Recorded) -> bool:
+    async def _took_all(self, then: RecordedRecall) -> bool:
         """Whether the recall's limit was its pack's own: then another pack's limit replaces it."""
         with suppress(InvalidInput):
             pack = await self.context.registered_pack(self.tenant_id, then.row["pack"])
@@ -101,7 +100,7 @@ class Recalls:
         return False
 
     async def _under(
-        self, tx: Transaction, dependencies: RecallDependencies, then: Recorded, pack: Pack, unbounded: bool
+        self, tx: Transaction, dependencies: RecallDependencies, then: RecordedRecall, pack: Pack, unbounded: bool
     ) -> _Answer:
         most = pack.memory_layer.recall_policy.max_recalls
         request = replace(then.request, limit=most if unbounded else min(then.request.limit, most))
@@ -109,7 +108,7 @@ class Recalls:
         return _Answer(view, request, await find(tx, dependencies, view, pack, request, then.moment))
 
     async def _rules(
-        self, tx: Transaction, then: Recorded, ids: list[str], there: _Answer, away: _Answer
+        self, tx: Transaction, then: RecordedRecall, ids: list[str], there: _Answer, away: _Answer
     ) -> dict[str, str]:
         """For each record that only one answer has, the rule that keeps it out of the other."""
         if not ids:

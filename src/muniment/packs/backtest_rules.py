@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from muniment.candidates import routing
-from muniment.contradictions.resolution import supersedes
-from muniment.contradictions.rules import Compared, repeated
+from muniment.candidates.rules import due_at, expires_at, priority_for, tier_for
+from muniment.contradictions.rules import Compared, may_supersede, repeated
 from muniment.model.backtest import Fate
 from muniment.model.candidate import Candidate, GateName
 from muniment.model.decision import Decision
 from muniment.model.fields import Tier
 from muniment.model.proposal import HumanReason
 from muniment.pack import Pack, format_duration
-from muniment.review import approval
+from muniment.review.rules import reasons_for_a_person
 
 # A rule, and what it says before and after.
 Changed = tuple[str, str, str]
@@ -43,25 +42,25 @@ def refused(gate: GateName, decision: Decision, redactions: dict[str, int] | Non
 
 def admitted(candidate: Candidate, observed_at: datetime, compared: Compared, pack: Pack) -> Outcome:
     """The outcome in the queue: what policy derives, and whether a person must review it."""
-    tier = routing.tier_for(candidate, pack)
+    tier = tier_for(candidate, pack)
     same = repeated(candidate, tier, compared, pack)
     open_ = [
-        one for one in compared.contradicts if not supersedes(candidate, tier, observed_at, one.memory, pack).passed
+        one for one in compared.contradicts if not may_supersede(candidate, tier, observed_at, one.memory, pack).passed
     ]
-    reasons = approval.reasons_for_a_person(candidate, tier=tier, contradicts=bool(open_), pack=pack)
+    reasons = reasons_for_a_person(candidate, tier=tier, contradicts=bool(open_), pack=pack)
     sensitive = pack.is_sensitive(candidate.classification)
-    ends = routing.expires_at(candidate.write_class, tier, observed_at, pack)
+    ends = expires_at(candidate.write_class, tier, observed_at, pack)
     fate: Fate = "duplicate" if same else "contradiction" if open_ else "person" if reasons else "promoted"
     return Outcome(
         fate=fate,
         redactions=dict(candidate.redactions),
         label=candidate.classification,
         tier=tier,
-        priority=routing.priority_for(candidate, pack),
+        priority=priority_for(candidate, pack),
         confidence=candidate.confidence,
         reasons=tuple(reason for reason in reasons if reason != "contradiction"),
         contradicts="open" if open_ else "settled by rule" if compared.contradicts else "nothing",
-        sla=routing.due_at(candidate.write_class, sensitive=sensitive, now=observed_at, pack=pack) - observed_at,
+        sla=due_at(candidate.write_class, sensitive=sensitive, now=observed_at, pack=pack) - observed_at,
         lives=ends - observed_at if ends is not None else None,
     )
 

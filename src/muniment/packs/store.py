@@ -19,7 +19,7 @@ from muniment.model.context import Principal
 from muniment.model.names import same_person
 from muniment.pack import Pack, builtin_pack, load_pack
 from muniment.packs.loosening import loosened, needs_second_person
-from muniment.recall.pinning import NOTICE
+from muniment.recall.rules import NOTICE
 
 # Who the program itself acts as.
 PROGRAM = "muniment"

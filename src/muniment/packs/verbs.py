@@ -29,7 +29,7 @@ from muniment.packs import store as packs
 from muniment.packs.difference import differences
 from muniment.packs.loosening import loosened, needs_second_person
 from muniment.promotion.reindex import tenants
-from muniment.recall.pinning import NOTICE, archive_horizon, capture_horizons, replay_horizon
+from muniment.recall.rules import NOTICE, archive_horizon, capture_horizons, replay_horizon
 from muniment.verbs import arguments as checks
 
 # What stands before the @ cannot begin a pack's text.

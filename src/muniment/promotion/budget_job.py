@@ -1,25 +1,25 @@
-"""JOB-10: what waits in the queue for room comes back when there is room."""
+"""JOB-10: release proposals that were held for want of room in a budget, when there is room again."""
 
 from muniment.context import retry_on_pack_change
 from muniment.job import Done
 from muniment.opening import Opened
-from muniment.promotion import budget_store as budgets
+from muniment.promotion.store import room as read_room
 from muniment.review import store as review
 
-# Looked at, so that a class without room keeps no other waiting; and released in one transaction.
+# Proposals read, so that a class without room blocks no other; and released in one transaction.
 MOST, AT_ONCE = 5000, 200
 
 
 @retry_on_pack_change
 async def run(opened: Opened, tenant_id: str) -> Done:
-    """Release what was held for want of room, the one due first first, as far as there is room now."""
+    """Release as many held proposals as there is room for, in the order of their due time."""
     context = opened.context
     pack = await context.current_pack(tenant_id)
     async with context.transaction(tenant_id, "writer", under=pack) as tx:
         rows = await tx.rows("jobs.held_for_budget", count=MOST)
         if not rows:
             return Done()
-        room = await budgets.room(tx, pack)
+        room = await read_room(tx, pack)
         fits = [row["proposal_id"] for row in rows if room.take(row["tier"], row["class"], row["size"]) is None][
             :AT_ONCE
         ]
@@ -30,5 +30,5 @@ async def run(opened: Opened, tenant_id: str) -> Done:
             if one.proposal.status == "held"
         ]
         for one in loaded:
-            await review.decide(tx, one, "release", None, pack, held=True)
+            await review.decide(tx, one, "release", None, pack, locked=True)
     return Done({"released": len(loaded)}, more=len(loaded) == AT_ONCE)

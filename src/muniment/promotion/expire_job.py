@@ -1,23 +1,24 @@
-"""JOB-2: memories whose time is over are told of; beyond the replay horizon their content goes, a tombstone stays."""
+"""JOB-2: report memories that expired; beyond the replay horizon remove their content and leave tombstones."""
 
-from muniment.consent.tombstones import AT_ONCE, collect
 from muniment.database import cursors
 from muniment.erasure.store import hold_off_erasure
 from muniment.job import Done
 from muniment.opening import Opened
-from muniment.recall.pinning import replay_horizon
+from muniment.promotion.retraction_store import remove_content
+from muniment.recall.rules import replay_horizon
 
 CURSOR = "expire"
+AT_ONCE = 500
 
 
 async def run(opened: Opened, tenant_id: str) -> Done:
-    """What ended since the last run, by tier and class; and some of what can be collected."""
-    ended = await _tell(opened, tenant_id)
+    """Report what expired since the last run, by tier and class, and collect some of what can be collected."""
+    expired = await _report(opened, tenant_id)
     collected = await _collect(opened, tenant_id)
-    return Done({"expired": ended, "collected": collected}, more=collected == AT_ONCE)
+    return Done({"expired": expired, "collected": collected}, more=collected == AT_ONCE)
 
 
-async def _tell(opened: Opened, tenant_id: str) -> int:
+async def _report(opened: Opened, tenant_id: str) -> int:
     async with opened.context.transaction(tenant_id, "jobs") as tx:
         cursor = await cursors.lock(tx, CURSOR)
         clock = await tx.row("tenant.clock")
@@ -39,6 +40,7 @@ async def _collect(opened: Opened, tenant_id: str) -> int:
         await hold_off_erasure(tx)
         rows = await tx.rows("jobs.collectable", before=tx.now - horizon, count=AT_ONCE)
         if rows:
-            await collect(tx, [row["memory_id"] for row in rows])
+            ids = [row["memory_id"] for row in rows]
+            await remove_content(tx, ids, await tx.rows("tombstone.digests", memory_ids=ids))
             tx.emit("memory.note", "auto", about="collected", memories=len(rows))
         return len(rows)

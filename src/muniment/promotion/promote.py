@@ -1,4 +1,4 @@
-"""Promoting a proposal: the one path to promoted memory, for a person's approval and for policy's alike."""
+"""Promotion: the one path to promoted memory, for a person's approval and for policy's alike."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -12,16 +12,15 @@ from muniment.errors import NotFound, NotPromotable, SelfApproval
 from muniment.model.capture import Capture
 from muniment.model.context import Principal
 from muniment.pack import Pack
-from muniment.promotion import budget_store as budgets
 from muniment.promotion import store as promote
-from muniment.promotion.budgets import name_of
-from muniment.review import approval
+from muniment.promotion.rules import budget_name
 from muniment.review import store as review
+from muniment.review.rules import is_strict, may_approve
 from muniment.tracing import spanned
 
 
-class Disputed(Exception):
-    """A proposal that was to contradict nothing contradicts these memories."""
+class Contradicts(Exception):
+    """Raised for a proposal that was to contradict nothing, with the memories that it contradicts."""
 
     def __init__(self, memory_ids: Sequence[str]) -> None:
         super().__init__(*memory_ids)
@@ -40,53 +39,55 @@ async def promote_proposal(
     reason: str | None = None,
     supersedes: str | None = None,
     beside: str | None = None,
-    undisputed: bool = False,
+    uncontradicted: bool = False,
 ) -> str | None:
-    """The one path to promoted memory, for a person's approval and for policy's (`principal` None) alike.
+    """Promote a proposal with the approval of a person, or of policy (`principal` None); returns the memory's id.
 
-    Gives the memory's id; None where it was found a duplicate, or held or blocked for what it contradicts. That it
-    contradicts the memory `beside` which it is to stand, the caller settles. With `undisputed` it may contradict
-    nothing, not even what it would replace: raises `Disputed` before anything is written.
+    Returns None where it turned out a duplicate, or was held or blocked for a contradiction or a full budget. A
+    contradiction with the memory `beside` does not hold it: the caller settles that. With `uncontradicted` it may
+    contradict nothing, not even what it would replace: `Contradicts` is raised before anything is written.
     """
     proposal, comparer = loaded.proposal, await context.comparer(tx, pack)
     by, by_kind = review.signature(principal)
-    # Whatever an embedder takes, it takes before anything is held.
-    (probe,) = await comparer.probes([proposal.candidate])
-    if await promote.lock(tx, [proposal]):
+    # The embedder is called before anything is locked.
+    (embedded,) = await comparer.embed([proposal.candidate])
+    if await promote.lock_proposals(tx, [proposal]):
         raise NotPromotable("what it says was erased", field="proposal_id")
-    room = await budgets.hold(tx, pack)
+    room = await promote.lock_room(tx, pack)
     capture = await capture_of(context, tx, loaded)
-    ground = await promote.examine(tx, context.vault, proposal, probe, comparer, pack, capture.observed_at, supersedes)
-    if ground.duplicate_of is not None:
-        await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, ground.duplicate_of)
+    check = await promote.check_promotion(
+        tx, context.vault, proposal, embedded, comparer, pack, capture.observed_at, supersedes
+    )
+    if check.duplicate_of is not None:
+        await review.mark_duplicate(tx, proposal.proposal_id, proposal.candidate, pack.ref, check.duplicate_of)
         await contradictions.end(tx, by, "duplicate", proposal_ids=[proposal.proposal_id])
         return None
-    if undisputed and ground.contradicts:
-        raise Disputed([one.memory.memory_id for one in ground.contradicts])
-    if any(one.memory.memory_id != beside for one in ground.unsettled):
+    if uncontradicted and check.contradicts:
+        raise Contradicts([one.memory.memory_id for one in check.contradicts])
+    if any(one.memory.memory_id != beside for one in check.unsettled):
         unresolved = "hold" if principal is None else pack.memory_layer.contradiction.unresolved
         if unresolved != "mark_both":
-            await contradictions.open_new(tx, by, proposal.proposal_id, proposal.candidate, ground.contradicts)
+            await contradictions.open_new(tx, by, proposal.proposal_id, proposal.candidate, check.contradicts)
             why: review.Cause = "contradiction"
             await review.decide(tx, loaded, unresolved, principal, pack, reason=why, note=note, cause=why)
             return None
     tier, priority = proposal.tier_target, proposal.priority
-    # What takes the place of something has its room.
-    for old in ground.supersedes:
+    # What it replaces gives its room to it.
+    for old in check.supersedes:
         room.give_back(old.tier, old.write_class, len(fact_content(old.text, old.value, old.evidence_refs)))
     full = room.take(tier, proposal.write_class, _size(loaded))
     if full is not None:
         await review.decide(tx, loaded, "hold", principal, pack, reason="budget", note=note, cause="budget")
-        tx.emit("memory.budget_exceeded", by, budget=name_of(full), proposal_id=proposal.proposal_id, full=True)
+        tx.emit("memory.budget_exceeded", by, budget=budget_name(full), proposal_id=proposal.proposal_id, full=True)
         return None
     verdict_id = await review.decide(
         tx, loaded, "approve", principal, pack, reason=reason, note=note, tier=tier, priority=priority
     )
-    said = promote.Approval(verdict_id, by, by_kind, loaded.editors)
-    return await promote.insert(tx, context.vault, loaded.key, proposal, capture, ground, said, comparer, pack)
+    approval = promote.Approval(verdict_id, by, by_kind, loaded.editors)
+    return await promote.insert(tx, context.vault, loaded.key, proposal, capture, check, approval, comparer, pack)
 
 
-async def promote_undisputed(
+async def promote_many(
     context: FabricContext,
     tx: Transaction,
     loaded: Sequence[review.Loaded],
@@ -95,27 +96,27 @@ async def promote_undisputed(
     note: str | None,
     reasons: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Promote together those that have nothing around them; gives the memory of each proposal.
+    """Promote together the proposals that need no check of their own; returns the memory of each promoted one.
 
-    `reasons` has, by proposal, what is recorded with its verdict.
+    `reasons` holds, by proposal, the reason that is recorded with its verdict.
 
     INVARIANT: the proposals are locked and undecided, and the tenant's clock was not taken yet.
     """
     comparer, by = await context.comparer(tx, pack), review.signature(principal)
-    probes = await comparer.probes([one.proposal.candidate for one in loaded])
-    erased = await promote.lock(tx, [one.proposal for one in loaded])
-    room = await budgets.hold(tx, pack)
+    embedded = await comparer.embed([one.proposal.candidate for one in loaded])
+    erased = await promote.lock_proposals(tx, [one.proposal for one in loaded])
+    room = await promote.lock_room(tx, pack)
     wanted = sorted({one.proposal.candidate.capture_id for one in loaded})
     captures = await trail.captures(tx, context.vault, wanted, context.archives)
-    grounds = await promote.undisputed(tx, context.vault, probes, comparer, pack)
+    checks = await promote.check_many(tx, context.vault, embedded, comparer, pack)
     done: dict[str, str] = {}
-    for one, ground in zip(loaded, grounds, strict=True):
+    for one, check in zip(loaded, checks, strict=True):
         capture = captures.get(one.proposal.candidate.capture_id)
-        if ground is None or capture is None or one.proposal.proposal_id in erased:
+        if check is None or capture is None or one.proposal.proposal_id in erased:
             continue
         tier, priority = one.proposal.tier_target, one.proposal.priority
         if room.take(tier, one.proposal.write_class, _size(one)) is not None:
-            continue  # Alone it is told why.
+            continue  # Promoted alone, it is held with the reason.
         verdict_id = await review.decide(
             tx,
             one,
@@ -126,26 +127,26 @@ async def promote_undisputed(
             note=note,
             tier=tier,
             priority=priority,
-            held=True,
+            locked=True,
         )
-        said = promote.Approval(verdict_id, *by, one.editors)
+        approval = promote.Approval(verdict_id, *by, one.editors)
         done[one.proposal.proposal_id] = await promote.insert(
-            tx, context.vault, one.key, one.proposal, capture, ground, said, comparer, pack
+            tx, context.vault, one.key, one.proposal, capture, check, approval, comparer, pack
         )
     return done
 
 
 def _size(loaded: review.Loaded) -> int:
-    """What its body will take: about what its candidate's does."""
+    """Return the size of its body, about that of its candidate's."""
     return len(loaded.row["content"])
 
 
 async def capture_of(
     context: FabricContext, tx: Transaction, loaded: review.Loaded, *, to_edit: bool = False
 ) -> Capture:
-    """The capture that a proposal came from; raises `NotFound` where that is gone.
+    """Return the capture of a proposal; raises `NotFound` where it is gone.
 
-    To be edited it has to be in the database: no new candidate can rest on one that is archived.
+    To be edited it has to be in the database: no new candidate can rest on an archived capture.
     """
     archives = None if to_edit else context.archives
     found = await trail.capture(tx, context.vault, loaded.proposal.candidate.capture_id, archives)
@@ -155,13 +156,13 @@ async def capture_of(
 
 
 def four_eyes(principal: Principal, loaded: review.Loaded, pack: Pack) -> None:
-    """Raises `SelfApproval` where the rules ask for somebody else (REV-4)."""
+    """Raise `SelfApproval` where the rules require somebody else to approve (REV-4)."""
     proposal = loaded.proposal
-    strict = approval.is_strict(
+    strict = is_strict(
         sensitive=pack.is_sensitive(proposal.candidate.classification),
         derived=proposal.tier_derived,
         final=proposal.tier_target,
     )
-    decision = approval.may_approve(principal, proposal.candidate, loaded.editors, strict=strict)
+    decision = may_approve(principal, proposal.candidate, loaded.editors, strict=strict)
     if not decision.passed:
         raise SelfApproval(decision.reasons[0].detail, field="proposal_id")

@@ -1,4 +1,4 @@
-"""Upkeep of what memories are found by: the durable tier made again from its log, missing words and vectors added."""
+"""Reindexing: rebuild the durable tier's index from its log, and add the words and vectors that memories lack."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,29 +8,29 @@ from muniment.context import FabricContext
 from muniment.contradictions.rules import Comparison
 from muniment.database.address import Address
 from muniment.database.storage import as_owner
-from muniment.promotion.rebuild_store import Rebuilt, index_missing, rebuild_durable
+from muniment.promotion.indexing import Rebuilt, index_missing, rebuild_durable
 
 Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class Reindexed:
-    """How many memories got words or vectors that they lacked, and the embedder that is in use now."""
+    """How many memories were indexed, and the embedder that is in use now."""
 
     memories: int
     embedder: str
 
 
 async def rebuilt(context: FabricContext, address: Address, tenant_id: str) -> Rebuilt:
-    """The durable tier of one tenant; readers go on meanwhile, writers wait."""
+    """Rebuild the index of a tenant's durable tier; readers go on meanwhile, writers wait."""
     async with as_owner(address, tenant_id, context.now()) as tx:
         if await context.vault.tenant(tx) is None:
             return Rebuilt(0)
-        return await rebuild_durable(tx, context.vault, _senses(context))
+        return await rebuild_durable(tx, context.vault, _comparer(context))
 
 
 async def reindexed(context: FabricContext, tenant_id: str, on_progress: Progress | None = None) -> Reindexed:
-    """Give every memory of a tenant the words and the vector that it lacks; then the fabric's embedder is complete.
+    """Index every memory of a tenant that lacks words or a vector; then the fabric's embedder is complete.
 
     Safe to run twice, at once, or to be killed: each part is one transaction.
     """
@@ -39,8 +39,8 @@ async def reindexed(context: FabricContext, tenant_id: str, on_progress: Progres
         async with context.transaction(tenant_id, "writer") as tx:
             if await context.vault.tenant(tx) is None:
                 break
-            await context.embedders.enter(tx)
-            count, last = await index_missing(tx, context.vault, _senses(context), after)
+            await context.embedders.register(tx)
+            count, last = await index_missing(tx, context.vault, _comparer(context), after)
             if last is None:
                 await tx.do("indexing.complete_embedder", embedder=context.embedders.own.name)
                 break
@@ -48,18 +48,18 @@ async def reindexed(context: FabricContext, tenant_id: str, on_progress: Progres
         if on_progress is not None:
             on_progress(done)
     async with context.transaction(tenant_id, "recall") as tx:
-        return Reindexed(done, (await context.embedders.look(tx)).in_use.name)
+        return Reindexed(done, (await context.embedders.read(tx)).in_use.name)
 
 
 async def tenants(context: FabricContext) -> list[str]:
-    """Every tenant there is."""
+    """List all tenants."""
     # The list of tenants has no tenant of its own: any name opens the transaction.
     async with context.transaction("*", "jobs") as tx:
         return [row["tenant_id"] for row in await tx.rows("tenant.every")]
 
 
-def _senses(context: FabricContext) -> TextComparer:
-    """Nothing is compared here."""
+def _comparer(context: FabricContext) -> TextComparer:
+    """Return the fabric's own embedder as a comparer; its thresholds are not used here."""
     own = context.embedders.own
     thresholds = context.packs.default.memory_layer.contradiction.thresholds_for(own.name)
     return TextComparer(own, Comparison(thresholds, context.judge))

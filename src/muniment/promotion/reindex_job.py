@@ -1,16 +1,16 @@
-"""JOB-11: after a change of embedder, or an upgrade, memories get the words and vectors that they lack."""
+"""JOB-11: after a change of embedder, or an upgrade, index the memories that lack words or vectors."""
 
 from muniment.job import Done
 from muniment.opening import Opened
-from muniment.promotion import reindex as upkeep
+from muniment.promotion.reindex import reindexed
 
 
 async def run(opened: Opened, tenant_id: str) -> Done:
-    """Until the fabric's own embedder is complete in the tenant; recall goes on with the old vectors meanwhile."""
+    """Index until the fabric's own embedder is complete in the tenant; recall uses the old vectors meanwhile."""
     context = opened.context
     async with context.transaction(tenant_id, "recall") as tx:
-        known = await context.embedders.look(tx)
-    if known.coming is None and known.complete:
+        known = await context.embedders.read(tx)
+    if known.next_embedder is None and known.complete:
         return Done()
-    done = await upkeep.reindexed(context, tenant_id)
+    done = await reindexed(context, tenant_id)
     return Done({"memories": done.memories})

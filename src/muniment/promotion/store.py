@@ -1,7 +1,7 @@
-"""Stage 4, promote: the only way into promoted memory, one transaction each.
+"""Stage 4, promotion: the only way into promoted memory, one transaction each.
 
 The order holds every race: lock the subject (against revocation and erasure) and the scope (against another
-promotion), only then look, in a new statement, at what is live; last the tenant's clock.
+promotion), only then read, in a new statement, what is live; last take the tenant's clock.
 """
 
 from collections.abc import Sequence
@@ -11,39 +11,36 @@ from datetime import datetime
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from muniment.audit import provenance_store as trail
-from muniment.candidates import routing
 from muniment.candidates.comparison import EmbeddedCandidate, TextComparer
 from muniment.candidates.neighbours import neighbours
-from muniment.capture.speakers import vouched_in
-from muniment.consent import rules as consent_policy
-from muniment.contradictions import resolution
+from muniment.candidates.rules import expires_at
+from muniment.capture.rules import vouched_in
+from muniment.consent.rules import covering
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.rules import Compared, Contradicted, compare, repeated
+from muniment.contradictions.rules import Compared, Contradicted, compare, may_supersede, repeated
 from muniment.database.rows import consent_of, fact_content, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, Named, Row, Transaction
 from muniment.erasure import store as erasure
-from muniment.errors import Conflict, NotFound, NotPromotable
+from muniment.errors import NotFound, NotPromotable
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, holder_of
 from muniment.model.consent import Consent
-from muniment.model.contradiction import Outcome
 from muniment.model.fields import Source, Tier
 from muniment.model.ids import make_id
-from muniment.model.promoted import PromotedMemory, Retraction, RetractionReason
+from muniment.model.promoted import PromotedMemory, RetractionReason
 from muniment.model.proposal import Proposal
 from muniment.pack import Pack
 from muniment.promotion import indexing
-from muniment.promotion.scope import covers
+from muniment.promotion.retraction_store import lock_live, supersede
+from muniment.promotion.rules import Room, covers
 
-# The lock of what is for all users; a user's own follows it.
+# The lock of the scope of all users; that of one user has the user id behind it.
 _SCOPE = "scope @"
-_OUTCOMES: dict[RetractionReason, Outcome] = {
-    "superseded": "superseded",
-    "corrected": "corrected",
-    "consent_revoked": "consent_revoked",
-}
+_BUDGET = "budget"
+# What a memory has of its candidate and of its capture as it is.
+_OF_CANDIDATE = ("candidate_id", "capture_id", "trust", "subject", "source", "author")
+_OF_CAPTURE = ("decision_key", "kind", "origin", "captured_at", "observed_at")
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class PromotionCheck:
     supersedes: tuple[PromotedMemory, ...]
     contradicts: tuple[Contradicted, ...]
     duplicate_of: str | None
-    probe: EmbeddedCandidate
+    embedded: EmbeddedCandidate
 
     @property
     def unsettled(self) -> tuple[Contradicted, ...]:
@@ -65,7 +62,7 @@ class PromotionCheck:
 
 @dataclass(frozen=True)
 class Approval:
-    """Whose verdict promotes it."""
+    """The verdict that promotes a proposal, and by whom it is."""
 
     verdict_id: str
     by: str
@@ -73,55 +70,76 @@ class Approval:
     editors: tuple[str, ...]
 
 
-async def lock(tx: Transaction, proposals: Sequence[Proposal]) -> set[str]:
-    """Hold their subjects and scopes until the commit; gives those that were erased since they were proposed.
-
-    Two promotions that some run could see side by side never pass at once: what is for all users waits for every
-    other, what is for one user waits for that user's and for what is for all. All take them in one order.
-    """
+async def lock_proposals(tx: Transaction, proposals: Sequence[Proposal]) -> set[str]:
+    """Lock the subjects and scopes of proposals until the commit; returns those erased since they were proposed."""
     candidates = [one.candidate for one in proposals]
-    rows = await hold(tx, candidates, erasure.asked_reached([one.candidate_id for one in candidates]))
+    rows = await lock_scopes(tx, candidates, erasure.asked_reached([one.candidate_id for one in candidates]))
     reached = {row["candidate_id"] for row in rows}
     return {one.proposal_id for one in proposals if one.candidate.candidate_id in reached}
 
 
-async def hold(tx: Transaction, candidates: Sequence[Candidate], *asked: Named) -> list[Row]:
-    """The locks of those candidates; gives what the last statement asked, after the locks, finds."""
+async def lock_scopes(tx: Transaction, candidates: Sequence[Candidate], *reads: Named) -> list[Row]:
+    """Lock the subjects and scopes of candidates; returns the rows of the last statement sent.
+
+    Two promotions that some run could see side by side never pass at once: what is for all users waits for every
+    other, what is for one user waits for that user's and for what is for all. All take the locks in one order.
+    """
     users = {one.scope.user_id for one in candidates}
     scopes: list[Named] = [("promote.take_lock" if None in users else "promote.share_lock", {"key": _SCOPE})]
     scopes += [("promote.take_lock", {"key": _SCOPE + user}) for user in sorted(user for user in users if user)]
-    tx.defer_many("promote.make_locks", [(erasure.LOCK,), *((given["key"],) for _, given in scopes)])
+    tx.defer_many("promote.make_locks", [(erasure.LOCK,), *((values["key"],) for _, values in scopes)])
     holders = {holder_of(one.subject, one.scope.user_id) for one in candidates}
     subjects: list[Named] = [("promote.lock_subject", {"holder": holder}) for holder in sorted(holders)]
-    # What is asked is a statement of its own, after the locks: it sees what was committed while they were waited for.
-    return (await tx.gather(erasure.HOLD_OFF, *subjects, *scopes, *asked))[-1]
+    # The reads are statements of their own after the locks: they see what was committed while those were waited for.
+    return (await tx.gather(erasure.HOLD_OFF, *subjects, *scopes, *reads))[-1]
 
 
-async def examine(
+async def room(tx: Transaction, pack: Pack) -> Room:
+    """Return what is left under the pack's budgets."""
+    rows = await tx.rows("jobs.use") if pack.memory_layer.budgets else []
+    return Room.under(pack, {(row["tier"], row["class"]): (row["records"], row["bytes"]) for row in rows})
+
+
+async def lock_room(tx: Transaction, pack: Pack) -> Room:
+    """Return what is left under the budgets, locked until the commit: no two promotions take the same room.
+
+    It comes before the tenant's clock.
+    """
+    if pack.memory_layer.budgets:
+        tx.defer_many("promote.make_locks", [(_BUDGET,)])
+        await tx.row("promote.take_lock", key=_BUDGET)
+    return await room(tx, pack)
+
+
+async def check_promotion(
     tx: Transaction,
     vault: Vault,
     proposal: Proposal,
-    probe: EmbeddedCandidate,
+    embedded: EmbeddedCandidate,
     comparer: TextComparer,
     pack: Pack,
     observed_at: datetime,
     supersedes: str | None,
 ) -> PromotionCheck:
-    """Look again, under the locks, at what may have changed since the review (PRO-1).
+    """Check again, under the locks, what may have changed since the review (PRO-1).
 
     Raises `NotPromotable` when consent is gone or what it supersedes was retracted.
     """
     candidate, tier = proposal.candidate, proposal.tier_target
-    (around,) = await neighbours(tx, vault, [probe], comparer, pack)
+    (around,) = await neighbours(tx, vault, [embedded], comparer, pack)
     compared = compare(candidate, tier, around, pack, comparer.by)
     replaced = [
         memory
-        for memory in _to_replace(candidate, tier, observed_at, compared, pack)
+        for memory in _replaceable(candidate, tier, observed_at, compared, pack)
         if await lock_live(tx, memory.memory_id)
     ]
-    for named in await _named(tx, candidate, supersedes):
-        if all(memory.memory_id != named for memory in replaced):
-            replaced.append(await _superseded(tx, vault, named, candidate, tier))
+    named = [supersedes] if supersedes is not None else []
+    # A memory that was retracted since needs no correction any more; its key still does.
+    if candidate.corrects is not None and await lock_live(tx, candidate.corrects):
+        named.append(candidate.corrects)
+    for memory_id in named:
+        if all(memory.memory_id != memory_id for memory in replaced):
+            replaced.append(await _superseded(tx, vault, memory_id, candidate, tier))
     for old in replaced:
         if not pack.at_least(candidate.classification, old.classification):
             raise NotPromotable(f"it replaces a memory of label {old.classification} and must have that label at least")
@@ -132,53 +150,50 @@ async def examine(
         supersedes=tuple(replaced),
         contradicts=compared.contradicts,
         duplicate_of=next((memory_id for memory_id in same if memory_id not in gone), None),
-        probe=probe,
+        embedded=embedded,
     )
 
 
-async def undisputed(
-    tx: Transaction, vault: Vault, probes: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
+async def check_many(
+    tx: Transaction, vault: Vault, embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
 ) -> list[PromotionCheck | None]:
-    """Of many at once, the ground of each that has nothing around it: neither a memory nor an earlier one of them.
+    """Check many at once; None for each that has to be checked alone.
 
-    None for whoever has to be examined alone: it meets something, corrects something, or rests on consent.
+    That is what meets a memory or an earlier one of these, is a correction, or needs consent.
     """
-    around = await neighbours(tx, vault, probes, comparer, pack)
-    meets = _meets_earlier(probes, comparer)
-    grounds: list[PromotionCheck | None] = []
-    for probe, near, met in zip(probes, around, meets, strict=True):
-        candidate = probe.candidate
+    around = await neighbours(tx, vault, embedded, comparer, pack)
+    meets = _meets_earlier(embedded, comparer)
+    checks: list[PromotionCheck | None] = []
+    for one, near, met in zip(embedded, around, meets, strict=True):
+        candidate = one.candidate
         alone = near or met or candidate.write_class == "correction" or candidate.corrects is not None
-        if alone or pack.is_sensitive(candidate.classification):
-            grounds.append(None)
-        else:
-            grounds.append(PromotionCheck(None, (), (), None, probe))
-    return grounds
+        alone = alone or pack.is_sensitive(candidate.classification)
+        checks.append(None if alone else PromotionCheck(None, (), (), None, one))
+    return checks
 
 
-def _meets_earlier(probes: Sequence[EmbeddedCandidate], comparer: TextComparer) -> list[bool]:
+def _meets_earlier(embedded: Sequence[EmbeddedCandidate], comparer: TextComparer) -> list[bool]:
     """Whether each is on the key of an earlier one, or as near to it as neighbours are."""
     nowhere = np.zeros(comparer.embedder.dimensions, dtype=np.float32)
-    vectors = np.stack([probe.vector if probe.vector is not None else nowhere for probe in probes])
-    close = np.tril(vectors @ vectors.T >= comparer.by.thresholds.similarity, k=-1)
-    near: list[bool] = [bool(row.any()) for row in close]
+    vectors = np.stack([one.vector if one.vector is not None else nowhere for one in embedded])
+    near: list[list[bool]] = np.tril(vectors @ vectors.T >= comparer.by.thresholds.similarity, k=-1).tolist()
     keys: set[tuple[str | None, str | None]] = set()
     met: list[bool] = []
-    for place, probe in enumerate(probes):
-        key = (probe.candidate.entity, probe.candidate.predicate)
-        met.append(near[place] or (probe.candidate.on_key and key in keys))
+    for one, row in zip(embedded, near, strict=True):
+        key = (one.candidate.entity, one.candidate.predicate)
+        met.append(any(row) or (one.candidate.on_key and key in keys))
         keys.add(key)
     return met
 
 
-def _to_replace(
+def _replaceable(
     candidate: Candidate, tier: Tier, observed_at: datetime, compared: Compared, pack: Pack
 ) -> list[PromotedMemory]:
-    """What the rules let it take the place of, in the order of their locks."""
+    """Return what the rules let it replace, in the order of their locks."""
     found = [
         one.memory
         for one in compared.contradicts
-        if resolution.supersedes(candidate, tier, observed_at, one.memory, pack).passed
+        if may_supersede(candidate, tier, observed_at, one.memory, pack).passed
     ]
     if candidate.write_class == "correction":
         # Also what said the same before: from now on it has a correction's protection.
@@ -187,92 +202,65 @@ def _to_replace(
     return sorted(found, key=lambda memory: memory.memory_id)
 
 
-async def _named(tx: Transaction, candidate: Candidate, supersedes: str | None) -> list[str]:
-    """What its approver, or its author as a correction, said it takes the place of."""
-    named = [supersedes] if supersedes is not None else []
-    # What was withdrawn since needs no correction any more; the key still does.
-    if candidate.corrects is not None and await lock_live(tx, candidate.corrects):
-        named.append(candidate.corrects)
-    return named
-
-
 async def insert(
     tx: Transaction,
     vault: Vault,
     key: SubjectKey,
     proposal: Proposal,
     capture: Capture,
-    ground: PromotionCheck,
+    check: PromotionCheck,
     approval: Approval,
     comparer: TextComparer,
     pack: Pack,
     *,
     ends_by: datetime | None = None,
 ) -> str:
-    """Write the memory with its body, filters and vector, retract what it supersedes, open what it contradicts.
+    """Insert the memory with its body, filters and index, retract what it supersedes, open its contradictions.
 
-    It lives for its term, and not beyond `ends_by`.
+    It expires after its term, and no later than `ends_by`. Returns its id.
     """
     candidate, scope, tier = proposal.candidate, proposal.candidate.scope, proposal.tier_target
     tick = await tx.tick()
     comparing = await vault.comparing(tx)
     memory_id = make_id("pm", tick.at)
-    ends = [routing.expires_at(candidate.write_class, tier, tick.at, pack), ends_by]
+    ends = [expires_at(candidate.write_class, tier, tick.at, pack), ends_by]
     common = {
+        **{name: getattr(candidate, name) for name in ("entity", "predicate", "classification", "confidence")},
+        **{name: getattr(scope, name) or "" for name in ("user_id", "session_id", "workflow_id", "intent_id")},
         "memory_id": memory_id,
         "seq": tick.seq,
         "at": tick.at,
         "expires_at": min((at for at in ends if at is not None), default=None),
         "class": candidate.write_class,
-        "entity": candidate.entity,
-        "predicate": candidate.predicate,
-        "classification": candidate.classification,
         "tier": tier,
         "priority": proposal.priority,
-        "confidence": candidate.confidence,
-        "user_id": scope.user_id or "",
-        "session_id": scope.session_id or "",
-        "workflow_id": scope.workflow_id or "",
-        "intent_id": scope.intent_id or "",
         "qualifiers": Jsonb(scope.qualifiers) if scope.qualifiers else None,
-        "consent_root": ground.consent.root_id if ground.consent else None,
+        "consent_root": check.consent.root_id if check.consent else None,
     }
     tx.defer_row(
         "promote.insert",
         **common,
-        candidate_id=candidate.candidate_id,
+        **{name: getattr(candidate, name) for name in _OF_CANDIDATE},
+        **{name: getattr(capture, name) for name in _OF_CAPTURE},
         proposal_id=proposal.proposal_id,
         verdict_id=approval.verdict_id,
-        capture_id=candidate.capture_id,
         sensitive=pack.is_sensitive(candidate.classification),
         tier_derived=proposal.tier_derived,
-        trust=candidate.trust,
         holder=holder_of(candidate.subject, scope.user_id),
-        subject=candidate.subject,
-        decision_key=capture.decision_key,
-        consent_id=ground.consent.consent_id if ground.consent else None,
+        consent_id=check.consent.consent_id if check.consent else None,
         pack=pack.ref,
         ontology_version=pack.meta.ontology_version,
-        kind=capture.kind,
-        origin=capture.origin,
         vouched=vouched_in(candidate, capture.vouched),
-        source=candidate.source,
-        author=candidate.author,
         editors=list(approval.editors),
         approver=approval.by,
         approver_kind=approval.by_kind,
-        captured_at=capture.captured_at,
-        observed_at=capture.observed_at,
     )
     content = fact_content(candidate.text, candidate.value, candidate.evidence_refs)
-    tx.defer_row(
-        "promote.insert_body",
-        memory_id=memory_id,
-        content=key.seal("memory_bodies.content", memory_id, content),
-    )
+    sealed = key.seal("memory_bodies.content", memory_id, content)
+    tx.defer_row("promote.insert_body", memory_id=memory_id, content=sealed)
     tx.defer_row("promote.insert_scope", **common)
-    probe = ground.probe
-    indexing.index(tx, memory_id, candidate, capture.observed_at, probe.vector, probe.coming, comparer, comparing)
+    vectors = (check.embedded.vector, check.embedded.next_vector)
+    indexing.index(tx, memory_id, candidate, capture.observed_at, vectors, comparer, comparing)
     tx.emit(
         "memory.promoted",
         approval.by,
@@ -281,58 +269,15 @@ async def insert(
         write_class=candidate.write_class,
         tier=tier,
     )
-    # What arose while it waited is opened too, before what it replaces goes: nothing is overwritten in silence.
-    await contradictions.open_new(tx, approval.by, proposal.proposal_id, candidate, ground.contradicts)
+    # Contradictions that arose while it waited are opened too, before what it replaces is retracted.
+    await contradictions.open_new(tx, approval.by, proposal.proposal_id, candidate, check.contradicts)
     reason: RetractionReason = "corrected" if candidate.write_class == "correction" else "superseded"
-    for old in ground.supersedes:
+    for old in check.supersedes:
         await supersede(tx, old.memory_id, by=approval.by, reason=reason, superseded_by=memory_id)
     if candidate.write_class == "correction":
-        replaced = [old.memory_id for old in ground.supersedes]
+        replaced = [old.memory_id for old in check.supersedes]
         tx.emit("memory.correction", candidate.author, memory_id=memory_id, replaced=replaced)
     return memory_id
-
-
-async def retract(tx: Transaction, memory_id: str, *, by: str, reason: RetractionReason) -> Retraction:
-    """Withdraw a memory, once; raises `NotFound`, or `Conflict` when it was withdrawn before."""
-    # The row's own lock comes before the clock's: of two retractions at once the second finds it dead.
-    if not await lock_live(tx, memory_id, expired_too=True):
-        if await tx.row("promote.is_there", memory_id=memory_id) is None:
-            raise NotFound("no such memory", field="memory_id")
-        raise Conflict("was retracted before", field="memory_id")
-    return await supersede(tx, memory_id, by=by, reason=reason)
-
-
-async def supersede(
-    tx: Transaction, memory_id: str, *, by: str, reason: RetractionReason, superseded_by: str | None = None
-) -> Retraction:
-    """Write the retraction of a memory that is held (`lock_live`), with what takes its place, and end its disputes."""
-    used = await trail.used_lately(tx, [memory_id])
-    tick = await tx.tick()
-    tx.defer(
-        "promote.retract",
-        memory_id=memory_id,
-        seq=tick.seq,
-        at=tick.at,
-        by=by,
-        reason=reason,
-        superseded_by=superseded_by,
-    )
-    tx.defer("promote.mark_dead", memory_ids=[memory_id], seq=tick.seq)
-    tx.emit("memory.retracted", by, memory_id=memory_id, reason=reason, superseded_by=superseded_by, **used[memory_id])
-    await contradictions.end(tx, by, _OUTCOMES.get(reason, "retracted"), memory_ids=[memory_id])
-    return Retraction(
-        memory_id=memory_id,
-        seq=tick.seq,
-        retracted_at=tick.at,
-        retracted_by=by,
-        reason=reason,
-        superseded_by=superseded_by,
-    )
-
-
-async def lock_live(tx: Transaction, memory_id: str, *, expired_too: bool = False) -> bool:
-    """Hold a live memory until the commit; whether there was one. It comes before the clock's lock."""
-    return await tx.row("promote.lock_live", memory_id=memory_id, expired_too=expired_too) is not None
 
 
 async def _superseded(
@@ -357,7 +302,7 @@ async def _consent(tx: Transaction, candidate: Candidate, pack: Pack) -> Consent
         return None
     assert candidate.subject is not None, "the consent gate lets no anonymous fact through"
     rows = await tx.rows("consent.of_subjects", subjects=[candidate.subject])
-    matched = consent_policy.covering(
+    matched = covering(
         [consent_of(row) for row in rows],
         write_class=candidate.write_class,
         predicate=candidate.predicate,

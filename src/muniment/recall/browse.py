@@ -12,10 +12,10 @@ from muniment.errors import InvalidInput
 from muniment.model.browse import Graph, MemoryChanges, MemoryShown, Turn, Wanted
 from muniment.model.context import Asker
 from muniment.model.fields import Artifact, AsOf, Ceid, Instant, Name, Query, Tier, WriteClass, build
-from muniment.recall.browse_store import Chosen, Shelf
-from muniment.recall.filters import Moment
-from muniment.recall.pinning import replay_horizon
-from muniment.recall.recall import moment_of
+from muniment.recall.browse_store import MemoryBrowser, MemorySelection
+from muniment.recall.filters import PointInTime
+from muniment.recall.recall import point_in_time
+from muniment.recall.rules import replay_horizon
 from muniment.verbs import arguments as checks
 
 
@@ -72,7 +72,7 @@ class AsyncMemories:
         given = build(_Listed, narrowed)
         count, last = checks.page(limit, after)
         await self._context.authorise(asker, "read_memory")
-        chosen = Chosen(given.user_id, given.entity, given.tier, given.write_class)
+        chosen = MemorySelection(given.user_id, given.entity, given.tier, given.write_class)
         async with self._context.read_only(asker.tenant_id) as tx:
             shelf = await self._shelf(tx, chosen, given.as_of)
             if given.query is None:
@@ -98,8 +98,8 @@ class AsyncMemories:
             raise InvalidInput("must lie before until", field="since")
         await self._context.authorise(asker, "read_memory")
         async with self._context.read_only(asker.tenant_id) as tx:
-            shelf = await self._shelf(tx, Chosen(given.user_id, given.entity), given.until, "until")
-            return await shelf.changes(await moment_of(self._context, tx, given.since, "since"))
+            shelf = await self._shelf(tx, MemorySelection(given.user_id, given.entity), given.until, "until")
+            return await shelf.changes(await point_in_time(self._context, tx, given.since, "since"))
 
     # Sequence, not list: `list` is a verb of this class.
     async def moments(self, asker: Asker, *, entity: str | None = None, user_id: str | None = None) -> Sequence[Turn]:
@@ -107,19 +107,21 @@ class AsyncMemories:
         given = build(_Whose, {"entity": entity, "user_id": user_id})
         await self._context.authorise(asker, "read_memory")
         async with self._context.read_only(asker.tenant_id) as tx:
-            return await (await self._shelf(tx, Chosen(given.user_id, given.entity))).turns()
+            return await (await self._shelf(tx, MemorySelection(given.user_id, given.entity))).turns()
 
     async def graph(self, asker: Asker, entity: str, *, hops: int = 1) -> Graph:
         """The entities up to three `hops` around one, and the live memories whose values tie them; at most 100."""
         given = build(_Around, {"entity": entity, "hops": hops})
         await self._context.authorise(asker, "read_memory")
         async with self._context.read_only(asker.tenant_id) as tx:
-            return await (await self._shelf(tx, Chosen())).around(given.entity, given.hops)
+            return await (await self._shelf(tx, MemorySelection())).around(given.entity, given.hops)
 
     async def _shelf(
-        self, tx: Transaction, chosen: Chosen, as_of: datetime | int | None = None, field: str = "as_of"
-    ) -> Shelf:
+        self, tx: Transaction, chosen: MemorySelection, as_of: datetime | int | None = None, field: str = "as_of"
+    ) -> MemoryBrowser:
         pack = await self._context.packs.read_in_force(tx) or self._context.packs.default
         horizon = replay_horizon(await self._context.packs.within_notice(tx))
-        moment = await moment_of(self._context, tx, as_of, field) if as_of is not None else Moment(LATEST, tx.now)
-        return Shelf(tx, self._context.vault, pack, chosen, moment, horizon)
+        point = (
+            await point_in_time(self._context, tx, as_of, field) if as_of is not None else PointInTime(LATEST, tx.now)
+        )
+        return MemoryBrowser(tx, self._context.vault, pack, chosen, point, horizon)

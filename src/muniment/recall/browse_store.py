@@ -1,6 +1,6 @@
-"""Browsing: the tenant's memories as a person looks through them. No run's filters, and nothing is recorded.
+"""Browsing: the tenant's memories for people, without a run's filters; nothing is recorded.
 
-Rights count as of now: what was erased, or whose consent ended, has no text, whatever moment is asked about.
+Rights count as of now: what was erased, or whose consent ended, has no text, also for the past.
 """
 
 from collections import Counter
@@ -9,23 +9,24 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-import numpy as np
 from pydantic_core import from_json
 
+from muniment.database.rows import open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.errors import KeyRotated, NotFound, SealBroken
+from muniment.errors import NotFound
 from muniment.language.words import query_words
 from muniment.model.browse import Edge, Graph, MemoryChanges, MemoryShown, MemoryState, Node, Turn, Wanted
 from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
-from muniment.promotion import indexing
-from muniment.recall import links, ranking
-from muniment.recall.filters import Moment
+from muniment.promotion.indexing import entity_hash, term_hash
+from muniment.recall import ranking, rules
+from muniment.recall.filters import PointInTime
 from muniment.recall.ranking import MOST_COMMON, MOST_SEEN, Postings
-from muniment.recall.visibility import sensitive_labels
+from muniment.recall.rules import linked_entity, sensitive_labels
+from muniment.recall.search import postings_of
 
-# Of what changed, of what was added and of what ended each.
+# Of memories added and of memories ended, each.
 MOST_CHANGES = 500
 MOST_TURNS = 500
 MOST_NODES = 100
@@ -33,8 +34,8 @@ _GONE: dict[str, Any] = {"text": "", "value": None}
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """Which of the tenant's memories; None: not by that."""
+class MemorySelection:
+    """Which of the tenant's memories are shown; a field that is None filters nothing."""
 
     user_id: str | None = None
     entity: str | None = None
@@ -43,51 +44,51 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Shelf:
-    """The memories that somebody looks through, at a moment."""
+class MemoryBrowser:
+    """The memories that match a filter, at a point in time."""
 
     tx: Transaction
     vault: Vault
     pack: Pack
-    chosen: Chosen
-    moment: Moment
+    chosen: MemorySelection
+    point: PointInTime
     horizon: timedelta = timedelta.max
 
     async def newest(self, state: Wanted, count: int, after: str | None) -> list[MemoryShown]:
-        """A page of them, from a memory on; raises `NotFound` for one that is not there."""
+        """Return a page, the newest first, after a memory; raises `NotFound` for an unknown one."""
         born = LATEST
         if after is not None:
-            place = await self.tx.row("browse.place", memory_id=after)
-            if place is None:
-                raise _no_such_place()
-            born = place["born_seq"]
-        given = self._given() | {"state": state, "born": born, "after": after or "", "count": count}
-        rows = await self.tx.rows("browse.page", **given)
+            row = await self.tx.row("browse.place", memory_id=after)
+            if row is None:
+                raise _unknown_after()
+            born = row["born_seq"]
+        where = self._where() | {"state": state, "born": born, "after": after or "", "count": count}
+        rows = await self.tx.rows("browse.page", **where)
         return await self.shown([row["memory_id"] for row in rows])
 
     async def with_words(self, query: str, state: Wanted, count: int, after: str | None) -> list[MemoryShown]:
-        """Those with words of the query, what has most of them first, then the newest."""
+        """Return a page of those with words of the query, the best match first, then the newest."""
         key = await self.vault.known_comparing(self.tx)
-        terms = [indexing.mark(key, word.term) for word in query_words(query)] if key is not None else []
-        given = self._given() | {"state": state, "terms": terms, "count": MOST_COMMON}
-        (row,) = await self.tx.rows("browse.words", **given, sensitive=sensitive_labels(self.pack))
-        scores = _scored(_postings(row), terms)
+        terms = [term_hash(key, word.term) for word in query_words(query)] if key is not None else []
+        where = self._where() | {"state": state, "terms": terms, "count": MOST_COMMON}
+        (row,) = await self.tx.rows("browse.words", **where, sensitive=sensitive_labels(self.pack))
+        scores = _scored(postings_of(row), terms)
         ranked = sorted(sorted(scores, reverse=True), key=lambda memory_id: -scores[memory_id])
         if after is not None and after not in scores:
-            raise _no_such_place()
+            raise _unknown_after()
         first = ranked.index(after) + 1 if after is not None else 0
         return await self.shown(ranked[first : first + count], scores)
 
-    async def changes(self, since: Moment) -> MemoryChanges:
-        """What began and ended after that moment, up to the shelf's own."""
-        moments = {"since_seq": since.seq, "since": since.at, "count": MOST_CHANGES}
-        rows = await self.tx.rows("browse.changes", **self._given(), **moments)
+    async def changes(self, since: PointInTime) -> MemoryChanges:
+        """Return what began and what ended between that point in time and this browser's own."""
+        points = {"since_seq": since.seq, "since": since.at, "count": MOST_CHANGES}
+        rows = await self.tx.rows("browse.changes", **self._where(), **points)
         ids = {kind: [row["memory_id"] for row in rows if row["kind"] == kind] for kind in ("added", "ended")}
         totals = {row["kind"]: row["total"] for row in rows}
         every = {one.memory_id: one for one in await self.shown(sorted({*ids["added"], *ids["ended"]}))}
         return MemoryChanges(
             since=since.at,
-            until=self.moment.at,
+            until=self.point.at,
             added=tuple(every[memory_id] for memory_id in ids["added"]),
             ended=tuple(every[memory_id] for memory_id in ids["ended"]),
             added_total=totals.get("added", 0),
@@ -96,20 +97,20 @@ class Shelf:
         )
 
     async def turns(self) -> list[Turn]:
-        """When memories began or ended inside the replay horizon, up to now, in their order; of too many the latest."""
+        """Return when memories began or ended inside the replay horizon, in order; of too many the latest."""
         rows = await self.tx.rows("browse.turns", **asdict(self.chosen), count=MOST_TURNS)
         return [Turn(**row) for row in reversed(rows) if self.tx.now - row["at"] <= self.horizon]
 
     async def around(self, entity: str, hops: int) -> Graph:
-        """The entities up to so many steps away, and the live memories that tie them together."""
+        """Return the entities up to so many hops away, and the live memories that link them."""
         distances, edges, cut = {entity: 0}, dict[str, Edge](), False
         key = await self.vault.known_comparing(self.tx)
         here = {entity}
         for distance in range(1, hops + 1):
             if not here or key is None:
                 break
-            found = await self._edges(sorted(indexing.end(key, one) for one in here))
-            cut = cut or len(found) == links.MOST_TIES
+            found = await self._edges(sorted(entity_hash(key, one) for one in here))
+            cut = cut or len(found) == rules.MOST_LINKS
             next_: set[str] = set()
             for edge in found:
                 # A hash may stand for two names: what was opened decides.
@@ -129,34 +130,34 @@ class Shelf:
         return Graph(nodes=tuple(nodes), edges=tuple(edges.values()), cut=cut)
 
     async def _edges(self, around: list[int]) -> list[Edge]:
-        given = {"around": around, "count": links.MOST_TIES, "sensitive": sensitive_labels(self.pack)}
+        where = {"around": around, "count": rules.MOST_LINKS, "sensitive": sensitive_labels(self.pack)}
         edges: list[Edge] = []
-        for row in await self.tx.rows("browse.links", **self._at(), **given):
+        for row in await self.tx.rows("browse.links", **self._at(), **where):
             fact = await self._opened(row)
-            if fact is not None and (other := links.link_of(row["entity"], fact["value"])) is not None:
+            if fact is not None and (other := linked_entity(row["entity"], fact["value"])) is not None:
                 named = {name: row[name] for name in ("memory_id", "entity", "predicate")}
                 edges.append(Edge(**named, links_to=other))
         return edges
 
     async def shown(self, memory_ids: Sequence[str], scores: dict[str, float] | None = None) -> list[MemoryShown]:
-        """Those memories, in that order."""
+        """Return memories as they are shown, in that order."""
         if not memory_ids:
             return []
         found = await self.papers(memory_ids)
         return [self._shown(*found[memory_id], (scores or {}).get(memory_id)) for memory_id in memory_ids]
 
     def _shown(self, row: Row, fact: dict[str, Any] | None, score: float | None) -> MemoryShown:
-        dead = row["dead_seq"] is not None and row["dead_seq"] <= self.moment.seq
+        dead = row["dead_seq"] is not None and row["dead_seq"] <= self.point.seq
         names = ("memory_id", "entity", "predicate", "subject", "tier", "classification", "priority", "confidence")
         taken = {name: row[name] for name in (*names, "approver", "promoted_at", "tombstoned_at")}
         return MemoryShown(
             **taken,
             **{name: (fact or _GONE)[name] for name in ("text", "value")},
-            state=_state(row, self.moment),
+            state=_state(row, self.point),
             write_class=row["class"],
             user_id=row["user_id"] or None,
             expires_at=row["ends_at"],
-            ended_at=_ended_at(row, self.moment),
+            ended_at=_ended_at(row, self.point),
             reason=row["reason"] if dead else None,
             superseded_by=row["superseded_by"] if dead else None,
             contradiction=row["contradiction"],
@@ -165,57 +166,47 @@ class Shelf:
         )
 
     async def papers(self, memory_ids: Sequence[str]) -> dict[str, tuple[Row, dict[str, Any] | None]]:
-        """Those memories by id, each with its content as far as it may be shown."""
-        given = {"memory_ids": list(memory_ids), "sensitive": sensitive_labels(self.pack), **self._at()}
-        return {row["memory_id"]: (row, await self._fact(row)) for row in await self.tx.rows("browse.some", **given)}
+        """Read memories by id, each with its content as far as it may be shown."""
+        where = {"memory_ids": list(memory_ids), "sensitive": sensitive_labels(self.pack), **self._at()}
+        return {row["memory_id"]: (row, await self._fact(row)) for row in await self.tx.rows("browse.some", **where)}
 
     async def _fact(self, row: Row) -> dict[str, Any] | None:
         return await self._opened(row) if row["allowed"] and row["content"] is not None else None
 
     async def _opened(self, row: Row) -> dict[str, Any] | None:
-        """Its content, or None where that does not open: one that was tampered with must not silence all others."""
-        try:
-            key = await self.vault.open_key(self.tx, row["holder"], row["wrapped_key"], row["key_version"])
-            return from_json(key.open("memory_bodies.content", row["memory_id"], row["content"]))
-        except KeyRotated:
-            raise
-        except SealBroken:
-            return None
+        """Open its content; None where that does not open."""
+        content = await open_memory(self.tx, self.vault, row)
+        return from_json(content) if content is not None else None
 
     def _at(self) -> dict[str, Any]:
-        return {"seq": self.moment.seq, "at": self.moment.at}
+        return {"seq": self.point.seq, "at": self.point.at}
 
-    def _given(self) -> dict[str, Any]:
+    def _where(self) -> dict[str, Any]:
         return asdict(self.chosen) | self._at()
 
 
-def _state(row: Row, moment: Moment) -> MemoryState:
-    if row["tomb_seq"] is not None and row["tomb_seq"] <= moment.seq:
+def _state(row: Row, point: PointInTime) -> MemoryState:
+    if row["tomb_seq"] is not None and row["tomb_seq"] <= point.seq:
         return "tombstoned"
-    if row["dead_seq"] is not None and row["dead_seq"] <= moment.seq:
+    if row["dead_seq"] is not None and row["dead_seq"] <= point.seq:
         return "superseded" if row["superseded_by"] is not None else "retracted"
-    return "expired" if row["ends_at"] is not None and row["ends_at"] <= moment.at else "live"
+    return "expired" if row["ends_at"] is not None and row["ends_at"] <= point.at else "live"
 
 
-def _ended_at(row: Row, moment: Moment) -> datetime | None:
-    dead = row["dead_seq"] is not None and row["dead_seq"] <= moment.seq
+def _ended_at(row: Row, point: PointInTime) -> datetime | None:
+    dead = row["dead_seq"] is not None and row["dead_seq"] <= point.seq
     ends = (row["retracted_at"] if dead else None, row["ends_at"])
-    return min((at for at in ends if at is not None and at <= moment.at), default=None)
-
-
-def _postings(row: Row) -> Postings:
-    times, words = (np.frombuffer(row[name] or b"", dtype=">i2").astype(np.int16) for name in ("tf", "words"))
-    return Postings(row["terms"] or (), row["stand_in"] or (), times, words)
+    return min((at for at in ends if at is not None and at <= point.at), default=None)
 
 
 def _scored(postings: Postings, terms: Sequence[int]) -> dict[str, float]:
-    """How much of the query's words each memory has, rare words counting more."""
+    """Score each memory by the words of the query that it has, rare words counting more."""
     ids = sorted(set(postings.ids))
     count = Counter(postings.terms)
     weights = {term: ranking.rarity(MOST_SEEN, count[term]) for term in terms}
-    shared = ranking.words_shared(postings, {memory_id: place for place, memory_id in enumerate(ids)}, weights)
+    shared = ranking.words_shared(postings, {memory_id: index for index, memory_id in enumerate(ids)}, weights)
     return {memory_id: round(float(score), 6) for memory_id, score in zip(ids, shared, strict=True)}
 
 
-def _no_such_place() -> NotFound:
+def _unknown_after() -> NotFound:
     return NotFound("no such memory to go on from", field="after")

@@ -1,30 +1,29 @@
-"""Finding: what a run sees, in the order of its answer.
+"""Filters: what a run may see, and the answer to a recall without a query.
 
-Filters first, always: the one condition `visible` of sql/fragments.sql stands in every statement. Then ranking, then
-the limit.
+Every statement filters first, by the one condition `visible` of database/fragments.sql; then come ranking and limit.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
+from muniment.database.rows import open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
-from muniment.errors import SealBroken
 from muniment.pack import Pack
-from muniment.promotion import indexing
-from muniment.recall import links
+from muniment.promotion.indexing import entity_hash
+from muniment.recall import rules
 from muniment.recall.ranking import MOST_SEEN
-from muniment.recall.visibility import View
+from muniment.recall.rules import View, follow_links, linked_entity
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A point in a tenant's history: its number, and the time."""
+class PointInTime:
+    """A point in a tenant's history: its sequence, and the time."""
 
     seq: int
     at: datetime
@@ -32,10 +31,10 @@ class Moment:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for beside the view.
+    """What a recall is narrowed to, beside the run's view.
 
-    `entities` are those it is narrowed to, each with its distance from those that were named. `candidates` are those
-    that an approximate search chose from: a replay chooses from them again.
+    `entities` maps each entity to its distance from the requested ones. `candidates` are the memories that an
+    approximate search ranked: a replay ranks them again.
     """
 
     limit: int
@@ -50,9 +49,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Found:
-    """What to answer with, in order: plain, of low confidence, and conflict sets with their contradictions.
+    """The memories of an answer, in order: plain, of low confidence, and conflict sets with their contradictions.
 
-    `holder_key` is the wrapped key of whose query it was, where that came along.
+    `holder_key` is the wrapped key and its version of the holder of the query, where it was read with them.
     """
 
     plain: list[str]
@@ -68,12 +67,12 @@ class Found:
 
     @property
     def ids(self) -> list[str]:
-        """All of them."""
+        """All of their ids, in the order of the answer."""
         return [*self.plain, *self.low, *(member for _, members in self.sets for member in members)]
 
 
-def filters(view: View, request: Request, moment: Moment) -> dict[str, Any]:
-    """The parameters of the conditions `visible` and `wanted`."""
+def filters(view: View, request: Request, at: PointInTime) -> dict[str, Any]:
+    """Return the parameters of the SQL conditions `visible` and `wanted`."""
     return {
         "users": view.users,
         "labels": view.labels,
@@ -90,15 +89,15 @@ def filters(view: View, request: Request, moment: Moment) -> dict[str, Any]:
         "fresh_episodic": view.fresh_since["episodic"],
         "fresh_semantic": view.fresh_since["semantic"],
         "fresh_durable": view.fresh_since["durable"],
-        "seq": moment.seq,
-        "at": moment.at,
+        "seq": at.seq,
+        "at": at.at,
     }
 
 
-async def listed(tx: Transaction, request: Request, given: dict[str, Any], pack: Pack) -> Found:
-    """Without a query: by priority, then newest first, then id; a correction before all others on its key (REC-2)."""
+async def find_without_query(tx: Transaction, request: Request, where: dict[str, Any], pack: Pack) -> Found:
+    """Order by priority, then newest first, then id; a correction before all others on its key (REC-2)."""
     confidence = pack.memory_layer.recall_policy.confidence
-    rows = await tx.rows("recall.visible", **given, confidence=confidence, count=request.limit)
+    rows = await tx.rows("recall.visible", **where, confidence=confidence, count=request.limit)
     plain = [row["memory_id"] for row in rows if row["part"] == 0]
     low = [row["memory_id"] for row in rows if row["part"] == 1]
     sets = conflict_sets([(row["contradiction_id"], row["memory_id"]) for row in rows if row["part"] == 2])
@@ -109,34 +108,31 @@ async def listed(tx: Transaction, request: Request, given: dict[str, Any], pack:
     return Found(plain, low, sets[: request.limit], omitted, working=working)
 
 
-async def reach(
-    tx: Transaction, vault: Vault, entities: Sequence[str], hops: int, given: dict[str, Any]
-) -> dict[str, int]:
-    """Those entities and those that visible facts tie to them, each with its distance (REC-6)."""
-    reached = dict.fromkeys(entities, 0)
-    around, key = set(entities), await vault.known_comparing(tx) if hops else None
-    for distance in range(1, hops + 1):
+async def follow_hops(tx: Transaction, vault: Vault, view: View, request: Request, at: PointInTime) -> Request:
+    """Return the request with the entities that visible facts link to its own, within its hops (REC-6)."""
+    if request.entities is None or not request.hops:
+        return request
+    where = filters(view, request, at)
+    reached = dict.fromkeys(sorted(request.entities), 0)
+    around, key = set(reached), await vault.known_comparing(tx)
+    for distance in range(1, request.hops + 1):
         if not around or key is None:
             break
-        asked = sorted(indexing.end(key, one) for one in around)
-        rows = await tx.rows("recall.links", **given, around=asked, count=links.MOST_TIES)
-        ties = [tie for row in rows if (tie := await _tie(tx, vault, row)) is not None]
-        around = links.step(around, reached, ties, distance)
-    return reached
+        hashes = sorted(entity_hash(key, one) for one in around)
+        rows = await tx.rows("recall.links", **where, around=hashes, count=rules.MOST_LINKS)
+        links = [link for row in rows if (link := await _link(tx, vault, row)) is not None]
+        around = follow_links(around, reached, links, distance)
+    return replace(request, entities=reached)
 
 
-async def _tie(tx: Transaction, vault: Vault, row: Row) -> tuple[str, str] | None:
-    try:
-        key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
-        value = from_json(key.open("memory_bodies.content", row["memory_id"], row["content"]))["value"]
-    except SealBroken:
-        return None
-    other = links.link_of(row["entity"], value)
+async def _link(tx: Transaction, vault: Vault, row: Row) -> tuple[str, str] | None:
+    content = await open_memory(tx, vault, row)
+    other = linked_entity(row["entity"], from_json(content)["value"]) if content is not None else None
     return (row["entity"], other) if other is not None else None
 
 
 def conflict_sets(sides: list[tuple[str, str]]) -> list[tuple[list[str], list[str]]]:
-    """Contradictions that share a side make one set, so that a set is always whole (REC-4)."""
+    """Join contradictions that share a side into one set, so that a set is always whole (REC-4)."""
     pairs: dict[str, list[str]] = {}
     for contradiction_id, memory_id in sides:
         pairs.setdefault(contradiction_id, []).append(memory_id)

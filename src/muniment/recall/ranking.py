@@ -1,4 +1,4 @@
-"""Ranking: in which order memories answer a query, as a pure function of what the caller sees (REC-2, REC-9).
+"""Ranking: the order of memories in the answer to a query, a pure function of what the caller sees (REC-2, REC-9).
 
 A score is the sum of its parts, each between 0 and 1 and then weighted by the pack: nearness of meaning (vector),
 words shared (BM25 over what is visible, as a share of the most the query could reach), priority, recency, confidence,
@@ -28,10 +28,10 @@ PARTS = ("vector", "words", "priority", "recency", "confidence", "intent", "enti
 
 @dataclass(frozen=True)
 class Seen:
-    """What a run may see, as columns in one order.
+    """The memories that a run may see, as columns in one order.
 
-    `intent` is each one's place among the intents that the run sees, `about` its entity's among those asked for (0:
-    none). `keyed` are the memories on the key of a correction, by key, with whether they are one.
+    `intent` is each one's position among the intents that the run sees, `about` its entity's among the requested ones
+    (0: none). `keyed` are the memories on the key of a correction, by key, with whether they are one.
     """
 
     ids: list[str]
@@ -47,13 +47,13 @@ class Seen:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where each stands."""
-        return {memory_id: place for place, memory_id in enumerate(self.ids)}
+        """The index of each memory in the columns."""
+        return {memory_id: index for index, memory_id in enumerate(self.ids)}
 
 
 @dataclass(frozen=True)
 class Postings:
-    """Where the words of a query stand: term, memory, how often, of how many words."""
+    """Which memories have the words of a query: term, memory, how often, of how many words."""
 
     terms: Sequence[int]
     ids: Sequence[str]
@@ -62,13 +62,13 @@ class Postings:
 
 
 def rarity(seen: int, with_word: int) -> float:
-    """What a word tells: the rarer it is among what is seen, the more."""
+    """Return the weight of a word: the rarer it is among the visible memories, the more."""
     seen, with_word = min(seen, MOST_SEEN), min(with_word, MOST_COMMON)
     return log(1 + (max(seen - with_word, 0) + 0.5) / (with_word + 0.5))
 
 
 def rarities(terms: Sequence[int], postings: Postings, places: Mapping[str, int]) -> dict[int, float]:
-    """The rarity of each term among the memories that have a place."""
+    """Return the rarity of each term among the memories in `places`."""
     count = dict.fromkeys(terms, 0)
     for term, memory_id in zip(postings.terms, postings.ids, strict=True):
         if memory_id in places:
@@ -77,37 +77,37 @@ def rarities(terms: Sequence[int], postings: Postings, places: Mapping[str, int]
 
 
 def words_shared(postings: Postings, places: Mapping[str, int], weights: Mapping[int, float]) -> Numbers:
-    """For each place, how much of the query's words it has: BM25 as a share of the most there could be."""
+    """Return each memory's share of the query's words: BM25, divided by the most that the query could reach."""
     shared = np.zeros(len(places))
     most = sum(weights.values()) * (_SATURATION + 1)
     if not most or not len(postings.ids):
         return shared
-    place = np.fromiter((places.get(memory_id, -1) for memory_id in postings.ids), np.int64, len(postings.ids))
+    index = np.fromiter((places.get(memory_id, -1) for memory_id in postings.ids), np.int64, len(postings.ids))
     weight = np.fromiter((weights.get(term, 0.0) for term in postings.terms), np.float64, len(postings.terms))
     times, words = postings.times.astype(np.float64), postings.words.astype(np.float64)
-    said = times * (_SATURATION + 1) / (times + _SATURATION * (1 - _LENGTH + _LENGTH * words / _USUAL))
-    known = place >= 0
-    np.add.at(shared, place[known], (weight * said)[known])
+    frequency = times * (_SATURATION + 1) / (times + _SATURATION * (1 - _LENGTH + _LENGTH * words / _USUAL))
+    known = index >= 0
+    np.add.at(shared, index[known], (weight * frequency)[known])
     return np.minimum(shared / most, 1.0)
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The places of what was asked for, the best first, and of every place the parts of its score."""
+    """The order of the wanted memories, the best first, and the parts of every score, by index."""
 
     order: list[int]
     total: Numbers
     parts: dict[str, Numbers]
 
     def total_of(self, seen: Seen, memory_id: str) -> float:
-        """The score of one; 0 of one that was not looked at."""
-        place = seen.places.get(memory_id)
-        return float(self.total[place]) if place is not None else 0.0
+        """Return the score of a memory; 0 for one that was not ranked."""
+        index = seen.places.get(memory_id)
+        return float(self.total[index]) if index is not None else 0.0
 
-    def score(self, place: int) -> dict[str, float]:
-        """The parts of one score, weighted, and their sum."""
-        shown = {name: float(self.parts[name][place]) for name in PARTS}
-        return shown | {"total": float(self.total[place])}
+    def score(self, index: int) -> dict[str, float]:
+        """Return the weighted parts of one score, and their sum."""
+        shown = {name: float(self.parts[name][index]) for name in PARTS}
+        return shown | {"total": float(self.total[index])}
 
 
 def rank(
@@ -136,22 +136,22 @@ def rank(
 
 
 def _ordered(seen: Seen, total: Numbers) -> list[int]:
-    """The wanted places: by score, newest first, by id; a correction stands just before the best on its key."""
+    """Order the wanted memories: by score, newest first, by id; a correction just before the best on its key."""
     if not seen.ids:
         return []
     score, born, after = total.copy(), seen.born_seq.copy(), np.ones(len(seen.ids), dtype=np.int8)
     for members in seen.keyed.values():
-        on_key = [place for name, _ in members if seen.wanted[place := seen.places[name]]]
+        on_key = [index for name, _ in members if seen.wanted[index := seen.places[name]]]
         if on_key:
-            best = min(on_key, key=lambda place: (-total[place], -seen.born_seq[place]))
-            corrections = [place for name, is_one in members if is_one and (place := seen.places[name]) in on_key]
+            best = min(on_key, key=lambda index: (-total[index], -seen.born_seq[index]))
+            corrections = [index for name, is_one in members if is_one and (index := seen.places[name]) in on_key]
             score[corrections], born[corrections], after[corrections] = total[best], seen.born_seq[best], 0
     order = np.lexsort((np.array(seen.ids), after, -born, -score))
     return order[seen.wanted[order]].tolist()
 
 
 def _rounded(numbers: Numbers) -> Numbers:
-    """So that the last bits of a sum, which differ between machines, decide nothing."""
+    """Round, so that the last bits of a sum, which differ between machines, decide nothing."""
     return np.round(numbers, _DIGITS)
 
 

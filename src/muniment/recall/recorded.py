@@ -10,13 +10,12 @@ from muniment.model.context import Asker, RunContext
 from muniment.model.explanation import FilterVerdict
 from muniment.model.fields import Artifact, Name, build
 from muniment.model.recalls import RecallNoted, RecallShown, Returned
-from muniment.recall import explanation
-from muniment.recall.browse_store import Chosen, Shelf
+from muniment.recall.browse_store import MemoryBrowser, MemorySelection
 from muniment.recall.explain import own
-from muniment.recall.filters import Moment, Request, filters
+from muniment.recall.filters import PointInTime, Request, filters
 from muniment.recall.recall import view_now
-from muniment.recall.replay import Recorded
-from muniment.recall.visibility import View
+from muniment.recall.rules import View, filter_verdicts, visibility_of
+from muniment.recall.store import RecordedRecall
 from muniment.verbs import arguments as checks
 
 # No index leads from a memory or an agent to its recalls: so many of the latest are looked through.
@@ -82,7 +81,7 @@ class AsyncRecalls:
         return RecallShown(**noted, memories=tuple(memories))
 
 
-async def _view(context: FabricContext, tx: Transaction, asker: Asker, then: Recorded) -> View:
+async def _view(context: FabricContext, tx: Transaction, asker: Asker, then: RecordedRecall) -> View:
     """What the run that asks sees now; to a person, what the run that recalled would see."""
     if isinstance(asker, RunContext):
         return view_now(asker, await context.recall_packs(asker), tx.now)
@@ -91,20 +90,20 @@ async def _view(context: FabricContext, tx: Transaction, asker: Asker, then: Rec
     return view_now(then.run, RecallPacks(today, pinned), tx.now, recorded=True)
 
 
-async def _returned(context: FabricContext, tx: Transaction, then: Recorded, view: View) -> list[Returned]:
+async def _returned(context: FabricContext, tx: Transaction, then: RecordedRecall, view: View) -> list[Returned]:
     """What it returned, in its order, as that view has it now."""
-    now = Moment(LATEST, tx.now)
+    now = PointInTime(LATEST, tx.now)
     rows = await tx.rows("recall.filters", **filters(view, Request(limit=1), now), memory_ids=then.result_ids)
-    verdicts = {row["memory_id"]: explanation.verdicts(row, view, tx.now) for row in rows}
+    verdicts = {row["memory_id"]: filter_verdicts(row, view, tx.now) for row in rows}
     pack = await context.packs.read_in_force(tx) or context.packs.default
-    papers = await Shelf(tx, context.vault, pack, Chosen(), now).papers(then.result_ids)
+    papers = await MemoryBrowser(tx, context.vault, pack, MemorySelection(), now).papers(then.result_ids)
     return [_told(*papers[memory_id], verdicts[memory_id]) for memory_id in then.result_ids]
 
 
 def _told(row: Row, fact: dict[str, Any] | None, verdicts: tuple[FilterVerdict, ...]) -> Returned:
     return Returned(
         memory_id=row["memory_id"],
-        visibility=explanation.visibility(verdicts),
+        visibility=visibility_of(verdicts),
         hidden_by=tuple(one.name for one in verdicts if not one.passed),
         text=fact["text"] if fact is not None else "",
         withheld=fact is None,
@@ -115,7 +114,7 @@ def _told(row: Row, fact: dict[str, Any] | None, verdicts: tuple[FilterVerdict, 
     )
 
 
-def _noted(then: Recorded) -> RecallNoted:
+def _noted(then: RecordedRecall) -> RecallNoted:
     names = ("recall_id", "at", "seq", "run_id", "agent_id", "user_id", "pack", "as_of", "omitted", "degraded")
     return RecallNoted(
         **{name: then.row[name] for name in names},

@@ -1,7 +1,7 @@
-"""Searching: what a run sees, ranked by a query (REC-2, REC-9).
+"""Search: what a run may see, ranked by a query (REC-2, REC-9).
 
-A scope of up to `MOST_SEEN` memories is read whole and ranked exactly. Of a larger one, those nearest by the vector
-index and the newest with each word of the query are, and the record keeps which they were.
+A scope of up to `MOST_SEEN` memories is read whole and ranked exactly. Of a larger one only the nearest by the vector
+index and the newest with each word of the query are ranked, and the recall's record keeps which they were.
 """
 
 from collections import Counter
@@ -20,28 +20,31 @@ from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedd
 from muniment.language.instructions import as_seen
 from muniment.language.words import Word, query_words
 from muniment.pack import Pack
-from muniment.promotion import indexing
+from muniment.promotion.indexing import term_hash
 from muniment.recall import ranking
 from muniment.recall.filters import Found, Request, conflict_sets
-from muniment.recall.links import closeness
 from muniment.recall.ranking import MOST_COMMON, Numbers, Postings, Ranking, Seen
+from muniment.recall.rules import closeness
 
-# Up to so many memories their vectors come along with them; of more the database is asked how near they are.
+# Up to so many memories are read with their vectors; for more the database computes the similarities.
 FEW = 2_000
-# Of a scope too large to be read, the nearest that are ranked.
+# The nearest memories that are ranked of a scope too large to be read.
 NEAREST = 200
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A query, taken apart: its words, as they are kept, and the embedder that knows what they mean."""
+class ParsedQuery:
+    """A query with its words, their stored hashes (`terms`), and the embedder for its meaning.
+
+    `holder` is whose content the query is; `vector` its vector by an embedder other than the built-in.
+    """
 
     query: str
     words: list[Word]
     terms: list[int]
     embedder: Embedder | None
     holder: str
-    place: Vector | None = None
+    vector: Vector | None = None
 
     @classmethod
     async def of(
@@ -51,138 +54,138 @@ class Asked:
         query: str,
         embedder: Embedder | None,
         holder: str,
-        place: Vector | None = None,
-    ) -> "Asked":
-        """The words of a query under the tenant's key; `holder` is whose content it is, `place` where it lies."""
+        vector: Vector | None = None,
+    ) -> "ParsedQuery":
+        """Parse a query, and hash its words under the tenant's key."""
         words, key = query_words(query), await vault.known_comparing(tx)
-        terms = [indexing.mark(key, word.term) for word in words] if key is not None else []
-        return cls(query, words, terms, embedder, holder, place)
+        terms = [term_hash(key, word.term) for word in words] if key is not None else []
+        return cls(query, words, terms, embedder, holder, vector)
 
-    def aim(self, rarities: Mapping[int, float]) -> Vector | None:
-        """Where it points, its rarer words more than its common ones; None if nowhere, or if the embedder is away.
+    def weighted_vector(self, rarities: Mapping[int, float]) -> Vector | None:
+        """Return the query's vector, rare words weighing more; None without known words or without the embedder.
 
-        Only the built-in embedder can weigh words, and is asked here; another was asked before (`place`).
+        Only the built-in embedder weighs words, and is called here; any other was called before (`vector`).
         """
         if not isinstance(self.embedder, StaticEmbedder):
-            return self.place
+            return self.vector
         try:
             if self.terms:
-                aimed = self.embedder.aim([word.written for word in self.words], [rarities[one] for one in self.terms])
+                found = self.embedder.aim([word.written for word in self.words], [rarities[one] for one in self.terms])
             else:
-                aimed = self.embedder.embed([as_seen(self.query)])
+                found = self.embedder.embed([as_seen(self.query)])
         except EmbedderUnavailable:
             return None
-        return aimed[0] if aimed[0].any() else None
+        return found[0] if found[0].any() else None
 
 
 @dataclass(frozen=True)
 class Search:
-    """One query over what a run sees; `given` are the filters, `at` the moment that ages are counted from."""
+    """One query over what a run may see; `where` are the filters' parameters, ages are counted back from `at`."""
 
     tx: Transaction
     request: Request
-    given: dict[str, Any]
+    where: dict[str, Any]
     pack: Pack
-    asked: Asked
+    query: ParsedQuery
     at: datetime
 
-    async def found(self) -> Found:
-        """The answer, the best first."""
+    async def find(self) -> Found:
+        """Return the answer, the best first."""
         if self.request.candidates is not None:
-            return await self._among(self.request.candidates, self._rarities(await self._rare()))
-        embedder = self.asked.embedder.name if self.asked.embedder is not None else None
-        limits = {"most": self.request.most_seen, "few": FEW}
+            return await self._rank_some(self.request.candidates, self._rarities(await self._newest_with_words()))
+        query = self.query
         (scope,) = await self.tx.rows(
             "recall.seen",
-            **self._given(),
-            **limits,
-            embedder=embedder,
-            terms=self.asked.terms,
-            holder=self.asked.holder,
+            **self._where_about(),
+            most=self.request.most_seen,
+            few=FEW,
+            embedder=query.embedder.name if query.embedder is not None else None,
+            terms=query.terms,
+            holder=query.holder,
         )
         if scope["size"] > self.request.most_seen:
-            return await self._approximately()
+            return await self._find_approximately()
         read = _Read.whole(scope)
-        found = await self._ranked(read, ranking.rarities(self.asked.terms, read.postings, read.seen.places))
+        found = await self._rank(read, ranking.rarities(query.terms, read.postings, read.seen.places))
         return replace(found, holder_key=(scope["wrapped_key"], scope["key_version"]))
 
-    async def _approximately(self) -> Found:
-        rare = await self._rare()
-        rarities = self._rarities(rare)
-        chosen = set(rare.ids)
-        aim, embedder = self.asked.aim(rarities), self.asked.embedder
-        if aim is not None and embedder is not None:
+    async def _find_approximately(self) -> Found:
+        postings = await self._newest_with_words()
+        rarities = self._rarities(postings)
+        chosen = set(postings.ids)
+        vector, embedder = self.query.weighted_vector(rarities), self.query.embedder
+        if vector is not None and embedder is not None:
             by_index = embedder.name == BUILTIN_EMBEDDER
-            near = self.given | {"aim": to_sql(aim), "count": NEAREST}
+            near = self.where | {"aim": to_sql(vector), "count": NEAREST}
             rows = await self.tx.rows(
                 "recall.near" if by_index else "recall.near_exactly",
                 **(near if by_index else near | {"embedder": embedder.name}),
             )
             chosen |= {row["memory_id"] for row in rows}
-        return await self._among(sorted(chosen), rarities)
+        return await self._rank_some(sorted(chosen), rarities)
 
-    async def _rare(self) -> Postings:
-        """The newest memories with each word of the query."""
-        given = self.given | {"terms": self.asked.terms, "count": MOST_COMMON}
-        return _postings((await self.tx.rows("recall.rare", **given))[0])
+    async def _newest_with_words(self) -> Postings:
+        """Read the postings of the newest memories with each word of the query."""
+        where = self.where | {"terms": self.query.terms, "count": MOST_COMMON}
+        return postings_of((await self.tx.rows("recall.rare", **where))[0])
 
-    def _rarities(self, rare: Postings) -> dict[int, float]:
-        count = Counter(rare.terms)
-        return {term: ranking.rarity(self.request.most_seen, count[term]) for term in self.asked.terms}
+    def _rarities(self, postings: Postings) -> dict[int, float]:
+        count = Counter(postings.terms)
+        return {term: ranking.rarity(self.request.most_seen, count[term]) for term in self.query.terms}
 
-    async def _among(self, candidates: list[str], rarities: dict[int, float]) -> Found:
-        """Rank these, as far as they are visible."""
+    async def _rank_some(self, candidates: list[str], rarities: dict[int, float]) -> Found:
+        """Rank these memories, as far as they are visible."""
         some, postings, conflicts = await self.tx.gather(
-            ("recall.some", self._given() | {"memory_ids": candidates}),
-            ("recall.postings_of", {"terms": self.asked.terms, "memory_ids": candidates}),
-            ("recall.conflicts", self.given | {"memory_ids": candidates}),
+            ("recall.some", self._where_about() | {"memory_ids": candidates}),
+            ("recall.postings_of", {"terms": self.query.terms, "memory_ids": candidates}),
+            ("recall.conflicts", self.where | {"memory_ids": candidates}),
         )
-        found = await self._ranked(_Read.of_some(some[0], postings[0], conflicts), rarities)
+        found = await self._rank(_Read.of_some(some[0], postings[0], conflicts), rarities)
         return replace(found, candidates=candidates)
 
-    async def _ranked(self, read: "_Read", rarities: dict[int, float]) -> Found:
-        aim, embedder, seen = self.asked.aim(rarities), self.asked.embedder, read.seen
-        questions: dict[str, Named] = {}
-        if aim is not None and embedder is not None and read.vectors is None and seen.ids:
-            near = {"aim": to_sql(aim), "embedder": embedder.name, "memory_ids": seen.ids}
-            questions["near"] = ("recall.similar", near)
+    async def _rank(self, read: "_Read", rarities: dict[int, float]) -> Found:
+        vector, embedder, seen = self.query.weighted_vector(rarities), self.query.embedder, read.seen
+        reads: dict[str, Named] = {}
+        if vector is not None and embedder is not None and read.vectors is None and seen.ids:
+            near = {"aim": to_sql(vector), "embedder": embedder.name, "memory_ids": seen.ids}
+            reads["near"] = ("recall.similar", near)
         if self.request.decision_key is not None:
-            questions["decision"] = ("recall.of_decision", {"decision_key": self.request.decision_key})
-        rows = dict(zip(questions, await self.tx.gather(*questions.values()), strict=True))
+            reads["decision"] = ("recall.of_decision", {"decision_key": self.request.decision_key})
+        rows = dict(zip(reads, await self.tx.gather(*reads.values()), strict=True))
         ranked = ranking.rank(
             seen,
-            vector=read.nearness(aim) if read.vectors is not None else _similarities(seen, rows.get("near", [])),
+            vector=read.similarities(vector) if read.vectors is not None else _similarities(seen, rows.get("near", [])),
             words=ranking.words_shared(read.postings, seen.places, rarities),
             entity=self._entity(seen, rows.get("decision", [])),
             policy=self.pack.memory_layer.recall_policy,
             at=self.at,
         )
-        # A query that says nothing points nowhere: that is no fault of the embedder's.
-        away = aim is None and (embedder is None or bool(self.asked.words))
+        # A query without known words has no vector: that is no fault of the embedder.
+        away = vector is None and (embedder is None or bool(self.query.words))
         return replace(
             _answer(self.request.limit, self.pack, seen, ranked, read.conflicts),
-            embedder=embedder.name if aim is not None and embedder is not None else None,
+            embedder=embedder.name if vector is not None and embedder is not None else None,
             degraded=("embedder",) if away else (),
         )
 
-    def _given(self) -> dict[str, Any]:
-        return self.given | {"about": [entity for entity, _ in self._asked_for()]}
+    def _where_about(self) -> dict[str, Any]:
+        return self.where | {"about": [entity for entity, _ in self._entities()]}
 
-    def _asked_for(self) -> list[tuple[str, float]]:
-        return closeness(self.request.entities, self.asked.query)
+    def _entities(self) -> list[tuple[str, float]]:
+        return closeness(self.request.entities, self.query.query)
 
     def _entity(self, seen: Seen, of_decision: list[Row]) -> Numbers:
-        """How near each is to what was asked about: its entity, or the run's own decision."""
-        near = np.array([0.0, *(closeness for _, closeness in self._asked_for())])[seen.about]
+        """Return how near each memory is to the requested entities, or to the run's own decision."""
+        near = np.array([0.0, *(closeness for _, closeness in self._entities())])[seen.about]
         for row in of_decision:
-            if (place := seen.places.get(row["memory_id"])) is not None:
-                near[place] = 1.0
+            if (index := seen.places.get(row["memory_id"])) is not None:
+                near[index] = 1.0
         return near
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read to rank: the memories, where the query's words stand, the sides of open conflicts, and vectors."""
+    """What was read for ranking: memories, the postings of the query's words, the sides of open conflicts, vectors."""
 
     seen: Seen
     postings: Postings
@@ -192,41 +195,41 @@ class _Read:
 
     @classmethod
     def whole(cls, scope: Row) -> "_Read":
-        """A whole scope; its vectors where they came along."""
+        """Read a whole scope, with its vectors where they were sent."""
         contradictions: list[str] = scope["contradictions"] or []
         sides: list[str] = [*(scope["existing"] or ()), *(scope["incoming"] or ())]
         conflicts = list(zip(contradictions * 2, sides, strict=True))
         vectors = unpacked(scope["vectors"] or b"", len(scope["placed"] or ())) if scope["size"] <= FEW else None
-        return cls(_seen(scope), _postings(scope), conflicts, vectors, scope["placed"] or ())
+        return cls(_seen(scope), postings_of(scope), conflicts, vectors, scope["placed"] or ())
 
     @classmethod
     def of_some(cls, some: Row, postings: Row, conflicts: list[Row]) -> "_Read":
-        """Some memories of a scope."""
+        """Read some memories of a scope."""
         sides = [(row["contradiction_id"], row[side]) for row in conflicts for side in ("existing", "incoming")]
-        return cls(_seen(some), _postings(postings), sides)
+        return cls(_seen(some), postings_of(postings), sides)
 
-    def nearness(self, aim: Vector | None) -> Numbers:
-        """How near each lies to where the query aims; 0 of one without a vector."""
+    def similarities(self, vector: Vector | None) -> Numbers:
+        """Return each memory's similarity to the query's vector; 0 for one without a vector."""
         near = np.zeros(len(self.seen.ids))
-        if aim is not None and self.vectors is not None and len(self.placed):
+        if vector is not None and self.vectors is not None and len(self.placed):
             lengths = np.linalg.norm(self.vectors, axis=1)
             places = [self.seen.places[memory_id] for memory_id in self.placed]
-            near[places] = self.vectors @ aim.astype(np.float64) / np.where(lengths > 0, lengths, 1)
+            near[places] = self.vectors @ vector.astype(np.float64) / np.where(lengths > 0, lengths, 1)
         return near
 
 
 def _answer(limit: int, pack: Pack, seen: Seen, ranked: Ranking, sides: list[tuple[str, str]]) -> Found:
-    """Conflict sets apart and whole, by their best side; plain records, those of low confidence; then the limit."""
+    """Split the ranking into plain, low-confidence and conflict sets (whole, by their best side), then limit each."""
     in_conflict = {memory_id for _, memory_id in sides}
-    wanted = {seen.ids[place] for place in ranked.order}
+    wanted = {seen.ids[index] for index in ranked.order}
     sets = [one for one in conflict_sets(sides) if wanted & set(one[1])]
     sets.sort(key=lambda one: (-max(ranked.total_of(seen, member) for member in one[1]), one))
     least = pack.memory_layer.recall_policy.confidence
     plain: list[str] = []
     low: list[str] = []
-    for place in ranked.order:
-        if seen.ids[place] not in in_conflict:
-            (low if seen.confidence[place] < least else plain).append(seen.ids[place])
+    for index in ranked.order:
+        if seen.ids[index] not in in_conflict:
+            (low if seen.confidence[index] < least else plain).append(seen.ids[index])
     omitted = max(len(plain) - limit, 0) + max(len(low) - limit, 0) + sum(len(one[1]) for one in sets[limit:])
     found = Found(plain[:limit], low[:limit], sets[:limit], omitted)
     scores = {one: ranked.score(seen.places[one]) for one in found.ids if one in seen.places}
@@ -261,11 +264,12 @@ def _seen(row: Row) -> Seen:
     )
 
 
-def _postings(row: Row) -> Postings:
+def postings_of(row: Row) -> Postings:
+    """Read the postings columns of a row."""
     times, words = _numbers(row["tf"], ">i2"), _numbers(row["words"], ">i2")
     return Postings(row["terms"] or (), row["stand_in"] or (), times, words)
 
 
 def _numbers(packed: bytes | None, kind: str) -> Any:
-    """A column of numbers as the database packs it, in this machine's order."""
+    """Unpack a column of numbers into this machine's byte order."""
     return np.frombuffer(packed or b"", dtype=kind).astype(np.dtype(kind).newbyteorder("="))

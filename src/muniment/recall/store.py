@@ -1,8 +1,8 @@
-"""Stage 5, recall: promoted memory only, under the run's view, and a record of it beside the answer."""
+"""Stage 5, recall: promoted memory only, through the run's view; every recall is recorded, and can be read back."""
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,10 +10,10 @@ from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
 from muniment.candidates.comparison import Vector
-from muniment.database.rows import provenance_of, scope_of
+from muniment.database.rows import open_memory, provenance_of, scope_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, Named, Row, Transaction
-from muniment.errors import SealBroken
+from muniment.errors import NotFound, SealBroken
 from muniment.language.embedding import Embedder
 from muniment.model.capture import TENANT_HOLDER, holder_of
 from muniment.model.compiled import Compiled, CompiledMemory
@@ -22,24 +22,24 @@ from muniment.model.ids import make_id
 from muniment.model.recall import ConflictSet, Recall, Record
 from muniment.model.review_views import RecallPreview
 from muniment.pack import Pack
-from muniment.recall.filters import Found, Moment, Request, filters, listed, reach
-from muniment.recall.search import Asked, Search
-from muniment.recall.visibility import View
+from muniment.recall.filters import Found, PointInTime, Request, filters, find_without_query, follow_hops
+from muniment.recall.rules import View
+from muniment.recall.search import ParsedQuery, Search
 from muniment.sessions.store import SessionStore
 from muniment.tracing import spanned
 
 
 @dataclass(frozen=True)
 class RecallDependencies:
-    """What a recall works with: keys, the embedder in use (None: none that this process has), the session store.
+    """What a recall needs: keys, the embedder in use (None: none that this process has), the session store.
 
-    `place` is where the query lies by an embedder other than the built-in: that was asked before the transaction.
+    `query_vector` is the query's vector by an embedder other than the built-in, which is called before the transaction.
     """
 
     vault: Vault
     embedder: Embedder | None
     sessions: SessionStore
-    place: Vector | None = None
+    query_vector: Vector | None = None
 
 
 @spanned("recall")
@@ -50,11 +50,11 @@ async def recall(
     view: View,
     pack: Pack,
     request: Request,
-    as_of: Moment | None = None,
+    as_of: PointInTime | None = None,
 ) -> Recall:
-    """Find, order, cut, open and record: nothing is opened that is not returned."""
+    """Find, rank, limit, open and record; nothing is opened that is not returned."""
     holder = holder_of(None, run.user_id)
-    await dependencies.vault.tenant(tx)  # Known from here on: after the commit nothing can be asked any more.
+    await dependencies.vault.tenant(tx)  # Cached from here on: after the commit nothing can be read.
     found = await find(tx, dependencies, view, pack, request, as_of, holder)
     recall_id = make_id("rcl", tx.now)
     record = {
@@ -88,10 +88,10 @@ async def recall(
     )
 
 
-async def look(
+async def preview_recall(
     tx: Transaction, dependencies: RecallDependencies, view: View, pack: Pack, request: Request
 ) -> RecallPreview:
-    """What a run would be shown now, opened; nothing is recorded, and the session store is left alone."""
+    """Recall without recording it, and without the session store."""
     found = await find(tx, dependencies, view, pack, request)
     rows = await tx.rows("recall.bodies", memory_ids=found.ids, held=[], seq=LATEST)
     opened = [await _record(tx, dependencies.vault, row, row["content"], found.scores) for row in rows]
@@ -101,7 +101,7 @@ async def look(
 
 
 def _arranged(found: Found, records: Mapping[str, Record]) -> dict[str, Any]:
-    """The records in the order and the parts that they were found in."""
+    """Arrange the opened records in the order and the parts in which they were found."""
     return {
         "records": tuple(records[memory_id] for memory_id in found.plain if memory_id in records),
         "low_confidence": tuple(records[memory_id] for memory_id in found.low if memory_id in records),
@@ -126,28 +126,27 @@ async def find(
     view: View,
     pack: Pack,
     request: Request,
-    as_of: Moment | None = None,
+    as_of: PointInTime | None = None,
     holder: str = TENANT_HOLDER,
 ) -> Found:
-    """What the run sees of what is asked for, in order; nothing is opened but links, nothing recorded."""
-    moment = as_of or Moment(LATEST, tx.now)
-    if request.entities is not None and request.hops:
-        given = filters(view, request, moment)
-        reached = await reach(tx, dependencies.vault, sorted(request.entities), request.hops, given)
-        request = replace(request, entities=reached)
-    given = filters(view, request, moment)
+    """Find what the run may see of the request, in order; nothing is opened but links, nothing recorded."""
+    point = as_of or PointInTime(LATEST, tx.now)
+    request = await follow_hops(tx, dependencies.vault, view, request, point)
+    where = filters(view, request, point)
     if request.query is None:
-        return await listed(tx, request, given, pack)
-    asked = await Asked.of(tx, dependencies.vault, request.query, dependencies.embedder, holder, dependencies.place)
-    return await Search(tx, request, given, pack, asked, moment.at).found()
+        return await find_without_query(tx, request, where, pack)
+    query = await ParsedQuery.of(
+        tx, dependencies.vault, request.query, dependencies.embedder, holder, dependencies.query_vector
+    )
+    return await Search(tx, request, where, pack, query, point.at).find()
 
 
 def record_compiled(
     tx: Transaction, run: RunContext, answer: Recall, compiled: Compiled, told_seq: int
 ) -> CompiledMemory:
-    """Write down, with the commit, which memories of a recall went into a prompt, in which blocks (REC-8).
+    """Record, with the commit, which memories of a recall went into a prompt, in which blocks (REC-8).
 
-    Up to the number `told_seq` the run has now been told of its own proposals.
+    `told_seq` is the sequence up to which the run has been told of its own proposals.
     """
     compile_id = make_id("cmp", tx.now)
     tx.defer(
@@ -166,14 +165,14 @@ def record_compiled(
         told_seq=told_seq,
         digest=compiled.digest,
     )
-    said = {name: getattr(answer, name) for name in ("recall_id", "as_of", "omitted", "approximate", "degraded")}
-    return CompiledMemory(**dict(compiled), **said, compile_id=compile_id, at=tx.now)
+    taken = {name: getattr(answer, name) for name in ("recall_id", "as_of", "omitted", "approximate", "degraded")}
+    return CompiledMemory(**dict(compiled), **taken, compile_id=compile_id, at=tx.now)
 
 
 async def _sealed_query(
     tx: Transaction, vault: Vault, recall_id: str, query: str | None, holder: str, found: Found
 ) -> dict[str, str | bytes | None]:
-    """The query under the key of the run's user; under the tenant's while that user has none."""
+    """Seal the query under the key of the run's user; under the tenant's while that user has none."""
     if query is None or await vault.tenant(tx) is None:
         return {"holder": None, "query": None}
     key: SubjectKey | None = None
@@ -192,9 +191,9 @@ async def _sealed_query(
 async def _opened(
     tx: Transaction, dependencies: RecallDependencies, run: RunContext, found: Found, seq: int, record: Named
 ) -> tuple[dict[str, Record], int, tuple[str, ...]]:
-    """The records by id, the tenant's number, and what was missing on the way.
+    """Open what was found and record the recall; returns the records by id, the sequence, and what was degraded.
 
-    Where the session store holds nothing, the bodies, the record and the commit are one round trip.
+    Where the session store holds nothing, reading the bodies, the record and the commit are one round trip.
     """
     ids = found.ids
     degraded: list[str] = []
@@ -206,14 +205,15 @@ async def _opened(
     rows: list[Row] = []
     if held:
         rows = await tx.rows("recall.bodies", memory_ids=ids, held=list(held), seq=seq)
-        # What the store gave and does not open was not ours: the database has the true one.
+        # A body from the session store that does not open is not ours: the database has the true one.
         forged = [
-            row["memory_id"] for row in rows if row["content"] is None and not await _opens(tx, dependencies, row, held)
+            row["memory_id"]
+            for row in rows
+            if row["content"] is None and await open_memory(tx, dependencies.vault, row, held[row["memory_id"]]) is None
         ]
         if forged:
-            again = {
-                row["memory_id"]: row for row in await tx.rows("recall.bodies", memory_ids=forged, held=[], seq=seq)
-            }
+            stored = await tx.rows("recall.bodies", memory_ids=forged, held=[], seq=seq)
+            again = {row["memory_id"]: row for row in stored}
             rows = [again.get(row["memory_id"], row) for row in rows]
         recorded = (await tx.commit_with(record))[0]
     else:
@@ -229,17 +229,8 @@ async def _opened(
     return records, recorded[0]["seq"], tuple(degraded)
 
 
-async def _opens(tx: Transaction, dependencies: RecallDependencies, row: Row, held: Mapping[str, bytes]) -> bool:
-    try:
-        key = await dependencies.vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
-        key.open("memory_bodies.content", row["memory_id"], held[row["memory_id"]])
-    except SealBroken:
-        return False
-    return True
-
-
 async def _fill(sessions: SessionStore, tx: Transaction, run: RunContext, found: Found, rows: list[Row]) -> None:
-    """Keep the working memories that the session store did not have."""
+    """Put the working memories into the session store that it did not have."""
     fresh = {row["memory_id"]: row for row in rows if row["memory_id"] in found.working and row["content"] is not None}
     if not fresh or run.session_id is None or sessions.away:
         return
@@ -251,24 +242,18 @@ async def _fill(sessions: SessionStore, tx: Transaction, run: RunContext, found:
 async def _record(
     tx: Transaction, vault: Vault, row: Row, content: bytes, scores: Mapping[str, dict[str, float]]
 ) -> Record | None:
-    """The record, or None if its content does not open: one that was tampered with must not silence all others."""
-    try:
-        key: SubjectKey = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
-        fact = from_json(key.open("memory_bodies.content", row["memory_id"], content))
-    except SealBroken:
+    """Return the record of a memory, or None if its content does not open."""
+    opened = await open_memory(tx, vault, row, content)
+    if opened is None:
         return None
+    fact = from_json(opened)
+    names = ("entity", "predicate", "subject", "classification", "tier", "priority", "confidence")
     return Record(
+        **{name: row[name] for name in names},
         id=row["memory_id"],
         text=fact["text"],
         value=fact["value"],
         write_class=row["class"],
-        entity=row["entity"],
-        predicate=row["predicate"],
-        subject=row["subject"],
-        classification=row["classification"],
-        tier=row["tier"],
-        priority=row["priority"],
-        confidence=row["confidence"],
         scope=scope_of(row),
         score=scores.get(row["memory_id"]) or {"priority": row["priority"]},
         provenance=provenance_of(row, tuple(fact["evidence_refs"])),
@@ -276,7 +261,7 @@ async def _record(
 
 
 def _recorded(run: RunContext, view: View, request: Request) -> dict[str, Any]:
-    # Everything that decided the answer but the query, as ids and labels: an erasure has nothing to reach.
+    # All that decided the answer except the query, as ids and labels: no content that an erasure would have to reach.
     return {
         "role": run.role,
         "session_id": run.session_id,
@@ -296,3 +281,83 @@ def _recorded(run: RunContext, view: View, request: Request) -> dict[str, Any]:
         "with_query": request.query is not None,
         "trace_id": run.trace_id,
     }
+
+
+@dataclass(frozen=True)
+class RecordedRecall:
+    """A recorded recall: its run, request and time; `query_gone` if its query cannot be opened any more."""
+
+    row: Row
+    run: RunContext
+    request: Request
+    moment: PointInTime
+    query_gone: bool
+
+    @property
+    def result_ids(self) -> list[str]:
+        """What it returned, in its order."""
+        return self.row["result_ids"]
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the run pinned its pack."""
+        return bool(self.row["request"].get("pinned"))
+
+    @property
+    def tiers(self) -> Any:
+        """The tiers that it was narrowed to."""
+        return self.row["request"]["tiers"]
+
+    @property
+    def classes(self) -> Any:
+        """The classes that it was narrowed to."""
+        return self.row["request"]["classes"]
+
+
+async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> RecordedRecall:
+    """Read a recorded recall as the request it was; raises `NotFound`."""
+    row = await tx.row("recall.recorded", recall_id=recall_id)
+    if row is None:
+        raise NotFound("no such recall", field="recall_id")
+    stored: dict[str, Any] = row["request"]
+    query = await _query(tx, vault, row)
+    run = RunContext(
+        tenant_id=tx.tenant_id,
+        run_id=row["run_id"],
+        agent_id=row["agent_id"],
+        session_id=stored["session_id"],
+        user_id=row["user_id"],
+        role=stored["role"],
+        roles={stored["role"]},
+        intent_id=stored["intent_id"],
+        workflow_id=stored["workflow_id"],
+        decision_key=stored.get("decision_key"),
+        classification_allowed=stored["classification_allowed"],
+        qualifiers=stored["qualifiers"],
+        pack=row["pack"],
+        trace_id=stored["trace_id"],
+    )
+    request = Request(
+        limit=stored["limit"],
+        query=query,
+        entities=dict.fromkeys(stored["entities"], 0) if stored["entities"] is not None else None,
+        hops=stored.get("hops", 0),
+        only=stored.get("only"),
+        decision_key=stored.get("decision_key"),
+        candidates=row["candidates"],
+        most_seen=stored.get("most_seen", Request.most_seen),
+    )
+    at = PointInTime(row["seq"], row["at"])
+    if row["as_of"] is not None:
+        at = PointInTime(row["as_of_seq"], row["as_of"])
+    return RecordedRecall(row, run, request, at, bool(stored.get("with_query")) and query is None)
+
+
+async def _query(tx: Transaction, vault: Vault, row: Row) -> str | None:
+    if row["query"] is None:
+        return None
+    try:
+        key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+        return key.open("recalls.query", row["recall_id"], row["query"]).decode()
+    except SealBroken:
+        return None

@@ -1,6 +1,7 @@
-"""Approving: one proposal, or those of many that are ordinary (REV-13)."""
+"""Approval of one proposal, or of those of many that are ordinary (REV-13)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from muniment.context import FabricContext, retry_on_pack_change
@@ -10,11 +11,11 @@ from muniment.model.context import Principal
 from muniment.model.decision import Decision
 from muniment.model.proposal import Outcome, Proposal
 from muniment.pack import Pack
-from muniment.promotion import store as promote
-from muniment.promotion.promote import Disputed, four_eyes, promote_proposal, promote_undisputed
-from muniment.review import ordinary
+from muniment.promotion.promote import Contradicts, four_eyes, promote_many, promote_proposal
+from muniment.promotion.retraction_store import lock_live
 from muniment.review import store as review
 from muniment.review.regate import regate
+from muniment.review.rules import is_ordinary, reason_words
 
 
 async def approve_one(
@@ -27,21 +28,20 @@ async def approve_one(
     note: str | None = None,
     reason: str | None = None,
     supersedes: str | None = None,
-    undisputed: bool = False,
+    uncontradicted: bool = False,
 ) -> None:
-    """Approve a proposal that is locked and undecided; a sample of what policy promoted is confirmed as its duplicate.
+    """Approve a proposal that is locked and undecided; a sample is confirmed as a duplicate of its memory.
 
-    Raises `SelfApproval`, `Conflict`, `NotPromotable`; with `undisputed` also `Disputed`.
+    Raises `SelfApproval`, `Conflict`, `NotPromotable`; with `uncontradicted` also `Contradicts`.
     """
     four_eyes(principal, loaded, pack)
     if (audits := loaded.proposal.audits) is not None:
-        if not await promote.lock_live(tx, audits, expired_too=True):
-            raise Conflict("the memory was withdrawn meanwhile: reject the sample", field="proposal_id")
+        if not await lock_live(tx, audits, expired_too=True):
+            raise Conflict("the memory was retracted meanwhile: reject the sample", field="proposal_id")
         await review.decide(tx, loaded, "duplicate", principal, pack, reason=reason, note=note, memory_id=audits)
     else:
-        await promote_proposal(
-            context, tx, loaded, pack, principal, note=note, reason=reason, supersedes=supersedes, undisputed=undisputed
-        )
+        what = {"note": note, "reason": reason, "supersedes": supersedes}
+        await promote_proposal(context, tx, loaded, pack, principal, **what, uncontradicted=uncontradicted)
 
 
 async def approve_many(
@@ -50,71 +50,64 @@ async def approve_many(
     proposal_ids: Sequence[str],
     note: str | None,
     acknowledge: Mapping[str, str],
-    at_once: int,
+    batch_size: int,
 ) -> list[Outcome]:
-    """Approve those that are ordinary or acknowledged; what becomes of each, in the order asked for."""
+    """Approve the proposals that are ordinary or acknowledged, in batches; returns the outcome of each, in order."""
     outcomes: dict[str, Outcome] = {}
     wanted = list(dict.fromkeys(proposal_ids))
-    for first in range(0, len(wanted), at_once):
-        batch = _Batch(context, principal, wanted[first : first + at_once], note, acknowledge)
+    for first in range(0, len(wanted), batch_size):
+        batch = _Batch(context, principal, wanted[first : first + batch_size], note, acknowledge)
         try:
             done = await batch.approve()
         except RequestRepeated:
             raise
         except MunimentError as error:
-            # What was committed before stays, and is told.
+            # What was committed before stays, and is reported.
             done = [_outcome(proposal_id, None, error) for proposal_id in batch.proposal_ids]
         outcomes |= {one.proposal_id: one for one in done}
     return [outcomes[proposal_id] for proposal_id in wanted]
 
 
 class _NotOrdinary(LeftOut):
-    """Carries why a proposal was left out."""
+    """Raised for a proposal that is neither ordinary nor acknowledged, with the reasons."""
 
     def __init__(self, decision: Decision) -> None:
         super().__init__(
-            f"left out: {ordinary.told(decision)}; approve it by itself, or acknowledge it", field="proposal_id"
+            f"left out: {reason_words(decision)}; approve it by itself, or acknowledge it", field="proposal_id"
         )
         self.decision = decision
 
 
+@dataclass
 class _Batch:
-    """Some of many, approved in one transaction as far as nothing is around them; then each of the others alone."""
+    """A batch of proposals: those without neighbours are approved in one transaction, then each of the others alone."""
 
-    def __init__(
-        self,
-        context: FabricContext,
-        principal: Principal,
-        proposal_ids: Sequence[str],
-        note: str | None,
-        acknowledge: Mapping[str, str],
-    ) -> None:
-        self.proposal_ids = proposal_ids
-        self._context = context
-        self._principal = principal
-        self._note = note
-        self._acknowledge = acknowledge
-        self._errors: dict[str, MunimentError] = {}
+    context: FabricContext
+    principal: Principal
+    proposal_ids: Sequence[str]
+    note: str | None
+    acknowledge: Mapping[str, str]
+    errors: dict[str, MunimentError] = field(default_factory=dict[str, MunimentError])
 
     async def approve(self) -> list[Outcome]:
         alone = await self._together()
         for proposal_id in alone:
             try:
-                await self._by_itself(proposal_id)
+                await self._alone(proposal_id)
             except MunimentError as error:
-                self._errors[proposal_id] = error
-        for proposal_id, error in self._errors.items():
+                self.errors[proposal_id] = error
+        for proposal_id, error in self.errors.items():
             if isinstance(error, Denied):
-                await self._context.report(self._principal, "review", error, proposal_id)
-        async with self._context.transaction(self._principal.tenant_id, "auditor") as tx:
-            after = await review.load_many(tx, self._context.vault, self.proposal_ids, skip_broken=True)
+                await self.context.report(self.principal, "review", error, proposal_id)
+        async with self.context.transaction(self.principal.tenant_id, "auditor") as tx:
+            after = await review.load_many(tx, self.context.vault, self.proposal_ids, skip_broken=True)
         now = {one.proposal.proposal_id: one.proposal for one in after}
-        return [_outcome(one, now.get(one), self._errors.get(one)) for one in self.proposal_ids]
+        return [_outcome(one, now.get(one), self.errors.get(one)) for one in self.proposal_ids]
 
     @retry_on_pack_change
     async def _together(self) -> list[str]:
-        """Promote what has nothing around it; gives what has to be looked at by itself."""
-        context, tenant_id = self._context, self._principal.tenant_id
+        """Promote what needs no check of its own; returns the proposals that are left to approve alone."""
+        context, tenant_id = self.context, self.principal.tenant_id
         pack = await context.pack_in_force(tenant_id)
         async with context.write_once(tenant_id, "writer", under=pack) as tx:
             there = await review.lock(tx, self.proposal_ids)
@@ -122,61 +115,59 @@ class _Batch:
             found = {one.proposal.proposal_id for one in loaded}
             for proposal_id in there:
                 if proposal_id not in found:
-                    self._errors[proposal_id] = SealBroken("its content does not open: it was changed, moved or erased")
+                    self.errors[proposal_id] = SealBroken("its content does not open: it was changed, moved or erased")
             taken: list[review.Loaded] = []
             for one in loaded:
                 try:
-                    review.undecided(one)
-                    # What was made under another pack passes the gates again first, alone.
+                    review.check_undecided(one)
+                    # What was proposed under another pack passes the gates again first, alone.
                     if one.proposal.pack == pack.ref:
-                        four_eyes(self._principal, one, pack)
-                        self._ordinary(one, pack)
+                        four_eyes(self.principal, one, pack)
+                        self._check_ordinary(one, pack)
                 except MunimentError as error:
-                    self._errors[one.proposal.proposal_id] = error
+                    self.errors[one.proposal.proposal_id] = error
                 else:
                     taken.append(one)
             # INVARIANT: all locks come before the tenant's clock.
             same = list(takewhile(lambda one: one.proposal.pack == pack.ref and one.proposal.audits is None, taken))
             done: dict[str, str] = {}
             if same:
-                done = await promote_undisputed(context, tx, same, pack, self._principal, self._note, self._acknowledge)
+                done = await promote_many(context, tx, same, pack, self.principal, self.note, self.acknowledge)
             return [one.proposal.proposal_id for one in taken if one.proposal.proposal_id not in done]
 
     @retry_on_pack_change
-    async def _by_itself(self, proposal_id: str) -> None:
-        """Approve one in a transaction of its own, in which it is looked at again."""
-        pack = await self._context.pack_in_force(self._principal.tenant_id)
-        async with self._context.write_once(self._principal.tenant_id, "writer", under=pack) as tx:
-            loaded = await review.load(tx, self._context.vault, proposal_id, to_decide=True)
-            if not (await regate(self._context, tx, loaded, pack)).stands:
+    async def _alone(self, proposal_id: str) -> None:
+        """Approve one in a transaction of its own, after checking it again."""
+        pack = await self.context.pack_in_force(self.principal.tenant_id)
+        async with self.context.write_once(self.principal.tenant_id, "writer", under=pack) as tx:
+            loaded = await review.load(tx, self.context.vault, proposal_id, to_decide=True)
+            if not (await regate(self.context, tx, loaded, pack)).stands:
                 return
-            self._ordinary(loaded, pack)
-            reason = self._acknowledge.get(proposal_id)
+            self._check_ordinary(loaded, pack)
+            reason = self.acknowledge.get(proposal_id)
             try:
                 await approve_one(
-                    self._context,
+                    self.context,
                     tx,
                     loaded,
                     pack,
-                    self._principal,
-                    note=self._note,
+                    self.principal,
+                    note=self.note,
                     reason=reason,
-                    undisputed=reason is None,
+                    uncontradicted=reason is None,
                 )
-            except Disputed:
-                raise _NotOrdinary(
-                    ordinary.is_ordinary(loaded.proposal, self._principal.id, pack, contradicts=True)
-                ) from None
+            except Contradicts:
+                raise _NotOrdinary(is_ordinary(loaded.proposal, self.principal.id, pack, contradicts=True)) from None
 
-    def _ordinary(self, loaded: review.Loaded, pack: Pack) -> None:
-        """Raises `LeftOut` for what is neither ordinary nor acknowledged."""
-        decision = ordinary.is_ordinary(loaded.proposal, self._principal.id, pack)
-        if not decision.passed and loaded.proposal.proposal_id not in self._acknowledge:
+    def _check_ordinary(self, loaded: review.Loaded, pack: Pack) -> None:
+        """Raise `LeftOut` for what is neither ordinary nor acknowledged."""
+        decision = is_ordinary(loaded.proposal, self.principal.id, pack)
+        if not decision.passed and loaded.proposal.proposal_id not in self.acknowledge:
             raise _NotOrdinary(decision)
 
 
 def _outcome(proposal_id: str, proposal: Proposal | None, error: MunimentError | None) -> Outcome:
-    """The outcome of one; of one that is not there, as of another tenant's."""
+    """Build the outcome of one proposal; an unknown one looks like another tenant's."""
     if proposal is None:
         error = error or NotFound("no such proposal", field="proposal_id")
     return Outcome(

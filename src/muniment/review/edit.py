@@ -1,14 +1,13 @@
-"""Editing a proposal: what a reviewer changes becomes a draft, which is put in its place or only tried."""
+"""Editing a proposal: a reviewer's changes become a draft that replaces it, or that is only checked."""
 
 from typing import Any, TypedDict
 
-from muniment.candidates import routing
 from muniment.candidates import store as candidates
-from muniment.candidates.intake import Admission
-from muniment.candidates.store import Draft
+from muniment.candidates.drafts import Draft, fact_text, reset_candidate
+from muniment.candidates.intake import Intake
+from muniment.candidates.rules import priority_for, tier_for
 from muniment.context import FabricContext
-from muniment.contradictions.resolution import supersedes
-from muniment.contradictions.rules import repeated
+from muniment.contradictions.rules import may_supersede, repeated
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput
 from muniment.model.candidate import Candidate
@@ -18,8 +17,8 @@ from muniment.model.fields import Artifact, EvidenceRefs, Label, Note, WriteClas
 from muniment.model.review_views import Against, EditCheck
 from muniment.pack import Pack
 from muniment.promotion.promote import capture_of
-from muniment.review import approval, breakers
-from muniment.review.store import Loaded
+from muniment.review.rules import reasons_for_a_person
+from muniment.review.store import Loaded, suspended_classes
 
 # As the table of candidates has it.
 EDITS_LIMIT = 8
@@ -35,7 +34,7 @@ class EditFields(TypedDict, total=False):
 
 
 class Edit(Artifact):
-    """What is changed, as far as it can be checked without the proposal."""
+    """The changes, as far as they can be checked without the proposal."""
 
     note: Note | None = None
     text: Any = None
@@ -45,7 +44,7 @@ class Edit(Artifact):
 
 
 def changed(changes: EditFields, note: str | None = None) -> Edit:
-    """The changes, checked; raises `InvalidInput`."""
+    """Check the changes; raises `InvalidInput`."""
     given = build(Edit, {"note": note, **changes})
     if not changes:
         raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
@@ -61,44 +60,44 @@ async def draft(
     changes: EditFields,
     given: Edit,
 ) -> Draft:
-    """The edited fact before the gates; raises `Conflict` for what cannot be edited, and `InvalidInput`."""
+    """Draft the edited fact; raises `Conflict` for what cannot be edited, and `InvalidInput`."""
     if loaded.proposal.audits is not None:
         raise Conflict("is a sample: reject it if it is wrong, and propose what is right", field="proposal_id")
     if len(loaded.editors) >= EDITS_LIMIT:
         raise Conflict(f"was edited {EDITS_LIMIT} times: reject it and have it proposed anew", field="proposal_id")
     capture = await capture_of(context, tx, loaded, to_edit=True)
     (candidate_id,) = candidates.new_ids(tx, 1)
-    ordinals = await candidates.ordinals(tx, [capture.capture_id])
+    ordinals = await candidates.next_ordinals(tx, [capture.capture_id])
     edited = _edited(editor, loaded.proposal.candidate, pack, changes, given, capture, candidate_id)
     return Draft(edited, capture, ordinals[capture.capture_id], loaded.editors)
 
 
 async def check(context: FabricContext, tx: Transaction, pack: Pack, proposal_id: str, edited: Draft) -> EditCheck:
-    """What the edit would become. Nothing is written: the transaction may be one that cannot."""
+    """Return what the edit would become. Nothing is written: the transaction may be read-only."""
     comparer = await context.reading_comparer(tx, pack)
-    decided = await (await Admission.of(context, tx, pack, [edited], comparer=comparer)).decided(tx)
-    if decided.refused:
-        (refusal,) = await candidates.refuse(tx, decided.refused, keep=False)
+    decision = await (await Intake.of(context, tx, pack, [edited], comparer=comparer)).decide(tx)
+    if decision.refused:
+        (refusal,) = await candidates.record_refusals(tx, decision.refused, keep=False)
         return EditCheck(proposal_id=proposal_id, refusal=refusal)
-    ((passed, compared),) = decided.admitted
+    ((passed, compared),) = decision.passed
     candidate, observed_at = passed.candidate, passed.capture.observed_at
-    tier = routing.tier_for(candidate, pack)
+    tier = tier_for(candidate, pack)
     against = [
         Against(
             memory_id=one.memory.memory_id,
             reason=one.reason,
-            replaced=supersedes(candidate, tier, observed_at, one.memory, pack).passed,
+            replaced=may_supersede(candidate, tier, observed_at, one.memory, pack).passed,
         )
         for one in compared.contradicts
     ]
     auto = pack.policy_for(candidate.write_class).approval == "auto"
-    suspended = await breakers.suspended(tx) if auto else frozenset[WriteClass]()
+    suspended = await suspended_classes(tx) if auto else frozenset[WriteClass]()
     return EditCheck(
         proposal_id=proposal_id,
         candidate=candidate,
         tier=tier,
-        priority=routing.priority_for(candidate, pack),
-        human_reasons=approval.reasons_for_a_person(
+        priority=priority_for(candidate, pack),
+        human_reasons=reasons_for_a_person(
             candidate,
             tier=tier,
             contradicts=any(not one.replaced for one in against),
@@ -136,10 +135,10 @@ def _edited(
         raise InvalidInput(f"may only rise from {old.classification}", field="classification")
     become = {
         "value": fact.value,
-        "text": fact.text or candidates.rendered(fact),
+        "text": fact.text or fact_text(fact),
         "classification": label,
         "evidence_refs": given.evidence_refs if given.evidence_refs is not None else old.evidence_refs,
         "edits": old.candidate_id,
         "editor": editor.id,
     }
-    return candidates.afresh(old, candidate_id, capture, pack, **become)
+    return reset_candidate(old, candidate_id, capture, pack, **become)

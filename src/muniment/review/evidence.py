@@ -1,4 +1,4 @@
-"""The evidence of a proposal: everything it rests on and stands against, read in one transaction."""
+"""The evidence of a proposal: what it rests on and what it contradicts, read in one transaction."""
 
 from collections.abc import Iterator
 
@@ -19,13 +19,13 @@ from muniment.pack import Pack
 from muniment.promotion.promote import four_eyes
 from muniment.review import store as review
 
-# A statement can contradict, or repeat, more than anybody reads.
+# A statement can contradict or repeat more memories than anybody reads.
 MEMORIES_SHOWN = 20
 
 
 @retry_on_pack_change
 async def evidence_of(context: FabricContext, principal: Principal, proposal_id: str) -> Evidence:
-    """From a proposal back to its capture, and beside it to the memories it meets; raises `NotFound`."""
+    """Collect a proposal's capture, edits, consent and contradictions, with their memories; raises `NotFound`."""
     pack = await context.pack_for(principal)
     async with context.transaction(principal.tenant_id, "auditor", under=pack) as tx:
         loaded = await review.load(tx, context.vault, proposal_id)

@@ -1,4 +1,4 @@
-"""Remembered rejections: how what was rejected is found again without keeping what it said (REV-6)."""
+"""Remembered rejections: a rejected fact is found again by keyed hashes, without its content (REV-6)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -13,51 +13,51 @@ from muniment.errors import SealBroken
 from muniment.language.embedding.bands import bands
 from muniment.model.candidate import Candidate
 from muniment.pack import Pack
-from muniment.review.rejection import Rejected, fingerprint
+from muniment.review.rules import Rejected, fingerprint
 
-# The rejections looked at per candidate: those that share most with it.
-LOOKED_AT = 20
-# Candidates thought about without a break: nobody else's call waits for more.
+# Rejections read for each candidate: those that share most hashes with it.
+MOST = 20
+# Candidates handled between two event-loop checkpoints.
 SLICE = 25
 
 
-def marks(probe: EmbeddedCandidate, comparer: TextComparer, key: SubjectKey) -> list[int]:
-    """Keyed hashes of a candidate: one of what it asserts, some of where its text lies."""
-    found = [b"said\0" + fingerprint(probe.candidate)]
-    if probe.vector is not None:
-        place = f"near\0{comparer.embedder.name}\0".encode()
-        found += [place + band for band in bands(probe.vector[None, :])[0]]
-    return [int.from_bytes(key.digest(b"rejection\0" + one)[:8], "big", signed=True) for one in found]
+def rejection_hashes(embedded: EmbeddedCandidate, comparer: TextComparer, key: SubjectKey) -> list[int]:
+    """Return keyed hashes of a candidate: one of what it asserts, and some of its text's vector."""
+    parts = [b"said\0" + fingerprint(embedded.candidate)]
+    if embedded.vector is not None:
+        prefix = f"near\0{comparer.embedder.name}\0".encode()
+        parts += [prefix + band for band in bands(embedded.vector[None, :])[0]]
+    return [int.from_bytes(key.digest(b"rejection\0" + part)[:8], "big", signed=True) for part in parts]
 
 
-def asked(probes: Sequence[EmbeddedCandidate], wanted: Iterable[int], pack: Pack, now: datetime) -> Named:
-    """The statement that finds the rejections which candidates with those marks may repeat."""
-    users = {probe.candidate.scope.user_id for probe in probes}
-    given = {
-        "marks": sorted(wanted),
+def rejections_query(embedded: Sequence[EmbeddedCandidate], hashes: Iterable[int], pack: Pack, now: datetime) -> Named:
+    """Return the statement that finds the rejections which candidates with those hashes may repeat."""
+    users = {one.candidate.scope.user_id for one in embedded}
+    values = {
+        "marks": sorted(hashes),
         "users": sorted(user for user in users if user is not None),
         "since": now - pack.memory_layer.rejections.remember,
-        "count": LOOKED_AT * len(probes),
+        "count": MOST * len(embedded),
     }
-    return ("candidate.rejected", given)
+    return ("candidate.rejected", values)
 
 
-async def found_for(
-    tx: Transaction, vault: Vault, probes: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
+async def rejections_for(
+    tx: Transaction, vault: Vault, embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
 ) -> list[tuple[Rejected, ...]]:
-    """For each candidate the rejections that it may repeat, opened; whether it does is for the gate to say."""
-    # Without the tenant's own key nothing was ever marked, and who only reads makes none.
-    if not probes or (comparing := await vault.known_comparing(tx)) is None:
-        return [()] * len(probes)
-    wanted: set[int] = set()
-    for place, probe in enumerate(probes, 1):
-        wanted.update(marks(probe, comparer, comparing))
-        if place % SLICE == 0:
+    """Return for each candidate the rejections that it may repeat, opened; the gate decides whether it does."""
+    # Without the tenant's own key nothing was ever rejected, and a reader makes none.
+    if not embedded or (comparing := await vault.known_comparing(tx)) is None:
+        return [()] * len(embedded)
+    hashes: set[int] = set()
+    for number, one in enumerate(embedded, 1):
+        hashes.update(rejection_hashes(one, comparer, comparing))
+        if number % SLICE == 0:
             await checkpoint()
-    name, given = asked(probes, wanted, pack, tx.now)
+    name, values = rejections_query(embedded, hashes, pack, tx.now)
     ids: list[str] = []
     rejected: list[Candidate] = []
-    for row in await tx.rows(name, **given):
+    for row in await tx.rows(name, **values):
         try:
             key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
             content = key.open("candidates.content", row["candidate_id"], row["content"])
@@ -65,26 +65,26 @@ async def found_for(
             continue  # What nobody can read any more is forgotten.
         ids.append(row["proposal_id"])
         rejected.append(candidate_of(row, content))
-    said = [fingerprint(candidate) for candidate in rejected]
-    before = list(zip(ids, await comparer.probes(rejected), said, strict=True))
-    return [tuple(_in_question(probe, before, comparer)) for probe in probes]
+    fingerprints = [fingerprint(candidate) for candidate in rejected]
+    before = list(zip(ids, await comparer.embed(rejected), fingerprints, strict=True))
+    return [tuple(_similar(one, before, comparer)) for one in embedded]
 
 
-def _in_question(
-    probe: EmbeddedCandidate, before: Sequence[tuple[str, EmbeddedCandidate, bytes]], comparer: TextComparer
+def _similar(
+    embedded: EmbeddedCandidate, before: Sequence[tuple[str, EmbeddedCandidate, bytes]], comparer: TextComparer
 ) -> Iterator[Rejected]:
-    """Those near enough to say the same, and those that do to the letter."""
-    own, least = fingerprint(probe.candidate), comparer.by.thresholds.duplicate_similarity
-    for proposal_id, other, said in before:
-        near = 0.0 if probe.vector is None or other.vector is None else float(probe.vector @ other.vector)
-        if near >= least or said == own:
+    """Yield the rejections near enough to say the same, and those with the same fingerprint."""
+    own, least = fingerprint(embedded.candidate), comparer.by.thresholds.duplicate_similarity
+    for proposal_id, other, theirs in before:
+        near = 0.0 if embedded.vector is None or other.vector is None else float(embedded.vector @ other.vector)
+        if near >= least or theirs == own:
             yield Rejected(proposal_id, other.candidate, near)
 
 
-async def remember(
+async def remember_rejection(
     tx: Transaction, vault: Vault, proposal_id: str, candidate: Candidate, comparer: TextComparer
 ) -> None:
-    """Keep the marks of a candidate that was rejected."""
-    (probe,) = await comparer.probes([candidate])
-    rows = [(mark,) for mark in sorted(set(marks(probe, comparer, await vault.comparing(tx))))]
-    tx.defer_many("candidate.remember", rows, proposal_id=proposal_id)
+    """Store the hashes of a rejected candidate."""
+    (embedded,) = await comparer.embed([candidate])
+    hashes = rejection_hashes(embedded, comparer, await vault.comparing(tx))
+    tx.defer_many("candidate.remember", [(one,) for one in sorted(set(hashes))], proposal_id=proposal_id)

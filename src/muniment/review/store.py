@@ -2,22 +2,21 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
-import psycopg
 from pydantic_core import to_json
 
-from muniment.candidates import routing
+from muniment.candidates.rules import due_at, priority_for, tier_for
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.resolution import supersedes
-from muniment.contradictions.rules import Compared, repeated
+from muniment.contradictions.rules import Compared, may_supersede, repeated
 from muniment.database.rows import candidate_of, proposal_of, verdict_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Named, Row, Transaction
 from muniment.erasure import store as erasure
 from muniment.errors import AlreadyDecided, NotFound, SealBroken
 from muniment.language.redaction import redactor_of
+from muniment.model.breaker import Breaker
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.context import Principal
@@ -25,9 +24,10 @@ from muniment.model.contradiction import Outcome
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
 from muniment.model.proposal import FINAL, Action, HumanReason, Proposal
-from muniment.model.review_views import OpenStatus, QueueCounts, Risk
+from muniment.model.review_views import OpenStatus, Presence, QueueCounts, Risk
 from muniment.pack import Pack
-from muniment.review import approval
+from muniment.review.rules import reasons_for_a_person
+from muniment.review.verdict_store import record_verdict
 
 # Why policy holds or withdraws a proposal.
 Cause = Literal["contradiction", "budget", "pack"]
@@ -42,13 +42,13 @@ _ENDS_CONTRADICTIONS: dict[Action, Outcome] = {
 
 
 def signature(principal: Principal | None) -> tuple[str, Source]:
-    """Who a verdict is by, and what kind that is: a person, or policy alone."""
+    """Return who a verdict is by, and of which kind: a person, or policy (None)."""
     return (principal.id, principal.kind) if principal is not None else ("auto", "system")
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A proposal as it stands, with what is needed to act on it."""
+    """A proposal with its row and the key of its content; the key is None where the content was erased."""
 
     proposal: Proposal
     row: Row
@@ -56,7 +56,7 @@ class Loaded:
 
     @property
     def key(self) -> SubjectKey:
-        """What its content is sealed with; raises `SealBroken` for what was erased."""
+        """Return the key of its content; raises `SealBroken` where the content was erased."""
         if self.opened_with is None:
             raise SealBroken("what it says was erased")
         return self.opened_with
@@ -69,7 +69,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Entry:
-    """A candidate that enters the queue, with what the checks found around it."""
+    """A candidate to be put into the queue, with what it was compared with."""
 
     candidate: Candidate
     observed_at: datetime
@@ -87,9 +87,9 @@ async def enqueue(
     edit_of: str | None = None,
     suspended: frozenset[WriteClass] = frozenset(),
 ) -> list[str]:
-    """Put candidates into the queue with what policy derives for each, and give the proposals' ids.
+    """Put candidates into the queue with the tier, priority and due time that policy derives; returns the proposals.
 
-    What repeats a live memory is a duplicate at once; each contradiction is opened.
+    What repeats a live memory is marked a duplicate at once; each contradiction is opened.
     """
     if not entries:
         return []
@@ -99,14 +99,16 @@ async def enqueue(
     duplicates: list[tuple[str, Candidate, str]] = []
     for proposal_id, entry in zip(ids, entries, strict=True):
         candidate = entry.candidate
-        tier = routing.tier_for(candidate, pack)
+        tier = tier_for(candidate, pack)
         sensitive = pack.is_sensitive(candidate.classification)
-        # A sample says again what was promoted already: a person is to say whether it is right.
+        # A sample repeats what was promoted: a person says whether it is right.
         sampled = entry.audits is not None
         against = () if sampled else entry.compared.contradicts
         same = [] if sampled else repeated(candidate, tier, entry.compared, pack)
-        unsettled = any(not supersedes(candidate, tier, entry.observed_at, one.memory, pack).passed for one in against)
-        reasons = approval.reasons_for_a_person(
+        unsettled = any(
+            not may_supersede(candidate, tier, entry.observed_at, one.memory, pack).passed for one in against
+        )
+        reasons = reasons_for_a_person(
             candidate,
             tier=tier,
             contradicts=unsettled,
@@ -121,14 +123,14 @@ async def enqueue(
                 candidate.candidate_id,
                 candidate.write_class,
                 tier,
-                routing.priority_for(candidate, pack),
+                priority_for(candidate, pack),
                 pack.policy_for(candidate.write_class).risk,
                 sensitive,
                 "passed" if candidate.consent_id is not None else "not_required",
                 [one.memory.memory_id for one in against],
                 not reasons and not same,
                 list(reasons),
-                routing.due_at(candidate.write_class, sensitive=sensitive, now=tick.at, pack=pack),
+                due_at(candidate.write_class, sensitive=sensitive, now=tick.at, pack=pack),
                 pack.ref,
                 edit_of,
                 entry.reopens,
@@ -158,39 +160,18 @@ async def enqueue(
     return ids
 
 
-async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str) -> None:
-    """Say that a proposal repeats a memory: never promoted, kept as corroboration (REV-7)."""
-    tick = await tx.tick()
-    tx.defer_row(
-        "review.decide",
-        verdict_id=make_id("rv", tick.at),
-        proposal_id=proposal_id,
-        seq=tick.seq,
-        action="duplicate",
-        by="auto",
-        by_kind="system",
-        at=tick.at,
-        pack=pack,
-        tier=None,
-        priority=None,
-        assignee=None,
-        memory_id=memory_id,
-        holder=holder_of(candidate.subject, candidate.scope.user_id),
-        remark=None,
-        cause=None,
-    )
-    tx.emit("memory.duplicate", "auto", proposal_id=proposal_id, memory_id=memory_id)
-
-
 async def lock(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
-    """Hold those that are there until the commit, in one order for all; erasures, which end proposals, before them."""
+    """Lock proposals until the commit, in one order for all, and hold off erasures, which end proposals.
+
+    Returns those that there are.
+    """
     tx.defer_many("promote.make_locks", [(erasure.LOCK,)])
     _, rows = await tx.gather(erasure.HOLD_OFF, ("review.lock", {"proposal_ids": sorted(proposal_ids)}))
     return [row["proposal_id"] for row in rows]
 
 
-async def present(tx: Transaction, proposal_id: str) -> None:
-    """Raises `NotFound` where there is no such proposal."""
+async def check_exists(tx: Transaction, proposal_id: str) -> None:
+    """Raise `NotFound` where there is no such proposal."""
     if await tx.row("review.is_there", proposal_id=proposal_id) is None:
         raise NotFound("no such proposal", field="proposal_id")
 
@@ -198,7 +179,7 @@ async def present(tx: Transaction, proposal_id: str) -> None:
 async def load(
     tx: Transaction, vault: Vault, proposal_id: str, *, locked: bool = False, to_decide: bool = False
 ) -> Loaded:
-    """One proposal, locked where asked. With `to_decide` it must not have its final verdict yet.
+    """Load one proposal, `locked` or not; with `to_decide` it is locked and must not have its final verdict.
 
     Raises `NotFound` and `AlreadyDecided`.
     """
@@ -208,12 +189,12 @@ async def load(
     if not found:
         raise NotFound("no such proposal", field="proposal_id")
     if to_decide:
-        undecided(found[0])
+        check_undecided(found[0])
     return found[0]
 
 
-def undecided(loaded: Loaded) -> None:
-    """Raises `AlreadyDecided` for a proposal that has its final verdict."""
+def check_undecided(loaded: Loaded) -> None:
+    """Raise `AlreadyDecided` for a proposal that has its final verdict."""
     ended = next((v for v in loaded.proposal.verdicts if v.action in FINAL), None)
     if ended is not None:
         raise AlreadyDecided(
@@ -225,7 +206,7 @@ def undecided(loaded: Loaded) -> None:
 async def load_many(
     tx: Transaction, vault: Vault, proposal_ids: Sequence[str], *, skip_broken: bool = False
 ) -> list[Loaded]:
-    """Those proposals, opened, in the order asked for; ids that are not there are left out, broken ones if told."""
+    """Load proposals, opened, in that order; unknown ids are left out, and with `skip_broken` what does not open."""
     wanted = {"proposal_ids": list(proposal_ids)}
     proposals, verdicts = await tx.gather(("review.some", wanted), ("review.verdicts", wanted))
     rows = {row["proposal_id"]: row for row in proposals}
@@ -259,8 +240,8 @@ def _opened(row: Row, verdict_rows: list[Row], key: SubjectKey | None) -> Loaded
 
 
 @dataclass(frozen=True)
-class Narrowed:
-    """What a page of the queue is narrowed to; None: not by that."""
+class QueueFilter:
+    """Which proposals a page of the queue shows; a field that is None filters nothing."""
 
     write_class: WriteClass | None = None
     tier: Tier | None = None
@@ -274,23 +255,23 @@ class Narrowed:
 
     @property
     def statement(self) -> Named:
-        """The statement that finds them."""
-        given = asdict(self)
-        by_more = any(given[name] is not None for name in ("tier", "reason", "entity", "assignee", "status"))
+        """The cheapest statement that finds them."""
+        values = asdict(self)
+        by_more = any(values[name] is not None for name in ("tier", "reason", "entity", "assignee", "status"))
         # Whatever has a status here is open.
-        every = given.pop("closed") and self.status is None
-        return ("review.list_all" if every else "review.list_narrowed" if by_more else "review.list", given)
+        every = values.pop("closed") and self.status is None
+        return ("review.list_all" if every else "review.list_narrowed" if by_more else "review.list", values)
 
 
-async def page(tx: Transaction, narrowed: Narrowed, *, after: str | None, count: int) -> list[str]:
-    """The ids of the queue by due time, from a place on."""
-    name, given = narrowed.statement
-    rows = await tx.rows(name, **given, after=after or "", count=count)
+async def page(tx: Transaction, wanted: QueueFilter, *, after: str | None, count: int) -> list[str]:
+    """Return the ids of the queue by due time, after a proposal."""
+    name, values = wanted.statement
+    rows = await tx.rows(name, **values, after=after or "", count=count)
     return [row["proposal_id"] for row in rows]
 
 
 async def counts(tx: Transaction, asker: str) -> QueueCounts:
-    """How many are open, by what they are."""
+    """Count the open proposals, in all and by class, risk, tier and reason."""
     rows = await tx.rows("review.counts", asker=asker)
     (whole,) = (row for row in rows if row["kind"] == "open")
     parts: dict[str, dict[str, int]] = {}
@@ -302,23 +283,22 @@ async def counts(tx: Transaction, asker: str) -> QueueCounts:
 
 
 async def of_capture(tx: Transaction, capture_id: str) -> list[str]:
-    """The proposals that came out of a capture."""
+    """Return the proposals that came from a capture."""
     return [row["proposal_id"] for row in await tx.rows("review.of_capture", capture_id=capture_id)]
 
 
 async def auto_promotable(
     tx: Transaction, count: int, suspended: Iterable[WriteClass]
 ) -> tuple[list[str], tuple[int, str] | None]:
-    """What policy alone may promote and has not yet, oldest first; none of a class that is suspended.
+    """Return what policy alone may promote, oldest first, and how far nothing is left to it, if that has moved.
 
-    With it the place before which nothing is left to policy, if that has moved: who moves the cursor `promote` there
-    spares the next one looking at all that again.
+    Moving the cursor `promote` there spares the next call reading all that again. Suspended classes are left out.
     """
     rows, settled = await tx.gather(
         ("review.auto_promotable", {"count": count, "suspended": sorted(suspended)}), ("review.settled", {})
     )
-    place = (settled[0]["seq"], settled[0]["proposal_id"]) if settled else None
-    return [row["proposal_id"] for row in rows], place
+    position = (settled[0]["seq"], settled[0]["proposal_id"]) if settled else None
+    return [row["proposal_id"] for row in rows], position
 
 
 async def decide(
@@ -335,55 +315,97 @@ async def decide(
     assignee: str | None = None,
     memory_id: str | None = None,
     cause: Cause | None = None,
-    held: bool = False,
+    locked: bool = False,
 ) -> str:
-    """Write a verdict, of policy's where there is no principal, and give its id.
+    """Record a verdict on a proposal and return its id; without a principal it is policy's.
 
     Reason and note are masked by the pack's rules, as the facts are (CAN-9). Raises `AlreadyDecided` when somebody else
-    ended the proposal first; of one that is `held` (locked, and then seen undecided) nobody can have.
+    ended the proposal first; nobody can have where it is `locked` and was then seen undecided.
     """
-    by, by_kind = signature(principal)
-    tick = await tx.tick()
-    verdict_id = make_id("rv", tick.at)
-    redactor = redactor_of(pack)
-    remark = {
-        name: redactor.text(said).content for name, said in (("reason", reason), ("note", note)) if said is not None
-    }
-    sealed = loaded.key.seal("verdicts.remark", verdict_id, to_json(remark)) if remark else None
-    given = {
-        "verdict_id": verdict_id,
-        "proposal_id": loaded.proposal.proposal_id,
-        "seq": tick.seq,
-        "action": action,
-        "by": by,
-        "by_kind": by_kind,
-        "at": tick.at,
-        "pack": pack.ref,
-        "tier": tier,
-        "priority": priority,
-        "assignee": assignee,
-        "memory_id": memory_id,
-        "holder": loaded.row["holder"],
-        "remark": sealed,
-        "cause": cause,
-    }
-    try:
-        if held:
-            tx.defer_row("review.decide", **given)
-        else:
-            await tx.do("review.decide", **given)
-    except psycopg.errors.UniqueViolation as error:
-        if error.diag.constraint_name == "verdicts_one_final":
-            raise AlreadyDecided("somebody else decided this proposal first", field="proposal_id") from error
-        raise
+    by, proposal_id = signature(principal), loaded.proposal.proposal_id
+    verdict_id = make_id("rv", (await tx.tick()).at)
+    texts = (("reason", reason), ("note", note))
+    remark = {name: redactor_of(pack).text(text).content for name, text in texts if text is not None}
+    await record_verdict(
+        tx,
+        proposal_id,
+        action,
+        by,
+        pack=pack.ref,
+        holder=loaded.row["holder"],
+        verdict_id=verdict_id,
+        tier=tier,
+        priority=priority,
+        assignee=assignee,
+        memory_id=memory_id,
+        remark=loaded.key.seal("verdicts.remark", verdict_id, to_json(remark)) if remark else None,
+        cause=cause,
+        locked=locked,
+    )
     event = "memory.overridden" if action == "override" else "memory.reviewed"
     why = {"cause": cause} if cause is not None else {}
-    tx.emit(event, by, proposal_id=loaded.proposal.proposal_id, verdict_id=verdict_id, action=action, **why)
+    tx.emit(event, by[0], proposal_id=proposal_id, verdict_id=verdict_id, action=action, **why)
     if (outcome := _ENDS_CONTRADICTIONS.get(action)) is not None:
-        await contradictions.end(tx, by, outcome, proposal_ids=[loaded.proposal.proposal_id])
+        await contradictions.end(tx, by[0], outcome, proposal_ids=[proposal_id])
     return verdict_id
 
 
+async def mark_duplicate(tx: Transaction, proposal_id: str, candidate: Candidate, pack: str, memory_id: str) -> None:
+    """Record that a proposal repeats a memory: it is never promoted, and kept as corroboration (REV-7)."""
+    holder = holder_of(candidate.subject, candidate.scope.user_id)
+    await record_verdict(
+        tx, proposal_id, "duplicate", signature(None), pack=pack, holder=holder, memory_id=memory_id, locked=True
+    )
+    tx.emit("memory.duplicate", "auto", proposal_id=proposal_id, memory_id=memory_id)
+
+
 async def duplicates_of(tx: Transaction, memory_id: str) -> list[str]:
-    """The proposals set aside as duplicates of a memory that have not come back."""
+    """Return the proposals set aside as duplicates of a memory that have not come back."""
     return [row["proposal_id"] for row in await tx.rows("review.duplicates_of", memory_id=memory_id)]
+
+
+# ---- suspended classes (JOB-6): samples of a class were wrong too often for policy to promote it alone ----
+
+
+async def breakers(tx: Transaction) -> list[Breaker]:
+    """Return the state of each class that was ever suspended."""
+    return [Breaker(**row) for row in await tx.rows("jobs.breakers")]
+
+
+async def suspended_classes(tx: Transaction) -> frozenset[WriteClass]:
+    """Return the classes that policy may not promote alone now."""
+    return frozenset(one.write_class for one in await breakers(tx) if one.open)
+
+
+async def suspend_class(tx: Transaction, write_class: WriteClass, samples: int, correct: int, low: float) -> None:
+    """Suspend a class: only persons promote it from now on."""
+    tick = await tx.tick()
+    found = {"write_class": write_class, "samples": samples, "correct": correct, "low": round(low, 6)}
+    tx.defer("jobs.switch", seq=tick.seq, at=tick.at, open=True, by="auto", **found)
+    tx.emit("memory.auto_promotion_suspended", "auto", **found)
+
+
+async def resume_class(tx: Transaction, write_class: WriteClass, principal: Principal) -> None:
+    """Let policy promote a class again; its samples are counted anew from here."""
+    tick = await tx.tick()
+    none = {"samples": 0, "correct": 0, "low": 0.0}
+    tx.defer("jobs.switch", seq=tick.seq, at=tick.at, open=False, by=principal.id, write_class=write_class, **none)
+    tx.emit("memory.note", principal.id, about="auto_promotion_resumed", write_class=write_class)
+
+
+# ---- presence: who has a proposal open; no verdict and no event, nothing rests on it ----
+
+# Somebody who did not report for so long is gone.
+PRESENT_FOR = timedelta(seconds=30)
+
+
+async def attend(tx: Transaction, proposal_id: str, principal: str) -> list[Presence]:
+    """Note that somebody has a proposal open; returns who else does, in the order they came."""
+    values = {"proposal_id": proposal_id, "principal": principal, "gone": tx.now - PRESENT_FOR}
+    tx.defer("review.attend", **values)
+    return [Presence(**row) for row in await tx.rows("review.attending", **values)]
+
+
+async def sweep_presence(tx: Transaction) -> int:
+    """Delete the presence of those who are gone; returns how many."""
+    return await tx.do("review.left", gone=tx.now - PRESENT_FOR)

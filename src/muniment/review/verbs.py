@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 
 from pydantic import Field, Strict
 
-from muniment.candidates.intake import enter
+from muniment.candidates.intake import enqueue_drafts
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput, NotFound, VersionConflict
@@ -18,10 +18,9 @@ from muniment.model.fields import Artifact, Ceid, Name, Note, Probability, Tier,
 from muniment.model.proposal import Action, HumanReason, Outcome, Proposal
 from muniment.model.review_views import EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
 from muniment.pack import Pack
-from muniment.promotion.retract import withdraw
+from muniment.promotion.retract import retract_memory
+from muniment.recall import preview as previewing
 from muniment.review import edit as editing
-from muniment.review import presence as attendances
-from muniment.review import preview as previewing
 from muniment.review import rejection_store as rejections
 from muniment.review import store as review
 from muniment.review.approve import approve_many, approve_one
@@ -92,7 +91,7 @@ class AsyncQueue:
         that it is about, an `assignee`, a `status` (`pending` or `held`: open ones alone), what is `overdue` or is
         not. `after` is the id of the last proposal of the page before.
         """
-        wanted = review.Narrowed(**dict(build(_Narrowed, narrowed)))
+        wanted = review.QueueFilter(**dict(build(_Narrowed, narrowed)))
         count, last = checks.page(limit, after)
         await self._context.authorise(asker, "read_queue")
         async with self._context.transaction(asker.tenant_id, "auditor") as tx:
@@ -194,7 +193,7 @@ class AsyncQueue:
             if at.became is not None:
                 return at.became
             draft = await editing.draft(self._context, at.tx, at.principal, at.loaded, at.pack, changes, given)
-            entered, refusals = await enter(self._context, at.tx, at.pack, [draft], edit_of=proposal_id)
+            entered, refusals = await enqueue_drafts(self._context, at.tx, at.pack, [draft], edit_of=proposal_id)
             if refusals:
                 return refusals[0]
             await at.decide("edit", note=given.note)
@@ -212,7 +211,7 @@ class AsyncQueue:
         pack = await self._context.pack_for(asker)
         async with self._context.read_only(asker.tenant_id, under=pack) as tx:
             loaded = await review.load(tx, self._context.vault, proposal_id)
-            review.undecided(loaded)
+            review.check_undecided(loaded)
             draft = await editing.draft(self._context, tx, principal, loaded, pack, changes, given)
             return await editing.check(self._context, tx, pack, proposal_id, draft)
 
@@ -235,8 +234,8 @@ class AsyncQueue:
         checks.name(proposal_id, "proposal_id")
         principal = await self._context.authorise(asker, "review")
         async with self._context.transaction(asker.tenant_id, "writer") as tx:
-            await review.present(tx, proposal_id)
-            return await attendances.attend(tx, proposal_id, principal.id)
+            await review.check_exists(tx, proposal_id)
+            return await review.attend(tx, proposal_id, principal.id)
 
     @retry_on_pack_change
     async def reject(
@@ -255,10 +254,10 @@ class AsyncQueue:
             candidate, audits = at.loaded.proposal.candidate, at.loaded.proposal.audits
             if audits is not None:
                 with suppress(Conflict):  # Withdrawn before.
-                    await withdraw(self._context, at.tx, audits, by=at.principal.id, reason="wrong", pack=at.pack)
+                    await retract_memory(self._context, at.tx, audits, by=at.principal.id, reason="wrong", pack=at.pack)
             await at.decide("reject", reason=given.reason, note=given.note)
             comparer = await self._context.comparer(at.tx, at.pack)
-            await rejections.remember(at.tx, self._context.vault, proposal_id, candidate, comparer)
+            await rejections.remember_rejection(at.tx, self._context.vault, proposal_id, candidate, comparer)
             return await self._read(at.tx, proposal_id)
 
     @retry_on_pack_change
@@ -342,7 +341,7 @@ class AsyncQueue:
                 raise VersionConflict(f"it is at version {loaded.proposal.version} now: read it again", field="version")
             withdrawn: str | None = None
             if not ended:
-                review.undecided(loaded)
+                review.check_undecided(loaded)
                 again = await regate(self._context, tx, loaded, pack)
                 withdrawn = None if again.stands else again.replaced_by or proposal_id
             became = await self._read(tx, withdrawn) if withdrawn is not None else None

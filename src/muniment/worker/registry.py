@@ -2,8 +2,8 @@
 
 from muniment.archives import job as compact
 from muniment.audit import job as seal
-from muniment.candidates import calibration_job as calibrate
-from muniment.candidates import job as consolidate
+from muniment.candidates import calibrate_job as calibrate
+from muniment.candidates import consolidate_job as consolidate
 from muniment.consent import job as sweep
 from muniment.erasure import job as purge
 from muniment.job import Job
@@ -12,7 +12,7 @@ from muniment.packs import job as backfill
 from muniment.promotion import budget_job as budget
 from muniment.promotion import expire_job as expire
 from muniment.promotion import reindex_job as embed
-from muniment.review import sample_job as sample
+from muniment.review import job as sample
 from muniment.webhooks import job as deliver
 
 JOBS: dict[str, Job] = {

@@ -12,7 +12,7 @@ from muniment.model.breaker import Breaker
 from muniment.model.context import Asker
 from muniment.model.fields import Artifact, Name, WriteClass, build
 from muniment.model.work import Backlog, ClockReset, JobRun, Parked
-from muniment.review import breakers
+from muniment.review import store as review
 from muniment.verbs import arguments as checks
 
 
@@ -66,7 +66,7 @@ class AsyncWork:
         """The classes whose promotion without a person was ever suspended, and how they stand."""
         await self._context.authorise(asker, "read_work")
         async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return await breakers.listed(tx)
+            return await review.breakers(tx)
 
     async def reset_clock(self, asker: Asker, *, reason: str) -> ClockReset:
         """Bring the tenant's clock back to now, after a program's clock was ahead; the numbers go on.
@@ -95,8 +95,8 @@ class AsyncWork:
         which = checks.write_class(write_class, "write_class")
         principal = await self._context.authorise(asker, "work")
         async with self._context.write_once(principal.tenant_id, "writer") as tx:
-            if which not in await breakers.suspended(tx):
+            if which not in await review.suspended_classes(tx):
                 raise Conflict("is not suspended", field="write_class")
-            await breakers.close(tx, which, principal)
+            await review.resume_class(tx, which, principal)
         async with self._context.transaction(principal.tenant_id, "auditor") as tx:
-            return next(one for one in await breakers.listed(tx) if one.write_class == which)
+            return next(one for one in await review.breakers(tx) if one.write_class == which)

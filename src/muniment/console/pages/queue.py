@@ -17,7 +17,7 @@ from muniment.model.decision import Decision
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import HumanReason, Outcome, Proposal
 from muniment.model.review_views import QueueCounts, Risk
-from muniment.review import approval, ordinary
+from muniment.review.rules import is_strict, may_approve, reason_words
 from muniment.review.verbs import QueueFilters
 
 router = APIRouter()
@@ -99,7 +99,7 @@ def summary(outcomes: Iterable[Outcome]) -> str:
 
 def why_left_out(one: Outcome) -> str:
     """Why one is not approved together with others."""
-    return ordinary.told(Decision(outcome="refuse", reasons=one.left_out))
+    return reason_words(Decision(outcome="refuse", reasons=one.left_out))
 
 
 def _stopped_by(one: Outcome) -> str | None:
@@ -131,6 +131,6 @@ def _cards(counts: QueueCounts) -> list[tuple[str, int, str, str]]:
 
 def _may_approve(principal: Principal, proposal: Proposal) -> bool:
     """Whether to offer it: four eyes, as far as a list knows (REV-4). The fabric looks at every editor."""
-    strict = approval.is_strict(sensitive=proposal.sensitive, derived=proposal.tier_derived, final=proposal.tier_target)
+    strict = is_strict(sensitive=proposal.sensitive, derived=proposal.tier_derived, final=proposal.tier_target)
     editors = (proposal.candidate.editor,) if proposal.candidate.editor is not None else ()
-    return approval.may_approve(principal, proposal.candidate, editors, strict=strict).passed
+    return may_approve(principal, proposal.candidate, editors, strict=strict).passed

@@ -1,7 +1,7 @@
-"""Previewing an approval: it is carried out, looked at and undone, in one transaction that leaves nothing behind.
+"""Previewing an approval: a dry run promotes the proposal, recalls before and after, and rolls everything back.
 
-No verdict, no event, no number and no recall is recorded, and the session store is not touched. What promotion locks is
-held for as long as one recall takes.
+No verdict, no event, no sequence and no recall is recorded, and the session store is not touched. What promotion locks
+is held for as long as one recall takes.
 """
 
 from muniment.context import FabricContext, RecallPacks
@@ -15,7 +15,7 @@ from muniment.pack import Pack
 from muniment.promotion.promote import promote_proposal
 from muniment.recall.filters import Request
 from muniment.recall.recall import dependencies, view_now
-from muniment.recall.store import look
+from muniment.recall.store import preview_recall
 from muniment.review import store as review
 from muniment.review.regate import regate
 from muniment.verbs.inputs import RecallInput
@@ -26,7 +26,7 @@ _NAME = "preview"
 async def preview(
     context: FabricContext, asker: Principal, proposal_id: str, run: RunContext | None, query: str | None
 ) -> Preview:
-    """What a run would be shown before and after; raises `NotFound`, `AlreadyDecided`, `InvalidInput`."""
+    """Return what a run would recall before and after; raises `NotFound`, `AlreadyDecided`, `InvalidInput`."""
     given = build(RecallInput, {"query": query})
     if run is not None and not isinstance(run, RunContext):
         raise InvalidInput("expected a RunContext", field="run")
@@ -35,22 +35,22 @@ async def preview(
     pack = await context.pack_for(asker)
     packs = await context.recall_packs(run) if run is not None else RecallPacks(pack, pack)
     decides = packs.decides
-    works_with = await dependencies(context, asker.tenant_id, given.query)
+    needed = await dependencies(context, asker.tenant_id, given.query)
     async with context.dry_run(asker.tenant_id, under=pack) as tx:
         loaded = await review.load(tx, context.vault, proposal_id)
-        review.undecided(loaded)
+        review.check_undecided(loaded)
         proposal = loaded.proposal
         whose = run or _run_of(proposal.candidate.scope, asker.tenant_id, decides)
         view = view_now(whose, packs, tx.now)
         request = Request(
             limit=decides.memory_layer.recall_policy.max_recalls, query=given.query, decision_key=whose.decision_key
         )
-        before = await look(tx, works_with, view, decides, request)
+        before = await preview_recall(tx, needed, view, decides, request)
         if proposal.audits is not None:
             # A sample that is confirmed repeats the memory it was drawn from.
             return Preview(proposal_id=proposal_id, status="duplicate", before=before, after=before)
         try:
-            # Held from here on.
+            # Locked from here on.
             loaded = await review.load(tx, context.vault, proposal_id, to_decide=True)
             if not (await regate(context, tx, loaded, pack)).stands:
                 return Preview(proposal_id=proposal_id, status="withdrawn", before=before, after=before)
@@ -67,7 +67,7 @@ async def preview(
                 before=before,
                 after=before,
             )
-        after = await look(tx, works_with, view, decides, request)
+        after = await preview_recall(tx, needed, view, decides, request)
         return Preview(
             proposal_id=proposal_id,
             status=(await review.load(tx, context.vault, proposal_id)).proposal.status,
@@ -81,7 +81,7 @@ async def preview(
 
 
 def _run_of(scope: Scope, tenant_id: str, pack: Pack) -> RunContext:
-    """A run that would see what the proposal says, cleared for everything the pack lets an agent see."""
+    """Return a run in the proposal's scope, cleared for everything the pack lets an agent see."""
     role = "agent" if "agent" in pack.roles else min(pack.roles)
     return RunContext(
         tenant_id=tenant_id,
@@ -100,7 +100,7 @@ def _run_of(scope: Scope, tenant_id: str, pack: Pack) -> RunContext:
 
 
 def _another(asker: Principal, not_these: set[str]) -> Principal:
-    """Whoever asks, or where the rules want somebody else, a stand-in: what would be is no matter of who looks."""
+    """Return who asks, under another name where four eyes are needed: a preview does not depend on who looks."""
     name = asker.id
     while is_among(name, not_these):
         name += "'"

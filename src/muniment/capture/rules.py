@@ -1,6 +1,6 @@
-"""Whom a credential may speak for: what it vouches for in a capture and in the facts drawn from it (ISO-8)."""
+"""Rules of the capture stage: what a credential vouches for in a capture and in its facts (ISO-8)."""
 
-from muniment.candidates.trust import class_of_source
+from muniment.candidates.rules import class_of_source
 from muniment.language.messages.speakers import names_another_speaker
 from muniment.model.candidate import Candidate
 from muniment.model.capture import CaptureInput
@@ -9,9 +9,9 @@ from muniment.model.speakers import CHANNEL, TOOL, USER
 
 
 def vouched_for(author: Principal, item: CaptureInput) -> str | None:
-    """What the author's credential vouches for in this capture: `user`, the tool of its origin, or nothing.
+    """Return what the author's credential vouches for in a capture: `user`, the tool of its origin, or None.
 
-    Nothing means that the capture is its author's own word, whatever it claims to be.
+    With None the capture is its author's own word, whatever it claims to be.
     """
     origin = item.origin
     if origin is not None and origin.startswith(TOOL):
@@ -28,7 +28,7 @@ def vouched_for(author: Principal, item: CaptureInput) -> str | None:
 
 
 def vouched_in(candidate: Candidate, of_capture: str | None) -> str | None:
-    """What is vouched for in one fact of a capture: as in the capture, where the fact's class of source agrees."""
+    """Return what is vouched for in one fact of a capture: as in the capture, if the fact's class of source agrees."""
     own = f"{candidate.author} {class_of_source(candidate.source, of_capture)} {candidate.extractor}"
     return of_capture if candidate.claimed_by == own else None
 

@@ -1,18 +1,18 @@
-"""JOB-5: how much each source's confidence is worth, from what people made of its proposals (CAN-6)."""
+"""JOB-5: calibrate each source's confidence by the verdicts on its proposals (CAN-6)."""
 
 from collections import defaultdict
 
-from muniment.candidates import calibration_store as calibrations
-from muniment.candidates.calibration import curve, dumped
+from muniment.candidates.rules import calibration_curve, dump_points
+from muniment.candidates.store import record_calibration
 from muniment.job import Done
 from muniment.opening import Opened
 
-# Of each source the latest verdicts count: what it was worth years ago says little.
+# The latest verdicts of each source count: what it was worth years ago says little.
 MOST = 1000
 
 
 async def run(opened: Opened, tenant_id: str) -> Done:
-    """A new curve for each source with enough verdicts, where it differs from the last."""
+    """Record a new curve for each source whose curve changed; one with too few verdicts has none."""
     context = opened.context
     rule = (await context.current_pack(tenant_id)).memory_layer.promotion_thresholds
     since = context.now() - rule.calibrate_over
@@ -26,10 +26,9 @@ async def run(opened: Opened, tenant_id: str) -> Done:
         known = {row["source"]: row["points"] for row in last}
         made = 0
         for source in sorted({*by_source, *known}):
-            judged = by_source[source]
-            # Too few, or none any more: it has no history again, and can earn another.
-            points = curve(judged) if len(judged) >= rule.calibrate_from else ()
-            if dumped(points) != known.get(source, []):
-                await calibrations.record(tx, source, points)
+            verdicts = by_source[source]
+            points = calibration_curve(verdicts) if len(verdicts) >= rule.calibrate_from else ()
+            if dump_points(points) != known.get(source, []):
+                await record_calibration(tx, source, points)
                 made += 1
     return Done({"sources": made})

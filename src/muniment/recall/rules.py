@@ -1,0 +1,278 @@
+"""Rules of the recall stage: what a run may see and why, under which packs, and how entities are linked."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from muniment.errors import InvalidInput, UnknownLabel
+from muniment.model.context import RunContext
+from muniment.model.explanation import FilterName, FilterVerdict, Visibility
+from muniment.model.fields import Tier, WriteClass
+from muniment.model.ids import CEID_PATTERN
+from muniment.pack import Pack
+from muniment.promotion.rules import intents_seen_by
+
+# ---- packs: a run that pins a version sees what it and the pack in force both allow (PAC-4) ----
+
+# A shorter horizon takes effect so long after its pack was put in force (PAC-9).
+NOTICE = timedelta(days=7)
+
+
+def may_pin(in_force: Pack, ref: str) -> bool:
+    """Whether the pack in force lets runs pin that version; the version in force can always be named."""
+    return ref == in_force.ref or ref in in_force.meta.may_pin
+
+
+def narrow_recall_policy(pack: Pack, others: Sequence[Pack]) -> Pack:
+    """Return the pack with its recall policy limited by the others': fewer, fresher, surer records."""
+    if not others:
+        return pack
+    policies = [one.memory_layer.recall_policy for one in (pack, *others)]
+    windows = {tier: _shortest([one.freshness[tier] for one in policies]) for tier in policies[0].freshness}
+    policy = policies[0].model_copy(
+        update={
+            "max_recalls": min(one.max_recalls for one in policies),
+            "confidence": max(one.confidence for one in policies),
+            "freshness": windows,
+        }
+    )
+    return pack.model_copy(update={"memory_layer": pack.memory_layer.model_copy(update={"recall_policy": policy})})
+
+
+def replay_horizon(packs: Sequence[Pack]) -> timedelta:
+    """Return the age up to which nothing is collected: the longest of the packs in force within the notice."""
+    return max(one.memory_layer.retention.replay_horizon for one in packs)
+
+
+def capture_horizons(packs: Sequence[Pack]) -> dict[str, timedelta]:
+    """Return the age at which captures are archived, by kind; kinds that are never archived are left out."""
+    first = packs[0].memory_layer.retention.captures
+    found = {kind: _longest([one.memory_layer.retention.captures[kind] for one in packs]) for kind in first}
+    return {kind: age for kind, age in found.items() if age is not None}
+
+
+def archive_horizon(packs: Sequence[Pack]) -> timedelta | None:
+    """Return the age at which an archive is dropped, the longest of the packs; None: never."""
+    return _longest([one.memory_layer.retention.archives for one in packs])
+
+
+def _shortest(terms: Sequence[timedelta | None]) -> timedelta | None:
+    return min((term for term in terms if term is not None), default=None)
+
+
+def _longest(terms: Sequence[timedelta | None]) -> timedelta | None:
+    known = [term for term in terms if term is not None]
+    return max(known) if len(known) == len(terms) else None
+
+
+# ---- visibility: a run's context and its pack as the values that every recall filters by (REC-1) ----
+
+TIERS: tuple[Tier, ...] = ("working", "episodic", "semantic", "durable")
+CLASSES: tuple[WriteClass, ...] = ("evidence_link", "preference", "decision_outcome", "correction", "statement")
+
+
+def sensitive_labels(pack: Pack) -> list[str]:
+    """Return the labels that need consent under this pack, whatever pack a memory was promoted under."""
+    return [label.name for label in pack.classifications if label.sensitive]
+
+
+@dataclass(frozen=True)
+class View:
+    """What a run may see: the values of every filter; '' stands for "none" as it does in the tables."""
+
+    users: list[str]
+    session_id: str
+    workflow_id: str
+    intents: list[str]
+    labels: list[str]
+    sensitive: list[str]
+    tiers: list[str]
+    classes: list[str]
+    qualifiers: dict[str, str]
+    fresh_since: dict[Tier, datetime | None]
+
+
+# For filters that do not depend on a run.
+NO_VIEW = View([], "", "", [], [], [], [], [], {}, dict.fromkeys(TIERS))
+
+
+def view_of(
+    run: RunContext,
+    pack: Pack,
+    at: datetime,
+    *,
+    tiers: Collection[Tier] | None = None,
+    classes: Collection[WriteClass] | None = None,
+    now: Pack | None = None,
+    limits: Sequence[Pack] = (),
+    recorded: bool = False,
+) -> View:
+    """Return the run's view at a time; raises `InvalidInput` for a role or label that its pack does not declare.
+
+    Only what the pack and all of `limits` allow is seen (PAC-4). For a past time `now` is the pack of today: what it
+    withholds is withheld for the past too (REC-7), and what it declares may be asked for, although the pack of then
+    did not know it. A `recorded` run is not refused for a role or label that is no longer declared; it sees nothing
+    by it.
+    """
+    today = now or pack
+    if run.role not in today.roles and not recorded:
+        raise InvalidInput(f"the pack {today.ref} declares no role {run.role}", field="role")
+    for label in sorted(run.classification_allowed):
+        if not today.has_label(label) and not recorded:
+            raise UnknownLabel(f"the pack {today.ref} declares no label {label}", field="classification_allowed")
+    every = (pack, *limits, today)
+    windows = narrow_recall_policy(pack, (*limits, today)).memory_layer.recall_policy.freshness
+    allowed = (set(one.labels_for(run.role)) if run.role in one.roles else set[str]() for one in every)
+    return View(
+        users=["", run.user_id] if run.user_id is not None else [""],
+        session_id=run.session_id or "",
+        workflow_id=run.workflow_id or "",
+        intents=intents_seen_by(run.intent_id),
+        labels=sorted(run.classification_allowed.intersection(*allowed)),
+        sensitive=sorted({label for one in every for label in sensitive_labels(one)}),
+        tiers=[tier for tier in TIERS if tiers is None or tier in tiers],
+        classes=[name for name in CLASSES if classes is None or name in classes],
+        qualifiers=run.qualifiers,
+        fresh_since={tier: at - window if (window := windows.get(tier)) is not None else None for tier in TIERS},
+    )
+
+
+# ---- explanations: the verdict of every filter, and which of them a caller may know (REC-10) ----
+
+# The column of the statement `recall.filters` that says whether a memory passed.
+_COLUMNS: dict[FilterName, str] = {
+    "user": "by_user",
+    "session": "by_session",
+    "workflow": "by_workflow",
+    "intent": "by_intent",
+    "classification": "by_label",
+    "qualifiers": "by_qualifiers",
+    "consent": "consent_allows",
+    "content": "has_content",
+    "promoted": "is_promoted",
+    "retracted": "not_retracted",
+    "expired": "not_expired",
+    "freshness": "is_fresh",
+}
+# Filters that depend on time. A run that passes all others may know the rest: it saw the memory, or could have.
+_BY_TIME: frozenset[FilterName] = frozenset({"promoted", "retracted", "expired", "freshness"})
+# Filters that can be applied without a run.
+_WITHOUT_RUN: frozenset[FilterName] = frozenset({"content", "consent", "promoted", "retracted", "expired"})
+# The first of these that fails names the visibility.
+_VISIBILITIES: tuple[tuple[FilterName, Visibility], ...] = (
+    ("content", "tombstoned"),
+    ("promoted", "not_yet_promoted"),
+    ("retracted", "retracted"),
+    ("expired", "expired"),
+)
+
+
+def filter_verdicts(row: Mapping[str, Any], view: View | None, at: datetime) -> tuple[FilterVerdict, ...]:
+    """Return every filter's verdict on a memory with its inputs; without a view only those that need no run."""
+    inputs = _run_inputs(view or NO_VIEW, row, at)
+    if view is None:
+        inputs["consent"] = {}
+    return tuple(
+        FilterVerdict(name=name, passed=row[column], memory=_memory_inputs(name, row), asked=inputs[name])
+        for name, column in _COLUMNS.items()
+        if view is not None or name in _WITHOUT_RUN
+    )
+
+
+def visibility_of(found: tuple[FilterVerdict, ...]) -> Visibility:
+    """Sum up the verdicts of all filters in one word."""
+    failed = {one.name for one in found if not one.passed}
+    if not failed:
+        return "visible"
+    for name, word in _VISIBILITIES:
+        if name in failed:
+            return word
+    return "hidden"
+
+
+def may_be_told(found: tuple[FilterVerdict, ...]) -> bool:
+    """Whether a run may know that there is such a memory: nothing but time hides it."""
+    return all(one.passed or one.name in _BY_TIME for one in found)
+
+
+def _memory_inputs(name: FilterName, row: Mapping[str, Any]) -> dict[str, Any]:
+    match name:
+        case "user" | "session" | "workflow" | "intent":
+            return {f"{name}_id": row[f"{name}_id"] or None, "tier": row["tier"]}
+        case "classification":
+            return {"classification": row["classification"]}
+        case "qualifiers":
+            return {"qualifiers": row["qualifiers"] or {}, "required": row["required"] or []}
+        case "consent":
+            return {"consent_root": row["consent_root"], "classification": row["classification"]}
+        case "content":
+            return {"tombstoned_at": row["tombstoned_at"]}
+        case "promoted":
+            return {"promoted_at": row["promoted_at"], "seq": row["born_seq"]}
+        case "retracted":
+            return {"retracted_at": row["retracted_at"], "seq": row["dead_seq"], "reason": row["reason"]}
+        case "expired":
+            return {"expires_at": row["ends_at"]}
+        case _:
+            return {"promoted_at": row["promoted_at"], "tier": row["tier"]}
+
+
+def _run_inputs(view: View, row: Mapping[str, Any], at: datetime) -> dict[FilterName, dict[str, Any]]:
+    return {
+        "user": {"users": [user or None for user in view.users]},
+        "session": {"session_id": view.session_id or None},
+        "workflow": {"workflow_id": view.workflow_id or None},
+        "intent": {"intents": [intent or None for intent in view.intents]},
+        "classification": {"labels": view.labels},
+        "qualifiers": {"qualifiers": view.qualifiers},
+        "consent": {"sensitive": view.sensitive},
+        "content": {},
+        "promoted": {"at": at},
+        "retracted": {"at": at},
+        "expired": {"at": at},
+        "freshness": {"since": view.fresh_since[row["tier"]]},
+    }
+
+
+# ---- links: a fact whose value names another entity links the two ----
+
+# Entities that one step may reach: a hub is cut there, in the order of its links.
+MOST_REACHED = 64
+# Facts that are read for one step.
+MOST_LINKS = 256
+_CLOSENESS = (1.0, 0.5, 0.25)
+_CEID = re.compile(CEID_PATTERN)
+_IN_TEXT = re.compile(r"(?<![\w:.-])[a-z][a-z0-9_]*:[A-Za-z0-9._-]{1,128}")
+
+
+def linked_entity(entity: str | None, value: Any) -> str | None:
+    """Return the other entity that a fact names as its value."""
+    if entity is None or not isinstance(value, str) or value == entity:
+        return None
+    return value if _CEID.fullmatch(value) else None
+
+
+def entities_in(query: str) -> list[str]:
+    """Return the entities that a query names, each once."""
+    return list(dict.fromkeys(found.rstrip(".") for found in _IN_TEXT.findall(query)))
+
+
+def closeness(entities: Mapping[str, int] | None, query: str) -> list[tuple[str, float]]:
+    """Return the requested entities, named in the query or given with a distance, each with how near it is."""
+    near = dict.fromkeys(entities_in(query), _CLOSENESS[0])
+    for entity, distance in (entities or {}).items():
+        near[entity] = max(_CLOSENESS[distance], near.get(entity, 0.0))
+    return list(near.items())
+
+
+def follow_links(around: set[str], reached: dict[str, int], links: list[tuple[str, str]], distance: int) -> set[str]:
+    """Return the entities one step further, and note their distance; none that was reached before, so a ring ends."""
+    new: set[str] = set()
+    for one, other in links:
+        for here, there in ((one, other), (other, one)):
+            if here in around and there not in reached and len(new) < MOST_REACHED:
+                reached[there] = distance
+                new.add(there)
+    return new

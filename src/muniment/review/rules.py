@@ -1,0 +1,153 @@
+"""Rules of the review stage: when a person must decide, who may approve, and what repeats a rejected fact."""
+
+from dataclasses import dataclass
+
+from muniment.candidates.rules import compared_as
+from muniment.capture.rules import vouched_in
+from muniment.contradictions.rules import Comparison, normal
+from muniment.language.assertion import relate
+from muniment.model.candidate import Candidate
+from muniment.model.context import Principal
+from muniment.model.decision import Decision, Reason, passing, refusing
+from muniment.model.fields import Tier
+from muniment.model.names import is_among, same_person
+from muniment.model.proposal import HumanReason, Proposal
+from muniment.model.speakers import USER
+from muniment.pack import Pack
+
+# ---- approval ----
+
+
+def reasons_for_a_person(
+    candidate: Candidate,
+    *,
+    tier: Tier,
+    contradicts: bool,
+    returned: bool = False,
+    sampled: bool = False,
+    suspended: bool = False,
+    pack: Pack,
+) -> tuple[HumanReason, ...]:
+    """Return why policy alone may not promote a candidate; no reasons mean that it may (REV-3)."""
+    policy = pack.policy_for(candidate.write_class)
+    thresholds = pack.memory_layer.promotion_thresholds
+    floor = policy.auto_promotion.threshold if policy.auto_promotion else thresholds.auto_confidence
+    reasons: dict[HumanReason, bool] = {
+        "approval_mode": policy.approval == "human" or policy.auto_promotion is None,
+        "operator_source": candidate.source == "operator" or candidate.editor is not None,
+        "sensitive": pack.is_sensitive(candidate.classification),
+        "durable": tier == "durable",
+        "low_trust": candidate.trust < pack.memory_layer.trust.floor,
+        "low_confidence": candidate.confidence < floor,
+        "contradiction": contradicts,
+        "returned": returned,
+        "audit_sample": sampled,
+        "suspended": suspended,
+    }
+    return (*(reason for reason, holds in reasons.items() if holds), *candidate.flags)
+
+
+def may_approve(principal: Principal, candidate: Candidate, editors: tuple[str, ...], *, strict: bool) -> Decision:
+    """Four eyes: durable and sensitive memories need someone who neither said, wrote nor edited it (REV-4).
+
+    Names that look alike count as one person's (REV-15).
+    """
+    if principal.kind != "operator":
+        return refusing("person_required", "only an operator may approve")
+    if strict and same_person(principal.id, candidate.author):
+        return refusing("self_approval", "the author of the capture cannot approve it")
+    user_id = candidate.scope.user_id
+    if strict and user_id is not None and vouched_in(candidate, USER) == USER and same_person(principal.id, user_id):
+        return refusing("self_approval", "whoever said a thing cannot approve it")
+    if strict and is_among(principal.id, editors):
+        return refusing("self_approval", "the author of an edit cannot approve it")
+    return passing("second_person" if strict else "reviewer", principal.id)
+
+
+def is_strict(*, sensitive: bool, derived: Tier, final: Tier) -> bool:
+    """Whether four eyes are needed: the stricter of the derived and the final tier decides (REV-2)."""
+    return sensitive or derived == "durable" or final == "durable"
+
+
+# ---- approval of many at once (REV-13) ----
+
+
+def is_ordinary(proposal: Proposal, approver: str, pack: Pack, *, contradicts: bool = False) -> Decision:
+    """Decide whether a proposal may be approved as one of many, with every reason against it.
+
+    Ordinary is what is not sensitive, not high risk, not low in trust, contradicts nothing and is not assigned to
+    somebody else. What was found when it entered the queue and what `pack` says now both count; `contradicts` says that
+    a contradiction was found since.
+    """
+    candidate = proposal.candidate
+    floor = pack.memory_layer.trust.floor
+    found: list[Reason] = []
+    if proposal.sensitive or pack.is_sensitive(candidate.classification):
+        found.append(Reason(code="sensitive", detail=candidate.classification))
+    if proposal.risk == "high" or pack.policy_for(proposal.write_class).risk == "high":
+        found.append(Reason(code="high_risk", detail=proposal.write_class))
+    if candidate.trust < floor or "low_trust" in proposal.human_reasons:
+        found.append(Reason(code="low_trust", detail=f"{candidate.trust:g}"))
+    against = proposal.contradiction_check.contradicted
+    if contradicts or against or "contradiction" in proposal.human_reasons:
+        found.append(Reason(code="contradiction", detail=", ".join(against)))
+    if proposal.assignee is not None and not same_person(proposal.assignee, approver):
+        found.append(Reason(code="assigned", detail=proposal.assignee))
+    return Decision(outcome="refuse", reasons=tuple(found)) if found else passing("ordinary")
+
+
+# Each reason of `is_ordinary` in words.
+REASON_WORDS = {
+    "sensitive": "sensitive",
+    "high_risk": "high risk",
+    "low_trust": "low in trust",
+    "contradiction": "contradicts a memory",
+    "assigned": "assigned to somebody else",
+}
+
+
+def reason_words(decision: Decision) -> str:
+    """Join the reasons of a decision in words, in one line."""
+    return ", ".join(REASON_WORDS[reason.code] for reason in decision.reasons)
+
+
+# ---- remembered rejections (REV-6) ----
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A rejected candidate that a new one may repeat, and how similar their texts are."""
+
+    proposal_id: str
+    candidate: Candidate
+    similarity: float
+
+
+def fingerprint(candidate: Candidate) -> bytes:
+    """Return what a candidate asserts: entity, predicate and value; its normalised words; or its references."""
+    content = candidate.value if candidate.on_key else candidate.text
+    if candidate.write_class == "evidence_link":
+        content = sorted(candidate.evidence_refs)
+    return b"\0".join(((candidate.entity or "").encode(), (candidate.predicate or "").encode(), normal(content)))
+
+
+def repeats_rejected(candidate: Candidate, rejected: Candidate, similarity: float, by: Comparison) -> bool:
+    """Whether a candidate repeats what was rejected for the same user or for all, in the same or in other words.
+
+    What was rejected for one user does not count for others: who proposes would learn that it was proposed for them.
+    """
+    if rejected.scope.user_id not in (None, candidate.scope.user_id):
+        return False
+    if fingerprint(candidate) == fingerprint(rejected):
+        return candidate.on_key or _same_subject(candidate, rejected, by)
+    if candidate.on_key and rejected.on_key:
+        if (candidate.entity, candidate.predicate) != (rejected.entity, rejected.predicate):
+            return False
+    elif not _same_subject(candidate, rejected, by) or "evidence_link" in (candidate.write_class, rejected.write_class):
+        return False
+    return relate(candidate.text, rejected.text, similarity, by.thresholds, by.judge).verdict == "same"
+
+
+def _same_subject(one: Candidate, other: Candidate, by: Comparison) -> bool:
+    first, second = (compared_as(fact, by.user_namespace) for fact in (one, other))
+    return first is None or second is None or first == second
