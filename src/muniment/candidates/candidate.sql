@@ -14,7 +14,7 @@ LIMIT :count
 
 -- name: due_again
 -- Those to be tried again now, in their order; none whose holder has an earlier one that is not due. A capture that was
--- consolidated before holds up no other: its turn was long ago.
+-- consolidated before blocks no other: its turn was long ago.
 SELECT c.*, r.tries, r.number
 FROM retries r
 JOIN captures c ON c.tenant_id = :tenant_id AND c.capture_id = r.capture_id
@@ -30,7 +30,7 @@ LIMIT :count
 SELECT DISTINCT holder FROM retries WHERE tenant_id = :tenant_id AND parked_at IS NULL AND number = 1 AND holder <> '*'
 
 -- name: still_again
--- Of those, the ones that nobody finished or parked meanwhile.
+-- Those of them that no other process finished or parked meanwhile.
 SELECT capture_id FROM retries WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND parked_at IS NULL
 
 -- name: put_off
@@ -79,7 +79,7 @@ VALUES (:tenant_id, :capture_id, :extractor, :holder, :now, :answer) ON CONFLICT
 SELECT capture_id FROM captures WHERE tenant_id = :tenant_id AND capture_id = :capture_id AND content <> ''
 
 -- name: spend
--- One more call to a model on that day, unless there were as many as are allowed: then nothing comes back.
+-- Count one more call to a model on that day; returns no row where the limit is reached.
 INSERT INTO model_calls (tenant_id, extractor, day, calls) VALUES (:tenant_id, :extractor, :day, 1)
 ON CONFLICT (tenant_id, extractor, day) DO UPDATE SET calls = model_calls.calls + 1 WHERE model_calls.calls < :most
 RETURNING calls
@@ -105,7 +105,7 @@ VALUES (:tenant_id, :seq,
   :calibration, :flags, :ordinal, :corrects, :gates, :redactions, :edits, :editor, :prior_editors, :editors, :consolidation, :fact, :content)
 
 -- name: ordinals
--- The next free place among the candidates of those captures, for an edit or a duplicate that comes back.
+-- The next free ordinal among the candidates of those captures, for an edit or a duplicate that returns.
 SELECT capture_id, max(ordinal) + 1 AS ordinal FROM candidates
 WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids)
 GROUP BY capture_id
@@ -116,20 +116,20 @@ INSERT INTO refusals (tenant_id, seq, at, capture_id, consolidation, extractor, 
 VALUES (:tenant_id, :seq, :at, :capture_id, :consolidation, :extractor, :ordinal, :gate, :reason, :rejection)
 
 -- name: name
--- Whom facts of captures name.
+-- The names in the facts of captures.
 -- each: capture_id, candidate_id, name
 INSERT INTO capture_names (tenant_id, capture_id, candidate_id, name)
 VALUES (:tenant_id, :capture_id, :candidate_id, :name) ON CONFLICT DO NOTHING
 
 -- name: name_as_edited
--- An edit names whom the fact named that it changes.
+-- An edit has the names of the fact that it changes.
 INSERT INTO capture_names AS n (tenant_id, capture_id, candidate_id, name)
 SELECT o.tenant_id, o.capture_id, :candidate_id, o.name FROM capture_names o
 WHERE o.tenant_id = :tenant_id AND o.capture_id = :capture_id AND o.candidate_id = :edits
 ON CONFLICT DO NOTHING
 
 -- name: name_as_corrected
--- A correction names whom the memory named that it is written on.
+-- A correction has the names of the memory that it corrects.
 INSERT INTO capture_names AS n (tenant_id, capture_id, candidate_id, name)
 SELECT o.tenant_id, :capture_id, :candidate_id, o.name
 FROM memories m
@@ -143,7 +143,7 @@ SELECT capture_id, gate, reason, at, rejection FROM refusals
 WHERE tenant_id = :tenant_id AND capture_id = :capture_id ORDER BY consolidation DESC, ordinal
 
 -- name: facts_of
--- What was proposed from those captures before, edits and copies left out; a row of before the digests has none.
+-- The facts proposed from those captures before, without edits and copies; a row from before the digests has none.
 SELECT capture_id, holder, fact, extractor, ordinal FROM candidates
 WHERE tenant_id = :tenant_id AND capture_id = ANY (:capture_ids) AND edits IS NULL
 

@@ -1,5 +1,5 @@
--- Neighbours: the live memories that a candidate must be compared with; what an ended consent hides is left out. What
--- nobody sees at the moment (`hidden`) can be contradicted and not repeated.
+-- Neighbours: the live memories that a candidate is compared with, without those whose consent has ended for good. A
+-- memory that nobody sees now (`hidden`) can be contradicted, but not repeated.
 
 -- name: on_keys
 -- Those on the same keys; which of them overlap in scope, and what they say, is decided outside.
@@ -22,13 +22,13 @@ FROM (SELECT v.memory_id, v.vector::halfvec(256) <=> :vector::halfvec(256) AS di
 
 -- name: near_exactly
 -- plan: each time
--- The same for an embedder without an index of its own, by looking at all of them.
+-- The same for an embedder without an index, by comparing all of them.
 SELECT {near_columns m}
 FROM (SELECT v.memory_id, v.vector <=> :vector::halfvec AS distance {near_scope f}) near
 {near_rows m}
 
 -- name: vectors
--- All that those users see, for a batch that is compared at once.
+-- All that those users see, for a batch that is compared in the process.
 SELECT v.memory_id, f.user_id, halfvec_send(v.vector) AS vector
 FROM memory_vectors v
 JOIN memory_scope f ON f.tenant_id = v.tenant_id AND f.memory_id = v.memory_id

@@ -7,8 +7,8 @@ INSERT INTO idempotency_keys (tenant_id, key, principal, principal_kind, capture
 VALUES (:tenant_id, :key, :principal, :principal_kind, :capture_id, :digest) ON CONFLICT DO NOTHING
 
 -- name: claimed_keys
--- What this principal used those keys for, with what is needed to answer a repeated request; also for a capture that was
--- archived (CAP-4). Those of before keys belonged to anybody come last: whose they were is not known (`owned`).
+-- The captures of this principal's idempotency keys, to answer a repeated request; also archived ones (CAP-4). Keys from
+-- before keys had owners come last: whose they are is not known (`owned`).
 SELECT k.key, k.capture_id, k.digest, k.principal <> '' AS owned, coalesce(c.seq, a.seq) AS seq, coalesce(c.captured_at, a.captured_at) AS captured_at
 FROM idempotency_keys k
 LEFT JOIN captures c ON c.tenant_id = k.tenant_id AND c.capture_id = k.capture_id

@@ -1,8 +1,8 @@
--- Captures as people look through them: listed, read, and run again; and what was refused from them.
+-- Captures for people to read: listed, opened, and run again; and the refusals of their facts.
 
 -- name: list
 -- plan: each time
--- The latest first, from a place on. What was proposed and refused is counted over all consolidations.
+-- The latest first, after a capture. Proposals and refusals are counted over all consolidations.
 SELECT * FROM (
   SELECT c.capture_id, c.seq, c.author, c.source, c.kind, c.classification, c.origin, c.subject, c.user_id, c.session_id,
     c.run_id, c.intent_id, c.workflow_id, c.observed_at, c.captured_at, c.pack, {state_of_capture c} AS state,
@@ -22,7 +22,7 @@ ORDER BY listed.seq DESC, listed.capture_id DESC
 LIMIT :count
 
 -- name: archived
--- The same of those that went to an archive; of these only what the index keeps is known.
+-- The same for archived captures; of these only what the index keeps is known.
 SELECT a.capture_id, a.seq, v.kind, a.subject, a.user_id, a.captured_at, a.archive_id AS archive, 'archived' AS state,
   (SELECT max(d.number) FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = a.capture_id) AS consolidations,
   (SELECT count(*) FROM candidates n WHERE n.tenant_id = :tenant_id AND n.capture_id = a.capture_id AND n.edits IS NULL) AS proposed,
@@ -39,14 +39,14 @@ ORDER BY a.seq DESC, a.capture_id DESC
 LIMIT :count
 
 -- name: place
--- Where a capture stands in that order, archived or not.
+-- The position of a capture in that order, archived or not.
 SELECT c.seq FROM captures c WHERE c.tenant_id = :tenant_id AND c.capture_id = :after
 UNION ALL
 SELECT a.seq FROM archived_captures a WHERE a.tenant_id = :tenant_id AND a.capture_id = :after
 LIMIT 1
 
 -- name: state
--- How one stands that is in the database, and whether somebody reviews anything from it.
+-- The state of a capture in the database, and whether a proposal or a refusal came from it.
 SELECT {state_of_capture c} AS state, {reviewed c} AS reviewed FROM captures c
 WHERE c.tenant_id = :tenant_id AND c.capture_id = :capture_id
 
@@ -69,7 +69,7 @@ WHERE c.tenant_id = :tenant_id AND c.capture_id = :capture_id
 ORDER BY p.seq, p.proposal_id
 
 -- name: to_rerun
--- How a capture stands that is to be run again: whether it has content, how often it was consolidated, what waits.
+-- The state of a capture to be run again: whether it has content, how often it was consolidated, whether it waits.
 SELECT c.seq, c.holder, c.content = '' AS erased, r.capture_id IS NOT NULL AS waits, r.parked_at, r.number AS next,
   (SELECT max(d.number) FROM consolidations d WHERE d.tenant_id = :tenant_id AND d.capture_id = c.capture_id) AS done
 FROM captures c
@@ -85,14 +85,14 @@ INSERT INTO retries (tenant_id, capture_id, seq, holder, tries, next_at, number)
 VALUES (:tenant_id, :capture_id, :captured_seq, :holder, 0, :now, :number)
 
 -- name: unpark
--- Tries begin anew; nothing comes back where it is not parked any more.
+-- Tries are counted anew; returns no row where it is not parked any more.
 UPDATE retries SET tries = 0, next_at = :now, parked_at = NULL
 WHERE tenant_id = :tenant_id AND capture_id = :capture_id AND parked_at IS NOT NULL
 RETURNING number
 
 -- name: refusals
 -- plan: each time
--- The latest first, from a place on. `latest` where its capture was not consolidated again since.
+-- The latest first, after a refusal. `latest` where its capture was not consolidated again since.
 SELECT f.capture_id, f.consolidation, f.extractor, f.ordinal, f.gate, f.reason, f.at, f.rejection,
   NOT EXISTS (SELECT FROM consolidations d
     WHERE d.tenant_id = :tenant_id AND d.capture_id = f.capture_id AND d.number > f.consolidation) AS latest

@@ -17,7 +17,7 @@ WHERE c.tenant_id = :tenant_id AND c.subject = ANY (:subjects)
 ORDER BY c.seq, c.consent_id
 
 -- name: list
--- The ledger, of one subject or of all, from a place on.
+-- The records of one subject or of all, after a record.
 {ledger c}
 WHERE c.tenant_id = :tenant_id AND (:subject::text IS NULL OR c.subject = :subject)
   AND (c.seq, c.consent_id) > (:seq::bigint, :after)
@@ -49,7 +49,7 @@ LEFT JOIN LATERAL (
 GROUP BY chain.root_id, rests.tier, rests.class, rests.seen
 
 -- name: ended_chains
--- Unbroken chains of consents that allow nothing any more, now or later, and whose memories have not been taken away.
+-- Unbroken chains of consents that allow nothing any more, now or later, and whose memories still have content.
 SELECT DISTINCT g.root_id, g.subject, r.auditor_id AS revoked_by
 FROM consents g
 LEFT JOIN consents r ON r.tenant_id = :tenant_id AND r.root_id = g.root_id AND r.action = 'revoke'

@@ -1,4 +1,4 @@
--- Tombstones: what is left of memories whose content had to go.
+-- Tombstones: what is left of memories whose content was removed.
 
 -- name: of_consent
 -- The memories that rest on a chain of consents and still have content.
@@ -9,13 +9,13 @@ WHERE f.tenant_id = :tenant_id AND f.consent_root = :root_id
 ORDER BY f.memory_id LIMIT :count
 
 -- name: lock_live
--- Those of them that stand, held against retraction until the commit.
+-- Lock those of them that are live until the commit.
 SELECT memory_id FROM memory_scope
 WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids) AND dead_seq IS NULL
 ORDER BY memory_id FOR UPDATE
 
 -- name: digests
--- Over the sealed bytes.
+-- Digests of the sealed bytes.
 SELECT memory_id, sha256(content) AS digest FROM memory_bodies WHERE tenant_id = :tenant_id AND memory_id = ANY (:memory_ids)
 
 -- name: insert

@@ -1,4 +1,4 @@
--- Contradictions: opened when they are seen, ended once.
+-- Contradictions: opened when they are found, ended once.
 
 -- name: insert
 -- each: contradiction_id, existing, reason
@@ -6,7 +6,7 @@ INSERT INTO contradictions (tenant_id, contradiction_id, seq, opened_at, entity,
 VALUES (:tenant_id, :contradiction_id, :seq, :at, :entity, :predicate, :existing, :proposal_id, :reason, :txid)
 
 -- name: of_proposal
--- What was opened for a proposal before.
+-- The contradictions opened for a proposal before.
 SELECT existing FROM contradictions WHERE tenant_id = :tenant_id AND proposal_id = :proposal_id
 
 -- name: touching
@@ -30,7 +30,7 @@ INSERT INTO qualifications (tenant_id, memory_id, contradiction_id, seq, qualifi
 VALUES (:tenant_id, :memory_id, :contradiction_id, :seq, :at, :txid, :qualifiers)
 
 -- name: list
--- By age, from a place on. One is open until it is ended, or a side is retracted or expires.
+-- The oldest first, after a contradiction. One is open until it is ended, or a side is retracted or expires.
 SELECT page.* FROM (
   SELECT c.tenant_id, c.contradiction_id, c.seq, c.entity, c.predicate, c.existing, c.proposal_id, i.memory_id AS incoming,
     c.reason, c.opened_at, r.outcome, r.resolved_by,

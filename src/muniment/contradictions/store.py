@@ -1,6 +1,7 @@
 """Contradictions: opened when they are found, ended once, with how long that took (CTR-3, CTR-5)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from psycopg.types.json import Jsonb
 
@@ -21,7 +22,7 @@ async def open_(
     tick = await tx.tick()
     ids = make_ids("ctr", len(found), tick.at)
     rows = [(one_id, one.memory.memory_id, one.reason) for one_id, one in zip(ids, found, strict=True)]
-    shared = {"entity": candidate.entity, "predicate": candidate.predicate, "proposal_id": proposal_id}
+    shared: dict[str, Any] = {"entity": candidate.entity, "predicate": candidate.predicate, "proposal_id": proposal_id}
     tx.defer_many("contradictions.insert", rows, seq=tick.seq, at=tick.at, **shared)
     for contradiction_id, existing, reason in rows:
         what = {"contradiction_id": contradiction_id, "existing": existing, "proposal_id": proposal_id}

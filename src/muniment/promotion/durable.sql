@@ -1,11 +1,11 @@
--- The durable tier: its log is the pipeline's own rows; what is found by is a projection of them, which can be made again.
+-- The durable tier: its log is the pipeline's own rows; its index is a projection of them, which can be rebuilt.
 
 -- name: hold
--- Readers go on; whoever would write waits, and whoever is writing ends first.
+-- Readers go on; new writers wait, and this waits for those that are writing.
 LOCK TABLE memory_scope IN SHARE ROW EXCLUSIVE MODE
 
 -- name: projection
--- A mark of all that each durable memory is found by, to compare before with after.
+-- A digest of each durable memory's index, to compare before with after.
 SELECT s.memory_id, md5(concat_ws(' | ', s.*::text,
     (SELECT string_agg(t.*::text, ' ' ORDER BY t.term) FROM memory_terms t WHERE t.tenant_id = :tenant_id AND t.memory_id = s.memory_id),
     (SELECT string_agg(l.*::text, ' ') FROM memory_links l WHERE l.tenant_id = :tenant_id AND l.memory_id = s.memory_id),
@@ -23,7 +23,7 @@ DELETE FROM memory_links l USING memories m
 WHERE l.tenant_id = :tenant_id AND m.tenant_id = :tenant_id AND m.memory_id = l.memory_id AND m.tier = 'durable'
 
 -- name: clear_vectors
--- Those of that embedder: another's cannot be made here.
+-- Those of that embedder: another's cannot be rebuilt here.
 DELETE FROM memory_vectors v USING memories m
 WHERE v.tenant_id = :tenant_id AND m.tenant_id = :tenant_id AND m.memory_id = v.memory_id AND m.tier = 'durable'
   AND v.embedder = :embedder

@@ -1,4 +1,4 @@
--- What promoted memories are found by: words, vectors, links. All of it can be made again from their bodies.
+-- The index of promoted memories: words, vectors, links. All of it can be rebuilt from their bodies.
 
 -- name: add_vector
 -- rank: 5
@@ -19,11 +19,11 @@ INSERT INTO memory_links (tenant_id, memory_id, entity, links_to) VALUES (:tenan
 ON CONFLICT DO NOTHING
 
 -- name: embedders
--- Those that made vectors here, the latest first.
+-- The embedders that made vectors in this tenant, the latest first.
 SELECT embedder, dimensions, since, completed_at FROM embedders WHERE tenant_id = :tenant_id ORDER BY since DESC, embedder
 
 -- name: add_embedder
--- The first in a tenant has nothing to catch up with.
+-- The first embedder of a tenant has nothing to catch up with.
 INSERT INTO embedders (tenant_id, embedder, dimensions, since, completed_at)
 SELECT :tenant_id, :embedder, :dimensions, :now,
   CASE WHEN NOT EXISTS (SELECT FROM embedders e WHERE e.tenant_id = :tenant_id) THEN :now::timestamptz END

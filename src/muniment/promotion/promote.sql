@@ -1,7 +1,7 @@
 -- Stage 4, promote: the only insert into promoted memory.
 
 -- name: lock_subject
--- Held against revocation and erasure until the commit.
+-- Lock a subject against revocation and erasure until the commit.
 SELECT holder FROM subjects WHERE tenant_id = :tenant_id AND holder = :holder FOR SHARE
 
 -- name: make_locks
@@ -13,7 +13,7 @@ INSERT INTO promotion_locks (tenant_id, key) VALUES (:tenant_id, :key) ON CONFLI
 SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = :key FOR UPDATE
 
 -- name: share_lock
--- What one user sees passes beside what another sees, and never beside what all see.
+-- Promotions for two users pass at once, and never beside one for all users.
 SELECT key FROM promotion_locks WHERE tenant_id = :tenant_id AND key = :key FOR SHARE
 
 -- name: insert
@@ -42,17 +42,17 @@ VALUES (:tenant_id, :user_id, :memory_id, :seq, :at, coalesce(:expires_at::times
   :classification, :session_id, :workflow_id, :intent_id, :entity, :predicate, :consent_root, :qualifiers)
 
 -- name: is_there
--- Whether there is such a memory, standing or not.
+-- Whether there is such a memory, live or not.
 SELECT memory_id FROM memory_scope WHERE tenant_id = :tenant_id AND memory_id = :memory_id
 
 -- name: lock_live
--- Of two who would retract it at once, the second waits here and then finds nothing.
+-- Of two retractions at once, the second waits here and then finds nothing.
 SELECT memory_id FROM memory_scope
 WHERE tenant_id = :tenant_id AND memory_id = :memory_id AND dead_seq IS NULL AND (:expired_too OR expires_at > :now)
 FOR UPDATE
 
 -- name: retract
--- A second retraction of the same memory meets the primary key.
+-- A second retraction of the same memory violates the primary key.
 -- each: memory_id
 INSERT INTO retractions (tenant_id, memory_id, seq, retracted_at, txid, retracted_by, reason, superseded_by)
 VALUES (:tenant_id, :memory_id, :seq, :at, :txid, :by, :reason, :superseded_by)

@@ -1,8 +1,8 @@
--- Browsing: the tenant's memories as a person looks through them, at the tenant's number :seq and the moment :at.
+-- Browsing: the tenant's memories for people, at the tenant's sequence :seq and the time :at.
 
 -- name: page
 -- plan: each time
--- The newest first, from a place on.
+-- The newest first, after a memory.
 SELECT m.memory_id
 FROM memories m
 JOIN memory_scope s ON s.tenant_id = m.tenant_id AND s.memory_id = m.memory_id
@@ -11,13 +11,13 @@ ORDER BY m.born_seq DESC, m.memory_id DESC
 LIMIT :count
 
 -- name: place
--- Where a memory stands in that order.
+-- The position of a memory in that order.
 SELECT born_seq FROM memories WHERE tenant_id = :tenant_id AND memory_id = :memory_id
 
 -- name: words
 -- results: binary
 -- plan: each time
--- Where the words of a query stand: the newest memories with each, up to a number. None whose text nobody may be shown.
+-- Postings of the query's words: the newest memories with each, up to a limit, without those whose text is withheld.
 SELECT {postings found}
 FROM unnest(:terms::bigint[]) AS asked (term), LATERAL (
   SELECT t.term, t.memory_id, t.tf, t.words
@@ -41,8 +41,8 @@ WHERE m.tenant_id = :tenant_id AND m.memory_id = ANY (:memory_ids)
 
 -- name: changes
 -- plan: each time
--- What began after one moment (:since_seq, :since) up to another (:seq, :at), and what ended by then that stood at the
--- first or began since; the totals of both, and of what stood at both moments.
+-- What began between two points in time (:since_seq, :since and :seq, :at), and what ended of that and of what was live
+-- at the first; the totals of both, and of what was live at both points.
 WITH seen AS MATERIALIZED (
   SELECT s.memory_id, s.born_seq, s.born_seq > :since_seq AS added,
     s.born_seq <= :since_seq AND (s.dead_seq IS NULL OR s.dead_seq > :since_seq) AND s.expires_at > :since AS stood,
@@ -75,7 +75,7 @@ ORDER BY turn.at DESC
 LIMIT :count
 
 -- name: links
--- The live facts that tie those entities to others, in either direction, the most important first.
+-- The live facts that link those entities to others, in either direction, the most important first.
 SELECT s.memory_id, s.entity, s.predicate, m.holder, b.content, k.wrapped_key, k.key_version
 FROM memory_links l
 JOIN memory_scope s ON s.tenant_id = l.tenant_id AND s.memory_id = l.memory_id

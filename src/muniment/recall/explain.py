@@ -94,8 +94,8 @@ async def _view(
     if then is None and at.seq != LATEST:
         packs = await recall_handler.packs_as_of(context.packs, tx, run, packs, at.seq)
     tiers, classes = (then.tiers, then.classes) if then is not None else (None, None)
-    narrowed = {"tiers": tiers, "classes": classes, "limits": packs.limits, "recorded": then is not None}
-    view = view_of(run, packs.decides, at.at, now=today, **narrowed)
+    narrowed = {"tiers": tiers, "classes": classes}
+    view = view_of(run, packs.decides, at.at, **narrowed, now=today, limits=packs.limits, recorded=then is not None)
     if isinstance(asker, RunContext):
         mine = recall_handler.view_now(asker, await context.recall_packs(asker), tx.now).labels
         view = replace(view, labels=[label for label in view.labels if label in mine])

@@ -2,7 +2,7 @@
 
 -- name: visible
 -- Without a query. The ids to answer with: part 0 plain records, 1 those of low confidence, 2 the sides of open conflicts.
--- A correction takes the place of the best record on its key, ahead of it.
+-- A correction comes just before the best record on its key.
 WITH seen AS MATERIALIZED (
   SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.tier, s.class, s.entity, s.predicate, {wanted s} AS wanted
   FROM memory_scope s
@@ -38,11 +38,10 @@ UNION ALL
 
 -- name: seen
 -- results: binary
--- For a query: all that is visible, as columns, ranked outside; nothing but its number where that is more than is
--- searched exactly (`size`). The numbers come packed: so many rows are not worth an object each. Vectors come along while they are few,
--- and where the words of the query stand, in all that those users see or once saw, and the key that the query itself is
--- kept under.
--- What is looked up per row is a subquery on a whole key: right also on a table that was never analysed.
+-- For a query: all that is visible, as packed columns, which are ranked in Python; only their number (`size`) where that
+-- is more than is searched exactly. With them come their vectors while they are few, the postings of the query's words in
+-- all that those users see or once saw, and the key that the query itself is sealed under.
+-- What is read per row is a subquery on a whole key: fast also on a table that was never analysed.
 WITH visible AS MATERIALIZED (
   SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.promoted_at, s.tier, s.class, s.entity, s.predicate, s.intent_id,
     {wanted s} AS wanted
@@ -80,7 +79,7 @@ LEFT JOIN (SELECT k.wrapped_key, k.key_version FROM subjects k WHERE k.tenant_id
 -- name: some
 -- results: binary
 -- plan: each time
--- The same of those memories, which are visible or left out.
+-- The same for those memories, as far as they are visible.
 WITH seen AS MATERIALIZED (
   SELECT s.memory_id, s.priority, s.confidence, s.born_seq, s.promoted_at, s.tier, s.class, s.entity, s.predicate, s.intent_id,
     {wanted s} AS wanted
@@ -104,14 +103,14 @@ FROM unnest(:terms::bigint[]) AS asked (term), LATERAL (
 
 -- name: postings_of
 -- results: binary
--- The words of the query in those memories.
+-- The postings of the query's words in those memories.
 SELECT {postings t}
 FROM memory_terms t
 WHERE t.tenant_id = :tenant_id AND t.term = ANY (:terms) AND t.memory_id = ANY (:memory_ids)
 
 -- name: similar
 -- results: binary
--- How near each of those lies to where the query aims.
+-- The similarity of each of those memories to the query's vector.
 SELECT array_agg(v.memory_id) AS memory_ids, string_agg(float8send(1 - (v.vector <=> :aim::halfvec)), '') AS similarity
 FROM memory_vectors v
 WHERE v.tenant_id = :tenant_id AND v.embedder = :embedder AND v.memory_id = ANY (:memory_ids)
@@ -127,7 +126,7 @@ ORDER BY v.vector::halfvec(256) <=> :aim::halfvec(256) LIMIT :count
 
 -- name: near_exactly
 -- plan: each time
--- The same of any other embedder, by looking at all of them.
+-- The same for any other embedder, by comparing all of them.
 SELECT v.memory_id
 FROM memory_vectors v
 JOIN memory_scope s ON s.tenant_id = v.tenant_id AND s.memory_id = v.memory_id
@@ -146,7 +145,7 @@ WHERE c.tenant_id = :tenant_id AND c.seq <= :seq AND {still_open c}
   AND {visible a} AND {visible b}
 
 -- name: links
--- The visible facts that tie those entities to others, in either direction, the most important first.
+-- The visible facts that link those entities to others, in either direction, the most important first.
 SELECT s.memory_id, s.entity, m.holder, b.content, k.wrapped_key, k.key_version
 FROM memory_links l
 JOIN memory_scope s ON s.tenant_id = l.tenant_id AND s.memory_id = l.memory_id
@@ -161,8 +160,8 @@ ORDER BY s.priority DESC, s.born_seq DESC, s.memory_id LIMIT :count
 SELECT memory_id FROM memories WHERE tenant_id = :tenant_id AND decision_key = :decision_key
 
 -- name: moment
--- The tenant's number at a moment: of the last transaction that was committed by then. None: nothing was.
--- `earlier`: where the clock was brought back over that moment and something had been dated between, the number of before.
+-- The tenant's sequence at a time: that of the last transaction committed by then, null if there is none.
+-- `earlier`: the sequence before the clock was set back over that time, where something had been dated in between.
 SELECT (SELECT max(seq) FROM ticks WHERE tenant_id = :tenant_id AND at <= :at) AS seq,
   (SELECT max(t.seq) FROM clock_resets r
    JOIN ticks t ON t.tenant_id = :tenant_id AND t.seq < r.seq AND t.at >= r.at AND t.at <= :at
@@ -187,7 +186,7 @@ WHERE s.tenant_id = :tenant_id AND s.memory_id = ANY (:memory_ids)
 ORDER BY s.memory_id
 
 -- name: bodies
--- The papers and the sealed content of the few that are returned; not of those that the session store holds.
+-- The provenance and the sealed content of what is returned; without the content that the session store holds.
 SELECT m.memory_id, m.candidate_id, m.proposal_id, m.verdict_id, m.capture_id, m.promoted_at,
   nullif(m.expires_at, 'infinity') AS ends_at, m.class, m.entity, m.predicate, m.classification, m.tier, m.priority,
   m.confidence, m.holder, m.subject, m.user_id, m.session_id, m.workflow_id, m.intent_id, m.qualifiers,
@@ -221,7 +220,7 @@ VALUES (:tenant_id, :compile_id, :recall_id, :now, coalesce((SELECT seq FROM ten
   :agent_id, :run_id, :token_budget, :tokens, :format, :tokenizer, :blocks, :memory_ids, :left_out, :told_seq, :digest)
 
 -- name: own_proposals
--- A run's own proposals since it was last told of some, as people left them: what the checks found is for reviewers.
+-- A run's own proposals since it was last told of some, with their verdicts; what the checks found is for reviewers.
 SELECT p.proposal_id, p.seq, p.class, ARRAY(SELECT v.action FROM verdicts v
   WHERE v.tenant_id = p.tenant_id AND v.proposal_id = p.proposal_id AND v.by_kind = 'operator' ORDER BY v.seq, v.verdict_id) AS actions
 FROM proposals p

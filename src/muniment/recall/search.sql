@@ -1,4 +1,4 @@
--- Searching opened texts for a name: sealed rows place by place, each in the order of its ids.
+-- Searching opened texts for a name: the sealed rows of one table after the other, each in the order of its ids.
 
 -- name: memory
 SELECT m.memory_id AS row_id, m.holder, m.capture_id, m.memory_id, b.content, s.wrapped_key, s.key_version
@@ -44,7 +44,7 @@ JOIN subjects s ON s.tenant_id = :tenant_id AND s.holder = c.subject
 WHERE c.tenant_id = :tenant_id AND c.evidence <> '' AND c.consent_id > :after ORDER BY c.consent_id LIMIT :count
 
 -- name: total
--- How many there are to look at, and how many lie before a place.
+-- How many texts there are to search.
 SELECT
   (SELECT count(*) FROM memory_bodies WHERE tenant_id = :tenant_id) AS memory,
   (SELECT count(*) FROM candidates WHERE tenant_id = :tenant_id AND content <> '') AS candidate,
@@ -55,7 +55,7 @@ SELECT
   (SELECT count(*) FROM consents WHERE tenant_id = :tenant_id AND evidence <> '') AS consent
 
 -- name: page
--- The last page of a search, with what all its pages looked at.
+-- The last page of a search, with how many texts all its pages searched.
 SELECT n.page, n.mark, n.erasure_id, n.place, n.row_id, n.finished,
   (SELECT sum(o.searched) FROM name_searches o WHERE o.tenant_id = :tenant_id AND o.search_id = n.search_id) AS searched
 FROM name_searches n

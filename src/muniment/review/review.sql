@@ -8,7 +8,7 @@ VALUES (:tenant_id, :seq, :at,
   :proposal_id, :candidate_id, :class, :tier_derived, :priority, :risk, :sensitive, :consent_check, :contradicts, :auto_eligible, :human_reasons, :due_at, :pack, :edit_of, :reopens, :run_id, :audits)
 
 -- name: lock
--- Two people on one proposal pass one after the other; many are held in one order for all.
+-- Two people on one proposal pass one after the other; many proposals are locked in one order for all.
 SELECT proposal_id FROM proposals WHERE tenant_id = :tenant_id AND proposal_id = ANY (:proposal_ids) ORDER BY proposal_id FOR UPDATE
 
 -- name: is_there
@@ -35,7 +35,7 @@ LIMIT :count
 
 -- name: list_narrowed
 -- plan: each time
--- The same by what is not told by the proposal itself: looked up for those that are open alone.
+-- The same, filtered by columns of other tables: they are read for open proposals alone.
 WITH open AS MATERIALIZED (
   SELECT p.proposal_id, p.candidate_id, p.due_at, p.human_reasons, p.tier_derived
   FROM proposals p
@@ -44,7 +44,7 @@ SELECT p.proposal_id FROM open p WHERE {narrowed p} ORDER BY p.due_at, p.proposa
 
 -- name: list_all
 -- plan: each time
--- The same of all, also of those that had their final verdict.
+-- The same of all proposals, also of those with a final verdict.
 SELECT p.proposal_id
 FROM proposals p
 WHERE p.tenant_id = :tenant_id AND {listed p} AND {narrowed p}
@@ -53,7 +53,7 @@ LIMIT :count
 
 -- name: counts
 -- plan: each time
--- What is open, counted by what it is. One row for each name of each kind; the whole has kind `open`.
+-- Open proposals, counted by class, risk, tier and reason: a row for each; the total has the kind `open`.
 WITH open AS MATERIALIZED (
   SELECT p.class, p.risk, p.due_at, p.human_reasons, {tier_of p} AS tier, {held_for p} AS held_for, {assignee_of p} AS assignee
   FROM proposals p
@@ -72,7 +72,7 @@ UNION ALL SELECT 'by_reason', reason, count(*), 0, 0, 0, 0
 ORDER BY kind, name
 
 -- name: attend
--- Who comes back after a while has come anew.
+-- Who returns after a while counts as new.
 INSERT INTO attendances (tenant_id, proposal_id, principal, since, at)
 VALUES (:tenant_id, :proposal_id, :principal, :now, :now)
 ON CONFLICT (tenant_id, proposal_id, principal) DO UPDATE
@@ -84,7 +84,7 @@ WHERE tenant_id = :tenant_id AND proposal_id = :proposal_id AND principal <> :pr
 ORDER BY since, principal
 
 -- name: left
--- Those that look no more.
+-- Those who are gone.
 DELETE FROM attendances WHERE tenant_id = :tenant_id AND at < :gone
 
 -- name: auto_promotable
@@ -98,8 +98,8 @@ ORDER BY p.seq, p.proposal_id
 LIMIT :count
 
 -- name: settled
--- The last place before which policy has nothing left to promote, if it lies past the one known; what waits for room, or
--- is of a suspended class, is left to it. Numbers follow commits, so nothing can appear before that place.
+-- How far policy has nothing left to promote, if that lies past the cursor; what waits for room, or is of a suspended
+-- class, is left to it. Sequences follow commits, so nothing can appear before that position.
 WITH first_left AS (
   SELECT p.seq, p.proposal_id FROM proposals p WHERE p.tenant_id = :tenant_id AND {policys_own p}
   ORDER BY p.seq, p.proposal_id LIMIT 1)
