@@ -38,11 +38,8 @@ from muniment.model.fields import Artifact
 
 PARTS = (whoami, writing, captures, memories, reading, queue, privacy, audit, webhooks, packs, work)
 _PROBLEM: Mapping[int | str, dict[str, Any]] = {
-    status: {
-        "description": meaning,
-        "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}},
-    }
-    for status, meaning in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))
+    status: {"description": words, "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}}}
+    for status, words in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))
 }
 
 
