@@ -1,4 +1,4 @@
-"""Whether a text holds a name, however it is written, and the words around it. Pure."""
+"""Finds a name in a text, however it is written, and returns the words around it."""
 
 import re
 import unicodedata
@@ -10,15 +10,15 @@ _BETWEEN = " -_.,\t\r\n\u00a0"
 
 
 def folded(text: str) -> str:
-    """Without case, width and accents, and with one space between words."""
+    """Return the text without case, width and accents, and with one space between words."""
     return _folded(text)[0].strip()
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
-    """The same, with the place in the text that each character of it comes from."""
+    """Return the same, with the position in the text that each character comes from."""
     made: list[str] = []
-    places: list[int] = []
-    for place, one in enumerate(text):
+    positions: list[int] = []
+    for position, one in enumerate(text):
         if one in _BETWEEN or one.isspace():
             plain = " " if made and made[-1] != " " else ""
         elif one.isascii():
@@ -27,24 +27,24 @@ def _folded(text: str) -> tuple[str, list[int]]:
             apart = unicodedata.normalize("NFKD", one.casefold())
             plain = "".join(c for c in apart if not unicodedata.combining(c) and unicodedata.category(c) != "Cf")
         made.extend(plain)
-        places.extend([place] * len(plain))
-    return "".join(made), places
+        positions.extend([position] * len(plain))
+    return "".join(made), positions
 
 
 def excerpt(name: str, text: str) -> str | None:
-    """What stands around a folded name in a text, where it is there as words of its own; None where it is not."""
-    whole, places = _folded(text)
+    """Return the words around a folded name that a text holds as whole words; None where it does not."""
+    whole, positions = _folded(text)
     if name not in whole:
         return None
     found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", whole)
     if found is None:
         return None
-    start, end = max(0, places[found.start()] - EXCERPT), places[found.end() - 1] + 1 + EXCERPT
+    start, end = max(0, positions[found.start()] - EXCERPT), positions[found.end() - 1] + 1 + EXCERPT
     return f"{'...' if start else ''}{text[start:end]}{'...' if end < len(text) else ''}"
 
 
 def fields(content: Any, only: str) -> Iterator[tuple[str, str]]:
-    """Every text of opened content with the field it stands in: the top name of an object, else the one given."""
+    """Return every text of opened content with its field: the top-level key of an object, else `only`."""
     if isinstance(content, dict):
         for name, value in cast("dict[str, Any]", content).items():
             yield from ((name, text) for text in _strings(value))

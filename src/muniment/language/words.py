@@ -1,4 +1,4 @@
-"""Words: what a text is found by. Letters folded, English endings cut off, words that say nothing left out."""
+"""Splits a text into index terms: letters folded, English words stemmed, stop words left out."""
 
 import re
 import unicodedata
@@ -10,22 +10,22 @@ from typing import Any, cast
 
 import Stemmer
 
+from muniment.language.data_files import word_set
 from muniment.language.instructions import as_seen
 
-# Runs of letters, their marks and digits; of scripts written without spaces every pair of signs is a word.
+# Runs of letters, marks and digits; in scripts without spaces every pair of characters is a word.
 _SIGNS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _MARKS = "".join(chr(n) for n in range(0x300, 0x3040) if unicodedata.category(chr(n)).startswith("M"))
 _WORD = re.compile(rf"[{_SIGNS}]+|(?:(?![{_SIGNS}])[^\W_]|[{_MARKS}])+")
 _UNSPACED = re.compile(rf"[{_SIGNS}]")
 _APOSTROPHES = str.maketrans("", "", "'\u2019\u02bc")
-# What a language model or a person asks with, and what holds a sentence together.
-_SAYS_NOTHING = frozenset(
+_STOP_WORDS = word_set(
     """
     a an the and or but if then of to in on at by for with about into from up down out over under is are was were be
     been being am do does did doing have has had having i you he she it we they me him her us them my your his its our
     their this that these those what which who whom whose when where why how not no so than too very can will just
     should would could s t d ll m re ve
-    """.split()  # noqa: SIM905  a list of them would take a page
+    """
 )
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -33,24 +33,24 @@ _MONTHS = (
 )
 MOST_QUERY_WORDS = 64
 _LONGEST = 64
-_MOST_TIMES = 255
+_MOST_OCCURRENCES = 255
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word as it was written, and the term it is found by."""
+    """A word as it was written, and the term that it is indexed by."""
 
     written: str
     term: str
 
 
 def words_of(text: str) -> list[Word]:
-    """The words of a text in their order, but for those that say nothing."""
+    """Return the words of a text in order, without stop words."""
     found: list[Word] = []
     stem = _stemmer()
     for written in _WORD.findall(as_seen(text).translate(_APOSTROPHES)):
         folded = written.casefold()
-        if folded in _SAYS_NOTHING:
+        if folded in _STOP_WORDS:
             continue
         if _UNSPACED.search(folded):
             found += [Word(pair, pair) for pair in _pairs(folded)]
@@ -60,7 +60,7 @@ def words_of(text: str) -> list[Word]:
 
 
 def query_words(query: str) -> list[Word]:
-    """The words of a query, each term once."""
+    """Return the words of a query, each term once."""
     by_term: dict[str, Word] = {}
     for word in words_of(query):
         by_term.setdefault(word.term, word)
@@ -69,24 +69,24 @@ def query_words(query: str) -> list[Word]:
 
 @dataclass(frozen=True)
 class Index:
-    """What a memory is found by: how often it says each term, and how long it is."""
+    """The index entry of a memory: how often it has each term, and how many words."""
 
     terms: dict[str, int]
     words: int
 
 
 def index_of(text: str, observed_at: datetime) -> Index:
-    """The terms of a text, and of the day that it is about: "in May" finds what was seen in May."""
+    """Count the terms of a text and of the date it was observed, so that "in May" finds what was seen in May."""
     counted = Counter(word.term for word in words_of(text))
-    said = min(sum(counted.values()), 2**15 - 1)
+    words = min(sum(counted.values()), 2**15 - 1)
     for word in words_of(f"{observed_at.day} {_MONTHS[observed_at.month - 1]} {observed_at.year}"):
         counted[word.term] += 1
-    terms = {term: min(times, _MOST_TIMES) for term, times in counted.items()}
-    return Index(terms, max(said, *terms.values()))
+    terms = {term: min(times, _MOST_OCCURRENCES) for term, times in counted.items()}
+    return Index(terms, max(words, *terms.values()))
 
 
 def _stemmer() -> Callable[[str], str]:
-    # A stemmer holds a buffer, so that no two threads may share one; making one takes two microseconds.
+    # A stemmer has a buffer that threads must not share; making one takes two microseconds.
     made: Any = cast("Any", Stemmer).Stemmer("english", 0)  # The package has no types.
     return made.stemWord
 

@@ -1,7 +1,7 @@
-"""A second look for personal data in what was promoted (MET-4).
+"""Scans promoted memories a second time for personal data (MET-4).
 
-INVARIANT: nothing here comes from `policy.redaction`: a scan that thought as the redactor does would miss what it
-misses. It looks for shapes and checks them by arithmetic; it knows no number plans and asks no model.
+INVARIANT: it shares no code with `language.redaction`, or it would miss what the redactor misses. It matches shapes
+and checks them by arithmetic, without number plans or models.
 """
 
 import re
@@ -18,7 +18,7 @@ _BEFORE_AT = re.compile(r"[^\W_][\w.%+'-]*$")
 _AFTER_AT = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+[^\W\d_]{2,}")
 
 _CARD = re.compile(r"(?<![\w*.-])\d(?:[ -]?\d){12,18}(?![\w*]|[.-]\d)")
-# Who issues cards, by how their numbers begin, and how long those are.
+# The issuers of cards: how their numbers begin, and how long they are.
 _ISSUERS = (
     (re.compile(r"4"), (13, 16, 19)),
     (re.compile(r"5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), (16,)),
@@ -29,7 +29,7 @@ _ISSUERS = (
     (re.compile(r"6(?:011|4[4-9]|5|2)"), (16, 17, 18, 19)),
     (re.compile(r"5[0678]|6[37]"), (13, 14, 15, 16, 17, 18, 19)),
 )
-# The shortest, which half of all numbers could be, only where a card is spoken of.
+# The shortest cards, only after a word for a card, as many other numbers are this long.
 _SHORT_CARD = re.compile(
     r"\b(?:card|maestro|visa)\b\D{0,24}(?<!\d)((?:5[0678]|6)(?:[ -]?\d){10,11})(?![\w*])", re.IGNORECASE
 )
@@ -60,7 +60,7 @@ _IBAN_LENGTHS = {
 }
 
 _JOINT = r"[ .()/-]{0,3}"
-# With its country's code, or as telephone numbers are written in groups.
+# With a country code, or in the groups of a telephone number.
 _PHONE = re.compile(
     rf"(?<![\w+*.:-])(?:(?:\+|(?<!\d[ ./-])00)[ ]?[1-9](?:{_JOINT}\d){{6,13}}"
     r"|(?:1[ .-]?)?\(\d{2,5}\)[ .-]?\d{2,4}(?:[ .-]?\d{2,4}){1,3}"
@@ -68,8 +68,8 @@ _PHONE = re.compile(
     r"|(?<!\d[ ./-])0[1-9]\d{0,3}[ /-]\d{2,4}(?:[ -]?\d{2,4}){1,3})"
     r"(?:[ ]?(?:x|ext\.?)[ ]?\d{1,6})?(?![\w*]|[.:/-]\d)"
 )
-# Any run of seven digits or more, right after a word that announces one.
-_CALLED = re.compile(
+# Seven digits or more, right after a word that announces a telephone number.
+_ANNOUNCED_PHONE = re.compile(
     r"\b(?:phones?|tel(?:ephone)?s?|mobile|cell|fax|whatsapp|call(?:s|ed)?(?: (?:me|him|her|us|them|back))?|handy"
     r"|telefon)"
     rf"\b(?:\s*(?:number|no\.?|nr\.?|#|is|at|on|to|:|=|\"|,))*\s*\+?(\(?\d(?:{_JOINT}\d){{6,14}})(?![\w*]|[.:/-]\d)",
@@ -77,7 +77,9 @@ _CALLED = re.compile(
 )
 
 _SSN = re.compile(r"(?<![\w.-])(?!000|666)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![\w*]|[.-]\d)")
-_SSN_SAID = re.compile(r"\b(?:ssn|social security)\b\D{0,24}(?<!\d)(\d{3}[- ]?\d{2}[- ]?\d{4})(?![\w*])", re.IGNORECASE)
+_ANNOUNCED_SSN = re.compile(
+    r"\b(?:ssn|social security)\b\D{0,24}(?<!\d)(\d{3}[- ]?\d{2}[- ]?\d{4})(?![\w*])", re.IGNORECASE
+)
 _NINO = re.compile(r"(?<!\w)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]([ -]?)\d{2}\1\d{2}\1\d{2}\1[A-D](?!\w)")
 
 _IPV4 = re.compile(r"(?<![\w.-])\d{1,3}(?:\.\d{1,3}){3}(?![\w-]|\.\d)")
@@ -91,7 +93,7 @@ _KEY = re.compile(
     r"|npm_[A-Za-z0-9]{30,}|SG\.[\w-]{16,}\.[\w-]{16,}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"
     r")|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
-_KEY_SAID = re.compile(
+_ANNOUNCED_KEY = re.compile(
     r"\b(?:api[ _-]?key|access[ _-]?key|secret(?:[ _-]?key)?|token|password|passwd)\b\"?\s*(?:is|[:=])\s*[\"']?"
     r"([^\s\"',;]{12,})",
     re.IGNORECASE,
@@ -111,23 +113,23 @@ _BIRTH = re.compile(
     re.IGNORECASE,
 )
 _BIRTH_NAMES = re.compile(r"birth|\bdob\b|geburt", re.IGNORECASE)
-_ONLY_A_DAY = re.compile(_DAY, re.IGNORECASE)
+_DATE = re.compile(_DAY, re.IGNORECASE)
 
 
 def personal_data(text: str) -> frozenset[PiiKind]:
-    """The kinds of personal data that a text shows unmasked."""
+    """Return the kinds of personal data that a text holds unmasked."""
     return frozenset(_kinds(_plain(text)))
 
 
 def personal_data_in(value: Any, named: str = "") -> frozenset[PiiKind]:
-    """The same of a JSON value: of its strings, its keys and its whole numbers, at every depth.
+    """Return the same for a JSON value: for its strings, keys and whole numbers, at every depth.
 
-    `named` is what the value is called; a bare day under a name that speaks of birth is a date of birth.
+    `named` is the name of the value; a bare date under a name such as `birthday` is a date of birth.
     """
     found: set[PiiKind] = set()
     for name, leaf in _leaves(value, named):
         found |= personal_data(leaf)
-        if _BIRTH_NAMES.search(name.replace("_", " ")) and _ONLY_A_DAY.fullmatch(_plain(leaf).strip()):
+        if _BIRTH_NAMES.search(name.replace("_", " ")) and _DATE.fullmatch(_plain(leaf).strip()):
             found.add("date_of_birth")
     return frozenset(found)
 
@@ -152,7 +154,7 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(text: str) -> str:
-    """Letters and digits of other widths as the usual ones, dashes as one dash, what nobody sees left out."""
+    """Replace letters and digits of other widths and all dashes by plain ones, and drop invisible characters."""
     if text.isascii():
         return text
     folded = unicodedata.normalize("NFKC", text).translate(_DASHES)
@@ -168,21 +170,21 @@ def _kinds(text: str) -> Iterator[PiiKind]:
     if any(_begins_with_iban(found[0]) for found in _IBAN.finditer(text)):
         yield "iban"
     national = [found.span() for found in _SSN.finditer(text)]
-    if national or _SSN_SAID.search(text) or _NINO.search(text):
+    if national or _ANNOUNCED_SSN.search(text) or _NINO.search(text):
         yield "national_id"
-    announced = (_is_phone(found, 1) for found in _CALLED.finditer(text))
+    announced = (_is_phone(found, 1) for found in _ANNOUNCED_PHONE.finditer(text))
     if any(_is_phone(found, 0) for found in _PHONE.finditer(text) if found.span() not in national) or any(announced):
         yield "phone"
     if any(_is_address(found) for pattern in (_IPV4, _IPV6) for found in pattern.finditer(text)):
         yield "ip"
-    if _KEY.search(text) or any(_looks_made(found[1]) for found in _KEY_SAID.finditer(text)):
+    if _KEY.search(text) or any(_looks_random(found[1]) for found in _ANNOUNCED_KEY.finditer(text)):
         yield "api_key"
     if _BIRTH.search(text):
         yield "date_of_birth"
 
 
 def _is_mail(text: str, at: int) -> bool:
-    # Looked at from the sign, within what an address can be: a long text is read once, not once for each of its words.
+    # From the `@` to both sides, as far as an address can be, so that a long text is read once.
     before, after = text[max(at - 64, 0) : at], text[at + 1 : at + 256]
     return _BEFORE_AT.search(before) is not None and _AFTER_AT.match(after) is not None
 
@@ -202,7 +204,7 @@ def _luhn_sum(digits: str) -> int:
 
 
 def _begins_with_iban(text: str) -> bool:
-    """Whether as many characters as the country's accounts have leave the rest 1 when divided by 97."""
+    """Say whether a text begins with an account of the country's length whose remainder by 97 is 1."""
     solid = "".join(char for char in text if char.isalnum()).upper()
     for length, countries in _IBAN_LENGTHS.items():
         if solid[:2] in countries and len(solid) >= length:
@@ -211,13 +213,13 @@ def _begins_with_iban(text: str) -> bool:
     return False
 
 
-_DAY_OR_SPAN = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{4} ?- ?\d{4}")
+_DATE_OR_YEARS = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{4} ?- ?\d{4}")
 
 
 def _is_phone(found: re.Match[str], group: int) -> bool:
     shown = found[group].strip()
     count = len(_digits(shown.partition("x")[0]))
-    return 7 <= count <= 15 and not _DAY_OR_SPAN.fullmatch(shown) and len(set(_digits(shown))) > 2
+    return 7 <= count <= 15 and not _DATE_OR_YEARS.fullmatch(shown) and len(set(_digits(shown))) > 2
 
 
 def _is_address(found: re.Match[str]) -> bool:
@@ -230,10 +232,10 @@ def _is_address(found: re.Match[str]) -> bool:
         found.string[max(found.start() - 12, 0) : found.start()]
     ):
         return False
-    # A machine's word for itself, or for anywhere, is nobody's address.
+    # Loopback and unspecified addresses belong to nobody.
     return not (address.is_loopback or address.is_unspecified)
 
 
-def _looks_made(word: str) -> bool:
-    """A secret mixes letters and digits; a mask or a word does not."""
+def _looks_random(word: str) -> bool:
+    """Say whether a word mixes letters and digits like a secret, unlike a mask or a plain word."""
     return "*" not in word and "[" not in word and any(map(str.isdecimal, word)) and any(map(str.isalpha, word))

@@ -1,4 +1,7 @@
-"""Embedders: what turns a text into a vector. The built-in one needs no network."""
+"""Turns texts into vectors: `builtin_embedder()` works without network, `choose` finds others by a setting.
+
+`embedded(embedder, texts)` returns one row of unit length for each text.
+"""
 
 from collections.abc import Sequence
 
@@ -9,17 +12,17 @@ from muniment.errors import EmbedderUnavailable
 from muniment.language.embedding.static import NAME as BUILTIN_EMBEDDER
 from muniment.language.embedding.static import Embedder, StaticEmbedder, Vectors, builtin_embedder
 
-# Of any call, a batch's too; a recall goes on without it sooner.
+# The longest that any call may take; a recall continues without the embedder sooner.
 PATIENCE_SECONDS = 60.0
 
 __all__ = ["BUILTIN_EMBEDDER", "Embedder", "StaticEmbedder", "Vectors", "builtin_embedder", "embedded"]
 
 
 async def embedded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """The vectors of texts; what may take long, as any but the built-in may, holds up nobody else."""
+    """Return the vectors of texts; every embedder but the built-in one runs on a thread, as it may take long."""
     if not texts or isinstance(embedder, StaticEmbedder):
         return embedder.embed(texts)
     with move_on_after(PATIENCE_SECONDS):
-        # Left behind when it takes too long: its answer comes to nothing.
+        # Abandoned when it takes too long; its answer is dropped.
         return await run_sync(embedder.embed, texts, abandon_on_cancel=True)
     raise EmbedderUnavailable(f"the embedder {embedder.name} did not answer within {PATIENCE_SECONDS} seconds")

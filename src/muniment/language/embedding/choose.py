@@ -1,4 +1,4 @@
-"""Which embedder is meant by a setting: the built-in one, a model in a folder, a server, or an object in Python."""
+"""Finds the embedder that a setting names: the built-in one, a model in a folder, a server, or a Python object."""
 
 from importlib import import_module
 from typing import Any, TypeVar, cast
@@ -16,14 +16,14 @@ _FORMS = (
     "builtin, sentence-transformers:/folder, http://host:port/v1#model=...&dimensions=..., https likewise, "
     "or python:package.module:attribute"
 )
-_OF_A_SERVER = ("model", "dimensions", "version", "timeout", "deadline", "allow_private")
+_SERVER_OPTIONS = ("model", "dimensions", "version", "timeout", "deadline", "allow_private")
 
 
 def find_embedder(spec: str | Embedder | None) -> Embedder:
-    """The embedder that a setting names; an embedder is given back as it is, if name and dimensions are in order.
+    """Return the embedder that a setting names; an embedder is returned as it is, if its name and dimensions are valid.
 
-    Raises InvalidInput with the field `embedder` for what names none, and EmbedderUnavailable when the one that is
-    named cannot be had, as when its package is not installed. A server is not asked yet.
+    Raises `InvalidInput` with the field `embedder` for a setting that names none, and `EmbedderUnavailable` when the
+    embedder cannot be loaded, as when its package is not installed. A server is not called yet.
     """
     if spec is None:
         return builtin_embedder()
@@ -50,14 +50,18 @@ def _named(spec: str) -> Embedder:
 
 
 def _server(spec: str) -> Embedder:
-    # Here, as whoever stays with the built-in embedder has no use for an HTTP client.
+    # Imported here, as the built-in embedder needs no HTTP client.
     from muniment.language.embedding.http import DEADLINE, KEY_VARIABLE, TIMEOUT, HttpEmbedder
 
     url, _, said = spec.partition("#")
     pairs = parse_qsl(said, keep_blank_values=True)
     given = dict(pairs)
-    # Names only: somebody may have put the key here.
-    if len(given) < len(pairs) or not given.keys() <= set(_OF_A_SERVER) or not {"model", "dimensions"} <= given.keys():
+    # The message shows no values, as one may be a key.
+    if (
+        len(given) < len(pairs)
+        or not given.keys() <= set(_SERVER_OPTIONS)
+        or not {"model", "dimensions"} <= given.keys()
+    ):
         raise InvalidInput(
             f"expected after the #, once each: model, dimensions and, if wanted, version, timeout, deadline, "
             f"allow_private; "

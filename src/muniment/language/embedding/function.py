@@ -1,4 +1,4 @@
-"""An embedder out of any function, and what the answer of every embedder from outside has to pass."""
+"""An embedder from any function, and the checks that the vectors of every such embedder must pass."""
 
 import re
 import traceback
@@ -19,43 +19,56 @@ VERSION = r"[A-Za-z0-9._-]{1,40}"
 Function = Callable[[list[str]], ArrayLike]
 
 
-class FunctionEmbedder:
-    """Texts into vectors by a function of the caller's own; several threads may call it at once."""
+class CheckedEmbedder:
+    """An embedder with a name and dimensions; every answer is checked and brought to unit length."""
 
-    def __init__(self, function: Function, *, name: str, dimensions: int) -> None:
-        """`function` takes a list of texts and gives one row of numbers for each, of any length but zero.
-
-        Raises InvalidInput for a name that is not `<name>@<version>`, or dimensions not from 1 to 4000.
-        """
-        if not callable(function) or iscoroutinefunction(function):
-            raise InvalidInput("expected a function that is called with a list of texts, not async", field="function")
-        self._function = function
-        self._name = check_name(name)
-        self._dimensions = check_dimensions(dimensions)
+    def __init__(self, name: str, dimensions: int) -> None:
+        self._name = name
+        self._dimensions = dimensions
 
     def __repr__(self) -> str:
-        return f"FunctionEmbedder({self._name!r}, dimensions={self._dimensions})"
+        return f"{type(self).__name__}({self._name!r}, dimensions={self._dimensions})"
 
     @property
     def name(self) -> str:
-        """Name and version: vectors of another name are never compared with these."""
+        """Name and version; vectors of different names are never compared."""
         return self._name
 
     @property
     def dimensions(self) -> int:
-        """Length of every vector."""
+        """The length of every vector."""
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row of unit length per text; the zero vector for a blank text, which the function is not asked about.
+        """Return one row of unit length per text; the zero vector for a blank text, which is not passed on.
 
-        Raises EmbedderUnavailable when the function raises or gives anything else than a finite row for each text.
+        Raises `EmbedderUnavailable` when embedding fails or gives anything but a finite row for each text.
         """
-        return embed_by(self._function, texts, name=self._name, dimensions=self._dimensions)
+        return embed_by(self._encode, texts, name=self._name, dimensions=self._dimensions)
+
+    def _encode(self, texts: list[str]) -> ArrayLike:
+        raise NotImplementedError
+
+
+class FunctionEmbedder(CheckedEmbedder):
+    """Embeds texts with a function; several threads may call it at once."""
+
+    def __init__(self, function: Function, *, name: str, dimensions: int) -> None:
+        """`function` takes a list of texts and returns one row of numbers for each.
+
+        Raises `InvalidInput` for a name that is not `<name>@<version>`, or dimensions not from 1 to 4000.
+        """
+        if not callable(function) or iscoroutinefunction(function):
+            raise InvalidInput("expected a function that is called with a list of texts, not async", field="function")
+        super().__init__(check_name(name), check_dimensions(dimensions))
+        self._function = function
+
+    def _encode(self, texts: list[str]) -> ArrayLike:
+        return self._function(texts)
 
 
 def embed_by(function: Function, texts: Sequence[str], *, name: str, dimensions: int) -> Vectors:
-    """What the function gives for the texts that say something, checked and of unit length; zeros for the others."""
+    """Return the function's vectors, checked and of unit length; zeros for blank texts."""
     vectors = np.zeros((len(texts), dimensions), dtype=np.float32)
     rows = [row for row, text in enumerate(texts) if text.strip()]
     if not rows:
@@ -65,14 +78,14 @@ def embed_by(function: Function, texts: Sequence[str], *, name: str, dimensions:
     except EmbedderUnavailable:
         raise
     except Exception as error:
-        # The error's own message may quote a text: what is told is its class and where it was raised.
+        # Not the error's message, which may quote a text: its class and where it was raised.
         raise EmbedderUnavailable(f"the embedder {name} raised {type(error).__name__}{_place(error)}") from None
     vectors[rows] = _unit_rows(answer, (len(rows), dimensions), name)
     return vectors
 
 
 def check_name(name: str, *, field: str = "name") -> str:
-    """The name, if it is name and version of an embedder; InvalidInput otherwise."""
+    """Return the name if it is `<name>@<version>`; raises `InvalidInput` otherwise."""
     if not isinstance(name, str) or not re.fullmatch(f"{TITLE}@{VERSION}", name):
         raise InvalidInput(
             "expected <name>@<version>: up to 100 letters, digits and ._:/- before the @, up to 40 letters, digits "
@@ -83,14 +96,14 @@ def check_name(name: str, *, field: str = "name") -> str:
 
 
 def check_dimensions(dimensions: int, *, field: str = "dimensions") -> int:
-    """The number, if vectors of that length can be kept; InvalidInput otherwise."""
+    """Return the number if vectors of that length can be stored; raises `InvalidInput` otherwise."""
     if not isinstance(dimensions, int) or isinstance(dimensions, bool) or not 1 <= dimensions <= MOST_DIMENSIONS:
         raise InvalidInput(f"expected a whole number from 1 to {MOST_DIMENSIONS}", field=field)
     return dimensions
 
 
 def _clean(text: str) -> str:
-    # A lone surrogate is no character, and what is outside may refuse the whole batch for it.
+    # A lone surrogate is no character; an embedder might refuse the whole batch for it.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

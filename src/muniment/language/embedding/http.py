@@ -1,4 +1,4 @@
-"""An embedder behind HTTP: any server that speaks `POST /embeddings` as OpenAI's does."""
+"""Embeds texts with a server that has the `POST /embeddings` of OpenAI's API."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import httpx2
 import numpy as np
 
 from muniment.errors import EmbedderUnavailable, InvalidInput
-from muniment.language.embedding.function import TITLE, check_dimensions, check_name, embed_by
+from muniment.language.embedding.function import TITLE, CheckedEmbedder, check_dimensions, check_name, embed_by
 from muniment.language.embedding.static import Vectors
 from muniment.outbound import refuses_literally
 from muniment.remote import (
@@ -35,22 +35,22 @@ from muniment.remote import (
 KEY_VARIABLE = "MUNIMENT_EMBEDDER_KEY"
 TIMEOUT, DEADLINE = 20.0, 60.0
 TEXTS_AT_ONCE = 256
-# Below what servers take in one request, even where every character is a token.
+# Less than servers accept in one request, even where every character is a token.
 _CHARACTERS_AT_ONCE = 1 << 18
 
-# How long a connection that nobody uses is kept.
+# How long an unused connection is kept, in seconds.
 _KEPT = 30.0
 _LONGEST = 600.0
-# What an answer may take: numbers written out in full, each on a line of its own, and something around them.
+# The largest answer: numbers written out in full, each on its own line, and an envelope.
 _BYTES_A_NUMBER, _BYTES_A_TEXT, _BYTES_AROUND = 64, 1 << 10, 1 << 16
 
 _LATE = "gave no answer before the deadline"
 
 
-class HttpEmbedder:
-    """Vectors from a server; threads may share one, and it keeps its connections until it is let go.
+class HttpEmbedder(CheckedEmbedder):
+    """Embeds texts with a server; threads may share one, and its connections stay open as long as it lives.
 
-    The key is in no message, no log and no repr; texts are in none either.
+    No message, log or repr holds the key or a text.
     """
 
     def __init__(
@@ -65,20 +65,19 @@ class HttpEmbedder:
         deadline: float = DEADLINE,
         allow_private: bool = False,
     ) -> None:
-        """`url` is what stands before `/embeddings`; the key is taken from MUNIMENT_EMBEDDER_KEY when not given.
+        """`url` is the address before `/embeddings`; the key is taken from MUNIMENT_EMBEDDER_KEY when not given.
 
-        The name is `<model>@<version>`, with the dimensions for a version: say another version when the server's
-        model changes under its name. `timeout` is how many seconds one wait may take, `deadline` a whole `embed`. The
-        address is a public one over https, unless `allow_private` lets it be any. Nothing is asked yet. Raises
-        InvalidInput for what cannot be right, EmbedderUnavailable when the environment names a proxy or certificates
-        that are not there.
+        The name is `<model>@<version>`; the version is the dimensions by default, so give another one when the server's
+        model changes under its name. `timeout` bounds one wait, `deadline` a whole `embed`, both in seconds. The
+        address must be public and https unless `allow_private`. Nothing is sent yet. Raises `InvalidInput` for a wrong
+        value, `EmbedderUnavailable` when the environment names a proxy or certificates that do not exist.
         """
         self._url = _check_url(url, allow_private)
         if not isinstance(model, str) or not re.fullmatch(TITLE, model):
             raise InvalidInput("expected up to 100 letters, digits and ._:/-", field="model")
         self._model = model
-        self._dimensions = check_dimensions(dimensions)
-        self._name = check_name(f"{model}@{dimensions if version is None else version}", field="version")
+        checked = check_dimensions(dimensions)
+        super().__init__(check_name(f"{model}@{dimensions if version is None else version}", field="version"), checked)
         self._deadline = _check_seconds(deadline, "deadline")
         self._client = _client(_headers(api_key), _check_seconds(timeout, "timeout"), allow_private)
         weakref.finalize(self, self._client.close)
@@ -86,21 +85,11 @@ class HttpEmbedder:
     def __repr__(self) -> str:
         return f"HttpEmbedder({self._url!r}, {self._name!r})"
 
-    @property
-    def name(self) -> str:
-        """Model and version: vectors of another name are never compared with these."""
-        return self._name
-
-    @property
-    def dimensions(self) -> int:
-        """Length of every vector."""
-        return self._dimensions
-
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row of unit length per text; the zero vector for a blank text, which is not sent.
+        """Return one row of unit length per text; the zero vector for a blank text, which is not sent.
 
-        Asks for 256 texts at once at most; twice more when the connection fails or the server says 429 or 5xx.
-        Raises EmbedderUnavailable, at the latest when the deadline is over.
+        Sends at most 256 texts at once; tries twice more when the connection fails or the server answers 429 or 5xx.
+        Raises `EmbedderUnavailable`, at the latest after the deadline.
         """
         ask = partial(self._ask, ends_at=time.monotonic() + self._deadline)
         parts = [embed_by(ask, part, name=self._name, dimensions=self._dimensions) for part in _batches(texts)]
@@ -126,8 +115,8 @@ class HttpEmbedder:
         raise EmbedderUnavailable(f"the embedder at {self._url} {why}")
 
     def _try(self, content: bytes, most: int, ends_at: float) -> bytes | Failure:
-        # On a thread that can be left behind: the client's time-outs are for each wait, and a name server, or a
-        # server that sends a byte now and then, could make the sum of them as long as it likes.
+        # On a thread that can be abandoned: the client's time-outs bound each wait, and a slow name server or a
+        # server that sends single bytes could make their sum as long as it likes.
         outcome: Future[bytes | Failure] = Future()
         exchange = partial(_exchange, self._client, f"{self._url}/embeddings", content, most, ends_at)
         Thread(target=lambda: outcome.set_result(exchange()), daemon=True).start()
@@ -151,7 +140,7 @@ def _client(given: dict[str, str], timeout: float, allow_private: bool) -> httpx
 
 
 def _exchange(client: httpx2.Client, place: str, content: bytes, most: int, ends_at: float) -> bytes | Failure:
-    """The body of the answer. Errors are told by their class: their messages may hold what was sent."""
+    """Return the body of the answer. Errors are named by their class, as their messages may hold what was sent."""
     try:
         with client.stream("POST", place, content=content) as response:
             if response.status_code != httpx2.codes.OK:
@@ -165,7 +154,7 @@ def _exchange(client: httpx2.Client, place: str, content: bytes, most: int, ends
 
 def _read(response: httpx2.Response, most: int, ends_at: float) -> bytes | Failure:
     body = bytearray()
-    # Raw, as nothing packed was asked for: what is unpacked could be of any size.
+    # Raw, as no compression was requested: a compressed body could unpack to any size.
     for part in response.iter_raw():
         body += part
         if len(body) > most:
@@ -176,7 +165,7 @@ def _read(response: httpx2.Response, most: int, ends_at: float) -> bytes | Failu
 
 
 def _rows(body: bytes, count: int) -> list[Any] | Failure:
-    """The vectors in the order of their texts; the numbers are looked at by `embed_by`."""
+    """Return the vectors in the order of their texts; `embed_by` checks the numbers."""
     try:
         answer: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -214,7 +203,7 @@ def _headers(api_key: str | None) -> dict[str, str]:
 
 
 def _check_url(url: str, allow_private: bool) -> str:
-    # The message does not show the address: there could be a password in it.
+    # The message does not show the address, which could hold a password.
     expected = "expected http://host:port/path or https, without a password, a question mark or a #"
     try:
         parts = urlsplit(url)

@@ -1,7 +1,7 @@
-"""A model of sentence-transformers as embedder: from a folder of this machine, never from the network."""
+"""Embeds texts with a sentence-transformers model from a local folder, never from the network."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -11,23 +11,22 @@ from typing import Any, BinaryIO
 from numpy.typing import ArrayLike
 
 from muniment.errors import EmbedderUnavailable, InvalidInput
-from muniment.language.embedding.function import TITLE, check_dimensions, check_name, embed_by
-from muniment.language.embedding.static import Vectors
+from muniment.language.embedding.function import TITLE, CheckedEmbedder, check_dimensions, check_name
 
 PACKAGE = "sentence_transformers"
 EXTRA = "sentence-transformers"
 
-# Read whole, whatever their size: a vocabulary can differ in one line.
+# Read whole whatever their size, as a vocabulary can differ in one line.
 _READ_WHOLE = {".json", ".txt", ".model", ".py"}
-# What no vector depends on: papers, and the same weights for other engines than the one used here.
+# Files that no vector depends on: documents, and the same weights for other engines.
 _LEFT_OUT = {".md", ".png", ".jpg", ".svg", ".pdf", ".pyc", ".onnx", ".h5", ".msgpack", ".ot"}
 _FOLDERS_LEFT_OUT = {"onnx", "openvino", "coreml", "__pycache__"}
 _ENDS = 1 << 20
 _SAMPLES, _SAMPLE = 64, 1 << 14
 
 
-class SentenceTransformerEmbedder:
-    """A sentence-transformers model; threads may share one, it works for one of them at a time.
+class SentenceTransformerEmbedder(CheckedEmbedder):
+    """A sentence-transformers model; threads may share one, which serves one at a time.
 
     Its name ends with a fingerprint of the model's files, so another model in the same folder has another name.
     """
@@ -45,42 +44,22 @@ class SentenceTransformerEmbedder:
         if not re.fullmatch(TITLE, title):
             raise InvalidInput("expected up to 100 letters, digits and ._:/-, without a version", field="name")
         self._model = _load(folder)
-        self._name = check_name(f"{title}@{_fingerprint(folder)}")
+        name = check_name(f"{title}@{_fingerprint(folder)}")
         # INVARIANT: one thread at a time, the model's tokenizer holds state while it works.
         self._lock = Lock()
-        self._dimensions = self._measure()
-
-    def __repr__(self) -> str:
-        return f"SentenceTransformerEmbedder({self._name!r}, dimensions={self._dimensions})"
-
-    @property
-    def name(self) -> str:
-        """Name and fingerprint: vectors of another name are never compared with these."""
-        return self._name
-
-    @property
-    def dimensions(self) -> int:
-        """Length of every vector."""
-        return self._dimensions
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row of unit length per text; the zero vector for a blank text.
-
-        Raises EmbedderUnavailable when the model fails or gives anything else than a finite row for each text.
-        """
-        return embed_by(self._encode, texts, name=self._name, dimensions=self._dimensions)
+        super().__init__(name, self._measure(name))
 
     def _encode(self, texts: list[str]) -> ArrayLike:
         with self._lock:
             return self._model.encode(texts, show_progress_bar=False, convert_to_numpy=True)
 
-    def _measure(self) -> int:
-        # Asked for a vector, as the method that tells the dimensions has another name in every other release.
+    def _measure(self, name: str) -> int:
+        # By embedding a word, as the method for the dimensions changes its name between releases.
         try:
             (vector,) = self._model.encode(["one"], show_progress_bar=False, convert_to_numpy=True)
             length = len(vector)
         except Exception as error:
-            raise EmbedderUnavailable(f"the model {self._name} gives no vectors: {type(error).__name__}") from error
+            raise EmbedderUnavailable(f"the model {name} gives no vectors: {type(error).__name__}") from error
         return check_dimensions(length)
 
 
@@ -102,7 +81,7 @@ def _title_of(folder: Path) -> str:
 
 
 def _fingerprint(folder: Path) -> str:
-    """Eight digits of a hash over names, sizes and contents; of large weights the ends and samples between them."""
+    """Return eight digits of a hash over names, sizes and contents; of large files the ends and samples between."""
     found = sha256()
     try:
         for file in _files(folder):
@@ -130,7 +109,7 @@ def _pieces(size: int, *, whole: bool) -> Iterator[tuple[int, int]]:
         yield 0, size
         return
     yield 0, _ENDS
-    # Layers that a training leaves as they were often lie at both ends: a few looks in between.
+    # Layers that training leaves unchanged are often at both ends, so samples are taken in between.
     step = (size - 2 * _ENDS) // _SAMPLES
     yield from ((_ENDS + number * step, _SAMPLE) for number in range(_SAMPLES))
     yield size - _ENDS, _ENDS

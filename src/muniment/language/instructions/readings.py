@@ -1,6 +1,7 @@
 """All readings of a text that a model might take from it: with what is hidden, disguised or encoded laid open."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from muniment.language.instructions import encodings
 from muniment.language.instructions.characters import deobfuscate
@@ -14,8 +15,7 @@ _GROWTH = 8
 _ENCODED = Signal("encoded_text", 0.50)
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """One reading of a text: the text itself, and its normalised words."""
 
     text: str

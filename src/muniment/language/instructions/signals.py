@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import NamedTuple
 
 from muniment.language.data_files import read_sections
 from muniment.language.instructions.normalisation import fold
@@ -21,8 +22,7 @@ class Signal:
     weight: float
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A pattern, and the signal that a match gives."""
 
     signal: Signal

@@ -83,79 +83,81 @@ _ENDURE = either("stand bear tolerate handle stomach abide eat drink consume hav
 _CARE = either("interest desire patience appetite tolerance use time")
 _NOT = r"(?:don't|do not|doesn't|does not)"
 _CANNOT = r"(?:can't|cannot|can not|couldn't)"
+_IS_NOT = r"(?:isn't|aren't|is not|are not)"
+_TOP = r"(?:number one|top|main|first|biggest|highest|absolute)"
+_VERY = r"(?:very |really |so |extremely |a lot )"
 
-# Whether it is a liking, whether it is stated outright or implied by a habit, and the pattern; the object follows.
-FRAMES: tuple[tuple[bool, bool, Pattern], ...] = tuple(
-    (likes, said, caseless(pattern))
-    for likes, said, pattern in (
-        (True, True, rf"{_I} {ADVERBS}(?:{LIKING}|{LIKING_THIRD}) "),
-        (True, True, r"\bI(?:'d| would) (?:really |much |still )?(?:prefer|rather) "),
-        (False, True, rf"{_I} {ADVERBS}(?:{DISLIKING}|{DISLIKING_THIRD}) "),
-        (False, True, rf"{_I} {ADVERBS}(?:steer|stay|keep|shy)s? (?:clear of|away from) "),
-        (False, True, rf"{_I} {ADVERBS}(?:refuse|decline)s? to (?:{HABITS} )?"),
-        (
-            False,
-            True,
+_Frames = tuple[tuple[bool, bool, Pattern], ...]
+
+
+def _frames(groups: dict[tuple[bool, bool], tuple[str, ...]]) -> _Frames:
+    """Compile frames by whether they are a liking, and whether they state it outright or imply it by a habit."""
+    return tuple(
+        (likes, outright, caseless(source)) for (likes, outright), sources in groups.items() for source in sources
+    )
+
+
+# The object of the liking or dislike follows the match.
+FRAMES = _frames(
+    {
+        (True, True): (
+            rf"{_I} {ADVERBS}(?:{LIKING}|{LIKING_THIRD}) ",
+            r"\bI(?:'d| would) (?:really |much |still )?(?:prefer|rather) ",
+            rf"\bI(?:{_BE}) {ADVERBS}(?:{_FAN}|{_DRAWN}) ",
+            rf"{_I}(?:'ve got| have| has) (?:an?|some) {_ADJECTIVES}{_FONDNESS} for ",
+        ),
+        (False, True): (
+            rf"{_I} {ADVERBS}(?:{DISLIKING}|{DISLIKING_THIRD}) ",
+            rf"{_I} {ADVERBS}(?:steer|stay|keep|shy)s? (?:clear of|away from) ",
+            rf"{_I} {ADVERBS}(?:refuse|decline)s? to (?:{HABITS} )?",
             rf"{_I} {ADVERBS}{_CANNOT} {ADVERBS}{_ENDURE} ",
+            rf"{_I} {ADVERBS}{_NOT} {ADVERBS}(?:{LIKING}|care for|think much of) ",
+            rf"\bI(?:{_BE}) not {ADVERBS}(?:{_FAN}|{_INTO}|much of an?) ",
+            rf"\bI(?:{_BE}) {ADVERBS}{_REPELLED} ",
+            rf"{_I}(?:'ve got| have| has) (?:an?|some) {_ADJECTIVES}{_AVERSION} {_TOWARDS} ",
+            rf"{_I}(?:'ve got| have| has) {ADVERBS}(?:no|little|zero|not much) {_CARE} {either('in for to')} ",
+            rf"{_I} {ADVERBS}loses? (?:interest|patience) (?:in|with) ",
         ),
-        (False, True, rf"{_I} {ADVERBS}{_NOT} {ADVERBS}(?:{LIKING}|care for|think much of) "),
-        (False, True, rf"\bI(?:{_BE}) not {ADVERBS}(?:{_FAN}|{_INTO}|much of an?) "),
-        (True, True, rf"\bI(?:{_BE}) {ADVERBS}(?:{_FAN}|{_DRAWN}) "),
-        (False, True, rf"\bI(?:{_BE}) {ADVERBS}{_REPELLED} "),
-        (False, True, rf"{_I}(?:'ve got| have| has) (?:an?|some) {_ADJECTIVES}{_AVERSION} {_TOWARDS} "),
-        (
-            False,
-            True,
-            rf"{_I}(?:'ve got| have| has) {ADVERBS}(?:no|little|zero|not much) {_CARE}"
-            rf" {either('in for to')} ",
-        ),
-        (True, True, rf"{_I}(?:'ve got| have| has) (?:an?|some) {_ADJECTIVES}{_FONDNESS} for "),
-        (
-            True,
-            False,
+        (True, False): (
             rf"{_I} (?:{ADVERBS})(?:will |can |could )?(?:only|exclusively|solely|strictly)"
             rf" {ADVERBS}(?:{HABITS}|{HABITS_THIRD}|want(?:s)?(?: to {HABITS})?) ",
-        ),
-        (True, False, rf"\bI(?:{_BE}) only interested in "),
-        (True, False, rf"{_I} {ADVERBS}(?:sticks? (?:to|with)|opts? for|goes? for|relys? on|swears? by) "),
-        (False, True, rf"{_I} {ADVERBS}loses? (?:interest|patience) (?:in|with) "),
-        (
-            True,
-            False,
+            rf"\bI(?:{_BE}) only interested in ",
+            rf"{_I} {ADVERBS}(?:sticks? (?:to|with)|opts? for|goes? for|relys? on|swears? by) ",
             rf"{_I} (?:usually|tend to|always|typically|generally|mostly|often|normally) {HABITS} (?:only )?",
         ),
-        (False, False, rf"{_I} (?:{ADVERBS})?(?:never(?: ever)?|won't|will not) {ADVERBS}(?:{HABITS}|{HABITS_THIRD}) "),
-        (False, False, rf"{_I} {ADVERBS}{_NOT} {ADVERBS}{HABITS} "),
-    )
+        (False, False): (
+            rf"{_I} (?:{ADVERBS})?(?:never(?: ever)?|won't|will not) {ADVERBS}(?:{HABITS}|{HABITS_THIRD}) ",
+            rf"{_I} {ADVERBS}{_NOT} {ADVERBS}{HABITS} ",
+        ),
+    }
 )
 # The speaker continues with "and" or "but"; after "someone who follows" the verb is in the third person.
 _ON = r"(?:\b(?:and|but|so)|,)(?: (?:can|will|must|would|do))?"
-CONTINUED_THIRD: tuple[tuple[bool, bool, Pattern], ...] = (
-    (True, True, caseless(rf"{_ON} {ADVERBS}(?:prefers|enjoys|favou?rs) ")),
-    (False, True, caseless(rf"{_ON} {ADVERBS}(?:avoids|dislikes|detests|despises|hates|refuses to(?: {HABITS})?) ")),
-    (False, True, caseless(rf"{_ON} {ADVERBS}(?:doesn't|does not) {ADVERBS}(?:{LIKING}|{HABITS}) ")),
+CONTINUED = _frames(
+    {
+        (True, True): (rf"{_ON} {ADVERBS}(?:prefer|enjoy|favou?r) ",),
+        (False, True): (
+            rf"{_ON} {ADVERBS}(?:avoid|dislike|detest|despise|hate|refuse to(?: {HABITS})?) ",
+            rf"{_ON} {ADVERBS}{_NOT} {ADVERBS}(?:{LIKING}|{HABITS}) ",
+        ),
+        (True, False): (
+            rf"{_ON} {ADVERBS}(?:stick to|opt for|go for|rely on) ",
+            rf"{_ON} (?:will |can )?(?:only|exclusively) {ADVERBS}(?:{HABITS}|{HABITS_THIRD}) ",
+        ),
+        (False, False): (rf"{_ON} (?:never|won't|will not|cannot|can't) {ADVERBS}(?:{HABITS}|{HABITS_THIRD}) ",),
+    }
+)
+CONTINUED_THIRD = _frames(
+    {
+        (True, True): (rf"{_ON} {ADVERBS}(?:prefers|enjoys|favou?rs) ",),
+        (False, True): (
+            rf"{_ON} {ADVERBS}(?:avoids|dislikes|detests|despises|hates|refuses to(?: {HABITS})?) ",
+            rf"{_ON} {ADVERBS}(?:doesn't|does not) {ADVERBS}(?:{LIKING}|{HABITS}) ",
+        ),
+    }
 )
 SPEAKER = caseless(r"(?:^|[,;:] |\b(?:and|but|so|since|because|that|as|while|though) )(I(?:'m|'ve|'d|'ll)?) ")
 SOMEONE = caseless(r"\bas someone who ")
-CONTINUED: tuple[tuple[bool, bool, Pattern], ...] = tuple(
-    (likes, said, caseless(pattern))
-    for likes, said, pattern in (
-        (True, True, rf"{_ON} {ADVERBS}(?:prefer|enjoy|favou?r) "),
-        (
-            False,
-            True,
-            rf"{_ON} {ADVERBS}(?:avoid|dislike|detest|despise|hate|refuse to(?: {HABITS})?) ",
-        ),
-        (False, True, rf"{_ON} {ADVERBS}{_NOT} {ADVERBS}(?:{LIKING}|{HABITS}) "),
-        (True, False, rf"{_ON} {ADVERBS}(?:stick to|opt for|go for|rely on) "),
-        (True, False, rf"{_ON} (?:will |can )?(?:only|exclusively) {ADVERBS}(?:{HABITS}|{HABITS_THIRD}) "),
-        (
-            False,
-            False,
-            rf"{_ON} (?:never|won't|will not|cannot|can't) {ADVERBS}(?:{HABITS}|{HABITS_THIRD}) ",
-        ),
-    )
-)
 ENDED = tuple(
     caseless(pattern)
     for pattern in (
@@ -191,38 +193,19 @@ HARD = caseless(
     rf"{_I} {ADVERBS}(?:finds?|found) it {ADVERBS}(?:too )?{BAD} to (?:(?:stay|get|be|feel|keep) )?"
     r"(?:engaged (?:with|by|in)|interested in|enjoy|like|into|connect with|relate to|excited about|motivated by) "
 )
+_BEFORE_OBJECT = r"^(?:.{0,80}?(?:[,;:] |\b(?:because|since|as|and|but|though|that|where|so) ))??"
 # The object comes first, then what it is to the speaker.
 THINGS: tuple[tuple[bool, Pattern], ...] = tuple(
-    (
-        likes,
-        caseless(
-            rf"^(?:.{{0,80}}?(?:[,;:] |\b(?:because|since|as|and|but|though|that|where|so)"
-            rf" ))??([^,;:]{{2,100}}?)(?:,? which)? {pattern}\b"
-        ),
-    )
-    for likes, pattern in (
+    (likes, caseless(rf"{_BEFORE_OBJECT}([^,;:]{{2,100}}?)(?:,? which)? {source}\b"))
+    for likes, source in (
         (False, rf"(?:make|makes|made) me (?:feel )?{ADVERBS}{FEELS_BAD}"),
         (True, rf"(?:make|makes) me (?:feel )?{ADVERBS}{FEELS_GOOD}"),
-        (
-            False,
-            rf"{_NOT} {ADVERBS}(?:appeal to me|interest me|work for me|sit well with me|agree with me|do it for me)",
-        ),
-        (
-            False,
-            r"(?:isn't|aren't|is not|are not) (?:really |quite )?(?:for me|my (?:thing|cup"
-            r" of tea|style|favou?rite|jam))",
-        ),
+        (False, rf"{_NOT} {ADVERBS}(?:(?:appeal to|interest|work for|sit well with|agree with) me|do it for me)"),
+        (False, rf"{_IS_NOT} (?:really |quite )?(?:for me|my (?:thing|cup of tea|style|favou?rite|jam))"),
         (False, r"(?:is|are) (?:an? )?(?:strict |absolute |definite |hard )?(?:no-go|deal-?breaker|turn-?off) for me"),
         (False, r"(?:bore|bores|annoy|annoys|disgust|disgusts|scare|scares|irritate|irritates) me"),
-        (
-            True,
-            r"(?:is|are) (?:my|a) (?:number one|top|main|first|biggest|highest|absolute) (?:priority|must)(?: for me)?",
-        ),
-        (
-            True,
-            r"(?:is|are|matter|matters) (?:very |really |so |extremely |a lot )?(?:important"
-            r"|crucial|essential)? ?(?:to|for) me",
-        ),
+        (True, rf"(?:is|are) (?:my|a) {_TOP} (?:priority|must)(?: for me)?"),
+        (True, rf"(?:is|are|matter|matters) {_VERY}?(?:important|crucial|essential)? ?(?:to|for) me"),
         (True, r"(?:is|are) (?:really |totally |so )?my (?:thing|jam|cup of tea|go-to)"),
     )
 )
