@@ -1,10 +1,11 @@
-"""What MkDocs is told beside its configuration: files of the repository that pages link to.
+"""Hooks for MkDocs: they add files of the repository that pages link to.
 
 Pages link to files outside docs/ as they lie in the repository, so that they read well there. Here these files become
 part of the site, under `project/`, and the links follow.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
@@ -25,7 +26,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name in PAGES:
         text = _with_links((ROOT / name).read_text("utf-8"), PurePosixPath(name), f"{PROJECT}/{name}")
         files.append(File.generated(config, f"{PROJECT}/{name}", content=text))
-    for path in (found for name in COPIES for found in _files_at(ROOT / name)):
+    copies = {found for name in COPIES for found in _files_at(ROOT / name)}
+    for path in sorted(copies | set(_linked_code())):
         place = f"{PROJECT}/{path.relative_to(ROOT).as_posix()}"
         # A program is shown by the browser as text, not offered to be saved.
         files.append(File.generated(config, _served(place), content=path.read_bytes()))
@@ -55,6 +57,15 @@ def _with_links(text: str, source: PurePosixPath, served: str) -> str:
         return f"{label}({relpath(place, str(PurePosixPath(served).parent))}{anchor})"
 
     return _LINK.sub(led, text)
+
+
+def _linked_code() -> Iterator[Path]:
+    """The source files and tests that the page of rules links to."""
+    page = ROOT / "docs" / "reference" / "rules.md"
+    for match in _LINK.finditer(page.read_text("utf-8")):
+        path = (page.parent / match[2]).resolve()
+        if path.is_file() and (ROOT / "docs") not in path.parents:
+            yield path
 
 
 def _served(place: str) -> str:

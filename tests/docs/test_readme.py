@@ -40,10 +40,10 @@ def test_the_readme_shows_a_part_of_the_second_example_and_what_it_prints_last(p
 
 def test_the_first_example_runs_on_an_empty_folder_and_again_on_what_it_left(empty: Path) -> None:
     for _ in range(2):
-        text, approval, papers = printed_by(EXAMPLE, empty)
+        text, approval, events = printed_by(EXAMPLE, empty)
         assert text == TEXT
         assert approval == "approved by operator_b on ('operator:override:fb_2026_05_09_x9',)"
-        assert papers.endswith("'memory.promoted'] True")
+        assert events.endswith("'memory.promoted'] True")
     assert not (empty.parent / ".muniment").exists()
 
 
