@@ -111,7 +111,11 @@ def find_problems() -> list[str]:
                 problems.append(f'{rule.id}: no test has the marker rule("{rule.id}")')
         elif rule.id in tests:
             problems.append(f"{rule.id}: has tests ({tests[rule.id][0]}) but is listed as planned")
-    problems += [f"{rule_id}: {where[0]} names a rule that rules.yaml does not have" for rule_id, where in tests.items() if rule_id not in rules]
+    problems += [
+        f"{rule_id}: {where[0]} names a rule that rules.yaml does not have"
+        for rule_id, where in tests.items()
+        if rule_id not in rules
+    ]
     return problems
 
 
