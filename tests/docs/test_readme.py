@@ -1,4 +1,4 @@
-"""The README's example is the file in examples/, and it runs."""
+"""The examples in the README are those of examples/, and they run."""
 
 import re
 import tempfile
@@ -19,7 +19,7 @@ TEXT = "Customer cust_8861 has a verbal NDA limiting card number exposure to the
 
 @pytest.fixture
 def empty() -> Iterator[Path]:
-    # short, so that the socket lies in the home itself
+    # a short path, so that the socket fits into the home
     with tempfile.TemporaryDirectory(prefix="mr") as folder:
         yield Path(folder) / "home"
 
@@ -48,7 +48,7 @@ def test_the_first_example_runs_on_an_empty_folder_and_again_on_what_it_left(emp
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs"])
-def test_every_link_to_a_file_leads_somewhere(page: str) -> None:
+def test_every_link_to_a_file_resolves(page: str) -> None:
     place = ROOT / page
     pages = sorted(place.rglob("*.md")) if place.is_dir() else [place]
     assert pages
