@@ -71,7 +71,8 @@ def find_code(rules: Mapping[str, Rule]) -> dict[str, Places]:
     for rule in rules.values():
         for entry in rule.code:
             path, name = split_entry(entry)
-            found[rule.id].add(path, name)
+            for file in _files_with(path, name):
+                found[rule.id].add(file, name)
     for path in sorted(SOURCE.rglob("*")):
         if path.suffix in _SUFFIXES:
             for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
@@ -93,9 +94,17 @@ def find_tests() -> dict[str, list[str]]:
 
 
 def split_entry(entry: str) -> tuple[Path, str | None]:
-    """Split `review/verbs.py:approve` into its path and the name in it."""
+    """Split `review/verbs.py:approve` or `review:approve` into its path and the name to find there."""
     file, _, name = entry.partition(":")
     return SOURCE / file, name or None
+
+
+def _files_with(path: Path, name: str | None) -> list[Path]:
+    """The files at a path that define a name; the path itself without one."""
+    if name is None:
+        return [path]
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [file for file in files if file.is_file() and name in _names_in(file)]
 
 
 def find_problems() -> list[str]:
@@ -124,7 +133,7 @@ def _broken(rule: Rule) -> Iterator[str]:
         path, name = split_entry(entry)
         if not path.exists():
             yield f"{entry} does not exist{_suggestion(name)}"
-        elif name and name not in _names_in(path):
+        elif not _files_with(path, name):
             yield f"{path.relative_to(SOURCE)} has no {name}{_suggestion(name)}"
 
 

@@ -180,3 +180,15 @@ def _letters(privileges: str) -> set[str]:
     assert ("UPDATE", "") not in found, "no login may update whole rows"
     assert ("INSERT", "") in found or "INSERT" not in privileges, "teach the page to say which columns"
     return {letters[word] + columns for word, columns in found}
+
+
+def test_every_source_file_that_a_page_names_exists() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *DOCS.rglob("*.md")]
+    missing = [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in pages
+        if page.parent.name != "adr"
+        for name in re.findall(r"`((?:\w+/)+[\w.]+\.(?:py|sql|yaml))`", page.read_text("utf-8"))
+        if not re.match(r"acme/|.*NNNN", name) and not any((top / name).exists() for top in (ROOT, SOURCE))
+    ]
+    assert missing == []
