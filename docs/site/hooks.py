@@ -51,7 +51,9 @@ def _with_links(text: str, source: PurePosixPath, served: str) -> str:
         if place.startswith("docs/"):
             place = place.removeprefix("docs/")
         elif place == "docs" or (ROOT / place).is_dir():
-            return f"{label}({relpath('index.md', str(PurePosixPath(served).parent))})" if place == "docs" else label
+            # The site has no page for a folder: only its name is shown.
+            index = relpath("index.md", str(PurePosixPath(served).parent))
+            return f"{label}({index})" if place == "docs" else label.strip("[]")
         else:
             place = _served(f"{PROJECT}/{place}")
         return f"{label}({relpath(place, str(PurePosixPath(served).parent))}{anchor})"
