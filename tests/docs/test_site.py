@@ -61,6 +61,7 @@ def test_every_page_is_built_and_loads_nothing_from_elsewhere(site: Path) -> Non
 
 def test_the_front_page_links_to_every_page() -> None:
     front = (ROOT / "docs" / "index.md").read_text("utf-8")
+    assert "(glossary.md)" in front
     for part in ("tutorial", "how-to", "explanation", "reference"):
         for page in (ROOT / "docs" / part).glob("*.md"):
             assert f"({part}/{page.name})" in front, page.name
