@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test soak check format docs reference screenshots bench clean
+.PHONY: run test soak check format docs reference rule screenshots bench clean
 
 run: $(STAMP)            ## the server with a lively tenant: its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
@@ -36,6 +36,10 @@ docs: $(STAMP)           ## the docs as a site, in build/docs; nothing in it com
 
 reference: $(STAMP)      ## the pages of the reference that are drawn from the code
 	@$(BIN)/python docs/site/reference.py
+	@$(BIN)/python docs/site/rules.py
+
+rule: $(STAMP)           ## one rule of the specification, its code and its tests: make rule ID=REV-4; RUN=1 runs the tests
+	@$(BIN)/python docs/site/rules.py $(or $(ID),$(error give a rule, such as: make rule ID=REV-4)) $(if $(RUN),--run)
 
 screenshots: $(STAMP)    ## every page of the console over the demo, in build/screenshots; takes Chromium
 	@$(BIN)/python -m tests.console.screenshots

@@ -1,4 +1,4 @@
-"""A consent is given, narrowed and revoked; then the person is forgotten, and the log still verifies."""
+"""A consent is granted, narrowed and revoked; then the person is erased, and the audit chain still verifies."""
 
 from muniment import Fabric, Principal, RunContext, Submission
 
@@ -12,13 +12,13 @@ run = RunContext(
 
 
 def propose(predicate: str, value: str) -> str:
-    told = fabric.propose(
+    result = fabric.propose(
         run, write_class="preference", entity=ANNA, subject=ANNA, predicate=predicate, value=value, classification="PII"
     )
-    return told.status if isinstance(told, Submission) else told.reason
+    return result.status if isinstance(result, Submission) else result.reason
 
 
-def seen() -> list[str]:
+def recalled() -> list[str]:
     return [str(record.predicate) for record in fabric.recall(run).records]
 
 
@@ -37,9 +37,9 @@ with Fabric.open() as fabric:
     print("beyond it:", propose("allergy", "peanuts"))
     for item in fabric.queue.list(reviewer):
         fabric.queue.approve(reviewer, item.proposal_id)
-    print("recalled:", sorted(seen()))
+    print("recalled:", sorted(recalled()))
 
-    fewer = fabric.consent.grant(
+    narrower = fabric.consent.grant(
         officer,
         subject=ANNA,
         purpose=consent.purpose,
@@ -48,12 +48,12 @@ with Fabric.open() as fabric:
         basis="user_opt_in",
         supersedes=consent.consent_id,
     )
-    print("narrowed:", seen())
-    fabric.consent.revoke(officer, fewer.consent_id, evidence_refs=["letter:2026-05-09"])
-    print("revoked:", seen())
-    print("swept:", fabric.consent.sweep(ACME).memories, "memories")  # the worker does that by itself
+    print("narrowed:", recalled())
+    fabric.consent.revoke(officer, narrower.consent_id, evidence_refs=["letter:2026-05-09"])
+    print("revoked:", recalled())
+    print("swept:", fabric.consent.sweep(ACME).memories, "memories")  # in production the worker does this
 
     receipt = fabric.erase(officer, subject=ANNA, user_id="anna_17")
     print("erased by", receipt.by)
-    fabric.seal(ACME)  # so does it this
-    print("the log verifies:", fabric.verify(auditor).ok)
+    fabric.seal(ACME)  # and this
+    print("the audit chain verifies:", fabric.verify(auditor).ok)

@@ -35,7 +35,7 @@ with Fabric.open() as fabric:  # embedded, in ./.muniment; Fabric.open("postgres
         evidence_refs=["operator:override:fb_2026_05_09_x9"],
         classification="PII",
     )
-    fabric.consolidate(ACME)  # captures become proposals, or refusals
+    fabric.consolidate(ACME)  # turns captures into proposals or refusals
     for item in fabric.queue.list(reviewer):  # tier_target durable, priority 0.95, waits for a second person
         fabric.queue.approve(reviewer, item.proposal_id, note="seen in the call log")
 
@@ -44,5 +44,5 @@ with Fabric.open() as fabric:  # embedded, in ./.muniment; Fabric.open("postgres
     print(record.text)
     print(f"approved by {record.provenance.approver} on {record.provenance.evidence_refs}")
 
-    papers = fabric.trail(reviewer, record.id)  # back to the capture, forward to this recall
-    print([event.type for event in papers.events], answer.recall_id in papers.recalls)
+    trail = fabric.trail(reviewer, record.id)  # back to the capture, forward to this recall
+    print([event.type for event in trail.events], answer.recall_id in trail.recalls)

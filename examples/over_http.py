@@ -1,4 +1,4 @@
-"""The same verbs over HTTP: an agent proposes and recalls, a person reviews, each under a key of their own.
+"""The same methods over HTTP: an agent proposes and recalls, a person reviews, each with their own API key.
 
 muniment serve &
 export MUNIMENT_SERVER=http://127.0.0.1:8600
@@ -13,10 +13,10 @@ from muniment import RunContext, Submission
 from muniment.client import Client
 
 with Client.open(key=os.environ["AGENT_KEY"]) as agent, Client.open(key=os.environ["REVIEWER_KEY"]) as review_client:
-    bot, reviewer = agent.me(), review_client.me()  # whose keys they are; nothing a request says can change that
+    bot, reviewer = agent.me(), review_client.me()  # the principals of the two keys
     run = RunContext(tenant_id=bot.tenant_id, agent_id=bot.id, run_id="run_1", user_id="cust_8861")
 
-    told = agent.propose(
+    submission = agent.propose(
         run,
         write_class="preference",
         entity="customer:cust_8861",
@@ -25,10 +25,10 @@ with Client.open(key=os.environ["AGENT_KEY"]) as agent, Client.open(key=os.envir
         classification="INTERNAL",
         evidence_refs=["chat:2026-05-09"],
     )
-    assert isinstance(told, Submission), told  # else a gate refused it, and says which and why
+    assert isinstance(submission, Submission), submission  # otherwise a gate refused it, with its reason
 
-    item = review_client.queue.get(reviewer, told.proposal_id)
-    if item.status == "pending":  # run again, it repeats what is known, and needs nobody
+    item = review_client.queue.get(reviewer, submission.proposal_id)
+    if item.status == "pending":  # on a second run it is a duplicate
         item = review_client.queue.approve(reviewer, item.proposal_id, version=item.version, note="said so in the chat")
     print(item.status)
 

@@ -20,14 +20,14 @@ with Fabric.open() as fabric:
     for item in fabric.queue.list(reviewer):
         fabric.queue.approve(reviewer, item.proposal_id)
 
-    state("Returns are accepted within 14 days.")  # no key is shared: the texts are compared
+    state("Returns are accepted within 14 days.")  # neither has a key, so the texts are compared
     for found in fabric.contradictions.list(reviewer):
         print(f"contradiction: {found.reason}")
-        # Both are true, each in its country. This approves the second as well.
+        # Both are true, each in its own country. This also approves the second.
         fabric.contradictions.resolve(
             reviewer, found.contradiction_id, "coexist", existing={"region": "de"}, incoming={"region": "fr"}
         )
 
     print("in Germany:", recalled(region="de"))
     print("in France:", recalled(region="fr"))
-    print("not said where:", recalled())
+    print("no region:", recalled())

@@ -1,10 +1,11 @@
-"""What MkDocs is told beside its configuration: files of the repository that pages link to.
+"""Hooks for MkDocs: they add files of the repository that pages link to.
 
-Pages link to files outside docs/ as they lie in the repository, so that they read well there. Here these files become
-part of the site, under `project/`, and the links follow.
+Pages link to files outside docs/ by their path in the repository, so that the links also work there. These hooks copy
+the files into the site, under `project/`, and rewrite the links.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
@@ -14,26 +15,27 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 PROJECT = "project"
-# Every one of these is a page of the site; of other files a copy is.
+# These become pages of the site; the files of COPIES are copied as they are.
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/RESULTS.md")
 COPIES = ("examples", "deploy", "bench/beside.svg", "LICENSE")
 _LINK = re.compile(r"(!?\[[^\]]*\])\((?!https?:|mailto:|#)([^)#\s]+)(#[^)]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what lies outside docs/ and is linked to."""
+    """Add the files outside docs/ that pages link to."""
     for name in PAGES:
         text = _with_links((ROOT / name).read_text("utf-8"), PurePosixPath(name), f"{PROJECT}/{name}")
         files.append(File.generated(config, f"{PROJECT}/{name}", content=text))
-    for path in (found for name in COPIES for found in _files_at(ROOT / name)):
+    copies = {found for name in COPIES for found in _files_at(ROOT / name)}
+    for path in sorted(copies | set(_linked_code())):
         place = f"{PROJECT}/{path.relative_to(ROOT).as_posix()}"
-        # A program is shown by the browser as text, not offered to be saved.
+        # With the suffix .txt a browser shows a program instead of offering to save it.
         files.append(File.generated(config, _served(place), content=path.read_bytes()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links out of docs/ to where the site has these files."""
+    """Rewrite links that leave docs/ to the copies in the site."""
     here = page.file.src_uri
     if here.startswith(f"{PROJECT}/"):
         return markdown
@@ -41,20 +43,31 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _with_links(text: str, source: PurePosixPath, served: str) -> str:
-    """The text of a file of the repository, with links as they must be where the site has it."""
+    """Rewrite the links of a file for its place in the site."""
 
-    def led(match: re.Match[str]) -> str:
+    def rewritten(match: re.Match[str]) -> str:
         label, target, anchor = match[1], match[2], match[3] or ""
         place = normpath(f"{source.parent}/{target}")
         if place.startswith("docs/"):
             place = place.removeprefix("docs/")
         elif place == "docs" or (ROOT / place).is_dir():
-            return f"{label}({relpath('index.md', str(PurePosixPath(served).parent))})" if place == "docs" else label
+            # The site has no page for a folder: only its name is shown.
+            index = relpath("index.md", str(PurePosixPath(served).parent))
+            return f"{label}({index})" if place == "docs" else label.strip("[]")
         else:
             place = _served(f"{PROJECT}/{place}")
         return f"{label}({relpath(place, str(PurePosixPath(served).parent))}{anchor})"
 
-    return _LINK.sub(led, text)
+    return _LINK.sub(rewritten, text)
+
+
+def _linked_code() -> Iterator[Path]:
+    """The source files and tests that the page of rules links to."""
+    page = ROOT / "docs" / "reference" / "rules.md"
+    for match in _LINK.finditer(page.read_text("utf-8")):
+        path = (page.parent / match[2]).resolve()
+        if path.is_file() and (ROOT / "docs") not in path.parents:
+            yield path
 
 
 def _served(place: str) -> str:

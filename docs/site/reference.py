@@ -1,8 +1,8 @@
-"""The pages of the reference that are drawn from the code: `make reference` writes them, a test compares.
+"""Generates reference pages from the code: `make reference` writes them, a test compares.
 
-| page | drawn from |
+| page | generated from |
 |---|---|
-| reference/types.md | the types that the methods of `Fabric` give |
+| reference/types.md | the types that the methods of `Fabric` return |
 | reference/http-bodies.md | the OpenAPI document |
 | reference/options.md | the commands |
 """
@@ -24,13 +24,13 @@ from muniment.http import openapi as documentation
 from muniment.http.app import PARTS
 
 DOCS = Path(__file__).parents[1]
-_DRAWN = "This page is drawn from the code by `make reference`."
-# An option that so large a share of all commands has is told of once.
+_DRAWN = "This page is generated from the code by `make reference`."
+# An option that more than this share of all commands has is listed once.
 _SHARED = 0.5
 
 
 def pages() -> dict[str, str]:
-    """Every page by its place under docs/."""
+    """Make every page; the keys are paths under docs/."""
     return {
         "reference/types.md": _types(),
         "reference/http-bodies.md": _bodies(),
@@ -46,20 +46,21 @@ def _cell(text: str) -> str:
 
 
 def _types() -> str:
-    told = [f"# Types\n\nWhat the [methods](python.md) give: frozen, with `model_dump()` for their data. {_DRAWN}"]
+    intro = "The types that the [methods](python.md) return. They are frozen; `model_dump()` returns their data."
+    sections = [f"# Types\n\n{intro} {_DRAWN}"]
     names = _linked()
     for one in sorted(_given(), key=lambda one: (one.__name__, one.__module__)):
         schema = one.model_json_schema(mode="serialization")
-        said = _first_paragraph(one.__doc__ or "")
+        summary = _first_paragraph(one.__doc__ or "")
         of = "" if one.__name__ in names else f" of {one.__module__.rsplit('.', 1)[-1]}"
-        told.append(
-            f"## {one.__name__}{of}\n\n{said}\n\n" + _fields(schema, schema.get("$defs", {}), names, "types.md")
+        sections.append(
+            f"## {one.__name__}{of}\n\n{summary}\n\n" + _fields(schema, schema.get("$defs", {}), names, "types.md")
         )
-    return "\n\n".join(told) + "\n"
+    return "\n\n".join(sections) + "\n"
 
 
 def _given() -> set[type[BaseModel]]:
-    """The types that methods give, and those that stand in their fields."""
+    """The types that methods return, and the types of their fields."""
     groups = [
         one for one in vars(sync_groups).values() if inspect.isclass(one) and one.__module__.startswith("muniment.sync")
     ]
@@ -81,7 +82,7 @@ def _given() -> set[type[BaseModel]]:
 
 
 def _linked() -> set[str]:
-    """The names that one type alone has."""
+    """The names that only one type has, which can be linked to."""
     return {name for name, times in Counter(one.__name__ for one in _given()).items() if times == 1}
 
 
@@ -95,38 +96,40 @@ def _fields(schema: dict[str, Any], defs: dict[str, Any], names: set[str], page:
         return "It has no fields."
     needed = set(schema.get("required", ()))
     described = any("description" in one for one in fields.values())
-    lines = ["| field | type |" + (" what it says |" if described else ""), "|---|---|" + ("---|" if described else "")]
+    lines = ["| field | type |" + (" description |" if described else ""), "|---|---|" + ("---|" if described else "")]
     for name, one in fields.items():
         kind = _kind(one, defs, names, page)
         if "default" in one and name not in needed and one["default"] not in (None, [], {}, ()):
-            kind += f", `{one['default']}` when not said"
+            kind += f", `{one['default']}` by default"
         lines.append(f"| `{name}` | {_cell(kind)} |" + (f" {_cell(one.get('description', ''))} |" if described else ""))
     return "\n".join(lines)
 
 
 def _kind(one: dict[str, Any], defs: dict[str, Any], names: set[str], page: str) -> str:
-    """A JSON Schema in a few words."""
+    """Describe a JSON Schema in a few words."""
 
-    def told(part: dict[str, Any]) -> str:
+    def described(part: dict[str, Any]) -> str:
         return _kind(part, defs, names, page)
 
     if reference := one.get("$ref"):
         name = str(reference).rsplit("/", 1)[-1]
-        return f"[{name}]({page}#{name.lower()})" if name in names else told(defs[name]) if name in defs else name
+        return f"[{name}]({page}#{name.lower()})" if name in names else described(defs[name]) if name in defs else name
     if "const" in one:
         return f"`{one['const']}`"
     if "enum" in one:
         return ", ".join(f"`{value}`" for value in one["enum"])
     for key in ("anyOf", "oneOf", "allOf"):
         if key in one:
-            return " or ".join(dict.fromkeys("none" if part.get("type") == "null" else told(part) for part in one[key]))
+            return " or ".join(
+                dict.fromkeys("none" if part.get("type") == "null" else described(part) for part in one[key])
+            )
     match one.get("type"):
         case "array":
             items: dict[str, Any] = one.get("items", {})
-            return f"list of {told(items)}" if items else "list"
+            return f"list of {described(items)}" if items else "list"
         case "object":
             values: Any = one.get("additionalProperties")
-            return f"map to {told(values)}" if values and values is not True else "map"
+            return f"map to {described(values)}" if values and values is not True else "map"
         case "string":
             return {"date-time": "time", "duration": "duration"}.get(one.get("format", ""), "text")
         case "boolean":
@@ -146,14 +149,14 @@ def _bodies() -> str:
     document = _document()
     defs: dict[str, Any] = document["components"]["schemas"]
     names = _linked()
-    told = [
-        "# HTTP bodies\n\nWhat each [route](http.md) under `/v1` takes and gives. Fields without a `?` must be there; "
-        f"of the types that have a name see [types](types.md). {_DRAWN}"
+    sections = [
+        "# HTTP bodies\n\nWhat each [route](http.md) under `/v1` takes and returns. Fields without a `?` are required; "
+        f"named types are described in [types](types.md). {_DRAWN}"
     ]
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            told.append(_operation(f"{method.upper()} {path}", operation, defs, names))
-    return "\n\n".join(told) + "\n"
+            sections.append(_operation(f"{method.upper()} {path}", operation, defs, names))
+    return "\n\n".join(sections) + "\n"
 
 
 def _document() -> dict[str, Any]:
@@ -165,26 +168,26 @@ def _document() -> dict[str, Any]:
 
 def _operation(route: str, operation: dict[str, Any], defs: dict[str, Any], names: set[str]) -> str:
     parts = [f"## `{route}`"]
-    if said := _first_paragraph(operation.get("description", "")):
-        parts.append(said)
-    asked = [one for one in operation.get("parameters", ()) if one["name"] != "Idempotency-Key"]
-    if asked:
+    if summary := _first_paragraph(operation.get("description", "")):
+        parts.append(summary)
+    parameters = [one for one in operation.get("parameters", ()) if one["name"] != "Idempotency-Key"]
+    if parameters:
         rows = [
             f"| `{one['name']}`{'' if one.get('required') else ' ?'} | {one['in']} "
             f"| {_cell(_kind(one.get('schema', {}), defs, names, 'types.md'))} |"
-            for one in asked
+            for one in parameters
         ]
         parts.append("| parameter | in | type |\n|---|---|---|\n" + "\n".join(rows))
     bodies = [shape for schema in _contents(operation.get("requestBody", {})) for shape in _shapes(schema, defs)]
     parts.append("\n\nor\n\n".join(_body(shape, defs, names) for shape in bodies))
     answers = [
-        _told(schema, defs, names)
+        _result(schema, defs, names)
         for status, answer in operation["responses"].items()
         if status.startswith("2")
         for schema in _contents(answer)
     ]
     if answers:
-        parts.append(f"Gives {' or '.join(dict.fromkeys(answers))}.")
+        parts.append(f"Returns {' or '.join(dict.fromkeys(answers))}.")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -197,16 +200,16 @@ def _body(shape: dict[str, Any], defs: dict[str, Any], names: set[str]) -> str:
     return "| field of the body | type |\n|---|---|\n" + "\n".join(rows)
 
 
-def _told(schema: dict[str, Any], defs: dict[str, Any], names: set[str]) -> str:
-    """What is given: by its name, or by its fields where it has none."""
-    said = _kind(schema, defs, names, "types.md")
-    if said != "map":
-        return said
+def _result(schema: dict[str, Any], defs: dict[str, Any], names: set[str]) -> str:
+    """Describe a result: by its name, or by its fields if it has none."""
+    summary = _kind(schema, defs, names, "types.md")
+    if summary != "map":
+        return summary
     shapes = [
         ", ".join(f"`{name}` ({_kind(one, defs, names, 'types.md')})" for name, one in shape["properties"].items())
         for shape in _shapes(schema, defs)
     ]
-    return "; or ".join(shapes) or said
+    return "; or ".join(shapes) or summary
 
 
 def _contents(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -216,7 +219,7 @@ def _contents(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _shapes(schema: dict[str, Any], defs: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The objects that a body may be."""
+    """The object schemas that a body may have."""
     if reference := schema.get("$ref"):
         yield from _shapes(defs[str(reference).rsplit("/", 1)[-1]], defs)
     for key in ("anyOf", "oneOf"):
@@ -231,17 +234,19 @@ def _shapes(schema: dict[str, Any], defs: dict[str, Any]) -> Iterator[dict[str, 
 
 def _options() -> str:
     commands = list(_commands(typer.main.get_command(command_line), "muniment"))
-    counted = Counter(_row(one) for _, command in commands for one in _said(command))
+    counted = Counter(_row(one) for _, command in commands for one in _parameters(command))
     shared = {row for row, times in counted.items() if times > _SHARED * len(commands)}
-    told = [
-        "# Command options\n\nEvery option of every [command](cli.md), as `--help` tells it; an argument stands in "
+    sections = [
+        "# Command options\n\nEvery option of every [command](cli.md), as `--help` shows it; arguments are in "
         f"capitals. {_DRAWN}",
-        "## Of nearly every command\n\n" + _table(row for row in counted if row in shared),
+        "## Shared by nearly every command\n\n" + _table(row for row in counted if row in shared),
     ]
     for path, command in commands:
-        rows = [_row(one) for one in _said(command) if _row(one) not in shared]
-        told.append(f"## `{path}`\n\n{_first_paragraph(command.help or '')}" + ("\n\n" + _table(rows) if rows else ""))
-    return "\n\n".join(told) + "\n"
+        rows = [_row(one) for one in _parameters(command) if _row(one) not in shared]
+        sections.append(
+            f"## `{path}`\n\n{_first_paragraph(command.help or '')}" + ("\n\n" + _table(rows) if rows else "")
+        )
+    return "\n\n".join(sections) + "\n"
 
 
 def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -252,7 +257,7 @@ def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield f"{path} {name}", command
 
 
-def _said(command: Any) -> list[Any]:
+def _parameters(command: Any) -> list[Any]:
     return [one for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
 
 
@@ -263,12 +268,12 @@ def _row(one: Any) -> tuple[str, str]:
 
 
 def _table(rows: Any) -> str:
-    lines = [f"| `{flags}` | {_cell(said)} |" for flags, said in rows]
-    return "| option | what it says |\n|---|---|\n" + "\n".join(lines)
+    lines = [f"| `{flags}` | {_cell(summary)} |" for flags, summary in rows]
+    return "| option | description |\n|---|---|\n" + "\n".join(lines)
 
 
 def main() -> None:
-    """Write them."""
+    """Write the pages."""
     for place, text in pages().items():
         (DOCS / place).write_text(text, "utf-8")
 

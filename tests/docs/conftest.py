@@ -1,4 +1,4 @@
-"""What the examples print, run on one database: every example keeps to a tenant of its own."""
+"""Runs the examples on one database; every example has a tenant of its own."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,15 +15,15 @@ Printed = Callable[[Path], tuple[list[str], list[str]]]
 
 @pytest.fixture(scope="session")
 def home() -> Iterator[Path]:
-    """The home of a server that is up as long as examples are run."""
-    # short, so that the socket lies in the home itself
+    """The home of a server that runs for the whole session."""
+    # a short path, so that the socket fits into the home
     with tempfile.TemporaryDirectory(prefix="me") as folder, TestServer(Path(folder) / "home") as server:
         yield server.home
 
 
 @pytest.fixture(scope="session")
 def printed(home: Path) -> Printed:
-    """The lines of an example's first run, and of its second."""
+    """Runs an example twice and returns the lines of both runs."""
 
     @cache
     def twice(example: Path) -> tuple[list[str], list[str]]:

@@ -1,4 +1,4 @@
-"""Running an example the way its reader would."""
+"""Runs an example as a reader would."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def printed_by(example: Path, home: Path) -> list[str]:
-    """The lines that an example prints, run with an embedded database in that home; warnings are errors."""
+    """Run an example with an embedded database in that home and return the lines it prints; warnings are errors."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MUNIMENT_")}
     done = subprocess.run(
         [sys.executable, "-W", "error", str(example)],

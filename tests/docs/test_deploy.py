@@ -1,4 +1,4 @@
-"""The files of deploy/ and the page about them: they parse, use commands and settings that exist, and hold no secret."""
+"""The files of deploy/ and the page about them parse, use commands and settings that exist, and contain no secret."""
 
 import json
 import re

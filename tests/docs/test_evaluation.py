@@ -1,4 +1,4 @@
-"""The page of evaluations: every one of them, the records each reads, the figures each gives."""
+"""The evaluation page documents every evaluation, the records it reads and the figures it returns."""
 
 import json
 import re

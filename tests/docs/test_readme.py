@@ -1,4 +1,4 @@
-"""The README's example is the file in examples/, and it runs."""
+"""The examples in the README are those of examples/, and they run."""
 
 import re
 import tempfile
@@ -19,7 +19,7 @@ TEXT = "Customer cust_8861 has a verbal NDA limiting card number exposure to the
 
 @pytest.fixture
 def empty() -> Iterator[Path]:
-    # short, so that the socket lies in the home itself
+    # a short path, so that the socket fits into the home
     with tempfile.TemporaryDirectory(prefix="mr") as folder:
         yield Path(folder) / "home"
 
@@ -40,15 +40,15 @@ def test_the_readme_shows_a_part_of_the_second_example_and_what_it_prints_last(p
 
 def test_the_first_example_runs_on_an_empty_folder_and_again_on_what_it_left(empty: Path) -> None:
     for _ in range(2):
-        text, approval, papers = printed_by(EXAMPLE, empty)
+        text, approval, events = printed_by(EXAMPLE, empty)
         assert text == TEXT
         assert approval == "approved by operator_b on ('operator:override:fb_2026_05_09_x9',)"
-        assert papers.endswith("'memory.promoted'] True")
+        assert events.endswith("'memory.promoted'] True")
     assert not (empty.parent / ".muniment").exists()
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs"])
-def test_every_link_to_a_file_leads_somewhere(page: str) -> None:
+def test_every_link_to_a_file_resolves(page: str) -> None:
     place = ROOT / page
     pages = sorted(place.rglob("*.md")) if place.is_dir() else [place]
     assert pages

@@ -1,4 +1,4 @@
-"""The reference says what the code says: nothing left out, nothing made up."""
+"""The reference pages match the code: nothing is missing and nothing is invented."""
 
 import ast
 import re
@@ -63,7 +63,7 @@ def test_every_error_but_the_two_parents_of_all_has_a_code_of_its_own() -> None:
     assert len(codes) == len(set(codes)) == len(_error_classes()) - 2
 
 
-def test_every_error_stands_in_the_drawing_of_its_module() -> None:
+def test_every_error_is_in_the_tree_of_its_module() -> None:
     drawn = dict(re.findall(r"[├└]── (\w+) +([a-z_]+) ", errors.__doc__ or ""))
     assert drawn == {e.__name__: e.code for e in _error_classes() if e.code != "error"}
 
@@ -104,7 +104,7 @@ def test_every_filter_every_part_of_a_score_and_every_reason_is_explained_and_no
     assert {name: float(weight) for name, weight in shown.items()} == weights
 
 
-def test_the_table_of_roles_is_the_one_the_code_decides_by() -> None:
+def test_the_table_of_roles_matches_the_code() -> None:
     documented = {
         row[0].strip("`"): (set(re.findall(r"`(\w+)`", row[1])), row[2]) for row in _rows("reference/roles.md")
     }
@@ -180,3 +180,15 @@ def _letters(privileges: str) -> set[str]:
     assert ("UPDATE", "") not in found, "no login may update whole rows"
     assert ("INSERT", "") in found or "INSERT" not in privileges, "teach the page to say which columns"
     return {letters[word] + columns for word, columns in found}
+
+
+def test_every_source_file_that_a_page_names_exists() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *DOCS.rglob("*.md")]
+    missing = [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in pages
+        if page.parent.name != "adr"
+        for name in re.findall(r"`((?:\w+/)+[\w.]+\.(?:py|sql|yaml))`", page.read_text("utf-8"))
+        if not re.match(r"acme/|.*NNNN", name) and not any((top / name).exists() for top in (ROOT, SOURCE))
+    ]
+    assert missing == []

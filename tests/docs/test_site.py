@@ -1,4 +1,4 @@
-"""The docs as a site: it builds without a warning, loads nothing from elsewhere, and its drawn pages are up to date."""
+"""The docs as a site: it builds without warnings, loads nothing from other sites, and generated pages are up to date."""
 
 import runpy
 import subprocess
@@ -14,24 +14,24 @@ PICTURES = sorted((ROOT / "docs" / "images").glob("*.svg"))
 
 
 class _Loaded(HTMLParser):
-    """What a browser fetches for a page, by itself."""
+    """Collects the addresses that a browser fetches for a page by itself."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag == "link":
-            self.found.append(given.get("href") or "")
+            self.found.append(attributes.get("href") or "")
         elif tag != "a":
-            self.found += [value for name in ("src", "srcset", "data", "href") if (value := given.get(name))]
+            self.found += [value for name in ("src", "srcset", "data", "href") if (value := attributes.get(name))]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = tmp_path_factory.mktemp("site")
-    # Not quietly: then a warning, such as a link that leads nowhere, would not count.
+    # Without --quiet, which would hide warnings such as broken links.
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(built)],
         cwd=ROOT,
@@ -59,14 +59,15 @@ def test_every_page_is_built_and_loads_nothing_from_elsewhere(site: Path) -> Non
         assert "//" not in (site / ours).read_text("utf-8").replace("// ", ""), ours
 
 
-def test_the_front_page_leads_to_every_page() -> None:
+def test_the_front_page_links_to_every_page() -> None:
     front = (ROOT / "docs" / "index.md").read_text("utf-8")
+    assert "(glossary.md)" in front
     for part in ("tutorial", "how-to", "explanation", "reference"):
         for page in (ROOT / "docs" / part).glob("*.md"):
             assert f"({part}/{page.name})" in front, page.name
 
 
-def test_what_lies_beside_the_docs_is_in_the_site_and_led_to(site: Path) -> None:
+def test_files_outside_the_docs_are_in_the_site_and_linked(site: Path) -> None:
     page = (site / "how-to" / "settle-a-contradiction.html").read_text("utf-8")
     assert 'href="../project/examples/two_truths.py.txt"' in page
     program = (site / "project" / "examples" / "two_truths.py.txt").read_text("utf-8")
@@ -74,7 +75,7 @@ def test_what_lies_beside_the_docs_is_in_the_site_and_led_to(site: Path) -> None
     assert 'href="project/index.html"' in (site / "index.html").read_text("utf-8")
 
 
-def test_the_drawn_pages_of_the_reference_are_what_the_code_gives() -> None:
+def test_the_generated_pages_of_the_reference_are_up_to_date() -> None:
     pages: dict[str, str] = runpy.run_path(str(ROOT / "docs" / "site" / "reference.py"))["pages"]()
     assert len(pages) == 3
     for place, text in pages.items():

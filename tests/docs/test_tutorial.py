@@ -1,4 +1,4 @@
-"""The tutorials, and the pages on consent and erasure: what they show is in the examples, and happens."""
+"""The tutorials and the pages on consent and erasure show code of the examples and what it really prints."""
 
 import re
 import shlex
@@ -26,7 +26,7 @@ WITH_PROGRAMS = (
 
 
 def _lines_after(page: str, words: str) -> list[str]:
-    """The first block of indented lines behind those words."""
+    """The first block of indented lines after those words."""
     after = (DOCS / page).read_text("utf-8").split(words, 1)[1]
     block = re.search(r"\n\n((?:    .*\n)+)", after)
     assert block is not None
@@ -52,17 +52,17 @@ def test_every_example_is_shown_on_a_page() -> None:
 
 
 @pytest.mark.rule("CAN-7", "REV-6")
-def test_the_agent_with_memory_says_what_the_page_shows(home: Path) -> None:
+def test_the_agent_with_memory_prints_what_the_page_shows(home: Path) -> None:
     assert printed_by(AGENT, home) == _lines_after("tutorial/agent-with-memory.md", "## What it prints")
 
 
 @pytest.mark.rule("CON-2", "CON-3", "ERA-2")
-def test_consent_and_erasure_go_as_the_page_shows(home: Path) -> None:
+def test_consent_and_erasure_print_what_the_page_shows(home: Path) -> None:
     assert printed_by(PRIVACY, home) == _lines_after("how-to/record-consent.md", "and prints:")
 
 
-class _Clerk:
-    """Does what the tutorial on the queue says, with ids in the place of its words in capitals."""
+class _Reader:
+    """Runs the commands of the tutorial on the queue, with ids in place of the words in capitals."""
 
     WORDS = frozenset({"RETURNS", "ULM", "IGNORE", "EDITED", "CONTRADICTION"})
 
@@ -94,17 +94,17 @@ class _Clerk:
 
 
 @pytest.mark.rule("REV-4", "REV-5", "REV-6", "CTR-5")
-def test_the_queue_is_worked_as_the_tutorial_tells(home: Path, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_queue_tutorial_work(home: Path, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    # Gathered once, as in a process of its own.
+    # Built once, as in a process of its own.
     monkeypatch.setattr(typer.main, "get_command", cache(typer.main.get_command))
     text = (DOCS / "tutorial" / "work-the-queue.md").read_text("utf-8").split("## In the console", 1)[0]
     lines = [line.strip() for line in text.splitlines() if line.startswith("    muniment ")]
-    clerk = _Clerk(Terminal(home, tenant))
+    reader = _Reader(Terminal(home, tenant))
     done: dict[str, Ran] = {}
     consolidated: list[Ran] = []
     for line in lines:
-        done[line] = clerk(line)
+        done[line] = reader(line)
         if line == "muniment consolidate":
             consolidated.append(done[line])
     failed = {line: ran.err for line, ran in done.items() if ran.code != 0}

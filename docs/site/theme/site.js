@@ -1,4 +1,4 @@
-// Search over the index that MkDocs writes, and a menu that is folded on a phone. Nothing is asked of anybody else.
+// Search over the index that MkDocs writes, and a menu that is closed on a phone. No other site is contacted.
 const base = document.currentScript.dataset.base;
 const form = document.querySelector("[data-search]");
 const input = form.querySelector("input");
@@ -6,7 +6,7 @@ const found = form.querySelector("[data-found]");
 let pages;
 
 if (matchMedia("(max-width: 48rem)").matches) document.querySelector("[data-menu]").open = false;
-// From a folder a browser fetches nothing: there the search stays away.
+// A browser does not fetch files from a folder, so the search is hidden there.
 if (location.protocol.startsWith("http")) form.hidden = false;
 
 async function index() {

@@ -1,4 +1,4 @@
-"""The pages of the doors name every command and every method, and the examples shown run."""
+"""The reference pages of the interfaces name every command and every method, and the examples on pages run."""
 
 import inspect
 import re
