@@ -28,8 +28,8 @@ ZONE = "Asia/Dubai"
 PATIENCE_MS = 20_000
 # A phone, 1280 at 200 %, and a desk.
 WIDTHS = (390, 640, 1280)
-LOOK = (Path(__file__).parent / "look.js").read_text()
-STEPS = (Path(__file__).parent / "steps.js").read_text()
+PAGE_CHECKS = (Path(__file__).parent / "page_checks.js").read_text()
+TAB_ORDER = (Path(__file__).parent / "tab_order.js").read_text()
 
 
 @contextmanager
@@ -64,23 +64,23 @@ class Window:
         )
         self.context.set_default_timeout(PATIENCE_MS)
         self.page: Page = self.context.new_page()
-        self.troubles: list[str] = []
+        self.problems: list[str] = []
         # Answers that the test is about, which a browser complains of all the same.
-        self.forgiven: set[int] = set()
+        self.expected_statuses: set[int] = set()
         self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
+        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         self.page.on("request", self._on_request)
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type not in ("error", "warning"):
             return
-        if any(f"status of {status}" in message.text for status in self.forgiven):
+        if any(f"status of {status}" in message.text for status in self.expected_statuses):
             return
-        self.troubles.append(f"{message.type}: {message.text}")
+        self.problems.append(f"{message.type}: {message.text}")
 
     def _on_request(self, request: Request) -> None:
         if not request.url.startswith(f"{self.url}/"):
-            self.troubles.append(f"asked elsewhere: {request.url}")
+            self.problems.append(f"asked elsewhere: {request.url}")
 
     def sign_in(self, door: HttpDoor, who: Principal) -> Self:
         """With a key of theirs, without the page for it."""
@@ -91,39 +91,39 @@ class Window:
     def go(self, path: str, status: int = 200) -> Page:
         """Open a page of the console, and see that all is well with it."""
         if status != 200:
-            self.forgiven.add(status)
+            self.expected_statuses.add(status)
         answer = self.page.goto(f"/console/{path}")
         assert answer is not None and answer.status == status, f"{path}: {answer and answer.status}"
-        self.fine()
+        self.assert_no_problems()
         return self.page
 
-    def fine(self) -> None:
+    def assert_no_problems(self) -> None:
         """Nothing went wrong so far; of what did, the next test hears no more."""
-        told, self.troubles = self.troubles, []
+        told, self.problems = self.problems, []
         assert told == [], "\n".join(told)
 
-    def look(self, *, widths: tuple[int, ...] = WIDTHS, steps: bool = True) -> None:
+    def check(self, *, widths: tuple[int, ...] = WIDTHS, tabbing: bool = True) -> None:
         """The page that is open keeps to what every page owes: in both schemes, at all widths, by keyboard."""
         page = self.page
         wrong: list[str] = []
-        wrong += page.evaluate(LOOK, "words")
+        wrong += page.evaluate(PAGE_CHECKS, "words")
         for scheme in ("dark", "light"):
             page.emulate_media(color_scheme=scheme)
-            wrong += [f"{scheme}: {one}" for one in page.evaluate(LOOK, "colours")]
+            wrong += [f"{scheme}: {one}" for one in page.evaluate(PAGE_CHECKS, "colours")]
         for width in widths:
             page.set_viewport_size({"width": width, "height": 900})
-            wrong += [f"{width} px: {one}" for one in page.evaluate(LOOK, "layout")]
-        if steps:
-            wrong += self._steps()
+            wrong += [f"{width} px: {one}" for one in page.evaluate(PAGE_CHECKS, "layout")]
+        if tabbing:
+            wrong += self._tab_through()
         assert wrong == [], f"{page.url}\n" + "\n".join(wrong)
-        self.fine()
+        self.assert_no_problems()
 
-    def _steps(self) -> list[str]:
+    def _tab_through(self) -> list[str]:
         """What the Tab key does not reach, and where the focus cannot be seen."""
         page = self.page
-        for _ in range(page.evaluate(STEPS, "begin")):
+        for _ in range(page.evaluate(TAB_ORDER, "begin")):
             page.keyboard.press("Tab")
-        return page.evaluate(STEPS, "end")
+        return page.evaluate(TAB_ORDER, "end")
 
     def press(self, *keys: str) -> None:
         """Keys, one after the other, on a page whose scripts have run."""
@@ -143,7 +143,7 @@ class Window:
     def close(self) -> None:
         """Close it; all was well until then."""
         self.context.close()
-        self.fine()
+        self.assert_no_problems()
 
     def __enter__(self) -> Self:
         return self
@@ -151,4 +151,4 @@ class Window:
     def __exit__(self, kind: Any, *_: object) -> None:
         self.context.close()
         if kind is None:
-            self.fine()
+            self.assert_no_problems()

@@ -13,7 +13,7 @@ from tests.console.chromium import Scheme, Window, chromium
 from tests.interfaces.http import HttpDoor
 
 # Opens a window for somebody who is signed in: `look(people.reviewer)`, narrow or dark where it is said.
-Open = Callable[..., Window]
+OpenWindow = Callable[..., Window]
 SignIn = Callable[[Principal], Browser]
 
 
@@ -58,7 +58,7 @@ def admin(signed_in: SignIn, people: People) -> Browser:
 
 
 @pytest.fixture(scope="module")
-def browser_itself() -> Iterator[Chromium]:
+def chromium_browser() -> Iterator[Chromium]:
     """Of the module: while there is one, no other loop can run in this thread, and others need theirs."""
     with chromium() as opened:
         yield opened
@@ -71,13 +71,13 @@ def site(server: TestServer, database: str) -> Iterator[HttpDoor]:
 
 
 @pytest.fixture
-def opened(browser_itself: Chromium, site: HttpDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+def open_window(chromium_browser: Chromium, site: HttpDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenWindow]:
     """Windows; all was well with each of them until the end."""
-    monkeypatch.setattr(live, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(live, "CHECK_EVERY", 0.02)
     windows: list[Window] = []
 
     def open_one(who: Principal | None = None, *, width: int = 1280, scheme: Scheme = "light") -> Window:
-        window = Window(browser_itself, site.url, width=width, scheme=scheme)
+        window = Window(chromium_browser, site.url, width=width, scheme=scheme)
         windows.append(window)
         return window if who is None else window.sign_in(site, who)
 
@@ -85,4 +85,4 @@ def opened(browser_itself: Chromium, site: HttpDoor, monkeypatch: pytest.MonkeyP
     for window in windows:
         window.context.close()
     for window in windows:
-        window.fine()
+        window.assert_no_problems()

@@ -21,7 +21,7 @@ from tests.stories import worked
 ALL = Path("build/screenshots")
 PICTURE = Path("docs/images/console-queue.png")
 # Pages that are seen with what comes of their button.
-PRESSED = {"audit-chain": "Verify the chain", "backtest": "Try it"}
+PRESSED = {"audit-chain": "Verify the chain", "backtest": "Run backtest"}
 FORGOTTEN = "customer:cus_1036"
 LOOKS: tuple[tuple[str, int, Scheme], ...] = (
     ("light", 1280, "light"),

@@ -1,4 +1,4 @@
-"""The console's own routes: signing in and out, the files beside the pages, and the pages themselves."""
+"""The console's routes: signing in and out, static files, and the pages; errors shown as pages."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -11,19 +11,20 @@ from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 
 from muniment import __version__
-from muniment.console import oidc, signing_in
+from muniment.console import oidc
 from muniment.console.oidc import SignIn
 from muniment.console.pages import PAGES
 from muniment.console.rendering import HEADERS, menu, page
 from muniment.console.sessions import Sessions
-from muniment.console.signing_in import Keeper
-from muniment.console.visitors import SignedOut, Visiting, visitor
+from muniment.console.sign_in import Keeper
+from muniment.console.sign_in import router as sign_in_router
+from muniment.console.visitors import CurrentVisitor, SignedOut, current_visitor
 from muniment.errors import MunimentError
 
 OnError = Callable[[Request, Exception], Awaitable[Response]]
 
 PREFIX = "/console"
-_KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+_CONTENT_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 
 _IMPORT = re.compile(rb'( from "\./[a-z_]+\.js)(";)')
 
@@ -33,30 +34,30 @@ router = APIRouter(prefix=PREFIX, include_in_schema=False)
 def add_console(
     app: FastAPI, keeper: Keeper, secret: bytes, on_error: OnError, *, sign_in: SignIn | None = None
 ) -> None:
-    """Put the console into an app; `secret` seals its cookies, `on_error` answers programs."""
+    """Add the console to an app; `secret` encrypts its cookies, `on_error` makes the error responses of the API."""
     app.state.sessions = Sessions(secret)
     app.state.keeper = keeper
     app.state.sign_in = sign_in
-    for part in (router, signing_in.router, oidc.router):
-        app.include_router(part)
-    for part in PAGES:
-        app.include_router(part.router, prefix=PREFIX, include_in_schema=False)
-    app.add_api_route("/", with_a_slash, methods=["GET", "HEAD"], include_in_schema=False)
+    for one in (router, sign_in_router, oidc.router):
+        app.include_router(one)
+    for module in PAGES:
+        app.include_router(module.router, prefix=PREFIX, include_in_schema=False)
+    app.add_api_route("/", redirect_home, methods=["GET", "HEAD"], include_in_schema=False)
     app.add_exception_handler(SignedOut, _signed_out)
 
-    async def told_as_a_page(request: Request, error: Exception) -> Response:
-        answer = await on_error(request, error)
+    async def error_page(request: Request, error: Exception) -> Response:
+        response = await on_error(request, error)
         if not request.scope["path"].startswith(PREFIX) or "text/html" not in request.headers.get("accept", ""):
-            return answer
-        problem = from_json(bytes(answer.body))
+            return response
+        problem = from_json(bytes(response.body))
         try:
-            looking = await visitor(request)
+            visitor = await current_visitor(request)
         except SignedOut:
-            looking = None
+            visitor = None
         return page(
             "problem.html",
-            looking,
-            status=answer.status_code,
+            visitor,
+            status=response.status_code,
             title=problem["title"],
             detail=problem["detail"],
             code=problem["code"],
@@ -65,45 +66,45 @@ def add_console(
         )
 
     for kind in (MunimentError, RequestValidationError, HTTPException):
-        app.add_exception_handler(kind, told_as_a_page)
+        app.add_exception_handler(kind, error_page)
 
 
 async def _signed_out(request: Request, error: Exception) -> Response:
     assert isinstance(error, SignedOut)
     if "text/html" not in request.headers.get("accept", "text/html"):
         return Response(status_code=401, headers=HEADERS)
-    return RedirectResponse(error.address, 303, headers=HEADERS)
+    return RedirectResponse(error.sign_in_url, 303, headers=HEADERS)
 
 
 @router.get("")
-async def home(visitor: Visiting) -> Response:
-    """The first part that the visitor may see."""
-    parts = menu(visitor)
-    if not parts:
+async def home(visitor: CurrentVisitor) -> Response:
+    """Redirect to the first section that the visitor may see."""
+    sections = menu(visitor)
+    if not sections:
         return page(
             "problem.html",
             visitor,
             status=403,
-            title="Nothing to see here",
-            detail="This credential has no role that the console shows anything to: it takes reviewer, auditor, "
-            "privacy_officer or admin.",
+            title="No access",
+            detail="Your roles do not include any page of the console. Ask an admin for one of the roles reviewer, "
+            "auditor, privacy_officer or admin.",
             code=None,
             request_id=None,
             back="/console/signin",
         )
-    return RedirectResponse(f"{PREFIX}/{parts[0][0]}", 303, headers=HEADERS)
+    return RedirectResponse(f"{PREFIX}/{sections[0][0]}", 303, headers=HEADERS)
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
-async def with_a_slash() -> Response:
-    """The same address as people also write it."""
+async def redirect_home() -> Response:
+    """Redirect to the console."""
     return RedirectResponse(PREFIX, 307, headers=HEADERS)
 
 
 @router.get("/static/{name}")
 async def static(name: str) -> Response:
-    """A file beside the pages."""
-    kind = _KINDS.get(name.rpartition(".")[2])
+    """Serve a static file."""
+    kind = _CONTENT_TYPES.get(name.rpartition(".")[2])
     content = _files().get(name) if kind is not None else None
     if content is None:
         return Response(status_code=404, headers=HEADERS)
@@ -113,12 +114,12 @@ async def static(name: str) -> Response:
 def _files() -> dict[str, bytes]:
     if not _FILES:
         folder = files("muniment.console").joinpath("static")
-        _FILES.update({one.name: _addressed(one.read_bytes()) for one in folder.iterdir() if one.is_file()})
+        _FILES.update({one.name: _with_versions(one.read_bytes()) for one in folder.iterdir() if one.is_file()})
     return _FILES
 
 
-def _addressed(content: bytes) -> bytes:
-    """A module's imports under the addresses that pages use: by another it would be another module, run twice."""
+def _with_versions(content: bytes) -> bytes:
+    """Add the version to a module's imports: under another URL a browser would load the module a second time."""
     return _IMPORT.sub(rb"\1?v=%s\2" % __version__.encode(), content)
 
 

@@ -1,4 +1,4 @@
-"""The pages, one file for each part of the menu."""
+"""The pages, one module for each section of the menu."""
 
 from types import ModuleType
 
@@ -14,7 +14,6 @@ from muniment.console.pages import (
     packs,
     proposal,
     queue,
-    recalls,
     why,
 )
 
@@ -26,7 +25,6 @@ PAGES: tuple[ModuleType, ...] = (
     live,
     memory,
     why,
-    recalls,
     consent,
     erasures,
     audit,

@@ -13,7 +13,7 @@ SAID = "Please remember: I prefer letters, and my dog is called Rex."
 
 
 @dataclass(frozen=True)
-class Furnished:
+class SeededTenant:
     """What is there, by name."""
 
     people: People
@@ -21,7 +21,7 @@ class Furnished:
     paths: dict[str, str]
 
 
-def furnished(door: HttpDoor, people: People) -> Furnished:
+def seed_tenant(door: HttpDoor, people: People) -> SeededTenant:
     """Proposals of several kinds, memories and their ends, contradictions, consents, an erasure, recalls, packs."""
     near, run = door.near, people.run()
     clara = people.second_reviewer
@@ -112,4 +112,4 @@ def furnished(door: HttpDoor, people: People) -> Furnished:
         "backtest": "packs/backtest",
         "register": "packs/new",
     }
-    return Furnished(people, everybody, paths)
+    return SeededTenant(people, everybody, paths)

@@ -1,52 +1,39 @@
-"""A memory's life as steps in the order of time: what its trail says, laid out for a timeline."""
+"""A memory's timeline: every step of its history in the order of time."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from muniment.model.ids import made_at
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Proposal, Verdict
 from muniment.model.trail import Trail
 
+# In the order of steps that happened at the same time.
 Kind = Literal[
     "captured",
     "consent",
     "proposed",
+    "contradicted",
     "verdict",
     "promoted",
-    "contradicted",
-    "settled",
     "used",
-    "retracted",
-    "expired",
-    "tombstoned",
+    "settled",
     "consent_revoked",
+    "expired",
+    "retracted",
+    "tombstoned",
 ]
 Tone = Literal["", "warn", "bad"]
 
-# What comes first of what happened at the same moment.
-_ORDER: tuple[Kind, ...] = (
-    "captured",
-    "consent",
-    "proposed",
-    "contradicted",
-    "verdict",
-    "promoted",
-    "used",
-    "settled",
-    "consent_revoked",
-    "expired",
-    "retracted",
-    "tombstoned",
-)
+_ORDER: tuple[Kind, ...] = get_args(Kind)
 _STOPPED = frozenset({"reject", "block", "withdraw"})
 _WAITS = frozenset({"hold", "duplicate", "edit"})
 
 
 @dataclass(frozen=True)
 class Uses:
-    """Recalls that returned a memory, and prompts it went into, with nothing else in between; the first first."""
+    """Consecutive recalls that returned a memory and prompts that contained it, oldest first."""
 
     recalls: tuple[str, ...]
     prompts: tuple[str, ...]
@@ -55,7 +42,7 @@ class Uses:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: `of` is what it is about, as the trail has it."""
+    """One step; `of` is the record it shows."""
 
     at: datetime
     kind: Kind
@@ -63,17 +50,17 @@ class Step:
     tone: Tone = ""
 
 
-def life_of(trail: Trail, now: datetime) -> list[Step]:
-    """Every step up to now, the first first; uses that follow each other are one."""
-    steps = [*_before(trail), *_since(trail, now)]
+def timeline(trail: Trail, now: datetime) -> list[Step]:
+    """Every step up to now, oldest first; consecutive uses are one step."""
+    steps = [*_steps_to_proposal(trail), *_steps_since_promotion(trail, now)]
     steps += [Step(at, "used", Uses((one,), (), at)) for one in trail.recalls if (at := made_at(one)) is not None]
     steps += [Step(at, "used", Uses((), (one,), at)) for one in trail.prompts if (at := made_at(one)) is not None]
     steps.sort(key=lambda step: (step.at, _ORDER.index(step.kind)))
-    return _gathered(steps)
+    return _merge_uses(steps)
 
 
 def state_of(memory: PromotedMemory, now: datetime) -> str:
-    """What it is now, in a word."""
+    """The state of a memory now, in one word."""
     if memory.tombstoned_at is not None:
         return "tombstoned"
     if memory.retracted_at is not None:
@@ -83,20 +70,18 @@ def state_of(memory: PromotedMemory, now: datetime) -> str:
     return "live"
 
 
-def _before(trail: Trail) -> list[Step]:
-    """What led to it."""
+def _steps_to_proposal(trail: Trail) -> list[Step]:
     memory = trail.memory
     steps = [Step(memory.captured_at, "captured", trail.capture)]
     if (consent := trail.consent) is not None:
         steps.append(Step(consent.captured_at, "consent", consent))
     for proposal in trail.proposals:
         steps.append(Step(proposal.enqueued_at, "proposed", proposal))
-        steps += [Step(one.at, "verdict", one, _tone(one)) for one in _told(proposal)]
+        steps += [Step(one.at, "verdict", one, _tone(one)) for one in _shown_verdicts(proposal)]
     return steps
 
 
-def _since(trail: Trail, now: datetime) -> list[Step]:
-    """Its promotion, and what became of it."""
+def _steps_since_promotion(trail: Trail, now: datetime) -> list[Step]:
     memory = trail.memory
     steps = [Step(memory.promoted_at, "promoted", memory)]
     for one in trail.contradictions:
@@ -115,8 +100,8 @@ def _since(trail: Trail, now: datetime) -> list[Step]:
     return steps
 
 
-def _told(proposal: Proposal) -> list[Verdict]:
-    """Its verdicts, but for a pass of policy's that its promotion tells of."""
+def _shown_verdicts(proposal: Proposal) -> list[Verdict]:
+    """Its verdicts without an automatic approval, which the promotion step already shows."""
     return [one for one in proposal.verdicts if not (one.action == "approve" and one.by == "auto" and not one.note)]
 
 
@@ -124,14 +109,13 @@ def _tone(verdict: Verdict) -> Tone:
     return "bad" if verdict.action in _STOPPED else "warn" if verdict.action in _WAITS else ""
 
 
-def _gathered(steps: list[Step]) -> list[Step]:
-    """Uses that follow each other as one step."""
-    found: list[Step] = []
+def _merge_uses(steps: list[Step]) -> list[Step]:
+    merged: list[Step] = []
     for step in steps:
-        last = found[-1] if found else None
+        last = merged[-1] if merged else None
         if step.kind == "used" and last is not None and last.kind == "used":
             both = Uses(last.of.recalls + step.of.recalls, last.of.prompts + step.of.prompts, step.at)
-            found[-1] = Step(last.at, "used", both)
+            merged[-1] = Step(last.at, "used", both)
         else:
-            found.append(step)
-    return found
+            merged.append(step)
+    return merged

@@ -24,7 +24,7 @@ def place(door: HttpDoor, people: People, reviewer: Browser) -> str:
 
 def said(page: str) -> str | None:
     """The message of a page."""
-    _, there, rest = page.partition("data-done>")
+    _, there, rest = page.partition("data-notice>")
     return unescape(rest.partition("</div>")[0]) if there else None
 
 
@@ -38,8 +38,12 @@ def test_a_page_says_what_the_deed_before_it_came_to(reviewer: Browser, place: s
 def test_words_that_the_session_did_not_say_are_not_shown(
     reviewer: Browser, signed_in: SignIn, people: People, place: str
 ) -> None:
-    path, _, query = place.partition("?said=")
-    for other in (f"{path}?said=Your+key+has+expired", f"{path}?said={query}+and+more", f"{path}?said={'0' * 32}Done"):
+    path, _, query = place.partition("?notice=")
+    for other in (
+        f"{path}?notice=Your+key+has+expired",
+        f"{path}?notice={query}+and+more",
+        f"{path}?notice={'0' * 32}Done",
+    ):
         page = reviewer.get(other)
         assert said(page) is None
         assert "has expired" not in words(page)
