@@ -130,7 +130,7 @@ def test_why_a_memory_was_seen_is_explained_and_the_recall_replayed(
     page.go_back()
     # Typing what a run is like says that a run is meant.
     page.get_by_label("User").fill("cust_2")
-    expect(page.get_by_label("For a run")).to_be_checked()
+    expect(page.get_by_label("For a run", exact=True)).to_be_checked()
     page.get_by_role("button", name="Explain").click()
     expect(page.locator("[data-filter=user]")).to_have_attribute("data-passed", "no")
     expect(page.locator("[data-visibility]")).to_contain_text("user")

@@ -137,7 +137,16 @@ def number(value: float | None) -> str:
 
 def label(name: str | None) -> str:
     """An identifier as words."""
-    return (name or "").replace("_", " ")
+    return _LABELS.get(name or "", (name or "").replace("_", " "))
+
+
+# Identifiers that their own words do not explain.
+_LABELS = {
+    "approval_mode": "class needs approval",
+    "operator_source": "from an operator",
+    "held": "on hold",
+    "tombstoned": "erased",
+}
 
 
 def highlight(text: str, span: tuple[int, int] | None) -> Markup | str:
