@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -28,6 +30,12 @@ _CONTENT_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; char
 
 _IMPORT = re.compile(rb'( from "\./[a-z_]+\.js)(";)')
 
+NO_ACCESS = {
+    "title": "No access",
+    "detail": "The console needs one of the roles reviewer, auditor, privacy_officer or admin, and you have none.",
+    "code": None,
+}
+
 router = APIRouter(prefix=PREFIX, include_in_schema=False)
 
 
@@ -49,21 +57,13 @@ def add_console(
         response = await on_error(request, error)
         if not request.scope["path"].startswith(PREFIX) or "text/html" not in request.headers.get("accept", ""):
             return response
-        problem = from_json(bytes(response.body))
+        problem: dict[str, Any] = {"request_id": None} | from_json(bytes(response.body))
         try:
             visitor = await current_visitor(request)
         except SignedOut:
             visitor = None
-        return page(
-            "problem.html",
-            visitor,
-            status=response.status_code,
-            title=problem["title"],
-            detail=problem["detail"],
-            code=problem["code"],
-            request_id=problem.get("request_id"),
-            back=request.headers.get("referer"),
-        )
+        back = request.headers.get("referer")
+        return page("problem.html", visitor, status=response.status_code, error=problem, back=back)
 
     for kind in (MunimentError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, error_page)
@@ -81,17 +81,7 @@ async def home(visitor: CurrentVisitor) -> Response:
     """Redirect to the first section that the visitor may see."""
     sections = menu(visitor)
     if not sections:
-        return page(
-            "problem.html",
-            visitor,
-            status=403,
-            title="No access",
-            detail="Your roles do not include any page of the console. Ask an admin for one of the roles reviewer, "
-            "auditor, privacy_officer or admin.",
-            code=None,
-            request_id=None,
-            back="/console/signin",
-        )
+        return page("problem.html", visitor, status=403, error=NO_ACCESS, back=f"{PREFIX}/signin")
     return RedirectResponse(f"{PREFIX}/{sections[0][0]}", 303, headers=HEADERS)
 
 
@@ -111,16 +101,12 @@ async def static(name: str) -> Response:
     return Response(content, media_type=kind, headers={"Cache-Control": "public, max-age=3600"})
 
 
+@cache
 def _files() -> dict[str, bytes]:
-    if not _FILES:
-        folder = files("muniment.console").joinpath("static")
-        _FILES.update({one.name: _with_versions(one.read_bytes()) for one in folder.iterdir() if one.is_file()})
-    return _FILES
+    folder = files("muniment.console").joinpath("static")
+    return {one.name: _with_versions(one.read_bytes()) for one in folder.iterdir() if one.is_file()}
 
 
 def _with_versions(content: bytes) -> bytes:
     """Add the version to a module's imports: under another URL a browser would load the module a second time."""
     return _IMPORT.sub(rb"\1?v=%s\2" % __version__.encode(), content)
-
-
-_FILES: dict[str, bytes] = {}

@@ -37,21 +37,10 @@ Row = tuple[str, Sequence[float | None], Sequence[str]]
 
 def figures(found: Metrics, floor: float | None) -> list[Figure]:
     """The charts of a period, in the order of the page; auto-promotion stops below `floor`."""
-    return [
-        throughput(found),
-        queue_age(found),
-        contradictions(found),
-        adoption(found),
-        accuracy(found, floor),
-        personal_data(found),
-        budgets(found),
-        stored(found),
-        hits(found),
-        tokens(found),
-        promotions(found),
-        refusals(found),
-        *(calibration(curve) for curve in found.calibrations[:MOST_ROWS]),
-    ]
+    first = (throughput, queue_age, contradictions, adoption)
+    others = (personal_data, budgets, stored, hits, tokens, promotions, refusals)
+    shown = [*(make(found) for make in first), accuracy(found, floor), *(make(found) for make in others)]
+    return shown + [calibration(curve) for curve in found.calibrations[:MOST_ROWS]]
 
 
 def throughput(found: Metrics) -> Figure:

@@ -52,7 +52,26 @@ class Step:
 
 def timeline(trail: Trail, now: datetime) -> list[Step]:
     """Every step up to now, oldest first; consecutive uses are one step."""
-    steps = [*_steps_to_proposal(trail), *_steps_since_promotion(trail, now)]
+    memory, consent = trail.memory, trail.consent
+    ended = memory.retracted_at or memory.tombstoned_at or now
+    dated: list[tuple[datetime | None, Kind, Any, Tone]] = [
+        (memory.captured_at, "captured", trail.capture, ""),
+        (memory.promoted_at, "promoted", memory, ""),
+        (memory.retracted_at, "retracted", memory, "bad"),
+        (memory.tombstoned_at, "tombstoned", memory, "bad"),
+    ]
+    if memory.expires_at is not None and memory.expires_at <= ended:
+        dated.append((memory.expires_at, "expired", memory, "warn"))
+    if consent is not None:
+        dated.append((consent.captured_at, "consent", consent, ""))
+        dated.append((consent.revoked_at, "consent_revoked", consent, "bad"))
+    for proposal in trail.proposals:
+        dated.append((proposal.enqueued_at, "proposed", proposal, ""))
+        dated += [(one.at, "verdict", one, _tone(one)) for one in _shown_verdicts(proposal)]
+    for one in trail.contradictions:
+        dated.append((one.opened_at, "contradicted", one, "warn"))
+        dated.append((one.closed_at, "settled", one, ""))
+    steps = [Step(at, kind, of, tone) for at, kind, of, tone in dated if at is not None]
     steps += [Step(at, "used", Uses((one,), (), at)) for one in trail.recalls if (at := made_at(one)) is not None]
     steps += [Step(at, "used", Uses((), (one,), at)) for one in trail.prompts if (at := made_at(one)) is not None]
     steps.sort(key=lambda step: (step.at, _ORDER.index(step.kind)))
@@ -68,36 +87,6 @@ def state_of(memory: PromotedMemory, now: datetime) -> str:
     if memory.expires_at is not None and memory.expires_at <= now:
         return "expired"
     return "live"
-
-
-def _steps_to_proposal(trail: Trail) -> list[Step]:
-    memory = trail.memory
-    steps = [Step(memory.captured_at, "captured", trail.capture)]
-    if (consent := trail.consent) is not None:
-        steps.append(Step(consent.captured_at, "consent", consent))
-    for proposal in trail.proposals:
-        steps.append(Step(proposal.enqueued_at, "proposed", proposal))
-        steps += [Step(one.at, "verdict", one, _tone(one)) for one in _shown_verdicts(proposal)]
-    return steps
-
-
-def _steps_since_promotion(trail: Trail, now: datetime) -> list[Step]:
-    memory = trail.memory
-    steps = [Step(memory.promoted_at, "promoted", memory)]
-    for one in trail.contradictions:
-        steps.append(Step(one.opened_at, "contradicted", one, "warn"))
-        if one.closed_at is not None:
-            steps.append(Step(one.closed_at, "settled", one))
-    if memory.retracted_at is not None:
-        steps.append(Step(memory.retracted_at, "retracted", memory, "bad"))
-    ended = memory.retracted_at or memory.tombstoned_at or now
-    if memory.expires_at is not None and memory.expires_at <= ended:
-        steps.append(Step(memory.expires_at, "expired", memory, "warn"))
-    if memory.tombstoned_at is not None:
-        steps.append(Step(memory.tombstoned_at, "tombstoned", memory, "bad"))
-    if (consent := trail.consent) is not None and consent.revoked_at is not None:
-        steps.append(Step(consent.revoked_at, "consent_revoked", consent, "bad"))
-    return steps
 
 
 def _shown_verdicts(proposal: Proposal) -> list[Verdict]:

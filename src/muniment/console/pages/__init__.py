@@ -1,7 +1,5 @@
 """The pages, one module for each section of the menu."""
 
-from types import ModuleType
-
 from muniment.console.pages import (
     audit,
     captures,
@@ -17,17 +15,4 @@ from muniment.console.pages import (
     why,
 )
 
-PAGES: tuple[ModuleType, ...] = (
-    queue,
-    proposal,
-    contradictions,
-    captures,
-    live,
-    memory,
-    why,
-    consent,
-    erasures,
-    audit,
-    metrics,
-    packs,
-)
+PAGES = (queue, proposal, contradictions, captures, live, memory, why, consent, erasures, audit, metrics, packs)

@@ -100,6 +100,8 @@ const help = document.querySelector("[data-help]");
 const openHelp = () => help?.showModal();
 document.querySelector("[data-help-open]")?.addEventListener("click", openHelp);
 key("?", openHelp);
+const search = document.querySelector("[data-search]");
+if (search) key("/", () => search.focus());
 for (const [letter, page] of [["q", "queue"], ["c", "contradictions"], ["m", "memory"], ["a", "audit"]]) {
   key(`g ${letter}`, () => { if (document.querySelector(`nav a[href="/console/${page}"]`)) location.assign(`/console/${page}`); });
 }

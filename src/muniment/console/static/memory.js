@@ -1,5 +1,5 @@
-// Memory and Why visible: time inputs in the viewer's zone, the time slider, / to search.
-import { key, localTimes } from "./console.js";
+// Memory and Why visible: time inputs in the viewer's zone and the time slider.
+import { localTimes } from "./console.js";
 
 // ---- time inputs: shown in the viewer's zone, sent in UTC ----
 const two = (n, width = 2) => String(n).padStart(width, "0");
@@ -79,7 +79,3 @@ function bindSlider() {
   });
 }
 if (shown) bindSlider();
-
-// ---- the keyboard ----
-const search = document.querySelector("[data-search]");
-if (search) key("/", () => search.focus());
