@@ -1,4 +1,4 @@
-"""A real browser: windows on the console in which nothing may go wrong unseen."""
+"""A real browser: windows on the console that report every error of their pages."""
 
 import shutil
 from collections.abc import Generator
@@ -34,9 +34,9 @@ TAB_ORDER = (Path(__file__).parent / "tab_order.js").read_text()
 
 @contextmanager
 def chromium() -> Generator[Browser]:
-    """Debian's Chromium; where there is none, the test is reported as not run.
+    """Start Chromium; without one, the test is skipped.
 
-    A loop of Playwright's runs in this thread meanwhile, so that no other can.
+    Playwright's event loop then runs in this thread, so that no other can.
     """
     if (found := shutil.which("chromium")) is None:
         pytest.skip("not run: there is no browser here; install chromium")
@@ -50,7 +50,7 @@ def chromium() -> Generator[Browser]:
 
 
 class Window:
-    """Somebody's window: what its pages complain of, and what they ask anybody else for, comes to light."""
+    """A browser window that records errors in the console and requests to other hosts."""
 
     def __init__(self, browser: Browser, url: str, *, width: int = 1280, scheme: Scheme = "light") -> None:
         self.url = url
@@ -65,7 +65,7 @@ class Window:
         self.context.set_default_timeout(PATIENCE_MS)
         self.page: Page = self.context.new_page()
         self.problems: list[str] = []
-        # Answers that the test is about, which a browser complains of all the same.
+        # Error statuses that the test expects, which the browser logs all the same.
         self.expected_statuses: set[int] = set()
         self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
@@ -83,13 +83,13 @@ class Window:
             self.problems.append(f"asked elsewhere: {request.url}")
 
     def sign_in(self, door: HttpDoor, who: Principal) -> Self:
-        """With a key of theirs, without the page for it."""
+        """Sign in with an API key, without using the sign-in page."""
         answer = self.context.request.post("/console/signin", form={"key": door.key(who)}, max_redirects=0)
         assert answer.status == 303, answer.text()
         return self
 
     def go(self, path: str, status: int = 200) -> Page:
-        """Open a page of the console, and see that all is well with it."""
+        """Open a page of the console and check that it reported no problem."""
         if status != 200:
             self.expected_statuses.add(status)
         answer = self.page.goto(f"/console/{path}")
@@ -98,12 +98,12 @@ class Window:
         return self.page
 
     def assert_no_problems(self) -> None:
-        """Nothing went wrong so far; of what did, the next test hears no more."""
+        """Assert that no problem was reported; clear the list for the next test."""
         told, self.problems = self.problems, []
         assert told == [], "\n".join(told)
 
     def check(self, *, widths: tuple[int, ...] = WIDTHS, tabbing: bool = True) -> None:
-        """The page that is open keeps to what every page owes: in both schemes, at all widths, by keyboard."""
+        """Check names, structure, contrast and layout of the open page, in both schemes and at all widths, and the Tab order."""
         page = self.page
         wrong: list[str] = []
         wrong += page.evaluate(PAGE_CHECKS, "words")
@@ -119,29 +119,29 @@ class Window:
         self.assert_no_problems()
 
     def _tab_through(self) -> list[str]:
-        """What the Tab key does not reach, and where the focus cannot be seen."""
+        """Return what Tab does not reach, and where the focus is not visible."""
         page = self.page
         for _ in range(page.evaluate(TAB_ORDER, "begin")):
             page.keyboard.press("Tab")
         return page.evaluate(TAB_ORDER, "end")
 
     def press(self, *keys: str) -> None:
-        """Keys, one after the other, on a page whose scripts have run."""
+        """Press keys one after the other, once the scripts of the page have run."""
         self.page.wait_for_load_state()
         for key in keys:
             self.page.keyboard.press(key)
 
     def type(self, text: str) -> None:
-        """A text, typed into the field that has the focus."""
+        """Type a text into the focused field."""
         self.page.locator("input:focus, textarea:focus").wait_for()
         self.page.keyboard.type(text)
 
     def toast(self, text: str) -> None:
-        """A message that says so is there."""
+        """Wait for a toast with that text."""
         self.page.locator("[data-toasts]").get_by_text(text).wait_for()
 
     def close(self) -> None:
-        """Close it; all was well until then."""
+        """Close the window and check that it reported no problem."""
         self.context.close()
         self.assert_no_problems()
 

@@ -1,4 +1,4 @@
-"""Those who look at pages, without script and in a browser; a tenant for each test."""
+"""Fixtures of the console's tests: browsers without script, and windows of a real browser."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ from tests.console.browser import Browser
 from tests.console.chromium import Scheme, Window, chromium
 from tests.interfaces.http import HttpDoor
 
-# Opens a window for somebody who is signed in: `look(people.reviewer)`, narrow or dark where it is said.
+# Opens a window for a signed-in person: `open_window(people.reviewer)`, optionally narrow or dark.
 OpenWindow = Callable[..., Window]
 SignIn = Callable[[Principal], Browser]
 
@@ -25,7 +25,7 @@ def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
 
 @pytest.fixture
 def signed_in(door: HttpDoor) -> Iterator[SignIn]:
-    """Signs somebody in, who takes no script."""
+    """Sign somebody in, in a browser without script."""
     browsers: list[Browser] = []
 
     def sign_in(who: Principal) -> Browser:
@@ -59,7 +59,7 @@ def admin(signed_in: SignIn, people: People) -> Browser:
 
 @pytest.fixture(scope="module")
 def chromium_browser() -> Iterator[Chromium]:
-    """Of the module: while there is one, no other loop can run in this thread, and others need theirs."""
+    """One per module: while it runs, no other event loop can run in this thread."""
     with chromium() as opened:
         yield opened
 
@@ -72,7 +72,7 @@ def site(server: TestServer, database: str) -> Iterator[HttpDoor]:
 
 @pytest.fixture
 def open_window(chromium_browser: Chromium, site: HttpDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenWindow]:
-    """Windows; all was well with each of them until the end."""
+    """Open windows; at the end, each must have reported no problem."""
     monkeypatch.setattr(live, "CHECK_EVERY", 0.02)
     windows: list[Window] = []
 

@@ -1,4 +1,4 @@
-"""A tenant with something to see on every page of the console, and the addresses of all of them."""
+"""A tenant with data for every page of the console, and the paths of these pages."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,7 +14,7 @@ SAID = "Please remember: I prefer letters, and my dog is called Rex."
 
 @dataclass(frozen=True)
 class SeededTenant:
-    """What is there, by name."""
+    """The seeded tenant: its people, somebody with every role, and the pages by name."""
 
     people: People
     everybody: Principal
@@ -22,7 +22,7 @@ class SeededTenant:
 
 
 def seed_tenant(door: HttpDoor, people: People) -> SeededTenant:
-    """Proposals of several kinds, memories and their ends, contradictions, consents, an erasure, recalls, packs."""
+    """Write proposals of several kinds, live and ended memories, contradictions, consents, an erasure, recalls, packs."""
     near, run = door.near, people.run()
     clara = people.second_reviewer
     near.capture(run, kind="message", text=SAID, classification="INTERNAL")

@@ -1,4 +1,4 @@
-"""The queue in a real browser: every deed with its way back, all of it by keyboard, and several people at once."""
+"""The queue in a real browser: every action and its undo, all by keyboard, and several people at once."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def rows(page: Page) -> Any:
 
 
 def held(window: Window) -> None:
-    """The seconds pass in which a deed can be undone."""
+    """Let the seconds pass in which an action can be undone."""
     window.page.clock.fast_forward(5_100)
 
 
