@@ -1,4 +1,4 @@
-"""Somebody who looks at pages, as far as that takes no script."""
+"""A browser without script: fetches pages and posts forms."""
 
 import re
 from html import unescape
@@ -11,7 +11,7 @@ from tests.interfaces.http import HttpDoor
 
 
 class Browser:
-    """Somebody signed in."""
+    """The session of a signed-in person."""
 
     def __init__(self, door: HttpDoor, who: Principal) -> None:
         self._http = httpx2.Client(base_url=door.url, headers={"Accept": "text/html"}, timeout=30)
@@ -31,5 +31,5 @@ class Browser:
 
 
 def words(page: str) -> str:
-    """What a page says, without its tags."""
+    """The text of a page, without its tags."""
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())

@@ -1,4 +1,4 @@
-"""A real browser: windows on the console in which nothing may go wrong unseen."""
+"""A real browser: windows on the console that report every error of their pages."""
 
 import shutil
 from collections.abc import Generator
@@ -28,15 +28,15 @@ ZONE = "Asia/Dubai"
 PATIENCE_MS = 20_000
 # A phone, 1280 at 200 %, and a desk.
 WIDTHS = (390, 640, 1280)
-LOOK = (Path(__file__).parent / "look.js").read_text()
-STEPS = (Path(__file__).parent / "steps.js").read_text()
+PAGE_CHECKS = (Path(__file__).parent / "page_checks.js").read_text()
+TAB_ORDER = (Path(__file__).parent / "tab_order.js").read_text()
 
 
 @contextmanager
 def chromium() -> Generator[Browser]:
-    """Debian's Chromium; where there is none, the test is reported as not run.
+    """Start Chromium; without one, the test is skipped.
 
-    A loop of Playwright's runs in this thread meanwhile, so that no other can.
+    Playwright's event loop then runs in this thread, so that no other can.
     """
     if (found := shutil.which("chromium")) is None:
         pytest.skip("not run: there is no browser here; install chromium")
@@ -50,7 +50,7 @@ def chromium() -> Generator[Browser]:
 
 
 class Window:
-    """Somebody's window: what its pages complain of, and what they ask anybody else for, comes to light."""
+    """A browser window that records errors in the console and requests to other hosts."""
 
     def __init__(self, browser: Browser, url: str, *, width: int = 1280, scheme: Scheme = "light") -> None:
         self.url = url
@@ -64,86 +64,86 @@ class Window:
         )
         self.context.set_default_timeout(PATIENCE_MS)
         self.page: Page = self.context.new_page()
-        self.troubles: list[str] = []
-        # Answers that the test is about, which a browser complains of all the same.
-        self.forgiven: set[int] = set()
+        self.problems: list[str] = []
+        # Error statuses that the test expects, which the browser logs all the same.
+        self.expected_statuses: set[int] = set()
         self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
+        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         self.page.on("request", self._on_request)
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type not in ("error", "warning"):
             return
-        if any(f"status of {status}" in message.text for status in self.forgiven):
+        if any(f"status of {status}" in message.text for status in self.expected_statuses):
             return
-        self.troubles.append(f"{message.type}: {message.text}")
+        self.problems.append(f"{message.type}: {message.text}")
 
     def _on_request(self, request: Request) -> None:
         if not request.url.startswith(f"{self.url}/"):
-            self.troubles.append(f"asked elsewhere: {request.url}")
+            self.problems.append(f"asked elsewhere: {request.url}")
 
     def sign_in(self, door: HttpDoor, who: Principal) -> Self:
-        """With a key of theirs, without the page for it."""
+        """Sign in with an API key, without using the sign-in page."""
         answer = self.context.request.post("/console/signin", form={"key": door.key(who)}, max_redirects=0)
         assert answer.status == 303, answer.text()
         return self
 
     def go(self, path: str, status: int = 200) -> Page:
-        """Open a page of the console, and see that all is well with it."""
+        """Open a page of the console and check that it reported no problem."""
         if status != 200:
-            self.forgiven.add(status)
+            self.expected_statuses.add(status)
         answer = self.page.goto(f"/console/{path}")
         assert answer is not None and answer.status == status, f"{path}: {answer and answer.status}"
-        self.fine()
+        self.assert_no_problems()
         return self.page
 
-    def fine(self) -> None:
-        """Nothing went wrong so far; of what did, the next test hears no more."""
-        told, self.troubles = self.troubles, []
+    def assert_no_problems(self) -> None:
+        """Assert that no problem was reported; clear the list for the next test."""
+        told, self.problems = self.problems, []
         assert told == [], "\n".join(told)
 
-    def look(self, *, widths: tuple[int, ...] = WIDTHS, steps: bool = True) -> None:
-        """The page that is open keeps to what every page owes: in both schemes, at all widths, by keyboard."""
+    def check(self, *, widths: tuple[int, ...] = WIDTHS, tabbing: bool = True) -> None:
+        """Check names, structure, contrast and layout of the open page, in both schemes and at all widths, and the Tab order."""
         page = self.page
         wrong: list[str] = []
-        wrong += page.evaluate(LOOK, "words")
+        wrong += page.evaluate(PAGE_CHECKS, "words")
         for scheme in ("dark", "light"):
             page.emulate_media(color_scheme=scheme)
-            wrong += [f"{scheme}: {one}" for one in page.evaluate(LOOK, "colours")]
+            wrong += [f"{scheme}: {one}" for one in page.evaluate(PAGE_CHECKS, "colours")]
         for width in widths:
             page.set_viewport_size({"width": width, "height": 900})
-            wrong += [f"{width} px: {one}" for one in page.evaluate(LOOK, "layout")]
-        if steps:
-            wrong += self._steps()
+            wrong += [f"{width} px: {one}" for one in page.evaluate(PAGE_CHECKS, "layout")]
+        if tabbing:
+            wrong += self._tab_through()
         assert wrong == [], f"{page.url}\n" + "\n".join(wrong)
-        self.fine()
+        self.assert_no_problems()
 
-    def _steps(self) -> list[str]:
-        """What the Tab key does not reach, and where the focus cannot be seen."""
+    def _tab_through(self) -> list[str]:
+        """Return what Tab does not reach, and where the focus is not visible."""
         page = self.page
-        for _ in range(page.evaluate(STEPS, "begin")):
+        for _ in range(page.evaluate(TAB_ORDER, "begin")):
             page.keyboard.press("Tab")
-        return page.evaluate(STEPS, "end")
+        return page.evaluate(TAB_ORDER, "end")
 
     def press(self, *keys: str) -> None:
-        """Keys, one after the other, on a page whose scripts have run."""
+        """Press keys one after the other, once the scripts of the page have run."""
         self.page.wait_for_load_state()
         for key in keys:
             self.page.keyboard.press(key)
 
     def type(self, text: str) -> None:
-        """A text, typed into the field that has the focus."""
+        """Type a text into the focused field."""
         self.page.locator("input:focus, textarea:focus").wait_for()
         self.page.keyboard.type(text)
 
     def toast(self, text: str) -> None:
-        """A message that says so is there."""
+        """Wait for a toast with that text."""
         self.page.locator("[data-toasts]").get_by_text(text).wait_for()
 
     def close(self) -> None:
-        """Close it; all was well until then."""
+        """Close the window and check that it reported no problem."""
         self.context.close()
-        self.fine()
+        self.assert_no_problems()
 
     def __enter__(self) -> Self:
         return self
@@ -151,4 +151,4 @@ class Window:
     def __exit__(self, kind: Any, *_: object) -> None:
         self.context.close()
         if kind is None:
-            self.fine()
+            self.assert_no_problems()

@@ -1,4 +1,4 @@
-"""Those who look at pages, without script and in a browser; a tenant for each test."""
+"""Fixtures of the console's tests: browsers without script, and windows of a real browser."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,8 +12,8 @@ from tests.console.browser import Browser
 from tests.console.chromium import Scheme, Window, chromium
 from tests.interfaces.http import HttpDoor
 
-# Opens a window for somebody who is signed in: `look(people.reviewer)`, narrow or dark where it is said.
-Open = Callable[..., Window]
+# Opens a window for a signed-in person: `open_window(people.reviewer)`, optionally narrow or dark.
+OpenWindow = Callable[..., Window]
 SignIn = Callable[[Principal], Browser]
 
 
@@ -25,7 +25,7 @@ def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
 
 @pytest.fixture
 def signed_in(door: HttpDoor) -> Iterator[SignIn]:
-    """Signs somebody in, who takes no script."""
+    """Sign somebody in, in a browser without script."""
     browsers: list[Browser] = []
 
     def sign_in(who: Principal) -> Browser:
@@ -58,8 +58,8 @@ def admin(signed_in: SignIn, people: People) -> Browser:
 
 
 @pytest.fixture(scope="module")
-def browser_itself() -> Iterator[Chromium]:
-    """Of the module: while there is one, no other loop can run in this thread, and others need theirs."""
+def chromium_browser() -> Iterator[Chromium]:
+    """One per module: while it runs, no other event loop can run in this thread."""
     with chromium() as opened:
         yield opened
 
@@ -71,13 +71,13 @@ def site(server: TestServer, database: str) -> Iterator[HttpDoor]:
 
 
 @pytest.fixture
-def opened(browser_itself: Chromium, site: HttpDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
-    """Windows; all was well with each of them until the end."""
-    monkeypatch.setattr(live, "LOOK_EVERY", 0.02)
+def open_window(chromium_browser: Chromium, site: HttpDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenWindow]:
+    """Open windows; at the end, each must have reported no problem."""
+    monkeypatch.setattr(live, "CHECK_EVERY", 0.02)
     windows: list[Window] = []
 
     def open_one(who: Principal | None = None, *, width: int = 1280, scheme: Scheme = "light") -> Window:
-        window = Window(browser_itself, site.url, width=width, scheme=scheme)
+        window = Window(chromium_browser, site.url, width=width, scheme=scheme)
         windows.append(window)
         return window if who is None else window.sign_in(site, who)
 
@@ -85,4 +85,4 @@ def opened(browser_itself: Chromium, site: HttpDoor, monkeypatch: pytest.MonkeyP
     for window in windows:
         window.context.close()
     for window in windows:
-        window.fine()
+        window.assert_no_problems()

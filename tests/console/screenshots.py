@@ -1,4 +1,4 @@
-"""make screenshots: every page of the console over the demo tenant, to look at; and the picture of the README."""
+"""make screenshots: a picture of every page of the console over the demo tenant, and the picture in the README."""
 
 import sys
 import tempfile
@@ -21,7 +21,7 @@ from tests.stories import worked
 ALL = Path("build/screenshots")
 PICTURE = Path("docs/images/console-queue.png")
 # Pages that are seen with what comes of their button.
-PRESSED = {"audit-chain": "Verify the chain", "backtest": "Try it"}
+PRESSED = {"audit-chain": "Verify the chain", "backtest": "Run backtest"}
 FORGOTTEN = "customer:cus_1036"
 LOOKS: tuple[tuple[str, int, Scheme], ...] = (
     ("light", 1280, "light"),
@@ -32,7 +32,7 @@ LOOKS: tuple[tuple[str, int, Scheme], ...] = (
 
 
 def main() -> None:
-    """Tell the demo into a folder that is given, or into one of its own, and look at it."""
+    """Create the demo in the given folder, or in a temporary one, and photograph it."""
     with tempfile.TemporaryDirectory(prefix="ms") as own:
         home = Path(sys.argv[1]) if sys.argv[1:] else Path(own) / "home"
         with Fabric.open(home=home) as near:
@@ -40,7 +40,7 @@ def main() -> None:
         if not told:
             lively.tell(home, None, lambda _day, _number: None)
         with Fabric.open(home=home) as near:
-            happened(near)
+            add_erasure_and_denial(near)
             worked(near, TENANT)
             keys = {who.id: token for who, _, token in lively.keys_of(near)}
             pages = pages_of(near)
@@ -52,8 +52,8 @@ def main() -> None:
     print(f"{len(pages) * len(LOOKS)} pictures in {ALL}, and {PICTURE}")
 
 
-def happened(near: Fabric) -> None:
-    """What the demo does not tell of: somebody was forgotten, and somebody tried what they may not."""
+def add_erasure_and_denial(near: Fabric) -> None:
+    """Add what the demo lacks: an erasure and a denied attempt."""
     if not near.erasures(PETRA, limit=1):
         near.erase(PETRA, subject=FORGOTTEN)
     with suppress(RoleMissing):
@@ -61,7 +61,7 @@ def happened(near: Fabric) -> None:
 
 
 def pages_of(near: Fabric) -> dict[str, tuple[str, str]]:
-    """Who looks at what, by the name of its picture."""
+    """The viewer and the path of each picture."""
     queue = near.queue.list(BORIS, limit=100)
     spoken = next((one for one in queue if one.candidate.extractor.startswith("message")), queue[0])
     (newest, *_) = near.memories.list(BORIS, limit=1)
@@ -128,7 +128,7 @@ def _month_ago(near: Fabric) -> str:
 def photograph(
     browser: Browser, url: str, keys: dict[str, str], pages: dict[str, tuple[str, str]], look: tuple[str, int, Scheme]
 ) -> None:
-    """All pages in one look, each whole."""
+    """Photograph every page in full, at one width and in one scheme."""
     name, width, scheme = look
     windows: dict[str, Window] = {}
     for picture_of, (who, path) in pages.items():
@@ -138,7 +138,7 @@ def photograph(
                 windows[who].context.request.post("/console/signin", form={"key": keys[who]}, max_redirects=0)
         page = windows[who].page
         page.goto(f"/console/{path}")
-        settled(page)
+        wait_for_scripts(page)
         if picture_of in PRESSED:
             page.get_by_role("button", name=PRESSED[picture_of]).click()
             page.locator("[data-result] :is([data-verified], h2)").first.wait_for()
@@ -147,8 +147,8 @@ def photograph(
         window.context.close()
 
 
-def settled(page: Page) -> None:
-    """What comes by script is there: times in the viewer's zone, the count of the menu."""
+def wait_for_scripts(page: Page) -> None:
+    """Wait until scripts have set local times and the count in the menu."""
     page.wait_for_load_state("load")
     page.evaluate("document.fonts.ready")
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
@@ -164,12 +164,12 @@ def _signed_in(browser: Browser, url: str, key: str) -> Generator[Page]:
 
 
 def picture(browser: Browser, url: str, key: str, pages: dict[str, tuple[str, str]]) -> None:
-    """A proposal beside its evidence, for who has never seen the console."""
+    """Photograph a proposal with its evidence, for the README."""
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     with _signed_in(browser, url, key) as page:
         page.goto(f"/console/{pages['proposal'][1]}")
         page.locator("[data-open-count]:not([hidden])").wait_for()
-        settled(page)
+        wait_for_scripts(page)
         page.screenshot(path=PICTURE)
 
 

@@ -11,8 +11,8 @@ import anyio
 import pytest
 from fastapi import Request, Response
 
-from muniment.console.rendering import moment, written_moment
-from muniment.console.running import LINES, Progress, Work, answered
+from muniment.console.progress import LINES, Progress, Work, respond
+from muniment.console.rendering import parsed_time, time
 from muniment.errors import RoleMissing, StorageUnavailable
 from muniment.pack import builtin_pack, load_pack
 from muniment.testing import People, TestServer
@@ -37,7 +37,7 @@ def tamper(server: TestServer, database: str, tenant: str) -> Callable[[str], No
 
 def kinds(page: str) -> list[str]:
     """What the events of a page are, in their order."""
-    return [words(part.partition("</td>")[0]) for part in page.split('data-th="What">')[1:]]
+    return [words(part.partition("</td>")[0]) for part in page.split('data-th="Event">')[1:]]
 
 
 @pytest.mark.rule("AUD-1")
@@ -51,14 +51,14 @@ def test_the_log_is_read_latest_first_by_type_actor_and_id(auditor: Browser, doo
     assert kinds(auditor.get("audit", actor="clara")) == ["retracted"]
     assert kinds(auditor.get("audit", actor="clara", type="memory.promoted")) == []
     assert kinds(auditor.get("audit", about=memory_id)) == ["retracted", "promoted"]
-    assert "No such event" in auditor.get("audit", about="pm_nothing")
+    assert "No matches" in auditor.get("audit", about="pm_nothing")
     auditor.get("audit", 422, type="memory.nonsense")
     auditor.get("audit", 400, about="x" * 2000)
 
 
 def test_a_moment_of_an_event_is_told_as_any_other_and_what_is_none_stays_as_it_is() -> None:
-    assert written_moment("2026-01-08T10:00:00+01:00") == moment(datetime(2026, 1, 8, 9, tzinfo=UTC))
-    assert [written_moment(one) for one in ("<b>soon</b>", "2026-01-08T10:00:00")] == [
+    assert parsed_time("2026-01-08T10:00:00+01:00") == time(datetime(2026, 1, 8, 9, tzinfo=UTC))
+    assert [parsed_time(one) for one in ("<b>soon</b>", "2026-01-08T10:00:00")] == [
         "<b>soon</b>",
         "2026-01-08T10:00:00",
     ]
@@ -82,7 +82,7 @@ def test_a_long_log_comes_page_by_page_and_nothing_twice(auditor: Browser, door:
 
 @pytest.mark.rule("AUD-3")
 def test_what_was_denied_stands_apart(auditor: Browser, door: HttpDoor, people: People) -> None:
-    assert "Nobody was denied anything" in auditor.get("audit/security")
+    assert "No security events" in auditor.get("audit/security")
     promoted(door.near, people)
     with pytest.raises(RoleMissing):
         door.near.queue.list(people.officer)
@@ -102,7 +102,7 @@ def test_the_chain_is_verified_and_every_break_is_told_at_its_place(
     head = auditor.get("audit/head.json")
     assert json.loads(head) == door.near.chain_head(people.auditor).model_dump(mode="json")
     holds = auditor.post("audit/chain", head=head)
-    assert (holds.status_code, "The chain holds" in holds.text) == (200, True)
+    assert (holds.status_code, "The chain is intact" in holds.text) == (200, True)
 
     tamper("UPDATE events SET body = 'other' WHERE tenant_id = :tenant AND seq = 2 AND n = 0")
     broken = auditor.post("audit/chain").text
@@ -117,7 +117,7 @@ def test_a_row_that_is_not_what_the_log_says_is_named(
 ) -> None:
     memory = promoted(door.near, people)
     door.near.seal(people.tenant_id)
-    assert "rows are what the log says, from number 1 on" in words(auditor.post("audit/chain").text)
+    assert "rows match the log from sequence 1 on" in words(auditor.post("audit/chain").text)
     tamper("UPDATE memories SET approver = 'eve' WHERE tenant_id = :tenant")
     broken = auditor.post("audit/chain").text
     assert 'data-break="row_changed"' in broken
@@ -140,7 +140,7 @@ def test_a_script_is_told_how_far_it_is_and_then_the_page(auditor: Browser, door
     events = len(door.near.events(people.auditor))
     assert lines[0] == {"done": lines[0]["done"], "total": lines[0]["total"]}
     assert lines[-2]["done"] == lines[-2]["total"] <= events
-    assert "The chain holds" in lines[-1]["page"]
+    assert "The chain is intact" in lines[-1]["page"]
     assert auditor.post("audit/chain", accept="application/x-ndjson", form_token="no").status_code == 403
 
 
@@ -157,7 +157,7 @@ async def _asked(work: Work, *, gone: bool = False) -> list[dict[str, Any]]:
         sent.append(message.get("body", b""))
 
     scope: dict[str, Any] = {"type": "http", "headers": [(b"accept", LINES.encode())]}
-    await (await answered(Request(scope), work))(scope, receive, send)
+    await (await respond(Request(scope), work))(scope, receive, send)
     return [json.loads(line) for line in b"".join(sent).splitlines()]
 
 

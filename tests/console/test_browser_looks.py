@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 
 from muniment.testing import People
 from tests.console.chromium import Window
-from tests.console.furnished import Furnished, furnished
+from tests.console.seeded import SeededTenant, seed_tenant
 from tests.interfaces.http import HttpDoor
 from tests.soak import SOAKING
 
@@ -21,7 +21,7 @@ PAGES = (
     "archives", "trail", "metrics", "work", "packs", "pack", "packs in force", "activation", "compare", "backtest", "register",
 )  # fmt: skip
 # By Tab from end to end, one page of each part; in a soak all of them.
-STEPPED_THROUGH = (
+TABBED_THROUGH = (
     "queue",
     "proposal",
     "contradiction",
@@ -39,45 +39,45 @@ STEPPED_THROUGH = (
 
 
 @pytest.fixture(scope="module")
-def all_there(site: HttpDoor) -> Furnished:
-    return furnished(site, People(f"tenant_{uuid4().hex[:12]}"))
+def seeded(site: HttpDoor) -> SeededTenant:
+    return seed_tenant(site, People(f"tenant_{uuid4().hex[:12]}"))
 
 
 @pytest.fixture(scope="module")
-def window(browser_itself: Browser, site: HttpDoor, all_there: Furnished) -> Iterator[Window]:
-    with Window(browser_itself, site.url).sign_in(site, all_there.everybody) as opened:
+def window(chromium_browser: Browser, site: HttpDoor, seeded: SeededTenant) -> Iterator[Window]:
+    with Window(chromium_browser, site.url).sign_in(site, seeded.everybody) as opened:
         yield opened
 
 
-def test_every_page_that_is_furnished_is_looked_at(all_there: Furnished) -> None:
-    assert tuple(all_there.paths) == PAGES
+def test_every_seeded_page_is_checked(seeded: SeededTenant) -> None:
+    assert tuple(seeded.paths) == PAGES
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_can_be_read_by_everybody(window: Window, all_there: Furnished, name: str) -> None:
+def test_a_page_can_be_read_by_everybody(window: Window, seeded: SeededTenant, name: str) -> None:
     window.page.set_viewport_size({"width": 1280, "height": 900})
-    window.go(all_there.paths[name])
-    window.look(steps=SOAKING or name in STEPPED_THROUGH)
+    window.go(seeded.paths[name])
+    window.check(tabbing=SOAKING or name in TABBED_THROUGH)
 
 
 @pytest.mark.parametrize("name", ["proposal that contradicts", "ledger", "erasure", "one memory", "pack", "metrics"])
-def test_what_opens_can_be_read_too(window: Window, all_there: Furnished, name: str) -> None:
+def test_what_opens_can_be_read_too(window: Window, seeded: SeededTenant, name: str) -> None:
     window.page.set_viewport_size({"width": 1280, "height": 900})
-    page = window.go(all_there.paths[name])
+    page = window.go(seeded.paths[name])
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    window.look(steps=False)
+    window.check(tabbing=False)
     window.press("?")
     page.locator("dialog[data-help]").wait_for()
-    window.look(widths=(390,), steps=False)
+    window.check(widths=(390,), tabbing=False)
     window.press("Escape")
 
 
-def test_the_page_to_sign_in_and_a_page_that_is_not_there(browser_itself: Browser, site: HttpDoor) -> None:
-    with Window(browser_itself, site.url) as stranger:
+def test_the_page_to_sign_in_and_a_page_that_is_not_there(chromium_browser: Browser, site: HttpDoor) -> None:
+    with Window(chromium_browser, site.url) as stranger:
         stranger.go("signin")
-        stranger.look()
+        stranger.check()
 
 
 def test_a_page_that_is_not_there_says_so(window: Window) -> None:
     window.go("memory/pm_none", 404)
-    window.look()
+    window.check()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from muniment.testing import People
-from tests.console.conftest import Open
+from tests.console.conftest import OpenWindow
 from tests.interfaces.http import HttpDoor
 from tests.stories import promoted, proposed
 
@@ -18,13 +18,13 @@ def shown(page: Page) -> list[str | None]:
 
 
 def test_memories_are_searched_and_one_is_opened_with_its_whole_life(
-    opened: Open, site: HttpDoor, people: People
+    open_window: OpenWindow, site: HttpDoor, people: People
 ) -> None:
     item = proposed(site.near, people.run(), write_class="statement", text="the harbour office closes at noon")
     harbour = site.near.queue.approve(people.reviewer, item.proposal_id, note="heard it").memory_id
     promoted(site.near, people, "tea", predicate="drinks")
     site.near.recall(people.run(), query="harbour")
-    window = opened(people.reviewer)
+    window = open_window(people.reviewer)
     page = window.go("memory")
     assert len(shown(page)) == 2
     window.press("/")
@@ -33,30 +33,32 @@ def test_memories_are_searched_and_one_is_opened_with_its_whole_life(
     page.wait_for_url("**query=harbour**")
     assert shown(page) == [harbour]
     page.get_by_role("link", name="the harbour office closes at noon").click()
-    steps = page.locator("[data-life] > li")
+    steps = page.locator("[data-timeline] > li")
     expect(steps.filter(has_text="Promoted")).to_have_count(1)
     expect(steps.filter(has_text="heard it")).to_have_count(1)
     expect(steps.filter(has_text="Recalled once")).to_have_count(1)
-    page.get_by_text("Retract it").click()
-    retract = page.get_by_role("button", name="Retract for good")
+    page.get_by_text("Retract this memory").click()
+    retract = page.get_by_role("button", name="Retract permanently")
     expect(retract).to_be_disabled()
     page.get_by_label("Reason").select_option("deprecated")
     page.get_by_label("to confirm").fill("retract")
     expect(retract).to_be_enabled()
     retract.click()
-    window.toast("Retracted: no run recalls it from now on.")
+    window.toast("Retracted. It will not be recalled again.")
     expect(page.locator("[data-state=retracted]").first).to_be_visible()
 
 
 @pytest.mark.rule("REC-7")
-def test_the_slider_goes_from_change_to_change_by_keyboard(opened: Open, site: HttpDoor, people: People) -> None:
+def test_the_slider_goes_from_change_to_change_by_keyboard(
+    open_window: OpenWindow, site: HttpDoor, people: People
+) -> None:
     first = promoted(site.near, people, "email")
     site.clock.advance(hours=1)
     second = promoted(site.near, people, "tea", predicate="drinks")
     site.clock.advance(hours=1)
     site.near.retract(people.reviewer, first, reason="deprecated")
     site.clock.advance(hours=1)
-    window = opened(people.reviewer)
+    window = open_window(people.reviewer)
     page = window.go("memory/over-time?user_id=cust_1")
     table = page.locator("[data-shown]")
     assert shown(page) == [second]
@@ -75,7 +77,9 @@ def test_the_slider_goes_from_change_to_change_by_keyboard(opened: Open, site: H
     assert shown(page) == [second, first]
 
 
-def test_two_moments_are_compared_in_the_viewers_own_time(opened: Open, site: HttpDoor, people: People) -> None:
+def test_two_moments_are_compared_in_the_viewers_own_time(
+    open_window: OpenWindow, site: HttpDoor, people: People
+) -> None:
     first = promoted(site.near, people, "email")
     site.clock.advance(hours=1)
     since = site.clock.now
@@ -83,7 +87,7 @@ def test_two_moments_are_compared_in_the_viewers_own_time(opened: Open, site: Ht
     second = promoted(site.near, people, "tea", predicate="drinks")
     site.near.retract(people.reviewer, first, reason="deprecated")
     site.clock.advance(minutes=1)
-    window = opened(people.reviewer)
+    window = open_window(people.reviewer)
     page = window.go("memory/over-time?user_id=cust_1")
     theirs = since + timedelta(hours=4)
     page.get_by_label("Changes since (your time)").fill(theirs.strftime("%Y-%m-%dT%H:%M:%S"))
@@ -95,10 +99,10 @@ def test_two_moments_are_compared_in_the_viewers_own_time(opened: Open, site: Ht
     expect(stamp).to_have_attribute("title", since.strftime("%Y-%m-%d %H:%M:%S UTC"))
 
 
-def test_the_graph_leads_from_entity_to_entity(opened: Open, site: HttpDoor, people: People) -> None:
+def test_the_graph_leads_from_entity_to_entity(open_window: OpenWindow, site: HttpDoor, people: People) -> None:
     promoted(site.near, people, "company:acme", predicate="works_at")
     promoted(site.near, people, "company:globex", entity="company:acme", predicate="part_of")
-    window = opened(people.reviewer)
+    window = open_window(people.reviewer)
     page = window.go(f"memory/graph?entity={SUBJECT}")
     expect(page.locator("[data-node]")).to_have_count(2)
     page.locator("[data-node='company:acme']").press("Enter")
@@ -109,24 +113,24 @@ def test_the_graph_leads_from_entity_to_entity(opened: Open, site: HttpDoor, peo
 
 @pytest.mark.rule("REC-10")
 def test_why_a_memory_was_seen_is_explained_and_the_recall_replayed(
-    opened: Open, site: HttpDoor, people: People
+    open_window: OpenWindow, site: HttpDoor, people: People
 ) -> None:
     memory = promoted(site.near, people)
     site.near.recall(people.run())
     both = people.person("rita", "reviewer", "auditor")
-    window = opened(both)
+    window = open_window(both)
     page = window.go(f"memory/{memory}")
     page.get_by_role("link", name="Why visible?").click()
-    page.locator("[data-recalls]").get_by_role("link", name="Why in").click()
+    page.locator("[data-recalls]").get_by_role("link", name="Why visible in").click()
     expect(page.locator("[data-visibility]")).to_have_attribute("data-visibility", "visible")
     expect(page.get_by_text("The recall returned it.")).to_be_visible()
     assert page.locator("[data-filter]").count() == page.locator("[data-passed=yes]").count()
-    page.get_by_role("link", name="Replay it").click()
+    page.get_by_role("link", name="Replay this recall").click()
     expect(page.locator("[data-replay]")).to_have_attribute("data-replay", "same")
     page.go_back()
     # Typing what a run is like says that a run is meant.
     page.get_by_label("User").fill("cust_2")
-    expect(page.get_by_label("For a run like this")).to_be_checked()
+    expect(page.get_by_label("For a run", exact=True)).to_be_checked()
     page.get_by_role("button", name="Explain").click()
     expect(page.locator("[data-filter=user]")).to_have_attribute("data-passed", "no")
     expect(page.locator("[data-visibility]")).to_contain_text("user")
@@ -134,13 +138,13 @@ def test_why_a_memory_was_seen_is_explained_and_the_recall_replayed(
 
 @pytest.mark.rule("REC-5", "REC-9", "REC-10")
 def test_a_recall_is_picked_from_the_latest_and_leads_to_why_and_to_its_replay(
-    opened: Open, site: HttpDoor, people: People
+    open_window: OpenWindow, site: HttpDoor, people: People
 ) -> None:
     memory = promoted(site.near, people)
     recall = site.near.recall(people.run(run_id="r1")).recall_id
     site.clock.advance(minutes=1)
     site.near.recall(people.run("cust_2", run_id="r2"))
-    window = opened(people.person("rita", "reviewer", "auditor"))
+    window = open_window(people.person("rita", "reviewer", "auditor"))
     page = window.go("why")
     expect(page.locator("tr[data-recall]")).to_have_count(2)
     page.get_by_role("link", name="Recalls", exact=True).click()
@@ -155,8 +159,8 @@ def test_a_recall_is_picked_from_the_latest_and_leads_to_why_and_to_its_replay(
     row.get_by_role("link", name="Why").click()
     expect(page.get_by_text("The recall returned it.")).to_be_visible()
     page.go_back()
-    page.get_by_role("link", name="Replay it").click()
+    page.get_by_role("link", name="Replay this recall").click()
     expect(page.locator("[data-replay]")).to_have_attribute("data-replay", "same")
     page = window.go(f"memory/{memory}")
-    page.get_by_role("link", name="Its recalls").click()
+    page.get_by_role("link", name="Recalls of it").click()
     expect(page.locator("tr[data-recall]")).to_have_count(1)

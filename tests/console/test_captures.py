@@ -29,13 +29,13 @@ def refused(door: HttpDoor, people: People, **fields: Any) -> str:
 def test_refusals_have_a_page_with_gate_and_reason_and_a_way_to_run_the_capture_again(
     reviewer: Browser, door: HttpDoor, people: People
 ) -> None:
-    assert "Nothing was refused" in reviewer.get("captures/refusals")
+    assert "No refusals" in reviewer.get("captures/refusals")
     capture_id = refused(door, people)
     shown = reviewer.get("captures/refusals")
     assert "consent missing" in words(shown)
     assert "bees" not in shown
     assert f"/console/captures/{capture_id}/rerun" in shown
-    assert "No refusal fits" in reviewer.get("captures/refusals", gate="trust")
+    assert "No matches" in reviewer.get("captures/refusals", gate="trust")
     door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     answer = reviewer.post(f"captures/{capture_id}/rerun", reason="consent_changed")
     assert answer.status_code == 303
@@ -44,9 +44,9 @@ def test_refusals_have_a_page_with_gate_and_reason_and_a_way_to_run_the_capture_
     (item,) = door.near.queue.list(people.reviewer)
     page = reviewer.get(f"captures/{capture_id}")
     assert f"/console/queue/{item.proposal_id}" in page
-    assert "asked for by boris : consent changed" in words(page)
+    assert "requested by boris : consent changed" in words(page)
     assert "run again since" in reviewer.get("captures/refusals")
-    assert "No refusal fits" in reviewer.get("captures/refusals", latest="yes")
+    assert "No matches" in reviewer.get("captures/refusals", latest="yes")
     reviewer.get("captures/refusals", 400, after="nonsense")
     assert reviewer.post("captures/cap_none/rerun").status_code == 404
     assert reviewer.post(f"captures/{capture_id}/rerun", reason="because").status_code == 422
@@ -65,11 +65,11 @@ def test_a_capture_is_read_on_a_page_of_its_own_and_that_is_recorded(
     assert told(door.near, people, "capture_read") == []
     page = auditor.get(f"captures/{capture_id}")
     assert "keeps &lt;b&gt;bees&lt;/b&gt;" in page
-    assert "Run it again" not in page, "an auditor changes nothing"
-    assert "Run it again" in reviewer.get(f"captures/{capture_id}")
+    assert "Run again" not in page, "an auditor changes nothing"
+    assert "Run again" in reviewer.get(f"captures/{capture_id}")
     reviewer.get(f"captures/{nothing}", 404)
     assert [one["capture_id"] for one in told(door.near, people, "capture_read")] == [capture_id, capture_id]
-    assert "No capture fits" in auditor.get("captures", subject="customer:nobody")
+    assert "No matches" in auditor.get("captures", subject="customer:nobody")
     assert nothing in auditor.get("captures", kind="message", state="processed")
     auditor.get("captures", 400, state="nonsense")
     auditor.get("captures", 400, after="cap_none")

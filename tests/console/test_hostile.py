@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from muniment import Fabric
-from muniment.console.visitors import vouched
+from muniment.console.visitors import sign_notice
 from muniment.testing import People
-from tests.console.chromium import LOOK, Window
+from tests.console.chromium import PAGE_CHECKS, Window
 from tests.interfaces.http import HttpDoor
 from tests.stories import CONSENT, promoted, proposed, worked
 
@@ -99,10 +99,10 @@ def poisoned(site: HttpDoor) -> Poisoned:
 
 
 @pytest.fixture(scope="module")
-def window(browser_itself: Browser, site: HttpDoor, poisoned: Poisoned) -> Iterator[Window]:
+def window(chromium_browser: Browser, site: HttpDoor, poisoned: Poisoned) -> Iterator[Window]:
     somebody = poisoned.people.person(WHO + "eve", "reviewer", "auditor", "privacy_officer", "admin")
-    with Window(browser_itself, site.url).sign_in(site, somebody) as opened:
-        opened.page.on("dialog", lambda dialog: opened.troubles.append(f"asked: {dialog.message}"))
+    with Window(chromium_browser, site.url).sign_in(site, somebody) as opened:
+        opened.page.on("dialog", lambda dialog: opened.problems.append(f"asked: {dialog.message}"))
         yield opened
 
 
@@ -111,7 +111,7 @@ TURNED_ROUND = r"""(names) => {
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   const found = [];
   for (let node = texts.nextNode(); node; node = texts.nextNode()) {
-    if (node.parentElement.closest(".said, pre, code, .mono, [dir], option, textarea, svg") || !node.parentElement.checkVisibility()) continue;
+    if (node.parentElement.closest(".user-text, pre, code, .mono, [dir], option, textarea, svg") || !node.parentElement.checkVisibility()) continue;
     const among = node.parentElement.childNodes.length > 1 && !node.parentElement.matches("bdi, span, a, strong");
     if (/[\u202a-\u202e\u2066-\u2069]/.test(node.data) && (among || !names.includes(node.data.trim()))) found.push(node.data.trim());
     const word = /^[\x20-\x7e\s]*$/.test(node.data) && /[A-Za-z]{2,}/.exec(node.data);
@@ -135,9 +135,9 @@ def harmless(window: Window) -> None:
     assert set(leads) == {window.url}
     for width in (1280, 360):
         page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate(LOOK, "layout") == [], f"{width} px: {page.url}"
+        assert page.evaluate(PAGE_CHECKS, "layout") == [], f"{width} px: {page.url}"
     assert page.evaluate(TURNED_ROUND, [NAME, f"{NAME}2"]) == [], page.url
-    window.fine()
+    window.assert_no_problems()
 
 
 def says(page: Page, text: str) -> bool:
@@ -215,8 +215,8 @@ def test_an_edit_of_it_keeps_every_letter_and_its_check_runs_nothing(window: Win
 
 def test_a_message_that_comes_with_the_address_is_words_too(window: Window) -> None:
     token = window.go("queue").locator("body").get_attribute("data-form-token") or ""
-    page = window.go(f"queue?said={quote(vouched(token, MARKUP))}")
+    page = window.go(f"queue?notice={quote(sign_notice(token, MARKUP))}")
     window.toast("<script>")
-    assert "said=" not in page.url
+    assert "notice=" not in page.url
     assert page.locator("[data-toasts] > .toast > span").text_content() == MARKUP
     harmless(window)

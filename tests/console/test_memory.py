@@ -48,7 +48,7 @@ def test_memories_are_browsed_by_entity_user_tier_class_words_and_state(
 def test_pages_follow_each_other(
     reviewer: Browser, door: HttpDoor, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("muniment.console.pages.memory.PAGE", 2)
+    monkeypatch.setattr("muniment.console.listing.PAGE_SIZE", 2)
     ids = [promoted(door.near, people, "x", predicate=f"likes_{n}") for n in range(5)]
     found: list[str] = []
     path = f"memory?entity={SUBJECT}"
@@ -61,9 +61,9 @@ def test_pages_follow_each_other(
 
 
 def test_an_empty_list_says_what_to_do(reviewer: Browser) -> None:
-    assert "Nothing is remembered yet" in reviewer.get("memory")
+    assert "No memories yet" in reviewer.get("memory")
     nothing = reviewer.get("memory", query="zebra")
-    assert "Nothing matches" in nothing
+    assert "No matches" in nothing
     assert "state=all" in nothing
 
 
@@ -153,14 +153,14 @@ def test_a_reviewer_retracts_with_a_reason_and_a_typed_word(reviewer: Browser, d
     memory = door.near.get(people.reviewer, memory_id)
     assert (memory.retraction_reason, memory.retracted_by) == ("wrong", "boris")
     page = reviewer.get(f"memory/{memory_id}")
-    assert "Retract for good" not in page
+    assert "Retract permanently" not in page
     assert reviewer.post(path, reason="wrong", confirmation="retract").status_code == 409
 
 
 def test_an_auditor_reads_and_is_not_shown_what_only_a_reviewer_does(door: HttpDoor, people: People) -> None:
     memory_id = promoted(door.near, people)
     auditor = Browser(door, people.auditor)
-    assert "Retract for good" not in auditor.get(f"memory/{memory_id}")
+    assert "Retract permanently" not in auditor.get(f"memory/{memory_id}")
     assert auditor.post(f"memory/{memory_id}/retract", reason="wrong", confirmation="retract").status_code == 403
     auditor.close()
     officer = Browser(door, people.officer)
@@ -182,7 +182,7 @@ def test_the_slider_shows_a_users_memory_as_it_was_at_any_moment(
     door.clock.advance(hours=1)
     now = reviewer.get("memory/over-time", user_id="cust_1")
     assert shown(now) == [second]
-    assert "3 moments at which cust_1" in words(now)
+    assert "3 changes to the memory of cust_1" in words(now)
     ticks = re.findall(r'<option value="([\d.]+)"', now)
     assert len(ticks) == 3
     assert [shown(reviewer.get("memory/over-time", user_id="cust_1", slide=tick)) for tick in ticks] == [
@@ -195,7 +195,7 @@ def test_the_slider_shows_a_users_memory_as_it_was_at_any_moment(
     later = re.search(r'rel="next" href="/console/([^"]+)"', early)
     assert later is not None
     assert shown(reviewer.get(unescape(later[1]))) == [second, first]
-    assert "Nothing has ever been promoted" in reviewer.get("memory/over-time", user_id="CUST_1")
+    assert "There has never been a memory" in reviewer.get("memory/over-time", user_id="CUST_1")
 
 
 def test_two_moments_are_compared(reviewer: Browser, door: HttpDoor, people: People) -> None:
@@ -222,8 +222,8 @@ def test_the_graph_is_drawn_and_told_as_a_table(reviewer: Browser, door: HttpDoo
     assert page.count(f'href="/console/memory/{memory_id}"') == 2
     assert "works_at" in page
     assert "company:globex" in reviewer.get("memory/graph", entity=SUBJECT, hops="2")
-    assert "Nothing is tied to it" in reviewer.get("memory/graph", entity="customer:nobody")
-    assert "Which entity?" in reviewer.get("memory/graph")
+    assert "No linked entities" in reviewer.get("memory/graph", entity="customer:nobody")
+    assert "Choose an entity" in reviewer.get("memory/graph")
 
 
 def test_stored_words_stay_words(reviewer: Browser, door: HttpDoor, people: People) -> None:

@@ -76,7 +76,7 @@ def test_columns_stand_on_each_other_and_are_as_high_as_their_values() -> None:
 
 def test_bars_are_as_long_as_their_values_and_say_them() -> None:
     rows = [Bars("one", (10.0, None)), Bars("two", (5.0, 0.0))]
-    chart = charts.bars(rows, about="x", tell=lambda value: f"{value:g} h", mark=10)
+    chart = charts.bars(rows, about="x", unit=lambda value: f"{value:g} h", mark=10)
     long, short, nothing = (float(one.get("width", "0")) for one in all_of(chart, "rect", "bar"))
     assert (long, nothing) == (2 * short, 1)
     assert [one.text for one in all_of(chart, "text", "value")] == ["10 h", "5 h", "0 h"]
@@ -105,7 +105,7 @@ def test_a_curve_goes_through_what_was_claimed_and_what_held() -> None:
 def test_hostile_names_stay_names_and_are_shortened_in_a_chart() -> None:
     rows = [Bars(HOSTILE, (1.0,))]
     for chart in (
-        charts.bars(rows, about=HOSTILE, tell=str),
+        charts.bars(rows, about=HOSTILE, unit=str),
         charts.columns([HOSTILE], rows, about=HOSTILE),
         charts.intervals([Interval(HOSTILE, 0, 0.5, 1)], about=HOSTILE),
     ):
@@ -159,16 +159,16 @@ def test_a_window_is_chosen_and_its_figures_are_counted(door: HttpDoor, people: 
     browser = Browser(door, people.auditor)
     promoted(door.near, people)
     page = browser.get("metrics")
-    assert "1 decided" in words(page)
+    assert "1 decision" in words(page)
     assert len(re.findall('data-figure="', page)) >= 12
-    assert page.count("As a table") == page.count('<svg class="chart"') > 0
+    assert page.count("Show as a table") == page.count('<svg class="chart"') > 0
     assert 'aria-current="true">30 days' in page
     assert "style=" not in page
     browser.close()
     door.clock.advance(days=8)
     later = Browser(door, people.auditor)
-    assert "0 decided" in words(later.get("metrics", window="7d"))
-    assert "1 decided" in words(later.get("metrics", window="90d"))
+    assert "0 decisions" in words(later.get("metrics", window="7d"))
+    assert "1 decision" in words(later.get("metrics", window="90d"))
     later.get("metrics", 422, window="1y")
     later.close()
 
@@ -197,7 +197,7 @@ def test_an_admin_resumes_a_suspended_class_and_nobody_else(door: HttpDoor, peop
         *(people.tenant_id, seq, at, txid),
     )
     auditor, admin = Browser(door, people.auditor), Browser(door, people.admin)
-    assert "suspended: a person sees everything" in auditor.get("metrics")
+    assert "suspended: everything is reviewed" in auditor.get("metrics")
     assert "metrics/resume" not in auditor.get("metrics")
     assert auditor.post("metrics/resume", write_class="preference").status_code == 403
     assert "metrics/resume" in admin.get("metrics")
@@ -222,11 +222,11 @@ def test_parked_captures_are_seen_and_an_admin_has_them_tried_again(door: HttpDo
     page = reviewer.get("metrics/work")
     assert "3 parked" in words(page)
     assert "<script>alert" not in page
-    assert "Try the chosen again" not in page
+    assert "Retry selected" not in page
     assert reviewer.post("metrics/work/requeue", capture_id="cap_a").status_code == 403
-    assert "Choose" in admin.post("metrics/work/requeue").headers["location"]
+    assert "Select" in admin.post("metrics/work/requeue").headers["location"]
     done = admin.post("metrics/work/requeue", capture_id=["cap_a", "cap_b"])
-    assert "2+will+be+tried+again" in done.headers["location"]
+    assert "2+will+be+retried" in done.headers["location"]
     assert [one.capture_id for one in door.near.work.parked(people.admin)] == ["cap_c"]
     admin.post("metrics/work/requeue", everything="yes")
     assert door.near.work.parked(people.admin) == []

@@ -19,7 +19,7 @@ GRANT = {"subject": SUBJECT, "purpose": "support", "predicates": "*", "labels": 
 def test_a_consent_is_recorded_renewed_and_revoked_and_the_ledger_keeps_all_three(
     officer: Browser, door: HttpDoor, people: People
 ) -> None:
-    assert "No consent is recorded" in officer.get("consent")
+    assert "No consents yet" in officer.get("consent")
     done = officer.post("consent", **GRANT, evidence=f"screen:v3\n{HOSTILE}\n", valid_until="2026-02-01T00:00")
     assert done.status_code == 303
     (first,) = door.near.consent.list(people.officer, subject=SUBJECT)
@@ -52,13 +52,13 @@ def test_what_rested_on_a_consent_is_hidden_when_an_officer_revokes_it_here(
     officer: Browser, door: HttpDoor, people: People
 ) -> None:
     given = door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
-    assert "No memory that is seen now rests on this consent" in words(officer.get("consent", subject=SUBJECT))
+    assert "No visible memory depends on this consent" in words(officer.get("consent", subject=SUBJECT))
     promoted(door.near, people, classification="PII", subject=SUBJECT)
     promoted(door.near, people, "Ring 1", predicate="lives_at", classification="PII", subject=SUBJECT)
     promoted(door.near, people, "tea", predicate="drinks")
     ledger = officer.get("consent", subject=SUBJECT)
-    assert 'data-holds-up="2"' in ledger
-    assert "2 memories (2 semantic; 2 preference) rest on this consent" in words(ledger)
+    assert 'data-dependents="2"' in ledger
+    assert "2 memories (2 semantic; 2 preference) depend on this consent" in words(ledger)
     assert len(texts(door.near, people.run())) == 3
     officer.post(f"consent/{given.consent_id}/revoke", subject=SUBJECT)
     assert len(texts(door.near, people.run())) == 1
@@ -130,7 +130,7 @@ def test_a_person_is_erased_only_when_their_id_was_typed_once_more(
     promoted(door.near, people, classification="PII", subject=SUBJECT)
     asked = officer.get("erasures", subject=SUBJECT, user_id="cust_1")
     assert f'data-must-equal="{SUBJECT}"' in asked
-    assert "1 consent record of the subject stays" in words(asked)
+    assert "1 consent record of the subject is kept" in words(asked)
     for typed in ("", "cust_1", SUBJECT.upper()):
         wrong = officer.post("erasures", subject=SUBJECT, user_id="cust_1", typed=typed)
         assert (wrong.status_code, "nothing was erased" in wrong.text) == (400, True)
@@ -142,7 +142,7 @@ def test_a_person_is_erased_only_when_their_id_was_typed_once_more(
     assert (done.status_code, query["done"]) == (303, [receipt.erasure_id])
     page = officer.get("erasures", done=receipt.erasure_id)
     assert f'data-receipt="{receipt.erasure_id}"' in page
-    assert "1 became tombstones" in words(page)
+    assert "1 erased" in words(page)
     assert "not yet" in page
     assert texts(door.near, people.run()) == []
 
@@ -165,8 +165,8 @@ def test_an_officer_searches_for_a_name_and_takes_a_memory_away(
     found = officer.post("erasures/search", name="anna lindqvist", erasure_id=receipt.erasure_id)
     assert (found.status_code, f'data-hit="{memory_id}"' in found.text) == (200, True)
     assert "<script>alert" not in found.text
-    assert "The search is finished" in words(found.text)
-    assert "Search for a name done" in words(officer.get("erasures"))
+    assert "The search is complete" in words(found.text)
+    assert "Name search done" in words(officer.get("erasures"))
     assert officer.post("erasures/search", name="x").status_code == 400
     gone = officer.post("erasures/memory", memory_id=memory_id)
     assert (gone.status_code, memory_id in gone.text) == (200, True)

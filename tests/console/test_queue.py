@@ -8,8 +8,8 @@ import httpx2
 import pytest
 from pydantic_core import from_json
 
+from muniment.console import listing
 from muniment.console.pages import live
-from muniment.console.pages import queue as page_of_queue
 from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.interfaces.http import HttpDoor
@@ -56,7 +56,7 @@ def test_the_queue_is_shown_by_due_time_narrowed_and_counted(door: HttpDoor, peo
     assert rows(reviewer.get("queue", reason="low_trust")) == []
     assert rows(reviewer.get("queue", risk="low")) == [plain, durable, reply, statement]
     assert rows(reviewer.get("queue", held="yes")) == []
-    assert "Nothing like that waits" in reviewer.get("queue", held="yes")
+    assert "No matches" in reviewer.get("queue", held="yes")
     assert rows(reviewer.get("queue", overdue="yes")) == []
     door.clock.advance(hours=73)
     late = Browser(door, people.reviewer)
@@ -71,12 +71,12 @@ def test_the_queue_is_shown_by_due_time_narrowed_and_counted(door: HttpDoor, peo
 def test_a_long_queue_comes_in_pages_under_the_same_filters(
     door: HttpDoor, reviewer: Browser, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_of_queue, "PAGE", 2)
+    monkeypatch.setattr(listing, "PAGE_SIZE", 2)
     ids = [waiting(door, people, n, predicate="counts", entity=f"customer:c{n}") for n in range(3)]
     waiting(door, people, None, write_class="statement", entity=None, predicate=None, text="x y z")
     page = reviewer.get("queue", write_class="preference")
     assert rows(page) == ids[:2]
-    found = re.search(r'href="/console/queue\?([^"]+)" rel="next"', page)
+    found = re.search(r'rel="next" href="/console/queue\?([^"]+)"', page)
     assert found is not None and "write_class=preference" in found[1]
     following = reviewer.get(f"queue?{found[1].replace('&amp;', '&')}")
     assert rows(following) == ids[2:]
@@ -105,7 +105,7 @@ def test_many_are_approved_at_once_where_the_rules_allow(door: HttpDoor, people:
     assert box is not None and " disabled" in box[0]
     answer = sent(reviewer, "queue/approve", [("proposal_id", one) for one in (*theirs, own)])
     told = answer.json()
-    assert told["said"].startswith("2 promoted, 1 not approved (the author")
+    assert told["notice"].startswith("2 promoted, 1 not approved (the author")
     assert list(told["failed"]) == [own]
     assert rows(reviewer.get("queue")) == [own]
     plain = reviewer.post("queue/approve", proposal_id=own)
@@ -123,10 +123,10 @@ def test_what_is_not_ordinary_is_left_out_of_many_and_shown_with_its_reason(door
     door.near.queue.assign(people.second_reviewer, theirs)
     reviewer = Browser(door, people.reviewer)
     told = sent(reviewer, "queue/approve", [("proposal_id", one) for one in (plain, hostile, theirs)]).json()
-    assert told["said"] == "1 promoted, 1 left out (low in trust), 1 left out (assigned to somebody else)"
+    assert told["notice"] == "1 promoted, 1 left out (low in trust), 1 left out (assigned to somebody else)"
     assert told["failed"] == {
-        hostile: "Left out: low in trust. Open it to approve it by itself.",
-        theirs: "Left out: assigned to somebody else. Open it to approve it by itself.",
+        hostile: "Left out: low in trust. Open it to approve it on its own.",
+        theirs: "Left out: assigned to somebody else. Open it to approve it on its own.",
     }
     assert rows(reviewer.get("queue")) == [hostile, theirs]
     reviewer.close()
@@ -146,7 +146,7 @@ def test_what_a_role_may_not_do_is_not_shown_and_refused_all_the_same(door: Http
     auditor, officer = Browser(door, people.auditor), Browser(door, people.officer)
     page = auditor.get("queue")
     assert rows(page) == [item]
-    assert "Approve chosen" not in page
+    assert "Approve selected" not in page
     assert 'name="proposal_id"' not in page
     assert auditor.post("queue/approve", proposal_id=item).status_code == 403
     assert auditor.post(f"queue/{item}/approve").status_code == 403
@@ -200,7 +200,7 @@ def told(lines: Iterator[str]) -> dict[str, int]:
 
 @pytest.fixture
 def looked_at_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(live, "CHECK_EVERY", 0.02)
 
 
 @pytest.mark.usefixtures("looked_at_often")

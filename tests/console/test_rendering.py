@@ -2,7 +2,7 @@
 
 import pytest
 
-from muniment.console.rendering import lasting
+from muniment.console.rendering import duration
 
 
 @pytest.mark.parametrize(
@@ -11,4 +11,4 @@ from muniment.console.rendering import lasting
      (86_399, "1 d"), (10 * 86_400, "10 d")],
 )  # fmt: skip
 def test_a_length_of_time_is_told_in_its_largest_unit(seconds: float | None, told: str) -> None:
-    assert lasting(seconds) == told
+    assert duration(seconds) == told

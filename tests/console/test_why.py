@@ -38,7 +38,7 @@ def test_a_recall_is_explained_filter_by_filter(browser: Browser, door: HttpDoor
     assert {name for name, passed in verdicts(hidden).items() if not passed} == {"user", "classification"}
     said = words(hidden)
     assert "users: unscoped, cust_2" in said or "users: cust_2, unscoped" in said
-    assert "What the pack says" in said
+    assert "Rules of the pack" in said
     assert f"/console/why/replay?recall_id={unseen}" in hidden
 
 
@@ -78,7 +78,7 @@ def recalls_on(page: str) -> list[str]:
 def test_a_recall_is_picked_from_the_latest_by_user_run_or_memory(
     browser: Browser, door: HttpDoor, people: People
 ) -> None:
-    assert "Nothing was recalled yet" in browser.get("why/recalls")
+    assert "No recalls yet" in browser.get("why/recalls")
     memory_id = promoted(door.near, people)
     made: list[str] = []
     for run in (people.run(run_id="r1"), people.run("cust_2", run_id="<b>r2</b>")):
@@ -91,7 +91,7 @@ def test_a_recall_is_picked_from_the_latest_by_user_run_or_memory(
     assert recalls_on(browser.get("why/recalls", user_id="cust_1")) == made[1:]
     assert recalls_on(browser.get("why/recalls", run_id="<b>r2</b>")) == made[:1]
     assert recalls_on(browser.get("why/recalls", memory_id=memory_id)) == made[1:]
-    assert "No recall fits" in browser.get("why/recalls", user_id="cust_3")
+    assert "No matches" in browser.get("why/recalls", user_id="cust_3")
     assert 'role="alert">after: ' in browser.get("why/recalls", 400, after="rcl_0")
     assert f"why/recalls?memory_id={memory_id}" in browser.get(f"memory/{memory_id}")
 

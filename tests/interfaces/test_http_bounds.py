@@ -332,11 +332,11 @@ def test_a_method_that_is_not_taken_is_told_which_are(
 def test_a_form_says_what_the_standard_library_reads_in_it(content: bytes, piece: int) -> None:
     from urllib.parse import unquote_to_bytes
 
-    from muniment.console import sent
+    from muniment.console import forms
 
     whole = content.replace(b"&", b"")
-    before, sent._PIECE = sent._PIECE, piece  # pyright: ignore[reportPrivateUsage]
+    before, forms._PIECE = forms._PIECE, piece  # pyright: ignore[reportPrivateUsage]
     try:
-        assert sent._text(whole) == unquote_to_bytes(whole.replace(b"+", b" ")).decode("utf-8", "replace")  # pyright: ignore[reportPrivateUsage]
+        assert forms._decode(whole) == unquote_to_bytes(whole.replace(b"+", b" ")).decode("utf-8", "replace")  # pyright: ignore[reportPrivateUsage]
     finally:
-        sent._PIECE = before  # pyright: ignore[reportPrivateUsage]
+        forms._PIECE = before  # pyright: ignore[reportPrivateUsage]

@@ -1,1 +1,1 @@
-"""The console: pages for operators, privacy officers and auditors, made on the server, with a little script beside."""
+"""The web console for reviewers, privacy officers, auditors and admins: server-rendered pages with a little script."""

@@ -1,126 +1,79 @@
-"""Word differences: what one text says and another does not, for a person who compares them."""
+"""Word differences between two texts."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from difflib import SequenceMatcher
 from typing import Literal
 
 Kind = Literal["same", "gone", "new"]
 
-# Comparing takes the product of both lengths at worst: longer texts are compared by sentences, or not at all.
-LIMIT = 160_000
-_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+# Pieces of one text times pieces of the other: longer texts are compared by sentences, or as a whole.
+LIMIT = 40_000
+_WORDS = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 _SENTENCES = re.compile(r"[^.!?\n]+[.!?\n]*\s*|[.!?\n]+\s*")
+_WHOLE = re.compile(r".+", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of text that both have, or only one of them."""
+    """A stretch of text that is in both, or only in one of them."""
 
     kind: Kind
     text: str
 
 
 def differences(old: str, new: str) -> tuple[Part, ...]:
-    """The way from one text to another: joined, all parts but the new are the old text, all but the gone the new one.
+    """Compare two texts by words; long ones by sentences, and very long ones as a whole.
 
-    By words; of long texts by sentences, and of those that are too long even for that, as a whole.
+    The parts joined without the new ones are the old text; without the gone ones, the new text.
     """
-    if old == new:
-        return (Part("same", old),) if old else ()
-    for cut in (_WORDS.findall, _SENTENCES.findall, _whole):
-        before, after, begin, end = _trimmed(cut, old, new)
-        if len(before) * len(after) <= LIMIT:
-            return _joined([*_same(begin), *_compared(before, after), *_same(end)])
-    raise AssertionError("two whole texts are short")
+    cuts = (_cut(pieces, old, new) for pieces in (_WORDS, _SENTENCES, _WHOLE))
+    begin, gone, added, end = next(cut for cut in cuts if len(cut[1]) * len(cut[2]) <= LIMIT)
+    return _merge([Part("same", "".join(begin)), *_compare(gone, added), Part("same", "".join(end))])
 
 
-def older(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """The side of the first text."""
-    return tuple(part for part in parts if part.kind != "new")
-
-
-def newer(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """The side of the second text."""
-    return tuple(part for part in parts if part.kind != "gone")
-
-
-def _whole(text: str) -> list[str]:
-    return [text] if text else []
-
-
-def _trimmed(
-    cut: Callable[[str], list[str]], old: str, new: str
-) -> tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]]:
-    """Both texts in pieces, without what they begin and end with alike, and those beginnings and ends."""
-    before, after = cut(old), cut(new)
+def _cut(pieces: re.Pattern[str], old: str, new: str) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Cut both texts into pieces: the common start, what differs in the one and the other, the common end."""
+    before, after = pieces.findall(old), pieces.findall(new)
     shorter = min(len(before), len(after))
     begin = next((n for n in range(shorter) if before[n] != after[n]), shorter)
     end = next((n for n in range(shorter - begin) if before[-1 - n] != after[-1 - n]), shorter - begin)
     last, last_new = len(before) - end, len(after) - end
-    return before[begin:last], after[begin:last_new], before[:begin], before[last:]
+    return before[:begin], before[begin:last], after[begin:last_new], before[last:]
 
 
-def _same(pieces: Sequence[str]) -> list[Part]:
-    return [Part("same", piece) for piece in pieces]
+def older(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The parts of the first text."""
+    return tuple(part for part in parts if part.kind != "new")
 
 
-def _compared(before: Sequence[str], after: Sequence[str]) -> list[Part]:
-    """By a longest common subsequence. A table: its time is bounded, whatever the texts repeat."""
-    lengths = _table(before, after)
-    parts: list[Part] = []
-    at, at_new = 0, 0
-    while at < len(before) or at_new < len(after):
-        both = at < len(before) and at_new < len(after)
-        if both and before[at] == after[at_new]:
-            parts.append(Part("same", before[at]))
-            at, at_new = at + 1, at_new + 1
-        elif at_new == len(after) or (both and lengths[at + 1][at_new] >= lengths[at][at_new + 1]):
-            parts.append(Part("gone", before[at]))
-            at += 1
+def newer(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The parts of the second text."""
+    return tuple(part for part in parts if part.kind != "gone")
+
+
+def _compare(before: Sequence[str], after: Sequence[str]) -> Iterator[Part]:
+    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        gone, new = "".join(before[a:b]), "".join(after[c:d])
+        if kind == "equal":
+            yield Part("same", gone)
+            continue
+        # Space after a changed word that is after the new word too is not part of the change.
+        space = gone[len(gone.rstrip()) :]
+        if space and new[len(new.rstrip()) :] == space:
+            gone, new = gone.removesuffix(space), new.removesuffix(space)
         else:
-            parts.append(Part("new", after[at_new]))
-            at_new += 1
-    return _spaces_changed(parts)
+            space = ""
+        yield from (Part("gone", gone), Part("new", new), Part("same", space))
 
 
-def _table(before: Sequence[str], after: Sequence[str]) -> list[list[int]]:
-    """How long the longest is that is common to what follows each pair of places."""
-    below = [0] * (len(after) + 1)
-    rows = [below]
-    for piece in reversed(before):
-        row = [0] * (len(after) + 1)
-        for place in range(len(after) - 1, -1, -1):
-            if piece == after[place]:
-                row[place] = below[place + 1] + 1
-            else:
-                right, down = row[place + 1], below[place]
-                row[place] = max(down, right)
-        rows.append(row)
-        below = row
-    rows.reverse()
-    return rows
-
-
-def _spaces_changed(parts: Sequence[Part]) -> list[Part]:
-    """A space between two changed words is part of the change."""
-    found: list[Part] = []
-    for place, part in enumerate(parts):
-        between = 0 < place < len(parts) - 1 and "same" not in (parts[place - 1].kind, parts[place + 1].kind)
-        if part.kind == "same" and part.text.isspace() and between:
-            found += [Part("gone", part.text), Part("new", part.text)]
-        else:
-            found.append(part)
-    return found
-
-
-def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Without empty parts, neighbours of one kind as one; between two that are the same, first what is gone."""
-    joined: list[Part] = []
-    for same, run in groupby(parts, lambda part: part.kind == "same"):
-        stretch = list(run)
-        kinds: tuple[Kind, ...] = ("same",) if same else ("gone", "new")
-        texts = (Part(kind, "".join(part.text for part in stretch if part.kind == kind)) for kind in kinds)
-        joined += [part for part in texts if part.text]
-    return tuple(joined)
+def _merge(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Join neighbours of one kind, and drop empty parts."""
+    merged: list[Part] = []
+    for part in parts:
+        if part.text and merged and merged[-1].kind == part.kind:
+            merged[-1] = Part(part.kind, merged[-1].text + part.text)
+        elif part.text:
+            merged.append(part)
+    return tuple(merged)

@@ -1,4 +1,4 @@
-"""The graph around an entity as a drawing: columns by distance from it, rows that keep links from crossing."""
+"""Layout of the entity graph: columns by distance from the entity, rows ordered to avoid crossing links."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from muniment.model.browse import Edge, Graph, Node
 
 BOX_WIDTH, BOX_HEIGHT = 172, 42
 ROW, GAP, EDGE = 60, 150, 10
-# Letters that fit into a box, and between two.
+# Characters that fit into a box, and on a line between two.
 NAME_LETTERS, LABEL_LETTERS = 21, 16
-# How wide a letter of a label is, or less.
+# The width of a character in a label, at most.
 _LETTER = 6.5
 TONES = 4
 # How far a line between two boxes of one column bends out.
@@ -20,7 +20,7 @@ _BEND = 64
 
 @dataclass(frozen=True)
 class Box:
-    """An entity in the drawing; `tone` is one for each namespace."""
+    """An entity in the drawing; `tone` is the colour of its namespace."""
 
     node: Node
     x: float
@@ -37,7 +37,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Line:
-    """The memories that tie one entity to another, as one line with an arrow to that other."""
+    """The memories that link one entity to another, drawn as one arrow."""
 
     edges: tuple[Edge, ...]
     path: str
@@ -46,14 +46,14 @@ class Line:
     label: str
 
     @property
-    def wide(self) -> float:
-        """The room that the label takes, its middle at `x`."""
+    def label_width(self) -> float:
+        """The width of the label, which is centred on `x`."""
         return len(self.label) * _LETTER
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """Where everything is."""
+    """Boxes and lines with their positions."""
 
     width: float
     height: float
@@ -61,8 +61,8 @@ class Drawing:
     lines: tuple[Line, ...]
 
 
-def drawn(graph: Graph) -> Drawing:
-    """The same graph always gives the same drawing; links to entities that are not in it are left out."""
+def draw(graph: Graph) -> Drawing:
+    """Lay out a graph, always in the same way; links to entities outside it are left out."""
     columns = _columns(graph)
     rows = max((len(column) for column in columns), default=0)
     height = max(rows, 1) * ROW + 2 * EDGE
@@ -76,24 +76,24 @@ def drawn(graph: Graph) -> Drawing:
                 node=node,
                 x=EDGE + place * (BOX_WIDTH + GAP),
                 y=top + row * ROW,
-                namespace=shortened(namespace, NAME_LETTERS),
-                name=shortened(node.entity.partition(":")[2], NAME_LETTERS),
+                namespace=shorten(namespace, NAME_LETTERS),
+                name=shorten(node.entity.partition(":")[2], NAME_LETTERS),
                 tone=namespaces.index(namespace) % TONES + 1,
             )
-    tied: dict[tuple[str, str], list[Edge]] = defaultdict(list)
+    links: dict[tuple[str, str], list[Edge]] = defaultdict(list)
     for edge in graph.edges:
         if edge.entity in boxes and edge.links_to in boxes:
-            tied[edge.entity, edge.links_to].append(edge)
+            links[edge.entity, edge.links_to].append(edge)
     lines = tuple(
-        _line(boxes[one], boxes[other], tuple(edges), (other, one) in tied) for (one, other), edges in tied.items()
+        _line(boxes[one], boxes[other], tuple(edges), (other, one) in links) for (one, other), edges in links.items()
     )
-    beside = any(boxes[one].x == boxes[other].x for one, other in tied)
+    beside = any(boxes[one].x == boxes[other].x for one, other in links)
     width = 2 * EDGE + max(len(columns), 1) * (BOX_WIDTH + GAP) - GAP + (GAP if beside else 0)
     return Drawing(width, height, tuple(boxes.values()), lines)
 
 
-def shortened(text: str, most: int) -> str:
-    """A name that fits, its beginning and its end kept: ids differ at the end."""
+def shorten(text: str, most: int) -> str:
+    """Shorten a name in the middle: ids often differ only at the end."""
     if len(text) <= most:
         return text
     end = most // 3
@@ -105,16 +105,16 @@ def _namespace(entity: str) -> str:
 
 
 def _columns(graph: Graph) -> list[list[Node]]:
-    """By distance; within a column each near those of the column before that it is tied to."""
-    near: dict[str, set[str]] = defaultdict(set)
+    """The nodes by distance; within a column, each is near its neighbours in the column before."""
+    neighbours: dict[str, set[str]] = defaultdict(set)
     for edge in graph.edges:
-        near[edge.entity].add(edge.links_to)
-        near[edge.links_to].add(edge.entity)
+        neighbours[edge.entity].add(edge.links_to)
+        neighbours[edge.links_to].add(edge.entity)
     columns: list[list[Node]] = []
     places: dict[str, int] = {}
 
     def by_neighbours(node: Node) -> tuple[float, str]:
-        known = [places[one] for one in near[node.entity] if one in places]
+        known = [places[one] for one in neighbours[node.entity] if one in places]
         return (fmean(known) if known else inf, node.entity)
 
     for distance in sorted({node.distance for node in graph.nodes}):
@@ -125,18 +125,18 @@ def _columns(graph: Graph) -> list[list[Node]]:
 
 
 def _line(one: Box, other: Box, edges: tuple[Edge, ...], both_ways: bool) -> Line:
-    # Two lines between the same boxes run beside each other.
+    # Two lines between the same boxes run side by side.
     shift = (-7 if one.node.entity < other.node.entity else 7) if both_ways else 0
     others = len(edges) - 1
     more = f" +{others}" if others else ""
-    label = shortened(edges[0].predicate or "links to", LABEL_LETTERS - len(more)) + more
+    label = shorten(edges[0].predicate or "links to", LABEL_LETTERS - len(more)) + more
     if one.x == other.x:
         return _within_column(one, other, edges, label, shift)
     right = one.x < other.x
     begin = (one.x + BOX_WIDTH if right else one.x, one.middle + shift)
     end = (other.x if right else other.x + BOX_WIDTH, other.middle + shift)
     reach = abs(end[0] - begin[0]) / 2 * (1 if right else -1)
-    # The label stands nearer to the box that is farther out, where lines lie farther apart.
+    # The label is nearer to the outer box, where lines are farther apart.
     along = 0.62 if right else 0.38
     rise = 3 * along**2 - 2 * along**3
     bent = (begin[0] + reach, begin[1], end[0] - reach, end[1])

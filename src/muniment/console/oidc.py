@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from muniment.console.rendering import HEADERS, page
 from muniment.console.sessions import Sessions
-from muniment.console.signing_in import Keeper, admitted, safe, sign_in_page
+from muniment.console.sign_in import Keeper, admitted, safe, sign_in_page
 from muniment.errors import InvalidInput, MunimentError, Unauthenticated
 from muniment.outbound import Refused, is_secure, refuses_literally
 from muniment.remote import fetch

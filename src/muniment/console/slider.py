@@ -1,19 +1,20 @@
-"""The time slider: where the moments at which something changed lie between the first of them and now."""
+"""The time slider: the positions of changes between the first change and now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from muniment.errors import InvalidInput
 from muniment.model.browse import Turn
 
 WIDTH, HALF = 1000, 30
-# The room that the highest bar takes of its half.
+# The height of the tallest bar.
 _FULL = 26
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A moment on the slider, with bars as high as much began and ended at it."""
+    """A change on the slider; its bars are as high as many memories began and ended then."""
 
     turn: Turn
     value: str
@@ -24,7 +25,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Slider:
-    """A range of seconds since 1970, the moment that is shown, and the changes before and after it."""
+    """A range in seconds since 1970, the time shown, and the nearest changes before and after it."""
 
     first: str
     last: str
@@ -36,7 +37,7 @@ class Slider:
 
 
 def slider(turns: Sequence[Turn], at: datetime, now: datetime) -> Slider | None:
-    """The slider at a moment; None where nothing has ever changed."""
+    """Lay out the slider at a time; None where nothing has ever changed."""
     known = sorted((turn for turn in turns if turn.at <= now), key=lambda turn: turn.at)
     if not known:
         return None
@@ -44,14 +45,14 @@ def slider(turns: Sequence[Turn], at: datetime, now: datetime) -> Slider | None:
     length = last - first or 1.0
     most = max(max(turn.began, turn.ended) for turn in known) or 1
 
-    def place(moment: datetime) -> float:
+    def position(moment: datetime) -> float:
         return round(min(max((moment.timestamp() - first) / length, 0.0), 1.0) * WIDTH, 1)
 
     ticks = tuple(
         Tick(
             turn=turn,
             value=seconds(turn.at),
-            x=place(turn.at),
+            x=position(turn.at),
             up=round(turn.began / most * _FULL, 1),
             down=round(turn.ended / most * _FULL, 1),
         )
@@ -61,7 +62,7 @@ def slider(turns: Sequence[Turn], at: datetime, now: datetime) -> Slider | None:
         first=seconds(known[0].at),
         last=seconds(now),
         value=seconds(min(max(at, known[0].at), now)),
-        x=place(at),
+        x=position(at),
         ticks=ticks,
         earlier=max((turn.at for turn in known if turn.at < at), default=None),
         later=min((turn.at for turn in known if turn.at > at), default=None),
@@ -69,13 +70,13 @@ def slider(turns: Sequence[Turn], at: datetime, now: datetime) -> Slider | None:
 
 
 def seconds(at: datetime) -> str:
-    """A moment as the value of a range: seconds since 1970, none lost."""
+    """A time as the value of a range input: seconds since 1970, to the microsecond."""
     return f"{at.timestamp():.6f}".rstrip("0").rstrip(".")
 
 
-def moment_at(value: str) -> datetime:
-    """The moment that such a value stands for; raises `ValueError`."""
+def time_from_seconds(value: str) -> datetime | None:
+    """The time of such a value; None if it is empty; raises `InvalidInput`."""
     try:
-        return datetime.fromtimestamp(round(float(value), 6), UTC)
-    except (OverflowError, OSError):
-        raise ValueError("lies outside of the years that can be told") from None
+        return datetime.fromtimestamp(round(float(value), 6), UTC) if value else None
+    except (ValueError, OverflowError, OSError):
+        raise InvalidInput("expected seconds since 1970", field="slide") from None

@@ -1,4 +1,4 @@
-"""Spans: where in a capture a candidate was found, to be marked for who reads both."""
+"""Spans: the part of a capture that a candidate came from, to highlight it."""
 
 import re
 from difflib import SequenceMatcher
@@ -8,20 +8,20 @@ from pydantic_core import to_json
 
 from muniment.model.candidate import Candidate
 
-# A run of words as long as this is no accident.
+# A common run of at least so many words counts as the source.
 WORDS_AT_LEAST = 3
 _WORD = re.compile(r"\w+")
-# Looking for the longest run takes the product of both lengths.
+# Finding the longest run takes time in the product of both lengths.
 _LIMIT = 400_000
 
 
 def span_in_text(text: str, candidate: Candidate) -> tuple[int, int] | None:
-    """Where a capture's text says it: word for word, or its value, or the longest run of words that both have."""
+    """Find a candidate in a capture's text: its text, its value, or the longest run of words that both share."""
     return _phrase(text, candidate.text) or _phrase(text, _plain(candidate.value)) or _longest_run(text, candidate.text)
 
 
 def span_in_payload(shown: str, candidate: Candidate) -> tuple[int, int] | None:
-    """Where a payload, as `pretty` shows it, holds the candidate's value."""
+    """Find the candidate's value in a payload as `pretty` shows it."""
     if candidate.value is None:
         return None
     wanted = pretty(candidate.value)
@@ -33,7 +33,7 @@ def span_in_payload(shown: str, candidate: Candidate) -> tuple[int, int] | None:
 
 
 def pretty(value: Any) -> str:
-    """JSON as a person reads it."""
+    """Indented JSON."""
     return to_json(value, indent=2, inf_nan_mode="constants").decode()
 
 
@@ -44,7 +44,7 @@ def _plain(value: Any) -> str:
 
 
 def _phrase(text: str, wanted: str) -> tuple[int, int] | None:
-    """A phrase as whole words, whatever its case and spaces."""
+    """Find a phrase as whole words, ignoring case and spacing."""
     words = wanted.split()
     if not words or len(words) * len(text) > 50 * _LIMIT:
         return None

@@ -1,6 +1,4 @@
-"""The pages, one file for each part of the menu."""
-
-from types import ModuleType
+"""The pages, one module for each section of the menu."""
 
 from muniment.console.pages import (
     audit,
@@ -14,22 +12,7 @@ from muniment.console.pages import (
     packs,
     proposal,
     queue,
-    recalls,
     why,
 )
 
-PAGES: tuple[ModuleType, ...] = (
-    queue,
-    proposal,
-    contradictions,
-    captures,
-    live,
-    memory,
-    why,
-    recalls,
-    consent,
-    erasures,
-    audit,
-    metrics,
-    packs,
-)
+PAGES = (queue, proposal, contradictions, captures, live, memory, why, consent, erasures, audit, metrics, packs)

@@ -1,14 +1,17 @@
-"""Audit: the log, what was denied, the chain and its verification, archives, and the trail of any memory."""
+"""Audit: the log, security events, the chain and its verification, archives, and the trail of a memory."""
 
+from functools import partial
 from typing import Annotated, Any, cast, get_args
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic_core import from_json, to_json
 
-from muniment.console.forms import typed
+from muniment.console.forms import raw_fields, read_form
+from muniment.console.listing import load_listing
+from muniment.console.progress import Progress, respond
 from muniment.console.rendering import HEADERS, page
-from muniment.console.running import Progress, answered
-from muniment.console.visitors import Allowed, Visitor, form_of, told
+from muniment.console.urls import console_url, query_fields
+from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import InvalidInput, MunimentError, NotFound, StorageUnavailable
 from muniment.model.archive import ArchiveCheck
 from muniment.model.chain import Head, Verification
@@ -16,87 +19,73 @@ from muniment.model.events import EventType
 
 router = APIRouter()
 
-AT_ONCE = 50
-AT_MOST = 75
-LOOKED_THROUGH = 1000
-ARCHIVES = 50
+PAGE_SIZE = 50
+# One transaction may write many events: so many are shown at first, all of them on request.
+MOST_SHOWN = 75
+# The log has no index by actor: so many events are searched for one page.
+SEARCHED = 1000
 TYPES: tuple[EventType, ...] = get_args(EventType)
 SECURITY: EventType = "memory.security"
-_NUMBER = 2**62
 
-Auditor = Annotated[Visitor, Depends(Allowed("audit"))]
-Before = Annotated[int, Query(ge=0, le=_NUMBER)]
+Auditor = Annotated[Visitor, Depends(Requires("audit"))]
+Before = Annotated[int, Query(ge=0, le=2**62)]
 
 
 @router.get("/audit")
-async def log(
-    visitor: Auditor,
-    type: str | None = None,  # noqa: A002  the name of the field
-    actor: str | None = None,
-    about: str | None = None,
-    before: Before = 0,
-    whole: str | None = None,
-) -> Response:
-    """The log, the latest first: all of it, or what was asked for."""
-    given = {"type": type or "", "actor": (actor or "").strip(), "about": (about or "").strip()}
-    if given["type"] and given["type"] not in TYPES:
+async def log(request: Request, visitor: Auditor, before: Before = 0) -> Response:
+    """The log, newest first, optionally filtered."""
+    filters = query_fields(request, "type", "actor", "about")
+    if filters["type"] and filters["type"] not in TYPES:
         raise InvalidInput("expected a type of event", field="type")
     problem: str | None = None
-    found: dict[str, Any] = {"events": [], "more": None, "left": 0}
+    found: dict[str, Any] = {"events": [], "more": None, "hidden": 0}
     try:
-        found = await _events(visitor, given, before, whole=whole is not None)
+        found = await _events(visitor, filters, before, whole="whole" in request.query_params)
     except InvalidInput as error:
-        problem = told(error)
-    return page(
-        "audit.html",
-        visitor,
-        status=400 if problem else 200,
-        at="audit",
-        types=TYPES,
-        given=given,
-        before=before,
-        problem=problem,
-        **found,
-    )
+        problem = error_text(error)
+    urls: dict[str, Any] = {
+        "first_url": console_url("audit", **filters),
+        "next_url": console_url("audit", **filters, before=found["more"]) if found["more"] else None,
+        "whole_url": console_url("audit", **filters, before=before, whole="yes"),
+    }
+    return page("audit.html", visitor, problem=problem, types=TYPES, filters=filters, before=before, **urls, **found)
 
 
-async def _events(visitor: Visitor, given: dict[str, str], before: int, *, whole: bool = False) -> dict[str, Any]:
-    """A page of the log, how many more it would have, and the number that the next one comes before."""
-    actor = given["actor"]
-    # The log is not kept by who did it: so many of its events are looked through at once.
-    limit = LOOKED_THROUGH if actor else AT_ONCE
+async def _events(visitor: Visitor, filters: dict[str, str], before: int, *, whole: bool = False) -> dict[str, Any]:
+    """A page of the log, how many of its events are not shown, and the sequence number that the next page is before."""
+    actor = filters["actor"]
+    limit = SEARCHED if actor else PAGE_SIZE
     events = await visitor.fabric.events(
         visitor.principal,
         after=before,
         limit=limit,
-        types=[cast("EventType", given["type"])] if given["type"] else None,
-        about=given["about"] or None,
+        types=[cast("EventType", filters["type"])] if filters["type"] else None,
+        about=filters["about"] or None,
         latest=True,
     )
     found = [one for one in events if not actor or one.actor == actor]
-    # A page ends with a whole transaction, as that of the log does.
-    last = found[AT_ONCE - 1].seq if actor and len(found) > AT_ONCE else 0
-    shown = [one for one in found if one.seq >= last]
-    more = last if len(shown) < len(found) else events[-1].seq if len(events) >= limit else None
-    # One transaction may have written many hundreds: they are there for who wants to see them all.
-    seen = shown if whole else shown[:AT_MOST]
-    return {"events": seen, "more": more, "left": len(shown) - len(seen)}
+    # A page ends with a whole transaction, as a page of the log does.
+    last = found[PAGE_SIZE - 1].seq if actor and len(found) > PAGE_SIZE else 0
+    on_page = [one for one in found if one.seq >= last]
+    more = last if len(on_page) < len(found) else events[-1].seq if len(events) >= limit else None
+    shown = on_page if whole else on_page[:MOST_SHOWN]
+    return {"events": shown, "more": more, "hidden": len(on_page) - len(shown)}
 
 
 @router.get("/audit/security")
-async def denied(visitor: Auditor, before: Before = 0) -> Response:
-    """What was denied, the latest first."""
+async def security(visitor: Auditor, before: Before = 0) -> Response:
+    """Denied attempts, newest first."""
     found = await _events(visitor, {"type": SECURITY, "actor": "", "about": ""}, before, whole=True)
-    return page("audit_security.html", visitor, at="audit", before=before, **found)
+    return page("audit_security.html", visitor, before=before, **found)
 
 
 @router.get("/audit/chain")
 async def chain(visitor: Auditor) -> Response:
     """The head of the chain, and the form to verify it."""
-    return await _chain(visitor)
+    return await _chain_page(visitor)
 
 
-async def _chain(
+async def _chain_page(
     visitor: Visitor, *, text: str = "", found: Verification | None = None, problem: str | None = None
 ) -> Response:
     head: Head | None = found.head if found is not None else None
@@ -105,91 +94,78 @@ async def _chain(
             head = await visitor.fabric.chain_head(visitor.principal)
         except NotFound:
             head = None
-    shown: dict[str, Any] = {"head": head, "found": found, "text": text, "problem": problem}
-    return page("audit_chain.html", visitor, status=400 if problem else 200, at="audit", **shown)
+    return page("audit_chain.html", visitor, problem=problem, head=head, found=found, text=text)
 
 
 @router.post("/audit/chain")
 async def verify(request: Request, visitor: Auditor) -> Response:
-    """Verify the chain, and a head that was kept elsewhere."""
-    text = typed(await form_of(request, visitor), "head")["head"].strip()
+    """Verify the chain, and a head that was exported earlier."""
+    text = raw_fields(await read_form(request, visitor), "head")["head"].strip()
 
     async def work(on_progress: Progress) -> Response:
         try:
-            given = _head(text) if text else None
-            found = await visitor.fabric.verify(visitor.principal, head=given, on_progress=on_progress)
+            head = _parse_head(text) if text else None
+            found = await visitor.fabric.verify(visitor.principal, head=head, on_progress=on_progress)
         except StorageUnavailable:
             raise
         except MunimentError as error:
-            return await _chain(visitor, text=text, problem=told(error))
-        return await _chain(visitor, text=text, found=found)
+            return await _chain_page(visitor, text=text, problem=error_text(error))
+        return await _chain_page(visitor, text=text, found=found)
 
-    return await answered(request, work)
+    return await respond(request, work)
 
 
-def _head(text: str) -> dict[str, Any]:
+def _parse_head(text: str) -> dict[str, Any]:
     try:
-        given = from_json(text)
+        head = from_json(text)
     except ValueError:
-        given = None
-    if not isinstance(given, dict):
-        raise InvalidInput("expected a head as it was exported, in JSON", field="head")
-    return cast("dict[str, Any]", given)
+        head = None
+    if not isinstance(head, dict):
+        raise InvalidInput("expected the JSON of an exported head", field="head")
+    return cast("dict[str, Any]", head)
 
 
 @router.get("/audit/head.json")
 async def head(visitor: Auditor) -> Response:
-    """The head of the chain, to keep where the database's keepers cannot reach."""
+    """Download the head of the chain, to keep outside the database administrators' reach."""
     found = await visitor.fabric.chain_head(visitor.principal)
-    name = f"muniment-head-{found.batch}.json"
-    return Response(
-        to_json(found, indent=2) + b"\n",
-        media_type="application/json",
-        headers=HEADERS | {"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    disposition = f'attachment; filename="muniment-head-{found.batch}.json"'
+    content = to_json(found, indent=2) + b"\n"
+    return Response(content, media_type="application/json", headers=HEADERS | {"Content-Disposition": disposition})
 
 
 @router.get("/audit/archives")
-async def archives(visitor: Auditor, after: str | None = None) -> Response:
-    """The archives that old captures went to."""
-    return await _archives(visitor, after)
+async def archives(request: Request, visitor: Auditor) -> Response:
+    """The archives of old captures."""
+    return await _archives_page(request, visitor)
 
 
-async def _archives(visitor: Visitor, after: str | None = None, found: ArchiveCheck | None = None) -> Response:
-    listed = await visitor.fabric.archives(visitor.principal, limit=ARCHIVES, after=after or None)
-    more = listed[-1].archive_id if len(listed) == ARCHIVES else None
-    return page("audit_archives.html", visitor, at="audit", archives=listed, more=more, after=after, found=found)
+async def _archives_page(request: Request, visitor: Visitor, found: ArchiveCheck | None = None) -> Response:
+    fetch = partial(visitor.fabric.archives, visitor.principal)
+    listing = await load_listing(request, "audit/archives", (), fetch, "archive_id")
+    return page("audit_archives.html", visitor, problem=listing.problem, listing=listing, found=found)
 
 
 @router.post("/audit/archives")
 async def check_archives(request: Request, visitor: Auditor) -> Response:
-    """Look at every archive file."""
-    await form_of(request, visitor)
+    """Check every archive file."""
+    await read_form(request, visitor)
 
     async def work(on_progress: Progress) -> Response:
         found = await visitor.fabric.verify_archives(visitor.principal, on_progress=on_progress)
-        return await _archives(visitor, found=found)
+        return await _archives_page(request, visitor, found)
 
-    return await answered(request, work)
+    return await respond(request, work)
 
 
 @router.get("/audit/trail")
-async def trail(visitor: Auditor, memory_id: str | None = None) -> Response:
-    """The papers of a memory, from its promotion back to its capture and forward to what used it."""
-    given = (memory_id or "").strip()
-    found = None
-    problem: str | None = None
-    if given:
-        try:
-            found = await visitor.fabric.trail(visitor.principal, given)
-        except (NotFound, InvalidInput) as error:
-            problem = told(error)
-    return page(
-        "audit_trail.html",
-        visitor,
-        status=404 if problem else 200,
-        at="audit",
-        memory_id=given,
-        found=found,
-        problem=problem,
-    )
+async def trail(request: Request, visitor: Auditor) -> Response:
+    """The provenance of a memory: from its promotion back to its capture, and forward to its uses."""
+    memory_id = query_fields(request, "memory_id")["memory_id"]
+    found = problem = None
+    try:
+        found = await visitor.fabric.trail(visitor.principal, memory_id) if memory_id else None
+    except (NotFound, InvalidInput) as error:
+        problem = error_text(error)
+    status = 404 if problem else 200
+    return page("audit_trail.html", visitor, status=status, problem=problem, memory_id=memory_id, found=found)

@@ -1,128 +1,77 @@
-"""Captures and refusals: lists of both, one capture with what came of it, and the form to run it again."""
+"""Captures and refusals: both lists, one capture with its results, and the form to run it again."""
 
+from functools import partial
 from typing import Annotated, Any, cast, get_args
 
 from fastapi import APIRouter, Depends, Request, Response
-from pydantic_core import to_json
 
-from muniment.console.addresses import address, asked
-from muniment.console.forms import went
+from muniment.console.forms import read_form, redirect, text_field
+from muniment.console.listing import load_listing
 from muniment.console.rendering import page
-from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
-from muniment.errors import Conflict, InvalidInput, NotFound
+from muniment.console.spans import pretty
+from muniment.console.visitors import Requires, Visitor, error_text
+from muniment.errors import Conflict, InvalidInput
 from muniment.model.candidate import GateName
 from muniment.model.capture import Capture
-from muniment.model.capture_history import CaptureEntry, CaptureState, RefusalEntry, RerunReason
+from muniment.model.capture_history import CaptureState, RefusalEntry, RerunReason
 from muniment.model.fields import CaptureKind
 
 router = APIRouter()
-Reader = Annotated[Visitor, Depends(Allowed("read_captures"))]
-Reviewer = Annotated[Visitor, Depends(Allowed("rerun"))]
-
-PAGE = 50
-STATES: tuple[str, ...] = get_args(CaptureState)
-KINDS: tuple[str, ...] = get_args(CaptureKind)
-GATES: tuple[str, ...] = get_args(GateName)
-_CAPTURES = ("kind", "state", "subject", "user_id", "run_id")
-_REFUSALS = ("gate", "reason", "capture_id")
+Reader = Annotated[Visitor, Depends(Requires("read_captures"))]
+Reviewer = Annotated[Visitor, Depends(Requires("rerun"))]
 
 
 @router.get("/captures")
 async def captures(request: Request, visitor: Reader) -> Response:
-    """The latest captures, by what is asked for; without their content."""
-    typed = asked(request, *_CAPTURES, "after")
-    given: dict[str, Any] = {name: value or None for name, value in typed.items()}
-    found: list[CaptureEntry] = []
-    problem = None
-    try:
-        found = await visitor.fabric.captures.list(visitor.principal, limit=PAGE + 1, **given)
-    except (InvalidInput, NotFound) as error:
-        problem = told(error)
-    return page(
-        "captures.html",
-        visitor,
-        status=200 if problem is None else 400,
-        at="captures",
-        typed=typed,
-        found=found[:PAGE],
-        next=found[PAGE - 1].capture_id if len(found) > PAGE else None,
-        problem=problem,
-        narrowed=any(typed[name] for name in _CAPTURES),
-        states=STATES,
-        kinds=KINDS,
-        address=address,
-    )
+    """The latest captures, without their content."""
+    fetch = partial(visitor.fabric.captures.list, visitor.principal)
+    filters = ("kind", "state", "subject", "user_id", "run_id")
+    found = await load_listing(request, "captures", filters, fetch, "capture_id")
+    choices: dict[str, Any] = {"states": get_args(CaptureState), "kinds": get_args(CaptureKind)}
+    return page("captures.html", visitor, listing=found, problem=found.problem, **choices)
 
 
 @router.get("/captures/refusals")
 async def refusals(request: Request, visitor: Reader) -> Response:
-    """What gates refused, the latest first."""
-    typed = asked(request, *_REFUSALS, "latest", "after")
-    given: dict[str, Any] = {name: typed[name] or None for name in (*_REFUSALS, "after")}
-    found: list[RefusalEntry] = []
-    problem = None
-    try:
-        found = await visitor.fabric.refusals.list(
-            visitor.principal, limit=PAGE + 1, latest=typed["latest"] == "yes", **given
-        )
-    except (InvalidInput, NotFound) as error:
-        problem = told(error)
-    return page(
-        "refusals.html",
-        visitor,
-        status=200 if problem is None else 400,
-        at="captures",
-        typed=typed,
-        found=found[:PAGE],
-        next=found[PAGE - 1].refusal_id if len(found) > PAGE else None,
-        problem=problem,
-        narrowed=any(typed[name] for name in (*_REFUSALS, "latest")),
-        gates=GATES,
-        address=address,
-    )
+    """What gates refused, newest first."""
+
+    async def fetch(latest: str | None, **query: Any) -> list[RefusalEntry]:
+        return await visitor.fabric.refusals.list(visitor.principal, latest=latest == "yes", **query)
+
+    filters = ("gate", "reason", "capture_id", "latest")
+    found = await load_listing(request, "captures/refusals", filters, fetch, "refusal_id")
+    return page("refusals.html", visitor, listing=found, problem=found.problem, gates=get_args(GateName))
 
 
 @router.get("/captures/{capture_id}")
 async def capture(visitor: Reader, capture_id: str) -> Response:
-    """One capture, opened, with what came of it; that it was read is recorded."""
-    return await _shown(visitor, capture_id)
+    """One capture with its content and its results; the read is recorded."""
+    return await _capture_page(visitor, capture_id)
 
 
 @router.post("/captures/{capture_id}/rerun")
 async def rerun(request: Request, visitor: Reviewer, capture_id: str) -> Response:
-    """Have it consolidated again."""
-    form = await form_of(request, visitor)
+    """Have a capture consolidated again."""
+    form = await read_form(request, visitor)
+    reason = cast("RerunReason", text_field(form, "reason") or "requested")
     try:
-        ordered = await visitor.fabric.captures.rerun(
-            visitor.principal, capture_id, cast("RerunReason", text_of(form, "reason") or "requested")
-        )
+        ordered = await visitor.fabric.captures.rerun(visitor.principal, capture_id, reason)
     except (Conflict, InvalidInput) as error:
-        return await _shown(
-            visitor, capture_id, problem=told(error), status=409 if isinstance(error, Conflict) else 422
-        )
-    said = f"It waits to be consolidated again, as number {ordered.number}"
-    return went(visitor, f"captures/{capture_id}", said)
+        status = 409 if isinstance(error, Conflict) else 422
+        return await _capture_page(visitor, capture_id, problem=error_text(error), status=status)
+    return redirect(visitor, f"captures/{capture_id}", f"Queued for consolidation {ordered.number}")
 
 
-async def _shown(visitor: Visitor, capture_id: str, *, problem: str | None = None, status: int = 200) -> Response:
+async def _capture_page(visitor: Visitor, capture_id: str, **context: Any) -> Response:
     found = await visitor.fabric.captures.get(visitor.principal, capture_id)
-    return page(
-        "capture.html",
-        visitor,
-        status=status,
-        at="captures",
-        found=found,
-        payload=_payload(found.capture),
-        problem=problem,
-        may_rerun=visitor.may("rerun") and found.state in ("processed", "refused", "parked"),
-        reasons=get_args(RerunReason),
-        address=address,
-    )
+    may_rerun = visitor.may("rerun") and found.state in ("processed", "refused", "parked")
+    context |= {"payload": _payload(found.capture), "may_rerun": may_rerun, "reasons": get_args(RerunReason)}
+    return page("capture.html", visitor, found=found, **context)
 
 
 def _payload(capture: Capture | None) -> str:
-    """What a capture holds beside its text, as it is read."""
+    """What a capture holds besides its text, as JSON."""
     if capture is None or capture.content is None:
         return ""
-    held = capture.content.model_dump(mode="json", exclude={"text"}, exclude_defaults=True)
-    return to_json(held, indent=2).decode() if held else ""
+    content = capture.content.model_dump(mode="json", exclude={"text"}, exclude_defaults=True)
+    return pretty(content) if content else ""

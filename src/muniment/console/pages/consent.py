@@ -1,232 +1,220 @@
-"""Consent: a subject's ledger, what is about to end, and granting, renewing and revoking."""
+"""Consent: the ledger of a subject, consents that end soon, and granting, renewing and revoking."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
-from starlette.datastructures import FormData
 
-from muniment.console.forms import instant_of, lines_of, typed, went, words_of
+from muniment.console.forms import lines_field, list_field, raw_fields, read_form, redirect, text_field, time_field
+from muniment.console.listing import Listing, load_listing
 from muniment.console.rendering import page
-from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
+from muniment.console.urls import query_fields
+from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import InvalidInput, MunimentError, NotFound, StorageUnavailable
 from muniment.model.consent import Consent
 
 router = APIRouter()
 
-AT_ONCE = 1000
-SHOWN = 200
+MOST_RECORDS = 1000
+SUBJECTS_SHOWN = 200
 SOON = timedelta(days=30)
 FIELDS = ("subject", "purpose", "predicates", "labels", "basis", "valid_from", "valid_until", "evidence", "supersedes")
 
-Reader = Annotated[Visitor, Depends(Allowed("read_consent"))]
-Officer = Annotated[Visitor, Depends(Allowed("consent"))]
+Reader = Annotated[Visitor, Depends(Requires("read_consent"))]
+Officer = Annotated[Visitor, Depends(Requires("consent"))]
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A consent with its renewals, unbroken, the oldest first."""
+    """A consent with its renewals, without a gap, oldest first."""
 
     records: tuple[Consent, ...]
 
     @property
     def last(self) -> Consent:
-        """The record that a renewal or a revocation would supersede; of an ended chain the last one."""
+        """The last grant, which a renewal or a revocation would supersede; else the last record."""
         return next((one for one in reversed(self.records) if one.action == "grant"), self.records[-1])
 
     @property
-    def shown(self) -> Consent:
-        """The record that counts now."""
+    def current(self) -> Consent:
+        """The record in force; else the last one."""
         return next((one for one in self.records if one.state == "active"), self.last)
 
     @property
     def open(self) -> bool:
-        """Whether there is something to renew or to revoke."""
+        """Whether it can be renewed or revoked."""
         return self.last.action == "grant" and self.last.superseded_by is None and self.last.swept_at is None
 
     @property
     def ends_at(self) -> datetime | None:
-        """When it runs out, unless somebody renews it."""
+        """When it ends unless it is renewed."""
         return self.last.valid_until
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A subject of the ledger, with its chains."""
+    """A subject with its consents."""
 
     name: str
     chains: tuple[Chain, ...]
 
     @property
     def active(self) -> int:
-        """How many of its consents hold."""
-        return sum(chain.shown.state == "active" for chain in self.chains)
+        """How many of its consents are in force."""
+        return sum(chain.current.state == "active" for chain in self.chains)
 
     @property
     def last_at(self) -> datetime:
-        """When its ledger was last written to."""
+        """When its last record was written."""
         return max(record.captured_at for chain in self.chains for record in chain.records)
 
 
 def chains_of(records: Iterable[Consent]) -> tuple[Chain, ...]:
-    """The records by their chains, the chain that was written to last first."""
-    found: dict[str, list[Consent]] = {}
-    for record in records:
-        found.setdefault(record.root_id, []).append(record)
-    made = [Chain(tuple(sorted(one, key=lambda record: record.seq))) for one in found.values()]
-    return tuple(sorted(made, key=lambda chain: -chain.records[-1].seq))
+    """The records by their chains, last changed first."""
+    groups = _grouped(records, "root_id").values()
+    chains = [Chain(tuple(sorted(one, key=lambda record: record.seq))) for one in groups]
+    return tuple(sorted(chains, key=lambda chain: -chain.records[-1].seq))
 
 
 def subjects_of(records: Iterable[Consent]) -> list[Subject]:
-    """The subjects, the one that was written to last first."""
-    found: dict[str, list[Consent]] = {}
+    """The subjects of the records, last changed first."""
+    subjects = [Subject(name, chains_of(one)) for name, one in _grouped(records, "subject").items()]
+    return sorted(subjects, key=lambda subject: subject.last_at, reverse=True)
+
+
+def _grouped(records: Iterable[Consent], name: str) -> dict[str, list[Consent]]:
+    groups: dict[str, list[Consent]] = {}
     for record in records:
-        found.setdefault(record.subject, []).append(record)
-    made = [Subject(name, chains_of(one)) for name, one in found.items()]
-    return sorted(made, key=lambda subject: subject.last_at, reverse=True)
+        groups.setdefault(getattr(record, name), []).append(record)
+    return groups
 
 
-def about_to_end(chains: Iterable[Chain], now: datetime) -> list[Chain]:
-    """Those that hold now and run out soon, the next one first."""
-    soon = [
+def ending_soon(subjects: Iterable[Subject], now: datetime) -> list[Chain]:
+    """The consents in force that end soon, the next one first."""
+    ends = [
         (chain.ends_at, chain)
-        for chain in chains
-        if chain.shown.state == "active" and chain.ends_at is not None and now < chain.ends_at <= now + SOON
+        for subject in subjects
+        for chain in subject.chains
+        if chain.current.state == "active" and chain.ends_at is not None and now < chain.ends_at <= now + SOON
     ]
-    return [chain for _, chain in sorted(soon, key=lambda one: one[0])]
+    return [chain for _, chain in sorted(ends, key=lambda one: one[0])]
 
 
 @router.get("/consent")
-async def ledger(visitor: Reader, subject: str | None = None, after: str | None = None) -> Response:
-    """The ledger of a subject, or of all."""
-    if subject and (name := subject.strip()):
-        return await _ledger_of(visitor, name)
-    records = await visitor.fabric.consent.list(visitor.principal, limit=AT_ONCE, after=after or None)
-    subjects = subjects_of(records)
+async def consent(request: Request, visitor: Reader) -> Response:
+    """The ledger of a subject, or all subjects."""
+    if subject := query_fields(request, "subject")["subject"]:
+        return await _ledger_page(visitor, subject)
+    fetch = partial(visitor.fabric.consent.list, visitor.principal)
+    found = await load_listing(request, "consent", (), fetch, "consent_id", size=MOST_RECORDS - 1)
+    return _subjects_page(visitor, found)
+
+
+def _subjects_page(visitor: Visitor, found: Listing, subject: str = "") -> Response:
+    subjects = subjects_of(found.items)
     return page(
         "consent.html",
         visitor,
-        at="consent",
-        subjects=subjects[:SHOWN],
-        hidden=max(len(subjects) - SHOWN, 0),
-        ending=about_to_end((chain for one in subjects for chain in one.chains), visitor.fabric.access.now()),
-        more=records[-1].consent_id if len(records) == AT_ONCE else None,
-        after=after,
+        problem=found.problem,
+        listing=found,
+        subjects=subjects[:SUBJECTS_SHOWN],
+        hidden=max(len(subjects) - SUBJECTS_SHOWN, 0),
+        ending=ending_soon(subjects, visitor.fabric.access.now()),
         days=SOON.days,
-        subject="",
-        problem=None,
+        subject=subject,
     )
 
 
-async def _ledger_of(
-    visitor: Visitor, subject: str, problem: str | None = None, at_fault: str | None = None, status: int = 200
+async def _ledger_page(
+    visitor: Visitor, subject: str, problem: str | None = None, failed_revocation: str | None = None
 ) -> Response:
     try:
-        records = await visitor.fabric.consent.list(visitor.principal, subject=subject, limit=AT_ONCE)
+        records = await visitor.fabric.consent.list(visitor.principal, subject=subject, limit=MOST_RECORDS)
     except InvalidInput as error:
-        nobody: dict[str, Any] = {"subjects": [], "hidden": 0, "ending": [], "more": None, "after": None}
-        return page("consent.html", visitor, status=400, at="consent", subject=subject, problem=told(error), **nobody)
-    chains = chains_of(records)
+        return _subjects_page(visitor, Listing("consent", {}, "", (), problem=error_text(error)), subject)
     reach = await visitor.fabric.consent.reach(visitor.principal, subject=subject) if records else ()
     return page(
         "ledger.html",
         visitor,
-        status=status,
-        at="consent",
-        subject=subject,
-        chains=chains,
-        reaches={one.root_id: one for one in reach},
-        full=len(records) == AT_ONCE,
         problem=problem,
-        at_fault=at_fault,
+        subject=subject,
+        chains=chains_of(records),
+        reaches={one.root_id: one for one in reach},
+        full=len(records) == MOST_RECORDS,
+        failed_revocation=failed_revocation,
     )
 
 
 @router.get("/consent/new")
-async def asked(visitor: Officer, subject: str | None = None, renews: str | None = None) -> Response:
-    """The form for a grant; with `renews` for one that takes the place of another."""
-    given = dict.fromkeys(FIELDS, "")
-    given |= {"subject": subject or "", "labels": "PII", "predicates": "*"}
-    earlier = await _earlier(visitor, subject, renews) if subject and renews else None
+async def new(visitor: Officer, subject: str | None = None, renews: str | None = None) -> Response:
+    """The form for a consent; with `renews`, for the renewal of one."""
+    typed = dict.fromkeys(FIELDS, "") | {"subject": subject or "", "labels": "PII", "predicates": "*"}
+    earlier = await _find(visitor, subject, renews) if subject and renews else None
     if earlier is not None:
-        given |= {
+        typed |= {
             "purpose": earlier.purpose,
             "predicates": ", ".join(earlier.predicates_allowed),
             "labels": ", ".join(earlier.data_classifications_allowed),
             "basis": earlier.basis,
             "supersedes": earlier.consent_id,
         }
-    return page("grant.html", visitor, at="consent", given=given, earlier=earlier, problem=None, field=None)
+    return page("grant.html", visitor, typed=typed, earlier=earlier, wrong_field=None)
 
 
 @router.post("/consent")
 async def grant(request: Request, visitor: Officer) -> Response:
     """Record a consent, or the renewal of one."""
-    form = await form_of(request, visitor)
+    form = await read_form(request, visitor)
     try:
-        made = await visitor.fabric.consent.grant(visitor.principal, **_asked_for(form))
+        fields: dict[str, Any] = {
+            "predicates_allowed": list_field(form, "predicates"),
+            "data_classifications_allowed": list_field(form, "labels"),
+            "valid_from": time_field(form, "valid_from"),
+            "valid_until": time_field(form, "valid_until"),
+            "evidence_refs": lines_field(form, "evidence"),
+        }
+        fields |= {name: text_field(form, name) for name in ("subject", "purpose", "basis", "supersedes")}
+        made = await visitor.fabric.consent.grant(visitor.principal, **fields)
     except StorageUnavailable:
         raise
     except MunimentError as error:
-        given = typed(form, *FIELDS)
-        earlier = await _earlier(visitor, given["subject"], given["supersedes"]) if given["supersedes"] else None
-        return page(
-            "grant.html",
-            visitor,
-            status=400,
-            at="consent",
-            given=given,
-            earlier=earlier,
-            problem=told(error),
-            field=_FIELD_OF.get(error.field or "", error.field),
-        )
-    said = "The consent is renewed" if made.supersedes else "The consent is recorded"
-    return went(visitor, "consent", said, subject=made.subject, at=made.consent_id)
+        typed = raw_fields(form, *FIELDS)
+        earlier = await _find(visitor, typed["subject"], typed["supersedes"]) if typed["supersedes"] else None
+        wrong = _FORM_FIELDS.get(error.field or "", error.field)
+        return page("grant.html", visitor, problem=error_text(error), typed=typed, earlier=earlier, wrong_field=wrong)
+    notice = "Consent renewed" if made.supersedes else "Consent recorded"
+    return redirect(visitor, "consent", notice, subject=made.subject, anchor=made.consent_id)
 
 
-_FIELD_OF = {
+# The fields of the form, by the argument that an error names.
+_FORM_FIELDS = {
     "predicates_allowed": "predicates",
     "data_classifications_allowed": "labels",
     "evidence_refs": "evidence",
 }
 
 
-def _asked_for(form: FormData) -> dict[str, Any]:
-    return {
-        "subject": text_of(form, "subject"),
-        "purpose": text_of(form, "purpose"),
-        "predicates_allowed": words_of(form, "predicates"),
-        "data_classifications_allowed": words_of(form, "labels"),
-        "basis": text_of(form, "basis"),
-        "valid_from": instant_of(form, "valid_from"),
-        "valid_until": instant_of(form, "valid_until"),
-        "evidence_refs": lines_of(form, "evidence"),
-        "supersedes": text_of(form, "supersedes"),
-    }
-
-
 @router.post("/consent/{consent_id}/revoke")
 async def revoke(request: Request, visitor: Officer, consent_id: str) -> Response:
-    """Revoke a consent: what rested on it is hidden from the next recall on."""
-    form = await form_of(request, visitor)
-    subject = text_of(form, "subject") or ""
+    """Revoke a consent: memories that depend on it are hidden from the next recall on."""
+    form = await read_form(request, visitor)
+    evidence = lines_field(form, "evidence")
     try:
-        done = await visitor.fabric.consent.revoke(
-            visitor.principal, consent_id, evidence_refs=lines_of(form, "evidence")
-        )
+        done = await visitor.fabric.consent.revoke(visitor.principal, consent_id, evidence_refs=evidence)
     except (NotFound, StorageUnavailable):
         raise
     except MunimentError as error:
-        return await _ledger_of(visitor, subject, told(error), consent_id, status=400)
-    said = "The consent is revoked: what rested on it is hidden from now on"
-    return went(visitor, "consent", said, subject=done.subject, at=done.consent_id)
+        return await _ledger_page(visitor, text_field(form, "subject") or "", error_text(error), consent_id)
+    notice = "Consent revoked. Memories that depended on it are now hidden."
+    return redirect(visitor, "consent", notice, subject=done.subject, anchor=done.consent_id)
 
 
-async def _earlier(visitor: Visitor, subject: str, consent_id: str) -> Consent:
+async def _find(visitor: Visitor, subject: str, consent_id: str) -> Consent:
     """The record that a renewal names; raises `NotFound`."""
-    records: Sequence[Consent] = await visitor.fabric.consent.list(visitor.principal, subject=subject, limit=AT_ONCE)
+    records = await visitor.fabric.consent.list(visitor.principal, subject=subject, limit=MOST_RECORDS)
     found = next((one for one in records if one.consent_id == consent_id), None)
     if found is None:
         raise NotFound("no such consent of that subject", field="supersedes")

@@ -1,112 +1,103 @@
-"""Contradictions: the open ones by age, both sides of one, and ways to settle it."""
+"""Contradictions: the open ones by age, both sides of one, and the form to settle it."""
 
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from muniment.console.addresses import address, asked
 from muniment.console.differences import differences, newer, older
-from muniment.console.forms import typed as typed_in
-from muniment.console.forms import went
+from muniment.console.forms import raw_fields, read_form, redirect, text_field
+from muniment.console.listing import load_listing
 from muniment.console.rendering import page
-from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
+from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.contradictions.verbs import ResolutionMethod
-from muniment.errors import Conflict, Denied, InvalidInput, MunimentError, NotFound, NotPromotable
+from muniment.errors import Conflict, Denied, InvalidInput, MunimentError, NotPromotable
 from muniment.model.contradiction import Contradiction, ContradictionShown, Side
 
 router = APIRouter()
-Reader = Annotated[Visitor, Depends(Allowed("read_queue"))]
-Reviewer = Annotated[Visitor, Depends(Allowed("review"))]
+Reader = Annotated[Visitor, Depends(Requires("read_queue"))]
+Reviewer = Annotated[Visitor, Depends(Requires("review"))]
 
-PAGE = 30
+PAGE_SIZE = 30
 FIELDS = ("way", "keep", "existing", "incoming", "note")
 
 
 @router.get("/contradictions")
 async def contradictions(request: Request, visitor: Reader) -> Response:
-    """The open ones, the oldest first, and that one beside them."""
-    return await _shown(request, visitor, None)
+    """The open contradictions, oldest first, with the first of them beside the list."""
+    return await _contradictions_page(request, visitor, None)
 
 
 @router.get("/contradictions/{contradiction_id}")
 async def contradiction(request: Request, visitor: Reader, contradiction_id: str) -> Response:
-    """One of them, open or not."""
-    return await _shown(request, visitor, contradiction_id)
+    """One contradiction, open or settled, beside the list."""
+    return await _contradictions_page(request, visitor, contradiction_id)
 
 
 @router.post("/contradictions/{contradiction_id}/resolve")
 async def resolve(request: Request, visitor: Reviewer, contradiction_id: str) -> Response:
-    """Settle it in the way that was chosen; what another way asks for is left aside."""
-    form = await form_of(request, visitor)
-    way = text_of(form, "way")
+    """Settle a contradiction; fields that belong to another method are ignored."""
+    form = await read_form(request, visitor)
+    method = text_field(form, "way")
     try:
-        if way is None:
+        if method is None:
             raise InvalidInput("choose how to settle it", field="way")
-        keeps, coexists = way in ("supersede", "retract"), way == "coexist"
+        keeps, coexists = method in ("supersede", "retract"), method == "coexist"
         settled = await visitor.fabric.contradictions.resolve(
             visitor.principal,
             contradiction_id,
-            cast("ResolutionMethod", way),
-            keep=cast("Side | None", text_of(form, "keep")) if keeps else None,
-            existing=_qualifiers(text_of(form, "existing"), "existing") if coexists else None,
-            incoming=_qualifiers(text_of(form, "incoming"), "incoming") if coexists else None,
-            note=text_of(form, "note"),
+            cast("ResolutionMethod", method),
+            keep=cast("Side | None", text_field(form, "keep")) if keeps else None,
+            existing=_qualifiers(text_field(form, "existing"), "existing") if coexists else None,
+            incoming=_qualifiers(text_field(form, "incoming"), "incoming") if coexists else None,
+            note=text_field(form, "note"),
         )
     except (InvalidInput, Denied, Conflict, NotPromotable) as error:
         if "text/html" not in request.headers.get("accept", ""):
             raise
-        return await _shown(request, visitor, contradiction_id, problem=error, typed=typed_in(form, *FIELDS))
-    return went(visitor, "contradictions", f"Settled: {settled.outcome or way}")
+        return await _contradictions_page(request, visitor, contradiction_id, error, raw_fields(form, *FIELDS))
+    return redirect(visitor, "contradictions", f"Resolved: {settled.outcome or method}")
 
 
-async def _shown(
+async def _contradictions_page(
     request: Request,
     visitor: Visitor,
     contradiction_id: str | None,
-    *,
-    problem: MunimentError | None = None,
+    error: MunimentError | None = None,
     typed: dict[str, str] | None = None,
 ) -> Response:
-    given = asked(request, "after", "closed")
     group = visitor.fabric.contradictions
-    complaint = told(problem) if problem is not None else None
-    found: list[Contradiction] = []
-    try:
-        found = await group.list(
-            visitor.principal, limit=PAGE + 1, after=given["after"] or None, closed=given["closed"] == "yes"
-        )
-    except (InvalidInput, NotFound) as error:
-        complaint = told(error)
-    shown = found[:PAGE]
-    first = contradiction_id or (shown[0].contradiction_id if shown else None)
-    one = await group.get(visitor.principal, first) if first is not None else None
-    following = shown[-1].contradiction_id if len(found) > PAGE else None
+
+    async def fetch(closed: str | None, **query: Any) -> list[Contradiction]:
+        return await group.list(visitor.principal, closed=closed == "yes", **query)
+
+    found = await load_listing(request, "contradictions", ("closed",), fetch, "contradiction_id", size=PAGE_SIZE)
+    problem = error_text(error) if error is not None else found.problem
+    shown = contradiction_id or (found.items[0].contradiction_id if found.items else None)
+    one = await group.get(visitor.principal, shown) if shown is not None else None
     return page(
         "contradictions.html",
         visitor,
-        status=200 if complaint is None else 409 if isinstance(problem, Conflict) else 422,
-        at="contradictions",
-        found=shown,
+        status=200 if problem is None else 409 if isinstance(error, Conflict) else 422,
+        problem=problem,
+        listing=found,
         one=one,
         sides=_sides(one) if one is not None else None,
-        closed=given["closed"] == "yes",
-        next=address("contradictions", closed=given["closed"], after=following) if following else None,
-        problem=complaint,
+        closed=found.filters["closed"] == "yes",
         typed=dict.fromkeys(FIELDS, "") | {"way": "supersede", "keep": "incoming"} | (typed or {}),
     )
 
 
 def _sides(one: ContradictionShown) -> dict[str, Any]:
-    """Both texts, with what tells them apart."""
+    """Both texts with their differences."""
     candidate = one.proposal.candidate
     parts = differences(one.existing.text, one.incoming.text if one.incoming is not None else candidate.text)
     return {"existing": older(parts), "incoming": newer(parts)}
 
 
-def _qualifiers(written: str | None, side: str) -> dict[str, str] | None:
-    """Qualifiers as they are written, `region=de`, by commas or lines; raises `InvalidInput`."""
+def _qualifiers(text: str | None, side: str) -> dict[str, str] | None:
+    """Parse qualifiers such as `region=de`, separated by commas or lines; raises `InvalidInput`."""
     found: dict[str, str] = {}
-    for part in (written or "").replace("\n", ",").split(","):
+    for part in (text or "").replace("\n", ",").split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not part.strip():
             continue

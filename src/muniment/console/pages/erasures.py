@@ -1,119 +1,103 @@
-"""Erasure: forget a person, after their id was typed once more; and the receipts."""
+"""Erasure: erase a person after their id was typed again, search texts for a name, and the receipts."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from muniment.console.forms import typed, went
+from muniment.console.forms import raw_fields, read_form, redirect, text_field
+from muniment.console.listing import load_listing
 from muniment.console.rendering import page
-from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
+from muniment.console.urls import query_fields
+from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import InvalidInput, NotFound
-from muniment.model.erasure import Erasure, ErasureInput
+from muniment.model.erasure import ErasureInput
 from muniment.model.fields import build
-from muniment.model.name_search import NameSearch
 
 router = APIRouter()
 
-AT_ONCE = 20
+PAGE_SIZE = 20
 
-Reader = Annotated[Visitor, Depends(Allowed("read_erasures"))]
-Officer = Annotated[Visitor, Depends(Allowed("erase"))]
+Reader = Annotated[Visitor, Depends(Requires("read_erasures"))]
+Officer = Annotated[Visitor, Depends(Requires("erase"))]
 
 
 @router.get("/erasures")
-async def receipts(
-    visitor: Reader,
-    subject: str | None = None,
-    user_id: str | None = None,
-    after: str | None = None,
-    done: str | None = None,
-) -> Response:
+async def receipts(request: Request, visitor: Reader) -> Response:
     """The receipts; with a subject or a user, what erasing them would do."""
-    given = {"subject": (subject or "").strip(), "user_id": (user_id or "").strip()}
+    target = query_fields(request, "subject", "user_id")
     problem = None
-    if any(given.values()):
-        try:
-            build(ErasureInput, {name: value or None for name, value in given.items()})
-        except InvalidInput as error:
-            problem = told(error)
-    return await _shown(visitor, given, after=after, done=done, problem=problem, status=400 if problem else 200)
+    try:
+        if any(target.values()):
+            _erasure_input(target)
+    except InvalidInput as error:
+        problem = error_text(error)
+    return await _erasures_page(request, visitor, target, problem=problem)
 
 
-async def _shown(
-    visitor: Visitor,
-    given: dict[str, str],
-    *,
-    after: str | None = None,
-    done: str | None = None,
-    problem: str | None = None,
-    mistyped: str | None = None,
-    status: int = 200,
+async def _erasures_page(
+    request: Request, visitor: Visitor, target: dict[str, str], *, problem: str | None = None, **context: Any
 ) -> Response:
-    found: list[Erasure] = await visitor.fabric.erasures(visitor.principal, limit=AT_ONCE, after=after or None)
+    fetch = partial(visitor.fabric.erasures, visitor.principal)
+    found = await load_listing(request, "erasures", (), fetch, "erasure_id", size=PAGE_SIZE)
+    done = request.query_params.get("done")
+    confirming = any(target.values()) and problem is None and visitor.may("erase")
     consents: int | None = None
-    asked = any(given.values()) and problem is None and visitor.may("erase")
-    if asked and given["subject"] and visitor.may("read_consent"):
-        consents = len(await visitor.fabric.consent.list(visitor.principal, subject=given["subject"], limit=1000))
-    shown: dict[str, Any] = {
-        "receipts": found,
-        "more": found[-1].erasure_id if len(found) == AT_ONCE else None,
-        "after": after,
-        "done": next((one for one in found if one.erasure_id == done), None),
-        "given": given,
-        "asked": asked,
-        "to_type": given["subject"] or given["user_id"],
-        "consents": consents,
-        "problem": problem,
-        "mistyped": mistyped,
-    }
-    return page("erasures.html", visitor, status=status, at="erasures", **shown)
+    if confirming and target["subject"] and visitor.may("read_consent"):
+        consents = len(await visitor.fabric.consent.list(visitor.principal, subject=target["subject"], limit=1000))
+    context = {"mistyped": None} | context
+    return page(
+        "erasures.html",
+        visitor,
+        problem=problem or found.problem,
+        listing=found,
+        done=next((one for one in found.items if one.erasure_id == done), None),
+        target=target,
+        confirming=confirming,
+        to_type=target["subject"] or target["user_id"],
+        consents=consents,
+        **context,
+    )
 
 
 @router.post("/erasures/search")
 async def search(request: Request, visitor: Officer) -> Response:
-    """A page of the texts that hold a name; it comes in a form, so that no address and no log holds it."""
-    form = await form_of(request, visitor)
-    given = typed(form, "name", "erasure_id", "after")
-    wanted: dict[str, Any] = {"limit": AT_ONCE}
-    wanted |= {"erasure_id": given["erasure_id"].strip() or None, "after": given["after"].strip() or None}
+    """One page of the texts that contain a name; a form carries the name, so that no URL and no log contains it."""
+    typed = raw_fields(await read_form(request, visitor), "name", "erasure_id", "after")
+    query: dict[str, Any] = {name: typed[name].strip() or None for name in ("erasure_id", "after")}
+    found = problem = None
     try:
-        found = await visitor.fabric.search_texts(visitor.principal, given["name"].strip(), **wanted)
+        name = typed["name"].strip()
+        found = await visitor.fabric.search_texts(visitor.principal, name, limit=PAGE_SIZE, **query)
     except (InvalidInput, NotFound) as error:
-        return _searched(visitor, given, problem=told(error))
-    return _searched(visitor, given, found=found)
-
-
-def _searched(
-    visitor: Visitor,
-    given: dict[str, str],
-    *,
-    found: NameSearch | None = None,
-    gone: str | None = None,
-    problem: str | None = None,
-) -> Response:
-    shown: dict[str, Any] = {"given": given, "found": found, "gone": gone, "problem": problem}
-    return page("name_search.html", visitor, status=400 if problem else 200, at="erasures", **shown)
+        problem = error_text(error)
+    return page("name_search.html", visitor, problem=problem, typed=typed, found=found, removed=None)
 
 
 @router.post("/erasures/memory")
-async def take_away(request: Request, visitor: Officer) -> Response:
-    """Take the text of one memory away that a search found."""
-    form = await form_of(request, visitor)
-    gone = await visitor.fabric.retract(visitor.principal, text_of(form, "memory_id") or "", reason="erased")
-    return _searched(visitor, {}, gone=gone.memory_id)
+async def remove_text(request: Request, visitor: Officer) -> Response:
+    """Erase the text of one memory that a search found."""
+    form = await read_form(request, visitor)
+    memory = await visitor.fabric.retract(visitor.principal, text_field(form, "memory_id") or "", reason="erased")
+    return page("name_search.html", visitor, typed={}, found=None, removed=memory.memory_id)
 
 
 @router.post("/erasures")
 async def erase(request: Request, visitor: Officer) -> Response:
-    """Erase whom the officer named, if they typed the id once more."""
-    form = await form_of(request, visitor)
-    given = {name: value.strip() for name, value in typed(form, "subject", "user_id").items()}
+    """Erase a person if their id was typed again."""
+    form = await read_form(request, visitor)
+    target = {name: value.strip() for name, value in raw_fields(form, "subject", "user_id").items()}
     try:
-        asked = build(ErasureInput, {name: value or None for name, value in given.items()})
+        valid = _erasure_input(target)
     except InvalidInput as error:
-        return await _shown(visitor, given, problem=told(error), status=400)
-    to_type = asked.subject or asked.user_id
-    if text_of(form, "typed") != to_type:
-        return await _shown(visitor, given, mistyped=f"nothing was erased: what was typed is not {to_type}", status=400)
-    receipt = await visitor.fabric.erase(visitor.principal, subject=asked.subject, user_id=asked.user_id)
-    return went(visitor, "erasures", done=receipt.erasure_id)
+        return await _erasures_page(request, visitor, target, problem=error_text(error))
+    to_type = valid.subject or valid.user_id
+    if text_field(form, "typed") != to_type:
+        mistyped = f"nothing was erased: the text you typed is not {to_type}"
+        return await _erasures_page(request, visitor, target, mistyped=mistyped, status=400)
+    receipt = await visitor.fabric.erase(visitor.principal, subject=valid.subject, user_id=valid.user_id)
+    return redirect(visitor, "erasures", done=receipt.erasure_id)
+
+
+def _erasure_input(target: dict[str, str]) -> ErasureInput:
+    return build(ErasureInput, {name: value or None for name, value in target.items()})

@@ -1,9 +1,8 @@
-"""What happens meanwhile: a stream that says when something in the tenant has changed."""
+"""Live updates: a server-sent event stream that reports changes in the tenant."""
 
 from collections import Counter
 from collections.abc import AsyncGenerator
 from time import monotonic
-from typing import Protocol, cast
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -12,94 +11,80 @@ from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
 from muniment.console.rendering import HEADERS
-from muniment.console.visitors import SignedOut, Visiting, Visitor
-from muniment.console.visitors import visitor as visiting
+from muniment.console.visitors import CurrentVisitor, SignedOut, Visitor, current_visitor
 from muniment.errors import MunimentError, RateLimited
 from muniment.fabric import AsyncFabric
 
 router = APIRouter()
 
-# Seconds between two looks at the tenant's clock.
-LOOK_EVERY = 1.0
-# Seconds after which a silent stream says that it is still there.
+# Seconds between two checks of the tenant's sequence number.
+CHECK_EVERY = 1.0
+# Seconds of silence after which a keep-alive comment is sent.
 ALIVE_EVERY = 15.0
-# Milliseconds after which a browser whose stream broke off comes back.
-COME_BACK = 3000
-# A browser opens one for each page that is seen; nobody sees more at once.
-MOST = 12
-# Whose counts are kept.
-TENANTS = 1000
+# Milliseconds after which a browser reconnects.
+RETRY_AFTER = 3000
+# Streams that one person may have open: a browser opens one for each visible page.
+MOST_STREAMS = 12
+# Tenants whose counts are cached.
+MOST_TENANTS = 1000
 
-
-class _Streams(Protocol):
-    """What a server knows of its streams."""
-
-    @property
-    def stopping(self) -> bool:
-        """Whether it is about to stop."""
-        ...
+_OPEN: Counter[str] = Counter()
+# Many people watch one queue: for each sequence number it is counted once for all of them.
+_COUNTS: WeakKeyDictionary[AsyncFabric, dict[str, dict[str, int]]] = WeakKeyDictionary()
 
 
 @router.get("/live")
-async def live(request: Request, visitor: Visiting) -> Response:
-    """An event `changes` now, and whenever the tenant's number has moved; it ends with the session."""
-    whose = f"{visitor.principal.tenant_id}\0{visitor.principal.id}"
-    if _OPEN[whose] >= MOST:
+async def live(request: Request, visitor: CurrentVisitor) -> Response:
+    """Send an event `changes` now and whenever the tenant's sequence number rises; ends with the session."""
+    person = f"{visitor.principal.tenant_id}\0{visitor.principal.id}"
+    if _OPEN[person] >= MOST_STREAMS:
         raise RateLimited("has too many pages open", wait=ALIVE_EVERY)
-    return StreamingResponse(_stream(request, visitor, whose), media_type="text/event-stream", headers=HEADERS)
+    return StreamingResponse(_stream(request, visitor, person), media_type="text/event-stream", headers=HEADERS)
 
 
-_OPEN: Counter[str] = Counter()
-
-
-async def _stream(request: Request, visitor: Visitor, whose: str) -> AsyncGenerator[bytes]:
-    _OPEN[whose] += 1
+async def _stream(request: Request, visitor: Visitor, person: str) -> AsyncGenerator[bytes]:
+    _OPEN[person] += 1
     try:
-        yield f"retry: {COME_BACK}\n\n".encode()
+        yield f"retry: {RETRY_AFTER}\n\n".encode()
         async for chunk in _changes(request, visitor):
             yield chunk
     except (SignedOut, MunimentError):
-        # The browser comes back, and is then told what is wrong as every request is.
+        # The browser reconnects, and then gets the error as any request does.
         return
     finally:
-        _OPEN[whose] -= 1
-        if not _OPEN[whose]:
-            del _OPEN[whose]
+        _OPEN[person] -= 1
+        if not _OPEN[person]:
+            del _OPEN[person]
 
 
 async def _changes(request: Request, visitor: Visitor) -> AsyncGenerator[bytes]:
-    streams = cast("_Streams", request.app.state.streams)
     access = visitor.fabric.access
-    seen, spoke = -1, monotonic()
-    while not streams.stopping:
+    seen, sent_at = -1, monotonic()
+    while not request.app.state.streams.stopping:
         seq = await access.at(visitor.principal.tenant_id)
-        silent = monotonic() - spoke > ALIVE_EVERY
+        silent = monotonic() - sent_at > ALIVE_EVERY
         if seq != seen or silent:
-            # INVARIANT: nothing is sent in a session that is over, or under a credential that was revoked since.
-            visitor = await visiting(request)
+            # INVARIANT: nothing is sent after the session has ended or the credential was revoked.
+            visitor = await current_visitor(request)
         if seq != seen:
-            yield b"event: changes\ndata: %b\n\n" % to_json(await _told(visitor, seq))
-            seen, spoke = seq, monotonic()
+            yield b"event: changes\ndata: %b\n\n" % to_json(await _queue_counts(visitor, seq))
+            seen, sent_at = seq, monotonic()
         elif silent:
             yield b": still here\n\n"
-            spoke = monotonic()
-        await anyio.sleep(LOOK_EVERY)
+            sent_at = monotonic()
+        await anyio.sleep(CHECK_EVERY)
 
 
-async def _told(visitor: Visitor, seq: int) -> dict[str, int]:
-    """The number, and to who may know it how the queue stands."""
+async def _queue_counts(visitor: Visitor, seq: int) -> dict[str, int]:
+    """The sequence number, and the counts of the queue for those who may read it."""
     if not visitor.may("read_queue"):
         return {"seq": seq}
-    known = _COUNTED.setdefault(visitor.fabric, {})
-    told = known.get(visitor.principal.tenant_id)
-    if told is None or told["seq"] != seq:
-        counts = await visitor.fabric.queue.counts(visitor.principal)
-        told = {"seq": seq, "open": counts.open, "overdue": counts.overdue}
-        if len(known) >= TENANTS:
-            known.clear()
-        known[visitor.principal.tenant_id] = told
-    return told
-
-
-# Many look at one queue: at each number it is counted once for them all.
-_COUNTED: WeakKeyDictionary[AsyncFabric, dict[str, dict[str, int]]] = WeakKeyDictionary()
+    tenants = _COUNTS.setdefault(visitor.fabric, {})
+    counts = tenants.get(visitor.principal.tenant_id)
+    if counts is None or counts["seq"] != seq:
+        found = await visitor.fabric.queue.counts(visitor.principal)
+        counts = {"seq": seq, "open": found.open, "overdue": found.overdue}
+        if len(tenants) >= MOST_TENANTS:
+            tenants.clear()
+        tenants[visitor.principal.tenant_id] = counts
+    return counts

@@ -1,19 +1,19 @@
-"""Metrics: the charts of a window, breakers that stopped, and the work in hand."""
+"""Metrics: charts over a period, the auto-promotion breakers, and background work."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
 from muniment.console.figures import figures
-from muniment.console.forms import went
-from muniment.console.registered import registered
+from muniment.console.forms import read_form, redirect, text_field
+from muniment.console.listing import load_listing
+from muniment.console.pages.packs import registered_pack
 from muniment.console.rendering import page
-from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
+from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import Conflict, InvalidInput, NotFound
-from muniment.model.work import Parked
 from muniment.verbs.arguments import write_class
 
 router = APIRouter()
@@ -24,16 +24,16 @@ WINDOWS = {
     "30d": ("30 days", timedelta(days=30)),
     "90d": ("90 days", timedelta(days=90)),
 }
-PARKED = 100
+PARKED_PAGE_SIZE = 100
 
-Reader = Annotated[Visitor, Depends(Allowed("metrics"))]
-Worker = Annotated[Visitor, Depends(Allowed("read_work"))]
-Admin = Annotated[Visitor, Depends(Allowed("work"))]
+Reader = Annotated[Visitor, Depends(Requires("metrics"))]
+WorkReader = Annotated[Visitor, Depends(Requires("read_work"))]
+Admin = Annotated[Visitor, Depends(Requires("work"))]
 
 
 @router.get("/metrics")
-async def measured(visitor: Reader, window: str = "30d") -> Response:
-    """The charts of a window."""
+async def metrics(visitor: Reader, window: str = "30d") -> Response:
+    """The charts of a period."""
     if window not in WINDOWS:
         raise InvalidInput(f"expected one of {', '.join(WINDOWS)}", field="window")
     since = visitor.fabric.access.now() - WINDOWS[window][1]
@@ -41,11 +41,10 @@ async def measured(visitor: Reader, window: str = "30d") -> Response:
     floor: float | None = None
     if found.auto and visitor.may("read_packs"):
         with suppress(NotFound):
-            floor = (await registered(visitor, found.pack)).memory_layer.audit.floor
+            floor = (await registered_pack(visitor, found.pack)).memory_layer.audit.floor
     return page(
         "metrics.html",
         visitor,
-        at="metrics",
         found=found,
         figures=figures(found, floor),
         breakers=await visitor.fabric.work.breakers(visitor.principal) if visitor.may("read_work") else [],
@@ -56,43 +55,37 @@ async def measured(visitor: Reader, window: str = "30d") -> Response:
 
 @router.post("/metrics/resume")
 async def resume(request: Request, visitor: Admin) -> Response:
-    """Let a suspended class be promoted without a person again."""
-    form = await form_of(request, visitor)
-    which = write_class(text_of(form, "write_class"), "write_class")
+    """Resume the auto-promotion of a suspended class."""
+    form = await read_form(request, visitor)
+    suspended = write_class(text_field(form, "write_class"), "write_class")
+    notice = "Auto-promotion resumed; its samples are counted from zero"
     try:
-        await visitor.fabric.work.resume(visitor.principal, which)
+        await visitor.fabric.work.resume(visitor.principal, suspended)
     except Conflict as error:
-        return went(visitor, "metrics", told(error), at="breakers")
-    return went(visitor, "metrics", "Auto-promotion goes on; its samples are counted anew", at="breakers")
+        notice = error_text(error)
+    return redirect(visitor, "metrics", notice, anchor="breakers")
 
 
 @router.get("/metrics/work")
-async def work(visitor: Worker, after: str | None = None) -> Response:
-    """What waits, what was parked, and when the jobs ran."""
-    group, asker = visitor.fabric.work, visitor.principal
-    backlog = await group.backlog(asker)
-    parked: Sequence[Parked] = ()
+async def work(request: Request, visitor: WorkReader) -> Response:
+    """The backlog, parked captures, and the last runs of the jobs."""
+    group, who = visitor.fabric.work, visitor.principal
+    backlog = await group.backlog(who)
+    parked = None
     if backlog.parked:
-        parked = await group.parked(asker, limit=PARKED, after=after or None)
-    return page(
-        "work.html",
-        visitor,
-        at="metrics",
-        backlog=backlog,
-        jobs=await group.jobs(asker),
-        parked=parked,
-        more=parked[-1].capture_id if len(parked) == PARKED else None,
-        after=after,
-    )
+        fetch = partial(group.parked, who)
+        parked = await load_listing(request, "metrics/work", (), fetch, "capture_id", size=PARKED_PAGE_SIZE)
+    problem = parked.problem if parked is not None else None
+    return page("work.html", visitor, problem=problem, backlog=backlog, jobs=await group.jobs(who), parked=parked)
 
 
 @router.post("/metrics/work/requeue")
 async def requeue(request: Request, visitor: Admin) -> Response:
-    """Have parked captures tried again: those that were chosen, or all."""
-    form = await form_of(request, visitor)
-    chosen = [one for one in form.getlist("capture_id") if isinstance(one, str)]
-    everything = text_of(form, "everything") is not None
-    if not chosen and not everything:
-        return went(visitor, "metrics/work", "Choose what to try again")
-    again = await visitor.fabric.work.requeue(visitor.principal, None if everything else chosen)
-    return went(visitor, "metrics/work", f"{len(again)} will be tried again")
+    """Queue parked captures again: the selected ones, or all."""
+    form = await read_form(request, visitor)
+    selected = [one for one in form.getlist("capture_id") if isinstance(one, str)]
+    everything = text_field(form, "everything") is not None
+    if not selected and not everything:
+        return redirect(visitor, "metrics/work", "Select the captures to retry")
+    again = await visitor.fabric.work.requeue(visitor.principal, None if everything else selected)
+    return redirect(visitor, "metrics/work", f"{len(again)} will be retried")

@@ -1,22 +1,21 @@
-"""One proposal: beside its evidence, and everything a reviewer can do with it."""
+"""One proposal: its evidence, and every action of a reviewer."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast, get_args
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic_core import from_json
+from starlette.datastructures import FormData
 
-from muniment.console.addresses import address
 from muniment.console.differences import differences, newer, older
-from muniment.console.edits import changes_of, typed_of
-from muniment.console.forms import typed as typed_in
-from muniment.console.forms import went
+from muniment.console.forms import lines_field, raw_fields, read_form, redirect, text_field
 from muniment.console.pages.queue import REASONS
-from muniment.console.rendering import HEADERS, environment, highlighted, label, page
+from muniment.console.rendering import HEADERS, environment, highlight, label, page
 from muniment.console.spans import pretty, span_in_payload, span_in_text
-from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told, vouched
+from muniment.console.urls import console_url
+from muniment.console.visitors import Requires, Visitor, error_text, sign_notice
 from muniment.errors import (
     AlreadyDecided,
     Conflict,
@@ -26,31 +25,38 @@ from muniment.errors import (
     NotPromotable,
     VersionConflict,
 )
-from muniment.fabric import AsyncFabric
-from muniment.model.candidate import Refusal
-from muniment.model.context import Principal
+from muniment.model.candidate import Candidate, Refusal
 from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier
 from muniment.model.proposal import Verdict
-from muniment.model.review_views import EditCheck
+from muniment.review.edit import EditFields
 
 router = APIRouter()
-Reader = Annotated[Visitor, Depends(Allowed("read_queue"))]
-Reviewer = Annotated[Visitor, Depends(Allowed("review"))]
+Reader = Annotated[Visitor, Depends(Requires("read_queue"))]
+Reviewer = Annotated[Visitor, Depends(Requires("review"))]
 
 Action = Literal["approve", "edit", "reject", "override", "assign", "release", "lift"]
-# What a person can mend is told beside the form; anything else is a page of its own.
-MENDABLE = (InvalidInput, Denied, Conflict, NotPromotable)
-_STATUS: tuple[tuple[type[MunimentError], int], ...] = ((VersionConflict, 412), (InvalidInput, 422), (Denied, 403))
-_DID = {
+FIELDS: dict[Action, tuple[str, ...]] = {
+    "approve": ("note", "supersedes"),
+    "edit": ("text", "value", "classification", "evidence_refs", "note"),
+    "reject": ("reason", "note"),
+    "override": ("tier", "priority", "note"),
+    "assign": ("to",),
+    "release": (),
+    "lift": ("note",),
+}
+# Errors that the reviewer can act on: they are shown beside the form.
+FORM_ERRORS = (InvalidInput, Denied, Conflict, NotPromotable)
+_STATUSES: tuple[tuple[type[MunimentError], int], ...] = ((VersionConflict, 412), (InvalidInput, 422), (Denied, 403))
+VERDICTS = {
     "approve": "approved it",
     "edit": "edited it",
     "reject": "rejected it",
-    "hold": "held it",
+    "hold": "put it on hold",
     "block": "blocked it",
     "duplicate": "set it aside as a duplicate",
     "withdraw": "withdrew it",
-    "override": "gave it another place",
+    "override": "changed its tier or priority",
     "assign": "assigned it",
     "release": "released it",
     "lift": "lifted its rejection",
@@ -60,210 +66,137 @@ _DID = {
 
 @router.get("/queue/{proposal_id}")
 async def proposal(visitor: Reader, proposal_id: str) -> Response:
-    """A proposal beside what it rests on."""
-    return await _shown(visitor, proposal_id)
+    """A proposal with its evidence."""
+    return await _proposal_page(visitor, proposal_id)
 
 
 @router.get("/queue/{proposal_id}/preview")
 async def preview(request: Request, visitor: Reviewer, proposal_id: str) -> Response:
-    """What recall would look like before and after its approval."""
+    """What a run would recall before and after the approval."""
     query = request.query_params.get("query", "").strip() or None
     found = await visitor.fabric.queue.preview(visitor.principal, proposal_id, query=query)
+    context: dict[str, Any] = {"preview": found, "query": query or "", "proposal_id": proposal_id}
     if "part" in request.query_params:
-        return _part("parts/preview.html", preview=found, query=query or "", proposal_id=proposal_id)
-    return page("preview.html", visitor, at="queue", preview=found, query=query or "", proposal_id=proposal_id)
+        return _fragment("parts/preview.html", **context)
+    return page("preview.html", visitor, **context)
 
 
 @router.post("/queue/{proposal_id}/attend")
 async def attend(request: Request, visitor: Reviewer, proposal_id: str) -> Response:
-    """Who else looks at it, and what became of it since."""
-    await form_of(request, visitor)
+    """Who else is looking at the proposal, and its latest verdict."""
+    await read_form(request, visitor)
     others = await visitor.fabric.queue.attend(visitor.principal, proposal_id)
     now = await visitor.fabric.queue.get(visitor.principal, proposal_id)
-    shown: dict[str, Any] = {
+    state: dict[str, Any] = {
         "others": [one.principal for one in others],
         "version": now.version,
         "status": now.status,
-        "told": verdicts_in_words(now.verdicts[-1:]),
+        "latest": verdicts_text(now.verdicts[-1:]),
     }
-    return JSONResponse(shown, headers=HEADERS)
+    return JSONResponse(state, headers=HEADERS)
 
 
 @router.post("/queue/{proposal_id}/check")
 async def check(request: Request, visitor: Reviewer, proposal_id: str) -> Response:
-    """What an edit would become; nothing of it is kept."""
-    form = await form_of(request, visitor)
+    """What an edit would become; nothing is saved."""
+    form = await read_form(request, visitor)
     found = await visitor.fabric.queue.get(visitor.principal, proposal_id)
     try:
-        changes = changes_of(form, found.candidate)
+        changes = _edit_changes(form, found.candidate)
         checked = await visitor.fabric.queue.check(visitor.principal, proposal_id, **changes) if changes else None
-    except MENDABLE as error:
-        if _by_script(request):
-            raise
-        return await _shown(visitor, proposal_id, at="edit", problem=error, typed=typed_in(form, *_FIELDS["edit"]))
+    except FORM_ERRORS as error:
+        return await _failed(request, visitor, proposal_id, "edit", form, error)
     if _by_script(request):
-        return _part("parts/check.html", checked=checked, proposal=found, differences=differences)
-    return await _shown(
-        visitor, proposal_id, at="edit", typed=typed_in(form, *_FIELDS["edit"]), checked=checked, was_checked=True
-    )
+        return _fragment("parts/check.html", checked=checked, proposal=found)
+    result: dict[str, Any] = {"checked": checked, "was_checked": True}
+    return await _proposal_page(visitor, proposal_id, "edit", raw_fields(form, *FIELDS["edit"]), **result)
 
 
 @router.post("/queue/{proposal_id}/{action}")
 async def act(request: Request, visitor: Reviewer, proposal_id: str, action: Action) -> Response:
-    """Do with it what its form says, to the version that was read."""
-    form = await form_of(request, visitor)
-    given = {name: text_of(form, name) for name in _FIELDS[action]}
+    """Do what the form says, to the version that the reviewer read."""
+    form = await read_form(request, visitor)
     try:
-        version = _version(text_of(form, "version"))
-        asked = _Asked(visitor.fabric, visitor.principal, proposal_id, given, version)
-        if action == "edit":
-            found = await visitor.fabric.queue.get(visitor.principal, proposal_id)
-            asked.changes = changes_of(form, found.candidate)
-        done = await _ACTIONS[action](asked)
+        notice, path = await _perform(visitor, proposal_id, action, form)
     except (VersionConflict, AlreadyDecided) as error:
-        late = await _too_late(visitor, proposal_id, text_of(form, "version"), error)
-        if _by_script(request):
-            raise late from None
-        return await _shown(visitor, proposal_id, at=action, problem=late, typed=typed_in(form, *_FIELDS[action]))
-    except MENDABLE as error:
-        if _by_script(request):
-            raise
-        return await _shown(visitor, proposal_id, at=action, problem=error, typed=typed_in(form, *_FIELDS[action]))
+        late = await _too_late(visitor, proposal_id, text_field(form, "version"), error)
+        return await _failed(request, visitor, proposal_id, action, form, late)
+    except FORM_ERRORS as error:
+        return await _failed(request, visitor, proposal_id, action, form, error)
     if _by_script(request):
-        marked = vouched(visitor.form_token, done.said)
-        return JSONResponse({"said": done.said, "to": address(done.to), "vouched": marked}, headers=HEADERS)
-    return went(visitor, done.to, done.said)
+        signed = sign_notice(visitor.form_token, notice)
+        return JSONResponse({"notice": notice, "to": console_url(path), "signed_notice": signed}, headers=HEADERS)
+    return redirect(visitor, path, notice)
 
 
-@dataclass
-class _Asked:
-    """What a form asks for."""
-
-    fabric: AsyncFabric
-    principal: Principal
-    proposal_id: str
-    given: dict[str, str | None]
-    version: int | None
-    changes: Any = None
-
-
-@dataclass(frozen=True)
-class _Done:
-    """What to say of it, and where to go on."""
-
-    said: str
-    to: str
-
-
-async def _approve(asked: _Asked) -> _Done:
-    done = await asked.fabric.queue.approve(
-        asked.principal,
-        asked.proposal_id,
-        note=asked.given["note"],
-        supersedes=asked.given["supersedes"],
-        version=asked.version,
-    )
-    if done.status in ("promoted", "duplicate"):
-        return _Done("Approved: it is a memory now" if done.status == "promoted" else _REPEATS, "queue")
-    return _Done(f"Not promoted: it is {label(done.status)} now", _place(asked.proposal_id))
-
-
-_REPEATS = "Set aside as a duplicate: a memory says the same already"
-
-
-async def _edit(asked: _Asked) -> _Done:
-    done = await asked.fabric.queue.edit(
-        asked.principal, asked.proposal_id, note=asked.given["note"], version=asked.version, **asked.changes
-    )
-    if isinstance(done, Refusal):
-        raise Conflict(refused(done))
-    return _Done("Edited: this is what waits now", _place(done.proposal_id))
+async def _perform(visitor: Visitor, proposal_id: str, action: Action, form: FormData) -> tuple[str, str]:
+    """Call the fabric; return the notice, and the path of the page to show it on."""
+    queue, target = visitor.fabric.queue, (visitor.principal, proposal_id)
+    fields: dict[str, Any] = {name: text_field(form, name) for name in FIELDS[action]}
+    fields["version"] = _version(text_field(form, "version"))
+    here = f"queue/{proposal_id}"
+    match action:
+        case "approve":
+            status = (await queue.approve(*target, **fields)).status
+            if status == "promoted":
+                return "Approved: it is now a memory", "queue"
+            if status == "duplicate":
+                return "Set aside as a duplicate of an existing memory", "queue"
+            return f"Not promoted: it is now {label(status)}", here
+        case "edit":
+            note, version = fields["note"], fields["version"]
+            candidate = (await queue.get(*target)).candidate
+            edited = await queue.edit(*target, note=note, version=version, **_edit_changes(form, candidate))
+            if isinstance(edited, Refusal):
+                raise Conflict(f"refused by the gate {label(edited.gate)}: {label(edited.reason)}")
+            return "Edited: this version now waits for review", f"queue/{edited.proposal_id}"
+        case "reject":
+            await queue.reject(*target, **fields)
+            return "Rejected", "queue"
+        case "override":
+            fields["priority"] = _priority(fields["priority"])
+            await queue.override(*target, **fields)
+            return "Tier and priority updated", here
+        case "assign":
+            return f"Assigned to {(await queue.assign(*target, **fields)).assignee}", here
+        case "release":
+            await queue.release(*target, **fields)
+            return "Released", here
+        case "lift":
+            await queue.lift(*target, **fields)
+            return "Rejection lifted: the same fact can be proposed again", here
 
 
-async def _reject(asked: _Asked) -> _Done:
-    await asked.fabric.queue.reject(
-        asked.principal,
-        asked.proposal_id,
-        reason=cast("str", asked.given["reason"]),
-        note=asked.given["note"],
-        version=asked.version,
-    )
-    return _Done("Rejected", "queue")
+async def _failed(
+    request: Request, visitor: Visitor, proposal_id: str, action: Action, form: FormData, error: MunimentError
+) -> Response:
+    """The page with the error beside the form, which keeps what was typed; for a script, raises the error."""
+    if _by_script(request):
+        raise error from None
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 409)
+    typed = raw_fields(form, *FIELDS[action])
+    return await _proposal_page(visitor, proposal_id, action, typed, problem=error_text(error), status=status)
 
 
-async def _override(asked: _Asked) -> _Done:
-    tier, priority = asked.given["tier"], asked.given["priority"]
-    await asked.fabric.queue.override(
-        asked.principal,
-        asked.proposal_id,
-        tier=cast("Tier | None", tier),
-        priority=_share(priority) if priority is not None else None,
-        note=asked.given["note"],
-        version=asked.version,
-    )
-    return _Done("It has another place now", _place(asked.proposal_id))
-
-
-async def _assign(asked: _Asked) -> _Done:
-    done = await asked.fabric.queue.assign(
-        asked.principal, asked.proposal_id, to=asked.given["to"], version=asked.version
-    )
-    return _Done(f"Assigned to {done.assignee}", _place(asked.proposal_id))
-
-
-async def _release(asked: _Asked) -> _Done:
-    await asked.fabric.queue.release(asked.principal, asked.proposal_id, version=asked.version)
-    return _Done("Released", _place(asked.proposal_id))
-
-
-async def _lift(asked: _Asked) -> _Done:
-    await asked.fabric.queue.lift(asked.principal, asked.proposal_id, note=asked.given["note"], version=asked.version)
-    return _Done("Its rejection is forgotten: the same can be proposed again", _place(asked.proposal_id))
-
-
-_ACTIONS: dict[Action, Callable[[_Asked], Awaitable[_Done]]] = {
-    "approve": _approve,
-    "edit": _edit,
-    "reject": _reject,
-    "override": _override,
-    "assign": _assign,
-    "release": _release,
-    "lift": _lift,
-}
-_FIELDS: dict[Action, tuple[str, ...]] = {
-    "approve": ("note", "supersedes"),
-    "edit": ("text", "value", "classification", "evidence_refs", "note"),
-    "reject": ("reason", "note"),
-    "override": ("tier", "priority", "note"),
-    "assign": ("to",),
-    "release": (),
-    "lift": ("note",),
-}
-
-
-async def _shown(
+async def _proposal_page(
     visitor: Visitor,
     proposal_id: str,
-    *,
-    at: Action | None = None,
-    problem: MunimentError | None = None,
+    open_form: Action | None = None,
     typed: dict[str, str] | None = None,
-    checked: EditCheck | None = None,
-    was_checked: bool = False,
+    **context: Any,
 ) -> Response:
-    """The page; with `problem` beside the form it is about, and in that form what was typed."""
+    """The page; `open_form` is open and filled with `typed`."""
     found = await visitor.fabric.queue.evidence(visitor.principal, proposal_id)
     others = await visitor.fabric.queue.attend(visitor.principal, proposal_id) if visitor.may("review") else ()
     candidate = found.proposal.candidate
-    fields = {action: dict.fromkeys(names, "") for action, names in _FIELDS.items()}
-    fields["edit"] |= typed_of(candidate)
-    if at is not None and typed is not None:
-        fields[at] |= typed
+    fields = {action: dict.fromkeys(names, "") for action, names in FIELDS.items()}
+    fields["edit"] |= _candidate_fields(candidate)
+    if open_form is not None and typed is not None:
+        fields[open_form] |= typed
+    context = {"checked": None, "was_checked": False} | context
     return page(
         "proposal.html",
         visitor,
-        status=_status(problem) if problem is not None else 200,
-        at="queue",
         evidence=found,
         proposal=found.proposal,
         candidate=candidate,
@@ -271,42 +204,74 @@ async def _shown(
         others=others,
         quoted=_quoted(found),
         conflicts=_conflicts(found),
-        repeated=_repeated(found),
-        open_form=at,
-        problem=told(problem) if problem is not None else None,
+        duplicates=_duplicates(found),
+        open_form=open_form,
         typed=fields,
-        checked=checked,
-        was_checked=was_checked,
         tiers=get_args(Tier),
         reasons=REASONS,
-        did=_DID,
-        pretty=pretty,
-        differences=differences,
+        verdicts=VERDICTS,
+        **context,
     )
 
 
+def _candidate_fields(candidate: Candidate) -> dict[str, str]:
+    """The initial fields of the form: a text value as it is, any other value as JSON."""
+    return {
+        "text": candidate.text,
+        "value": candidate.value if isinstance(candidate.value, str) else pretty(candidate.value),
+        "classification": candidate.classification,
+        "evidence_refs": "\n".join(candidate.evidence_refs),
+        "note": "",
+    }
+
+
+def _edit_changes(form: FormData, candidate: Candidate) -> EditFields:
+    """The fields that the form changes.
+
+    Raises `InvalidInput` for a value that is not JSON where the candidate's value is not text.
+    """
+    changes: EditFields = {}
+    before = _candidate_fields(candidate)
+    if "text" in form and not _same(text := text_field(form, "text") or "", before["text"]):
+        changes["text"] = text
+    if "value" in form and not _same(value := text_field(form, "value") or "", before["value"]):
+        changes["value"] = value if isinstance(candidate.value, str) else _json(value)
+    label = text_field(form, "classification")
+    if label is not None and label != candidate.classification:
+        changes["classification"] = label
+    if "evidence_refs" in form and (refs := lines_field(form, "evidence_refs")) != list(candidate.evidence_refs):
+        changes["evidence_refs"] = refs
+    return changes
+
+
+def _same(typed: str, before: str) -> bool:
+    """Whether a text is unchanged, apart from the browser's line ends and trimmed space."""
+    return typed.replace("\r\n", "\n") == before.replace("\r\n", "\n").strip()
+
+
+def _json(text: str) -> Any:
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        raise InvalidInput('expected JSON; put text in quotes, such as "email"', field="value") from None
+
+
 def _quoted(found: Evidence) -> dict[str, Any]:
-    """The capture's content, with what the candidate was drawn from marked."""
+    """The capture's content with the source of the candidate highlighted."""
     content = found.capture.content if found.capture is not None else None
     if content is None:
         return {"text": None, "payload": None, "fact": None}
     candidate = found.proposal.candidate
-    given = content.fact.model_dump(mode="json", exclude_none=True) if content.fact is not None else None
-    payload, fact = (pretty(one) if one is not None else None for one in (content.payload, given))
-    return {
-        "text": _marked(content.text, span_in_text(content.text, candidate)) if content.text else None,
-        "payload": _marked(payload, span_in_payload(payload, candidate)) if payload is not None else None,
-        "fact": _marked(fact, span_in_payload(fact, candidate)) if fact is not None else None,
-    }
-
-
-def _marked(text: str, span: tuple[int, int] | None) -> Any:
-    return highlighted(text, *span) if span is not None else text
+    fact = content.fact.model_dump(mode="json", exclude_none=True) if content.fact is not None else None
+    shown = {name: pretty(value) for name, value in (("payload", content.payload), ("fact", fact)) if value is not None}
+    quoted = {name: highlight(text, span_in_payload(text, candidate)) for name, text in shown.items()}
+    text = highlight(content.text, span_in_text(content.text, candidate)) if content.text else None
+    return {"text": text, "payload": None, "fact": None} | quoted
 
 
 def _conflicts(found: Evidence) -> list[dict[str, Any]]:
-    """Each memory that it contradicts, and both texts with what tells them apart."""
-    shown: list[dict[str, Any]] = []
+    """Each memory that the proposal contradicts, and both texts with their differences."""
+    conflicts: list[dict[str, Any]] = []
     by_memory = {one.existing: one for one in found.contradictions}
     for memory_id in dict.fromkeys((*found.proposal.contradiction_check.contradicted, *by_memory)):
         memory = found.memories.get(memory_id)
@@ -314,11 +279,11 @@ def _conflicts(found: Evidence) -> list[dict[str, Any]]:
             continue
         parts = differences(memory.text, found.proposal.candidate.text)
         one = by_memory.get(memory_id)
-        shown.append({"memory": memory, "contradiction": one, "older": older(parts), "newer": newer(parts)})
-    return shown
+        conflicts.append({"memory": memory, "contradiction": one, "older": older(parts), "newer": newer(parts)})
+    return conflicts
 
 
-def _repeated(found: Evidence) -> list[Any]:
+def _duplicates(found: Evidence) -> list[Any]:
     """The memories that say the same."""
     check = found.proposal.contradiction_check
     same = (check.existing, *check.others) if check.verdict == "duplicate" else ()
@@ -326,65 +291,53 @@ def _repeated(found: Evidence) -> list[Any]:
     return [found.memories[one] for one in dict.fromkeys(ids) if one is not None and one in found.memories]
 
 
-def verdicts_in_words(verdicts: Sequence[Verdict]) -> str:
+def verdicts_text(verdicts: Sequence[Verdict]) -> str:
     """Who did what, in one sentence."""
     return ", ".join(
-        f"{_apart(one.by)} {_DID[one.action]}"
-        + (f" ({_apart(one.reason)})" if one.reason and one.action == "reject" else "")
+        f"{_isolate(one.by)} {VERDICTS[one.action]}"
+        + (f" ({_isolate(one.reason)})" if one.reason and one.action == "reject" else "")
         for one in verdicts
     )
 
 
-def _apart(name: str) -> str:
-    """A name in a sentence that no markup can be in: where it turns the direction, it turns no more than itself."""
-    return f"\u2068{name}\u2069" if _TURNS.search(name) else name
+def _isolate(name: str) -> str:
+    """A name for a plain-text sentence, isolated so that direction marks in it do not affect the rest."""
+    return f"\u2068{name}\u2069" if _DIRECTION_MARKS.search(name) else name
 
 
-_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-
-def refused(refusal: Refusal) -> str:
-    """A gate's refusal as a person reads it."""
-    return f"the gate {label(refusal.gate)} would not let it through: {label(refusal.reason)}"
+_DIRECTION_MARKS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 async def _too_late(
-    visitor: Visitor, proposal_id: str, read: str | None, error: Conflict
+    visitor: Visitor, proposal_id: str, version: str | None, error: Conflict
 ) -> VersionConflict | AlreadyDecided:
-    """The same error, saying who was first and what they did."""
+    """The same error, saying who acted first and what they did."""
     now = await visitor.fabric.queue.get(visitor.principal, proposal_id)
-    since = now.verdicts[int(read) :] if read is not None and read.isdigit() and len(read) < 10 else now.verdicts[-1:]
+    known = version is not None and version.isdigit() and len(version) < 10
+    since = now.verdicts[int(version) :] if known and version is not None else now.verdicts[-1:]
     kind = AlreadyDecided if isinstance(error, AlreadyDecided) else VersionConflict
-    return kind(f"somebody was first: {verdicts_in_words(since) or error.message}. Nothing of yours was done")
+    return kind(f"someone acted first: {verdicts_text(since) or error.message}. Your action was not applied")
 
 
-def _version(given: str | None) -> int | None:
-    if given is None:
+def _version(text: str | None) -> int | None:
+    if text is None:
         return None
-    if not given.isdigit() or len(given) > 9:
+    if not text.isdigit() or len(text) > 9:
         raise InvalidInput("expected a whole number", field="version")
-    return int(given)
+    return int(text)
 
 
-def _share(given: str) -> float:
+def _priority(text: str | None) -> float | None:
     try:
-        return float(given.replace(",", "."))
+        return float(text.replace(",", ".")) if text is not None else None
     except ValueError:
         raise InvalidInput("expected a number from 0 to 1", field="priority") from None
-
-
-def _place(proposal_id: str) -> str:
-    return f"queue/{proposal_id}"
 
 
 def _by_script(request: Request) -> bool:
     return "text/html" not in request.headers.get("accept", "")
 
 
-def _status(problem: MunimentError) -> int:
-    return next((status for kind, status in _STATUS if isinstance(problem, kind)), 409)
-
-
-def _part(template: str, **shown: Any) -> Response:
-    """A piece of a page, for a script to put in its place."""
-    return JSONResponse({"html": environment().get_template(template).render(shown)}, headers=HEADERS)
+def _fragment(template: str, **context: Any) -> Response:
+    """A piece of a page, for a script to insert."""
+    return JSONResponse({"html": environment().get_template(template).render(context)}, headers=HEADERS)

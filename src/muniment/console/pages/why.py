@@ -1,198 +1,192 @@
-"""Why visible: every filter that a memory meets in a recall, a run or a moment; and recalls run again."""
+"""Why visible: the filters that a memory meets in a recall, for a run or at a time; recorded recalls, and replay."""
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from muniment.console.addresses import address, asked, field, instant
-from muniment.console.registered import registered
+from muniment.console.listing import INPUT_ERRORS, input_problem, load_listing
+from muniment.console.pages.packs import registered_pack
 from muniment.console.rendering import page
-from muniment.console.visitors import Allowed, Visitor, told
-from muniment.errors import HistoryCollected, InvalidInput, MunimentError, NotFound
+from muniment.console.urls import parse_time, query_fields
+from muniment.console.visitors import Requires, Visitor
+from muniment.errors import InvalidInput, MunimentError
 from muniment.model.context import RunContext
 from muniment.model.explanation import Explanation, FilterName, FilterVerdict
 from muniment.model.promoted import PromotedMemory
-from muniment.pack import Pack
+from muniment.recall.recorded import LOOKED_THROUGH
 
 router = APIRouter()
+Reader = Annotated[Visitor, Depends(Requires("read_memory"))]
 
-# Recalls to pick from.
-LATEST = 12
-# What each filter lets through, as REC-1 has it.
-ASKS: dict[FilterName, str] = {
-    "user": "the run's own user, or the tenant's own",
-    "session": "working memory: the run's own session",
-    "workflow": "episodic memory: the run's user or workflow",
-    "intent": "no intent, the run's, or one above it",
-    "classification": "a label that the run and its role may see",
-    "qualifiers": "none that disagrees with the run's, and all it must have said",
-    "consent": "a sensitive label: a consent that holds today",
-    "content": "its content is still there",
-    "promoted": "promoted by then",
-    "retracted": "not withdrawn by then",
-    "expired": "not past its end by then",
-    "freshness": "no older than the pack's window for its tier",
+# How many recalls are offered to choose from.
+RECALLS_OFFERED = 12
+# What each filter lets through (REC-1).
+FILTERS: dict[FilterName, str] = {
+    "user": "belongs to the run's user, or to the whole tenant",
+    "session": "working memory: belongs to the run's session",
+    "workflow": "episodic memory: belongs to the run's user or workflow",
+    "intent": "has no intent, the run's intent, or a parent of it",
+    "classification": "has a label that the run and its role may see",
+    "qualifiers": "has no qualifier that disagrees with the run, and every required one matches",
+    "consent": "sensitive labels: covered by a consent in force today",
+    "content": "its content has not been erased",
+    "promoted": "was promoted by then",
+    "retracted": "was not retracted by then",
+    "expired": "had not expired by then",
+    "freshness": "no older than the pack allows for its tier",
 }
-VISIBLE: dict[str, str] = {
+VISIBILITY: dict[str, str] = {
     "visible": "Every filter lets it through",
     "hidden": "Hidden",
-    "not_yet_promoted": "Not promoted yet at that moment",
-    "expired": "Expired by that moment",
-    "retracted": "Withdrawn by that moment",
-    "tombstoned": "Its content is gone",
+    "not_yet_promoted": "Not promoted yet at that time",
+    "expired": "Expired by that time",
+    "retracted": "Retracted by that time",
+    "tombstoned": "Its content has been erased",
 }
-MOVED: dict[str, str] = {
-    "consent": "its consent has ended, or has come back",
-    "erased": "it was erased since",
+REPLAY_REASONS: dict[str, str] = {
+    "consent": "its consent has ended, or was granted again",
+    "erased": "it has been erased since",
     "clearance": "the run's role may not see its label today",
-    "moved": "what was before or after it changed",
-    "query_erased": "what was asked for was erased",
-    "embedder": "the embedder of then is not here",
+    "moved": "its place changed because others came or went",
+    "query_erased": "the query has been erased",
+    "embedder": "the embedder used then is not available",
 }
-_RUN = ("user_id", "session_id", "workflow_id", "intent_id", "role", "labels", "qualifiers", "pack")
+_RUN_FIELDS = ("user_id", "session_id", "workflow_id", "intent_id", "role", "labels", "qualifiers", "pack")
 
 
 @router.get("/why")
-async def why(request: Request, visitor: Annotated[Visitor, Depends(Allowed("read_memory"))]) -> Response:
+async def why(request: Request, visitor: Reader) -> Response:
     """Which filters hide a memory, or that none does."""
-    typed = asked(request, "memory_id", "of", "recall_id", "as_of", *_RUN)
-    typed["of"] = typed["of"] if typed["of"] in ("recall", "run", "moment") else _meant(typed)
-    shown: dict[str, Any] = {"explained": None, "memory": None, "recalls": (), "pack": None, "run": None}
+    typed = query_fields(request, "memory_id", "of", "recall_id", "as_of", *_RUN_FIELDS)
+    chosen = typed["of"] in ("recall", "run", "moment")
+    typed["of"] = typed["of"] if chosen else _default_choice(typed)
+    context: dict[str, Any] = {"explained": None, "memory": None, "recalls": (), "pack": None}
     problem = None
     try:
-        if not any(typed[name] for name in ("memory_id", "recall_id")):
-            shown["recalls"] = await visitor.fabric.recalls.list(visitor.principal, limit=LATEST)
+        if not typed["memory_id"] and not typed["recall_id"]:
+            context["recalls"] = await visitor.fabric.recalls.list(visitor.principal, limit=RECALLS_OFFERED)
         if typed["memory_id"]:
-            shown |= await _looked_into(visitor, typed, asking=bool(request.query_params.get("of")))
-    except (InvalidInput, NotFound, HistoryCollected) as error:
-        problem = told(error)
-    return page(
-        "why.html",
-        visitor,
-        status=200 if problem is None else 400,
-        at="why",
-        typed=typed,
-        problem=problem,
-        asks=ASKS,
-        visible=VISIBLE,
-        field=field,
-        address=address,
-        inputs=_inputs,
-        **shown,
-    )
+            context |= await _explain(visitor, typed, chosen=chosen)
+    except INPUT_ERRORS as error:
+        problem = input_problem(error)
+    texts: dict[str, Any] = {"filters": FILTERS, "visibility": VISIBILITY, "filter_inputs": _filter_inputs}
+    return page("why.html", visitor, problem=problem, typed=typed, **texts, **context)
 
 
 @router.get("/why/replay")
-async def replay(request: Request, visitor: Annotated[Visitor, Depends(Allowed("audit"))]) -> Response:
-    """A recorded recall, run again as of then."""
-    typed = asked(request, "recall_id")
+async def replay(request: Request, visitor: Annotated[Visitor, Depends(Requires("audit"))]) -> Response:
+    """A recorded recall, run again as of its time."""
+    recall_id = query_fields(request, "recall_id")["recall_id"]
     found = problem = None
     try:
-        if typed["recall_id"]:
-            found = await visitor.fabric.replay(visitor.principal, typed["recall_id"])
-    except (InvalidInput, NotFound, HistoryCollected) as error:
-        problem = told(error)
-    return page(
-        "replay.html",
-        visitor,
-        status=200 if problem is None else 400,
-        at="why",
-        typed=typed,
-        replay=found,
-        problem=problem,
-        moved=MOVED,
-        address=address,
-    )
+        found = await visitor.fabric.replay(visitor.principal, recall_id) if recall_id else None
+    except INPUT_ERRORS as error:
+        problem = input_problem(error)
+    context: dict[str, Any] = {"recall_id": recall_id, "replay": found, "reasons": REPLAY_REASONS}
+    return page("replay.html", visitor, problem=problem, **context)
 
 
-def _meant(typed: dict[str, str]) -> str:
-    """What a link without a choice is about."""
+@router.get("/why/recalls")
+async def recalls(request: Request, visitor: Reader) -> Response:
+    """The latest recalls."""
+    fetch = partial(visitor.fabric.recalls.list, visitor.principal)
+    filters = ("user_id", "run_id", "agent_id", "memory_id")
+    found = await load_listing(request, "why/recalls", filters, fetch, "recall_id")
+    return page("recalls.html", visitor, listing=found, problem=found.problem, searched=LOOKED_THROUGH)
+
+
+@router.get("/why/recalls/{recall_id}")
+async def recall(recall_id: str, visitor: Reader) -> Response:
+    """One recall with what it returned."""
+    return page("recall.html", visitor, recall=await visitor.fabric.recalls.get(visitor.principal, recall_id))
+
+
+def _default_choice(typed: dict[str, str]) -> str:
+    """What to explain where the link does not say."""
     if typed["recall_id"]:
         return "recall"
-    return "run" if any(typed[name] for name in _RUN) else "moment" if typed["as_of"] else "recall"
+    return "run" if any(typed[name] for name in _RUN_FIELDS) else "moment" if typed["as_of"] else "recall"
 
 
-async def _looked_into(visitor: Visitor, typed: dict[str, str], *, asking: bool) -> dict[str, Any]:
-    """The explanation; where nothing is chosen yet, the recalls that can be."""
+async def _explain(visitor: Visitor, typed: dict[str, str], *, chosen: bool) -> dict[str, Any]:
+    """The explanation; where no recall is chosen yet, recalls to choose from."""
     fabric, who, memory_id = visitor.fabric, visitor.principal, typed["memory_id"]
-    if not asking and typed["of"] == "recall" and not typed["recall_id"]:
-        recalls = await fabric.recalls.list(who, memory_id=memory_id, limit=LATEST)
+    if not chosen and typed["of"] == "recall" and not typed["recall_id"]:
+        recalls = await fabric.recalls.list(who, memory_id=memory_id, limit=RECALLS_OFFERED)
         return {"memory": await fabric.get(who, memory_id), "recalls": recalls}
     run = None
     if typed["of"] == "recall":
         if not typed["recall_id"]:
-            raise InvalidInput("is required: a recall's answer carries it", field="recall_id")
+            raise InvalidInput("is required; every recall returns its id", field="recall_id")
         explained = await fabric.explain(who, memory_id=memory_id, recall_id=typed["recall_id"])
     else:
-        run = _run(who.tenant_id, typed) if typed["of"] == "run" else None
-        as_of = instant(typed["as_of"], "as_of")
+        run = _run_context(who.tenant_id, typed) if typed["of"] == "run" else None
+        as_of = parse_time(typed["as_of"], "as_of")
         explained = await fabric.explain(who, memory_id=memory_id, run=run, as_of=as_of)
     memory = await fabric.get(who, memory_id)
-    pack = await _pack(visitor, explained)
-    return {"explained": explained, "memory": memory, "run": run, "pack": _said(pack, memory, run)}
+    return {"explained": explained, "memory": memory, "pack": await _pack_rules(visitor, explained, memory, run)}
 
 
-def _run(tenant_id: str, typed: dict[str, str]) -> RunContext:
-    """The run that is asked about; raises `InvalidInput`."""
-    given: dict[str, Any] = {name: typed[name] or None for name in _RUN if name not in ("role", "labels", "qualifiers")}
+def _run_context(tenant_id: str, typed: dict[str, str]) -> RunContext:
+    """The run that was described in the form; raises `InvalidInput`."""
+    fields: dict[str, Any] = {
+        name: typed[name] or None for name in _RUN_FIELDS if name not in ("role", "labels", "qualifiers")
+    }
     if typed["role"]:
-        given |= {"role": typed["role"], "roles": {typed["role"]}}
+        fields |= {"role": typed["role"], "roles": {typed["role"]}}
     if typed["labels"]:
-        given["classification_allowed"] = frozenset(typed["labels"].replace(",", " ").split())
+        fields["classification_allowed"] = frozenset(typed["labels"].replace(",", " ").split())
     qualifiers = [part.strip().partition("=") for part in typed["qualifiers"].split(",") if part.strip()]
     if any(not equals for _, equals, _ in qualifiers):
-        raise InvalidInput("expected pairs such as region=de, apart by commas", field="qualifiers")
-    given["qualifiers"] = {name.strip(): value.strip() for name, _, value in qualifiers}
-    return RunContext(tenant_id=tenant_id, run_id="console", agent_id="console", **given)
+        raise InvalidInput("expected pairs such as region=de, separated by commas", field="qualifiers")
+    fields["qualifiers"] = {name.strip(): value.strip() for name, _, value in qualifiers}
+    return RunContext(tenant_id=tenant_id, run_id="console", agent_id="console", **fields)
 
 
-async def _pack(visitor: Visitor, explained: Explanation) -> Pack | None:
+async def _pack_rules(
+    visitor: Visitor, explained: Explanation, memory: PromotedMemory, run: RunContext | None
+) -> dict[str, Any] | None:
+    """The rules of the pack that recall applies to the memory; None if the visitor may not read packs."""
     if explained.pack is None or not visitor.may("read_packs"):
         return None
     try:
-        return await registered(visitor, explained.pack)
+        pack = await registered_pack(visitor, explained.pack)
     except MunimentError:
-        return None  # A fabric's own that was never registered: its name is all there is to show.
-
-
-def _said(pack: Pack | None, memory: PromotedMemory, run: RunContext | None) -> dict[str, Any] | None:
-    """What the pack says that matters here."""
-    if pack is None:
-        return None
+        return None  # A pack that was never registered: only its name is known.
     policy = pack.memory_layer.recall_policy
     return {
-        "ref": pack.ref,
         "freshness": policy.freshness[memory.tier],
         "confidence": policy.confidence,
-        "most": policy.max_recalls,
+        "max_recalls": policy.max_recalls,
         "labels": pack.labels,
         "sensitive": tuple(one.name for one in pack.classifications if one.sensitive),
         "role": pack.labels_for(run.role) if run is not None else None,
     }
 
 
-def _inputs(one: FilterVerdict, side: str) -> list[tuple[str, datetime | None, str]]:
-    """What one side of a filter had, by name: a moment, or words."""
-    given: dict[str, Any] = one.memory if side == "memory" else one.asked
-    return [(name, _moment(value), _plain(value)) for name, value in given.items()]
+def _filter_inputs(one: FilterVerdict, side: str) -> list[tuple[str, datetime | None, str]]:
+    """What one side of a filter compared, by name: a time, or text."""
+    inputs: dict[str, Any] = one.memory if side == "memory" else one.asked
+    return [(name, _as_time(value), _as_text(value)) for name, value in inputs.items()]
 
 
-def _moment(value: Any) -> datetime | None:
+def _as_time(value: Any) -> datetime | None:
     if isinstance(value, str) and value[:4].isdigit() and "T" in value:
         return datetime.fromisoformat(value)
     return value if isinstance(value, datetime) else None
 
 
-def _plain(value: Any) -> str:
+def _as_text(value: Any) -> str:
     match value:
         case None:
             return "none"
         case dict():
             pairs = cast("dict[str, Any]", value).items()
-            return ", ".join(f"{name}={_plain(inner)}" for name, inner in pairs) or "none"
+            return ", ".join(f"{name}={_as_text(inner)}" for name, inner in pairs) or "none"
         case list() | tuple() | set() | frozenset():
-            # Among names nothing stands for what is not bound to any.
-            return ", ".join("unscoped" if one is None else _plain(one) for one in cast("list[Any]", value)) or "none"
+            # In a list of names, None stands for memories that are not bound to one.
+            return ", ".join("unscoped" if one is None else _as_text(one) for one in cast("list[Any]", value)) or "none"
         case _:
             return str(value)

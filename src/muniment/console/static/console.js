@@ -1,4 +1,4 @@
-// What every page has: times in the viewer's zone, light and dark, the keyboard, messages, live counts.
+// Shared by all pages: local times, light and dark mode, keyboard shortcuts, toasts, live counts.
 
 const root = document.documentElement;
 
@@ -11,7 +11,7 @@ document.querySelector("[data-theme-switch]")?.addEventListener("click", () => {
   localStorage.setItem("muniment-theme", root.dataset.theme);
 });
 
-// ---- on a phone the menu is wider than the screen: where one is is in sight ----
+// ---- on a phone the menu is wider than the screen: scroll to the current section ----
 const current = document.querySelector(".menu [aria-current]");
 if (current) current.parentElement.scrollLeft = current.offsetLeft - (current.parentElement.clientWidth - current.offsetWidth) / 2;
 
@@ -25,9 +25,9 @@ export function localTimes(within = document) {
 }
 localTimes();
 
-// ---- how long ago, or in how long, by the server's clock ----
+// ---- relative times, by the server's clock ----
 const skew = document.body.dataset.now ? new Date(document.body.dataset.now) - Date.now() : 0;
-function lasting(seconds) {
+function duration(seconds) {
   for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
     if (seconds >= size) return `${(seconds / size).toFixed(1).replace(/\.0$/, "")} ${unit}`;
   }
@@ -36,12 +36,12 @@ function lasting(seconds) {
 export function relativeTimes(within = document) {
   for (const time of within.querySelectorAll("time[data-relative]")) {
     const passed = (Date.now() + skew - new Date(time.dateTime)) / 1000;
-    if (!Number.isNaN(passed)) time.textContent = passed >= 0 ? `${lasting(passed)} ago` : `in ${lasting(-passed)}`;
+    if (!Number.isNaN(passed)) time.textContent = passed >= 0 ? `${duration(passed)} ago` : `in ${duration(-passed)}`;
   }
 }
 setInterval(relativeTimes, 20000);
 
-// ---- messages, with a way back where there is one ----
+// ---- toasts, with an undo button where there is one ----
 export function toast(message, { undo, seconds = 5 } = {}) {
   const place = document.querySelector("[data-toasts]");
   const box = document.createElement("div");
@@ -62,69 +62,71 @@ export function toast(message, { undo, seconds = 5 } = {}) {
   setTimeout(end, seconds * 1000);
   return end;
 }
-// What the last deed came to stands on the page already, for who has no script.
-const said = document.querySelector("[data-done]");
-if (said) {
-  said.remove();
-  toast(said.textContent);
+// The notice after an action is part of the page, so that it shows without script too.
+const notice = document.querySelector("[data-notice]");
+if (notice) {
+  notice.remove();
+  toast(notice.textContent);
   const clean = new URL(location.href);
-  clean.searchParams.delete("said");
+  clean.searchParams.delete("notice");
   history.replaceState(null, "", clean);
 }
 
-// ---- requests of our own ----
+// ---- requests ----
 export async function send(path, fields = {}) {
   const body = new URLSearchParams(fields);
   body.set("form_token", document.body.dataset.formToken ?? "");
-  const answer = await fetch(path, { method: "POST", body, headers: { Accept: "application/json" }, keepalive: true });
-  const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(told.detail ?? `the server answered ${answer.status}`);
-  return told;
+  const response = await fetch(path, { method: "POST", body, headers: { Accept: "application/json" }, keepalive: true });
+  const result = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(result.detail ?? `the server returned ${response.status}`);
+  return result;
 }
 
 // ---- the keyboard ----
 const bindings = new Map();
 export function key(name, act) { bindings.set(name, act); }
-let before = "";
+let previousKey = "";
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const typing = event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
   if (typing) { if (event.key === "Escape") event.target.blur(); return; }
   if (document.querySelector("dialog[open]")) return;
-  const both = `${before} ${event.key}`;
-  before = event.key;
+  const both = `${previousKey} ${event.key}`;
+  previousKey = event.key;
   const act = bindings.get(both) ?? bindings.get(event.key);
-  if (act) { event.preventDefault(); before = ""; act(event); }
+  if (act) { event.preventDefault(); previousKey = ""; act(event); }
 });
 const help = document.querySelector("[data-help]");
 const openHelp = () => help?.showModal();
 document.querySelector("[data-help-open]")?.addEventListener("click", openHelp);
 key("?", openHelp);
+const search = document.querySelector("[data-search]");
+if (search) key("/", () => search.focus());
 for (const [letter, page] of [["q", "queue"], ["c", "contradictions"], ["m", "memory"], ["a", "audit"]]) {
   key(`g ${letter}`, () => { if (document.querySelector(`nav a[href="/console/${page}"]`)) location.assign(`/console/${page}`); });
 }
 
-// ---- what happens meanwhile: the tenant's own events, as they come ----
-// One stream for a page, and none while nobody sees it: browsers keep few connections to a server.
+// ---- live changes of the tenant ----
+// One stream per visible page, none while it is hidden: browsers allow few connections to a server.
 const watchers = new Set();
 let source = null;
 function watch() {
   if (document.hidden || !watchers.size) { source?.close(); source = null; return; }
   if (source) return;
   source = new EventSource("/console/live");
-  source.addEventListener("changes", (event) => { const told = JSON.parse(event.data); for (const each of watchers) each(told); });
+  source.addEventListener("changes", (event) => { const change = JSON.parse(event.data); for (const each of watchers) each(change); });
 }
 document.addEventListener("visibilitychange", watch);
 addEventListener("pageshow", watch);
 addEventListener("pagehide", () => { source?.close(); source = null; });
-export function live(onEvents) { watchers.add(onEvents); watch(); }
+export function live(onChange) { watchers.add(onChange); watch(); }
 export function showOpen(count) {
   const badge = document.querySelector("[data-open-count]");
   if (badge) { badge.textContent = count; badge.hidden = !count; }
 }
 if (document.querySelector("[data-open-count]")) live(({ open }) => showOpen(open));
 
-// ---- forms that ask before they act ----
+// ---- forms that are sent once, and forms that need a confirmation ----
 for (const form of document.querySelectorAll("form[data-once]")) {
   form.addEventListener("submit", () => { for (const button of form.querySelectorAll("button")) button.disabled = true; });
 }

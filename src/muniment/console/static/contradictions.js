@@ -1,4 +1,4 @@
-// Contradictions: the keyboard, and the list as it changes.
+// Contradictions: keyboard shortcuts and live updates of the list.
 import { key, live, localTimes } from "./console.js";
 
 const list = document.querySelector("[data-live=list]");
@@ -16,9 +16,9 @@ if (list) {
 }
 
 async function refresh() {
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
-  if (!answer?.ok) return;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const response = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (!response?.ok) return;
+  const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
   const one = document.querySelector("[data-contradiction]");
   const again = one && fresh.querySelector(`[data-contradiction="${CSS.escape(one.dataset.contradiction)}"]`);
   if (one?.dataset.open === "yes" && again?.dataset.open !== "yes") one.querySelector("[data-changed]").hidden = false;
@@ -26,5 +26,5 @@ async function refresh() {
   if (list && part && !list.contains(document.activeElement)) { list.replaceChildren(...part.childNodes); localTimes(list); }
   if (!list && part) location.reload();
 }
-let before = null;
-live(({ seq }) => { if (before !== null && seq !== before) refresh(); before = seq; });
+let lastSeq = null;
+live(({ seq }) => { if (lastSeq !== null && seq !== lastSeq) refresh(); lastSeq = seq; });

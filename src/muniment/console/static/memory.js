@@ -1,9 +1,9 @@
-// Memory and Why visible: moments in the viewer's zone, the slider from change to change, / to search.
-import { key, localTimes } from "./console.js";
+// Memory and Why visible: time inputs in the viewer's zone and the time slider.
+import { localTimes } from "./console.js";
 
-// ---- fields for a moment: shown in the viewer's zone, sent in UTC ----
+// ---- time inputs: shown in the viewer's zone, sent in UTC ----
 const two = (n, width = 2) => String(n).padStart(width, "0");
-function local(at) {
+function localInputValue(at) {
   const day = `${two(at.getFullYear(), 4)}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
   const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
   return `${day}T${time}${at.getMilliseconds() ? `.${two(at.getMilliseconds(), 3)}` : ""}`;
@@ -12,7 +12,7 @@ for (const form of document.querySelectorAll("form[data-moments]")) {
   const fields = [...form.querySelectorAll("input[type=datetime-local]")];
   for (const zone of form.querySelectorAll("[data-zone]")) zone.textContent = "(your time)";
   for (const field of fields) {
-    if (field.value) { field.title = `${field.value} UTC`; field.value = local(new Date(`${field.value}Z`)); }
+    if (field.value) { field.title = `${field.value} UTC`; field.value = localInputValue(new Date(`${field.value}Z`)); }
   }
   form.addEventListener("formdata", (event) => {
     for (const field of fields) {
@@ -22,7 +22,7 @@ for (const form of document.querySelectorAll("form[data-moments]")) {
   });
 }
 
-// ---- what is typed into says which way is meant ----
+// ---- typing into a group selects its option ----
 for (const choice of document.querySelectorAll("form[data-why] fieldset input[type=radio]")) {
   choice.closest("fieldset").addEventListener("input", (event) => {
     if (event.target.name !== "as_of" || document.querySelector("form[data-why] input[value=recall]").checked) choice.checked = true;
@@ -32,38 +32,38 @@ for (const choice of document.querySelectorAll("form[data-why] fieldset input[ty
 // ---- the slider ----
 const shown = document.querySelector("[data-shown]");
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-let asked = 0;
-async function show(address) {
-  const number = ++asked;
+let requests = 0;
+async function show(url) {
+  const request = ++requests;
   shown.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(address, { headers: { Accept: "text/html" } });
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-shown]");
-    if (number !== asked) return;
-    if (!answer.ok || !fresh) { location.assign(address); return; }
-    const place = document.activeElement?.id;
+    const response = await fetch(url, { headers: { Accept: "text/html" } });
+    const fresh = new DOMParser().parseFromString(await response.text(), "text/html").querySelector("[data-shown]");
+    if (request !== requests) return;
+    if (!response.ok || !fresh) { location.assign(url); return; }
+    const focused = document.activeElement?.id;
     shown.replaceChildren(...fresh.childNodes);
     localTimes(shown);
-    slide();
-    if (place) document.getElementById(place)?.focus();
-    history.replaceState(null, "", address);
+    bindSlider();
+    if (focused) document.getElementById(focused)?.focus();
+    history.replaceState(null, "", url);
   } finally {
-    if (number === asked) shown.removeAttribute("aria-busy");
+    if (request === requests) shown.removeAttribute("aria-busy");
   }
 }
-function slide() {
+function bindSlider() {
   const form = document.querySelector("form[data-slider]");
   if (!form) return;
   const range = form.querySelector("input[type=range]");
-  const told = form.querySelector("output");
+  const output = form.querySelector("output");
   const ticks = [...form.querySelectorAll("datalist option")].map((one) => Number(one.value));
-  const say = () => {
+  const update = () => {
     const at = format.format(new Date(Number(range.value) * 1000));
-    told.textContent = at;
+    output.textContent = at;
     range.setAttribute("aria-valuetext", at);
   };
   range.setAttribute("aria-valuetext", format.format(new Date(Number(range.value) * 1000)));
-  range.addEventListener("input", say);
+  range.addEventListener("input", update);
   range.addEventListener("change", () => show(`${form.action}?${new URLSearchParams(new FormData(form))}`));
   range.addEventListener("keydown", (event) => {
     const here = Number(range.value);
@@ -78,8 +78,4 @@ function slide() {
     range.dispatchEvent(new Event("change"));
   });
 }
-if (shown) slide();
-
-// ---- the keyboard ----
-const search = document.querySelector("[data-search]");
-if (search) key("/", () => search.focus());
+if (shown) bindSlider();

@@ -1,4 +1,4 @@
-"""Work that takes a while: answered as a page, or line by line with how far it is where the page's script asks so."""
+"""Long work: answered as a page, or to the page's script as a stream of progress lines."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
 from muniment.console.rendering import HEADERS
-from muniment.console.visitors import told
+from muniment.console.visitors import error_text
 from muniment.errors import MunimentError
 
 LINES = "application/x-ndjson"
@@ -19,17 +19,17 @@ Progress = Callable[[int, int | None], None]
 Work = Callable[[Progress], Awaitable[Response]]
 
 
-async def answered(request: Request, work: Work) -> Response:
-    """What the work gives, a page; to a script its progress first."""
+async def respond(request: Request, work: Work) -> Response:
+    """Do the work and return its page; where the request accepts lines of JSON, stream the progress first."""
     if LINES in request.headers.get("accept", ""):
-        return _Lines(work)
-    return await work(lambda _done, _total: None)
+        return _ProgressStream(work)
+    return await work(lambda _runne, _total: None)
 
 
-class _Lines(Response):
-    """Lines of JSON: `{"done": 3, "total": 10}` as it goes, `{"page": "<html>"}` or `{"problem": "..."}` in the end.
+class _ProgressStream(Response):
+    """Lines of JSON: `{"done": 3, "total": 10}` while it runs, `{"page": "<html>"}` or `{"problem": "..."}` at the end.
 
-    Who goes away ends the work. A stream without either is one that broke off.
+    The work is cancelled when the client disconnects. A stream without a last line was cut off.
     """
 
     def __init__(self, work: Work) -> None:
@@ -39,32 +39,32 @@ class _Lines(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        telling, lines = create_memory_object_stream[bytes](8)
+        sender, lines = create_memory_object_stream[bytes](8)
         async with create_task_group() as group:
 
-            async def until_gone() -> None:
+            async def cancel_on_disconnect() -> None:
                 while (await receive())["type"] != "http.disconnect":
                     pass
                 group.cancel_scope.cancel()
 
-            group.start_soon(until_gone)
-            group.start_soon(self._do, telling)
+            group.start_soon(cancel_on_disconnect)
+            group.start_soon(self._run, sender)
             async with lines:
                 async for line in lines:
                     await send({"type": "http.response.body", "body": line, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
             group.cancel_scope.cancel()
 
-    async def _do(self, telling: MemoryObjectSendStream[bytes]) -> None:
+    async def _run(self, sender: MemoryObjectSendStream[bytes]) -> None:
         def on_progress(done: int, total: int | None) -> None:
-            # Who reads slowly misses some of it.
+            # A slow reader misses some of the progress.
             with suppress(WouldBlock, BrokenResourceError):
-                telling.send_nowait(to_json({"done": done, "total": total}) + b"\n")
+                sender.send_nowait(to_json({"done": done, "total": total}) + b"\n")
 
-        async with telling:
+        async with sender:
             try:
                 page = await self._work(on_progress)
-                end = {"page": bytes(page.body).decode()}
+                last = {"page": bytes(page.body).decode()}
             except MunimentError as error:
-                end = {"problem": told(error)}
-            await telling.send(to_json(end) + b"\n")
+                last = {"problem": error_text(error)}
+            await sender.send(to_json(last) + b"\n")

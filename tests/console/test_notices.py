@@ -1,4 +1,4 @@
-"""What a deed came to: said on the page after it, with or without a script, and never by a link of another's."""
+"""Notices after an action: shown on the next page, with or without script, and never forged by a link."""
 
 from html import unescape
 
@@ -15,33 +15,37 @@ DONE = "Assigned to <b>mallory</b>"
 
 @pytest.fixture
 def place(door: HttpDoor, people: People, reviewer: Browser) -> str:
-    """Where an assignment leads to, with what it came to."""
+    """Where an assignment redirects to, with its notice."""
     item = proposed(door.near, people.run(), **KEY, value="email").proposal_id
     done = reviewer.post(f"queue/{item}/assign", to="<b>mallory</b>")
     assert done.status_code == 303
     return done.headers["location"].removeprefix("/console/")
 
 
-def said(page: str) -> str | None:
-    """The message of a page."""
-    _, there, rest = page.partition("data-done>")
+def notice(page: str) -> str | None:
+    """The notice on a page."""
+    _, there, rest = page.partition("data-notice>")
     return unescape(rest.partition("</div>")[0]) if there else None
 
 
-def test_a_page_says_what_the_deed_before_it_came_to(reviewer: Browser, place: str) -> None:
+def test_a_page_shows_the_notice_of_the_action_before_it(reviewer: Browser, place: str) -> None:
     page = reviewer.get(place)
-    assert said(page) == DONE
+    assert notice(page) == DONE
     assert "<b>" not in page
-    assert said(reviewer.get(place.partition("?")[0])) is None
+    assert notice(reviewer.get(place.partition("?")[0])) is None
 
 
-def test_words_that_the_session_did_not_say_are_not_shown(
+def test_a_notice_that_the_session_did_not_sign_is_not_shown(
     reviewer: Browser, signed_in: SignIn, people: People, place: str
 ) -> None:
-    path, _, query = place.partition("?said=")
-    for other in (f"{path}?said=Your+key+has+expired", f"{path}?said={query}+and+more", f"{path}?said={'0' * 32}Done"):
+    path, _, query = place.partition("?notice=")
+    for other in (
+        f"{path}?notice=Your+key+has+expired",
+        f"{path}?notice={query}+and+more",
+        f"{path}?notice={'0' * 32}Done",
+    ):
         page = reviewer.get(other)
-        assert said(page) is None
+        assert notice(page) is None
         assert "has expired" not in words(page)
     again = signed_in(people.reviewer)
-    assert said(again.get(place)) is None
+    assert notice(again.get(place)) is None

@@ -1,4 +1,4 @@
-"""A tenant with something to see on every page of the console, and the addresses of all of them."""
+"""A tenant with data for every page of the console, and the paths of these pages."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,16 +13,16 @@ SAID = "Please remember: I prefer letters, and my dog is called Rex."
 
 
 @dataclass(frozen=True)
-class Furnished:
-    """What is there, by name."""
+class SeededTenant:
+    """The seeded tenant: its people, somebody with every role, and the pages by name."""
 
     people: People
     everybody: Principal
     paths: dict[str, str]
 
 
-def furnished(door: HttpDoor, people: People) -> Furnished:
-    """Proposals of several kinds, memories and their ends, contradictions, consents, an erasure, recalls, packs."""
+def seed_tenant(door: HttpDoor, people: People) -> SeededTenant:
+    """Write proposals of several kinds, live and ended memories, contradictions, consents, an erasure, recalls, packs."""
     near, run = door.near, people.run()
     clara = people.second_reviewer
     near.capture(run, kind="message", text=SAID, classification="INTERNAL")
@@ -112,4 +112,4 @@ def furnished(door: HttpDoor, people: People) -> Furnished:
         "backtest": "packs/backtest",
         "register": "packs/new",
     }
-    return Furnished(people, everybody, paths)
+    return SeededTenant(people, everybody, paths)

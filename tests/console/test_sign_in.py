@@ -74,7 +74,7 @@ def test_a_wrong_key_an_agents_and_a_services_are_told_so(browser: httpx2.Client
     for asker in (people.run(), people.service):
         refused = signed_in(browser, far.token(asker))
         assert refused.status_code == 401
-        assert "for persons" in refused.text
+        assert "for people" in refused.text
 
 
 def test_nobody_is_signed_in_by_another_site(browser: httpx2.Client, far: Far, people: People) -> None:
