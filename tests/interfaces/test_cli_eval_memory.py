@@ -268,7 +268,7 @@ def test_only_strict_ends_with_1_for_a_query_that_failed(terminal: Terminal, tmp
     assert told.code == 1
     assert "one: missing text_contains: telex" in told.out
     assert "passed       0 of 1" in told.out
-    assert "once failed  0 of 1 pass now" in told.out
+    assert "regressions fixed  0 of 1" in told.out
     assert terminal("eval", "golden", "--file", right, "--strict", "--history", tmp_path / "kept.jsonl").code == 0
     assert (tmp_path / "kept.jsonl").exists()
     assert not (tmp_path / "right.history.jsonl").exists()

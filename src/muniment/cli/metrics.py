@@ -1,4 +1,4 @@
-"""Metrics: what memory does and how well, for people, for programs, and for Prometheus."""
+"""Metrics: what memory does and how well, for people, for programs and for Prometheus."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -6,42 +6,38 @@ from typing import Annotated
 
 import typer
 
-from muniment.cli.asking import Call, instant, verb
-from muniment.cli.options import WHERE, WHO
-from muniment.cli.output import Screen, moment, progress
+from muniment.cli.call import Call
+from muniment.cli.command import command
+from muniment.cli.inputs import parse_time
+from muniment.cli.options import ASKER, flag
+from muniment.cli.output import Screen, format_time, progress
 from muniment.errors import InvalidInput
 from muniment.model.metrics import Metrics, Spread
-from muniment.pack.durations import parse_duration
 
 app = typer.Typer()
 
 _Rows = Iterable[Sequence[object]]
 
 
-@verb(app, "metrics", panel="Read", options=(*WHO, *WHERE), example="muniment metrics --since 7d")
+@command(app, "metrics", options=ASKER, example="muniment metrics --since 7d")
 def metrics(
     call: Call,
     since: Annotated[
-        str | None,
-        typer.Option(
-            "--since", metavar="TIME", help="How far back, such as 7d, or a time in ISO 8601; 30d if not said."
-        ),
+        str | None, flag("--since", "TIME", "How far back, such as 7d, or a time in ISO 8601; by default 30d.")
     ] = None,
-    until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Up to then, in ISO 8601; now when not said.")
-    ] = None,
-    prometheus: Annotated[bool, typer.Option("--prometheus", help="In the text form that Prometheus reads.")] = False,
+    until: Annotated[str | None, flag("--until", "TIME", "The end of the window, in ISO 8601; by default now.")] = None,
+    prometheus: Annotated[bool, flag("--prometheus", "Write the text format of Prometheus.")] = False,
 ) -> None:
-    """Show what memory does and how well: recall, review, contradictions, storage, personal data.
+    """Show metrics of recall, review, contradictions, storage and personal data.
 
-    Counted over a window. Numbers, names and ids; no content.
+    They are counted over a window of time: numbers, names and ids, no content.
     """
     if prometheus and call.as_json:
         raise InvalidInput("give --prometheus or --json, not both", field="prometheus")
-    end = instant(until, "until") if until is not None else None
-    begin = _begin(since, end) if since is not None else None
+    end = parse_time(until, "until")
+    start = _parse_since(since, end) if since is not None else None
     with call.open() as fabric, progress("counting", as_json=call.as_json):
-        found = fabric.metrics(call.principal("auditor"), since=begin, until=end)
+        found = fabric.metrics(call.principal("auditor"), since=start, until=end)
     if prometheus:
         from muniment.metrics.prometheus import prometheus_text
 
@@ -50,19 +46,22 @@ def metrics(
     call.show(found, lambda: _draw(Screen(), found))
 
 
-def _begin(since: str, end: datetime | None) -> datetime:
-    """A time, or so long before the end of the window."""
+def _parse_since(since: str, end: datetime | None) -> datetime | None:
+    """Parse a time, or a duration before the end of the window; raises `InvalidInput`."""
+    from muniment.pack.durations import parse_duration
+
     try:
-        back = parse_duration(since)
+        return (end or datetime.now(UTC)) - parse_duration(since)
     except ValueError:
         if not since[:1].isdecimal() or "-" not in since:
             raise InvalidInput("expected a duration such as 7d or 12h, or a time in ISO 8601", field="since") from None
-        return instant(since, "since")
-    return (end or datetime.now(UTC)) - back
+        return parse_time(since, "since")
 
 
 def _draw(screen: Screen, found: Metrics) -> None:
-    screen.facts([("window", f"{moment(found.since)} to {moment(found.until)}"), ("pack", found.pack)], indent=0)
+    screen.fields(
+        [("window", f"{format_time(found.since)} to {format_time(found.until)}"), ("pack", found.pack)], indent=0
+    )
     _draw_answers(screen, found)
     _draw_governance(screen, found)
     _draw_queue(screen, found)
@@ -72,23 +71,26 @@ def _draw(screen: Screen, found: Metrics) -> None:
 
 def _draw_answers(screen: Screen, found: Metrics) -> None:
     golden, tokens, telling, recalls = found.golden, found.tokens, found.telling, found.recalls
-    facts: list[tuple[str, object]] = []
+    fields: list[tuple[str, object]] = []
     if golden is not None:
-        facts += [
-            ("golden queries", f"{golden.passed} of {golden.queries} passed, {moment(golden.at)}"),
+        fields += [
+            ("golden queries", f"{golden.passed} of {golden.queries} passed, {format_time(golden.at)}"),
             ("golden precision", _share(golden.precision)),
             ("golden recall", _share(golden.recall)),
-            ("once failed", _of(golden.regression_passed, golden.regression, "pass now")),
+            ("regressions fixed", _of(golden.regression_passed, golden.regression, "queries")),
         ]
-    facts += [
+    fields += [
         ("recalls", recalls.recalls),
         ("median results", _number(recalls.median_results)),
         ("degraded", recalls.degraded or None),
-        ("tokens", f"{tokens.compiled} compiled, {tokens.captures} of captures instead" if tokens.prompts else None),
+        (
+            "tokens",
+            f"{tokens.compiled} compiled, {tokens.captures} with the captures instead" if tokens.prompts else None,
+        ),
         ("tokens saved", _share(1 - tokens.ratio) if tokens.ratio is not None else None),
-        ("told again", _of(telling.repeated, telling.with_candidates, "messages")),
+        ("repeated by users", _of(telling.repeated, telling.with_candidates, "messages")),
     ]
-    _section(screen, "Recall", facts)
+    _section(screen, "Recall", fields)
     rows = [
         (one.workflow_id or "none", one.recalls, _share(one.found_rate) or "-", _share(one.hit_rate) or "-")
         for one in found.hits
@@ -99,37 +101,35 @@ def _draw_answers(screen: Screen, found: Metrics) -> None:
 def _draw_governance(screen: Screen, found: Metrics) -> None:
     pii, contradictions, adoption, erasures = found.pii, found.contradictions, found.adoption, found.erasures
     ended = contradictions.resolved
-    facts: list[tuple[str, object]] = [
+    fields: list[tuple[str, object]] = [
         ("personal data", f"{pii.violations} violations" + (f", {pii.waiting} not scanned" if pii.waiting else "")),
         ("without consent", pii.without_consent or None),
         ("unmasked", pii.unmasked or None),
         ("unreadable", pii.unreadable or None),
-        ("contradictions", f"{ended.count} ended, {contradictions.open.count} open"),
-        ("until they ended", _spread(ended)),
+        ("contradictions", f"{ended.count} resolved, {contradictions.open.count} open"),
+        ("time to resolve", _spread(ended)),
         ("open since", _spread(contradictions.open)),
         ("adoption", _of(adoption.adopted, adoption.measured, "corrections changed a decision")),
         ("erasures", f"{erasures.erasures}, {erasures.purged.count} purged" if erasures.erasures else None),
-        ("until purged", _spread(erasures.purged)),
+        ("time to purge", _spread(erasures.purged)),
     ]
-    _section(screen, "Governance", facts)
+    _section(screen, "Governance", fields)
     _table(screen, ("memory with a violation",), [(memory_id,) for memory_id in pii.memory_ids])
 
 
 def _draw_queue(screen: Screen, found: Metrics) -> None:
     queue = found.queue
-    facts: list[tuple[str, object]] = [
+    fields: list[tuple[str, object]] = [
         ("decided", queue.decided),
         ("in time", _of(queue.in_time, queue.decided, "")),
         ("waiting", queue.waiting.count),
         ("waiting since", _spread(queue.waiting)),
         ("past due", queue.past_due or None),
     ]
-    _section(screen, "Queue", facts)
+    _section(screen, "Queue", fields)
     rows = [(one.write_class, one.decided, one.waiting.count, one.past_due) for one in queue.by_class]
     _table(screen, ("class", "decided", "waiting", "past due"), rows)
-    _table(
-        screen, ("operator", "day", "decided"), [(one.operator, str(one.day), one.decided) for one in queue.by_operator]
-    )
+    _records(screen, "operator day decided", queue.by_operator)
     rows = [
         (
             one.write_class,
@@ -140,34 +140,30 @@ def _draw_queue(screen: Screen, found: Metrics) -> None:
         )
         for one in found.auto
     ]
-    _table(screen, ("by policy alone", "promoted", "confirmed", "interval", "state"), rows)
+    _table(screen, ("automatic promotion", "promoted", "confirmed", "interval", "state"), rows)
 
 
 def _draw_flow(screen: Screen, found: Metrics) -> None:
     captures, flow = found.captures, found.flow
-    facts: list[tuple[str, object]] = [
+    fields: list[tuple[str, object]] = [
         ("captures", _counts(captures.by_kind.items())),
         ("waiting", captures.waiting),
-        ("to be tried again", captures.retrying or None),
+        ("to retry", captures.retrying or None),
         ("parked", captures.parked or None),
         ("refused", _counts((f"{one.gate} {one.reason}", one.count) for one in flow.refusals)),
         ("masked", _counts((f"{one.kind} in {one.write_class}", one.count) for one in flow.redactions)),
         ("proposed", _counts(flow.proposals.items())),
         ("duplicates", _counts(flow.duplicates.items())),
-        ("withdrawn", _counts((one.name, one.count) for one in flow.retractions)),
+        ("retracted", _counts((one.name, one.count) for one in flow.retractions)),
     ]
-    _section(screen, "Pipeline", facts)
+    _section(screen, "Pipeline", fields)
     rows = [(one.tier, one.write_class, "policy" if one.auto else "person", one.count) for one in flow.promotions]
-    _table(screen, ("promoted to", "class", "by", "count"), rows)
+    _table(screen, ("tier", "class", "promoted by", "count"), rows)
 
 
 def _draw_storage(screen: Screen, found: Metrics) -> None:
     _section(screen, "Storage", [("memories", sum(one.records for one in found.storage))])
-    _table(
-        screen,
-        ("tier", "class", "records", "bytes"),
-        [(one.tier, one.write_class, one.records, one.bytes) for one in found.storage],
-    )
+    _records(screen, "tier write_class records bytes", found.storage)
     rows = [
         (
             one.tier or "all",
@@ -179,19 +175,25 @@ def _draw_storage(screen: Screen, found: Metrics) -> None:
         for one in found.budgets
     ]
     _table(screen, ("budget of", "class", "records", "bytes", "used"), rows)
-    _table(screen, ("model", "day", "calls"), [(one.extractor, str(one.day), one.calls) for one in found.model_calls])
+    _records(screen, "extractor day calls", found.model_calls)
     rows = [
         (curve.source, f"{point.raw:.2f}", f"{point.estimate:.2f}", f"{point.approved} of {point.verdicts}")
         for curve in found.calibrations
         for point in curve.points
     ]
-    _table(screen, ("source", "claims from", "are worth", "approved"), rows)
+    _table(screen, ("source", "stated confidence", "calibrated", "approved"), rows)
 
 
-def _section(screen: Screen, name: str, facts: Sequence[tuple[str, object]]) -> None:
+def _section(screen: Screen, name: str, fields: Sequence[tuple[str, object]]) -> None:
     screen.line("")
     screen.line((name, "bold"))
-    screen.facts(facts)
+    screen.fields(fields)
+
+
+def _records(screen: Screen, columns: str, found: Sequence[object]) -> None:
+    if found:
+        screen.line("")
+        screen.records(columns, found)
 
 
 def _table(screen: Screen, columns: Sequence[str], rows: _Rows) -> None:
