@@ -1,13 +1,18 @@
 """Views of packs: differences, activations, backtests and backfills."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from muniment.cli.output import Screen, by_and_at, format_time, joined
-from muniment.model.activation import Activation, ActivationPlan
-from muniment.model.backfill import Backfill
 from muniment.model.backtest import FATES, Backtest
-from muniment.model.pack_difference import PackDifference
+
+if TYPE_CHECKING:
+    from muniment.model.activation import Activation, ActivationPlan
+    from muniment.model.backfill import Backfill
+    from muniment.model.pack_difference import PackDifference
+
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 

@@ -1,14 +1,19 @@
 """Views of recalls, compiled prompts, explanations and replays."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from muniment.cli.output import Screen, by_and_at, counted, format_time, joined
 from muniment.cli.views import fact_fields, origin_text, scope_text
-from muniment.model.compiled import CompiledMemory
-from muniment.model.explanation import Explanation, Replay, Visibility, Why
-from muniment.model.recall import Recall, Record
+
+if TYPE_CHECKING:
+    from muniment.model.compiled import CompiledMemory
+    from muniment.model.explanation import Explanation, Replay, Visibility, Why
+    from muniment.model.recall import Recall, Record
+
 
 _NONE = "-"
 _DEGRADED = {

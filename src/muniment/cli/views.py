@@ -1,9 +1,11 @@
 """Views of proposals, memories and what they come from, for people."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from muniment.cli.output import (
     Fields,
@@ -16,16 +18,19 @@ from muniment.cli.output import (
     joined,
     shorten,
 )
-from muniment.model.candidate import Candidate, Consolidation, Refusal, Scope
-from muniment.model.capture import Capture
-from muniment.model.consent import Consent
-from muniment.model.contradiction import Contradiction
-from muniment.model.events import Event
-from muniment.model.promoted import PromotedMemory
-from muniment.model.proposal import Outcome, Proposal
-from muniment.model.recall import Record
 from muniment.model.speakers import CHANNEL, TOOL
-from muniment.model.trail import Trail
+
+if TYPE_CHECKING:
+    from muniment.model.candidate import Candidate, Consolidation, Refusal, Scope
+    from muniment.model.capture import Capture
+    from muniment.model.consent import Consent
+    from muniment.model.contradiction import Contradiction
+    from muniment.model.events import Event
+    from muniment.model.promoted import PromotedMemory
+    from muniment.model.proposal import Outcome, Proposal
+    from muniment.model.recall import Record
+    from muniment.model.trail import Trail
+
 
 _REFUSALS_SHOWN = 20
 _USES_SHOWN = 5

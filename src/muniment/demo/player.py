@@ -72,7 +72,8 @@ class _Shop:
         self._fabric = fabric
         self._clock = clock
         self._start = start
-        self._random = Random(8)  # noqa: S311  a play, no secret
+        # With this seed the first days already lead to contradictions on the last one.
+        self._random = Random(618)  # noqa: S311  a play, no secret
         # Each pair is asked about once before any is asked about again.
         self._pairs = [(buyer, predicate) for buyer in BUYERS for predicate in _PREFERENCES]
         self._random.shuffle(self._pairs)
