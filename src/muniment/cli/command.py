@@ -14,7 +14,7 @@ from muniment.cli.output import Screen
 from muniment.errors import InvalidInput
 from muniment.model.context import Role
 
-# Draws a result for people; a string names the columns of a table.
+# Draws one record for people; a string names the columns of a table.
 Draw = Callable[[Screen, Any], None] | str
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -74,11 +74,12 @@ def verb_command(
     example: str,
     options: Options = ASKER,
     note: str | None = None,
+    many: bool = False,
 ) -> Decorator:
     """Make a function that calls one verb a command.
 
     It gets the open fabric, who acts (in these roles, unless others are named) and its own parameters, and returns the
-    result. A note is written beside it.
+    result, a sequence with `many`. A note is written beside it.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,7 +87,7 @@ def verb_command(
             asker = call.principal(*roles)
             with call.open() as fabric:
                 found = function(fabric, asker, **values)
-            call.show(found, lambda: drawn(draw, found))
+            call.show(found, lambda: draw_all(draw, found if many else [found]))
             if note is not None:
                 call.note(note)
 
@@ -107,10 +108,11 @@ def list_command(
     empty: str,
     example: str,
     limit: int = 50,
+    filters: Options = (),
 ) -> Decorator:
     """Make a function that lists a command with pages: `--limit` and `--after`, which takes the attribute `key`.
 
-    It gets the open fabric, who acts and its own parameters; `limit` and `after` are among them, in `**page`.
+    It gets the open fabric, who acts, and by their names the values of the filters, of `limit` and of `after`.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -118,11 +120,10 @@ def list_command(
             asker = call.principal(role)
             with call.open() as fabric:
                 found: Sequence[Any] = function(fabric, asker, **values)
-            call.show_page(found, lambda: drawn(draw, found), limit=values["limit"], key=key, empty=empty)
+            call.show_page(found, lambda: draw_all(draw, found), limit=values["limit"], key=key, empty=empty)
 
-        _, _, *own = inspect.signature(function).parameters.values()
-        own = [one for one in own if one.kind != inspect.Parameter.VAR_KEYWORD]
-        _register(command(app, name, example=example, options=ASKER), call_list, function, [*own, *page_options(limit)])
+        own = [*filters, *page_options(limit)]
+        _register(command(app, name, example=example, options=ASKER), call_list, function, own)
         return function
 
     return register
@@ -138,10 +139,11 @@ def _register(
     decorator(made)
 
 
-def drawn(draw: Draw, found: Any) -> None:
-    """Draw a result on stdout."""
+def draw_all(draw: Draw, found: Sequence[Any]) -> None:
+    """Draw records on stdout."""
     screen = Screen()
     if isinstance(draw, str):
-        screen.records(draw, cast("Sequence[object]", found if isinstance(found, Sequence) else [found]))
+        screen.records(draw, found)
     else:
-        draw(screen, found)
+        for one in found:
+            draw(screen, one)

@@ -8,7 +8,7 @@ from muniment.cli import views
 from muniment.cli.call import Call
 from muniment.cli.command import command, group, list_command, verb_command
 from muniment.cli.inputs import parse_time
-from muniment.cli.options import WHERE, Evidence, argument, flag
+from muniment.cli.options import WHERE, Evidence, argument, flag, option
 from muniment.cli.output import Screen, counted, progress
 from muniment.model.consent import Consent
 from muniment.model.context import Principal
@@ -20,15 +20,11 @@ app = typer.Typer()
 consent = group(app, "consent", lists=True)
 
 
-def _draw(screen: Screen, one: Consent) -> None:
-    views.draw_consents(screen, [one])
-
-
 @verb_command(
     consent,
     "grant",
     "privacy_officer",
-    draw=_draw,
+    draw=views.draw_consent,
     example="muniment consent grant --subject customer:cust_8861 --purpose support_personalization "
     "--label PII --basis user_opt_in --evidence consent_screen:v3",
 )
@@ -63,11 +59,7 @@ def grant(
 
 
 @verb_command(
-    consent,
-    "revoke",
-    "privacy_officer",
-    draw=_draw,
-    example="muniment consent revoke cns_01a1de60ebda060e4c4895463c41",
+    consent, "revoke", "privacy_officer", draw=views.draw_consent, example="muniment consent revoke cns_01a1de60"
 )
 def revoke(
     fabric: "Verbs",
@@ -83,20 +75,16 @@ def revoke(
     consent,
     "list",
     "privacy_officer",
-    draw=views.draw_consents,
+    draw=views.draw_consent,
     key="consent_id",
     empty="no consents",
     limit=200,
+    filters=(option("subject", str | None, "--subject", "CEID", "Only those of this subject."),),
     example="muniment consent list --subject customer:cust_8861",
 )
-def list_consents(
-    fabric: "Verbs",
-    officer: Principal,
-    subject: Annotated[str | None, flag("--subject", "CEID", "Only those of this subject.")] = None,
-    **page: Any,
-) -> list[Consent]:
+def list_consents(fabric: "Verbs", officer: Principal, **filters: Any) -> list[Consent]:
     """List the records of the ledger, the oldest first, each with its present state."""
-    return fabric.consent.list(officer, subject=subject, **page)
+    return fabric.consent.list(officer, **filters)
 
 
 @command(consent, "sweep", options=WHERE, example="muniment consent sweep --tenant tenant_acme_prod")

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from muniment.cli import views
 from muniment.cli.call import Call
-from muniment.cli.command import command, verb_command
+from muniment.cli.command import command, draw_all, verb_command
 from muniment.cli.inputs import parse_pairs
 from muniment.cli.options import ASKER, Note, argument, flag, page_options
-from muniment.cli.output import Screen
 from muniment.errors import NotFound, SealBroken
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction, Side
@@ -23,12 +23,7 @@ app = typer.Typer()
 Way = Literal["supersede", "coexist", "retract", "block"]
 
 
-@command(
-    app,
-    "contradictions",
-    options=(*page_options(50), *ASKER),
-    example="muniment contradictions --all --limit 20",
-)
+@command(app, "contradictions", options=(*page_options(50), *ASKER), example="muniment contradictions --all --limit 20")
 def contradictions(call: Call, closed: Annotated[bool, flag("--all", "Also those that are resolved.")] = False) -> None:
     """List pairs of facts that cannot both be true, the oldest first.
 
@@ -39,13 +34,8 @@ def contradictions(call: Call, closed: Annotated[bool, flag("--all", "Also those
         found = fabric.contradictions.list(asker, closed=closed, limit=limit, after=after)
         texts = {} if call.as_json else dict(_texts(fabric, asker, found))
     empty = "no contradictions" if closed else "no open contradictions"
-    call.show_page(
-        found,
-        lambda: views.draw_contradictions(Screen(), found, texts),
-        limit=limit,
-        key="contradiction_id",
-        empty=empty,
-    )
+    draw = partial(views.draw_contradiction, texts=texts)
+    call.show_page(found, lambda: draw_all(draw, found), limit=limit, key="contradiction_id", empty=empty)
 
 
 def _texts(fabric: "Verbs", asker: Principal, found: Sequence[Contradiction]) -> Iterator[tuple[str | None, str]]:
@@ -58,16 +48,12 @@ def _texts(fabric: "Verbs", asker: Principal, found: Sequence[Contradiction]) ->
             yield proposal_id, fabric.queue.get(asker, proposal_id).candidate.text
 
 
-def _draw(screen: Screen, one: Contradiction) -> None:
-    views.draw_contradictions(screen, [one])
-
-
 @verb_command(
     app,
     "resolve",
     "reviewer",
-    draw=_draw,
-    example="muniment resolve ctr_01a1def7baf34253982507120f77 coexist --existing region=de --incoming region=fr",
+    draw=views.draw_contradiction,
+    example="muniment resolve ctr_01a1de60 coexist --existing region=de --incoming region=fr",
 )
 def resolve(
     fabric: "Verbs",

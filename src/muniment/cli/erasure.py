@@ -1,6 +1,6 @@
 """Erasure of a person: erase, search for a name, and the receipts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,10 +8,10 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from muniment.cli.call import Call
-from muniment.cli.command import command, list_command
+from muniment.cli.command import command, draw_all, list_command
 from muniment.cli.inputs import open_input
 from muniment.cli.options import ASKER, argument, flag
-from muniment.cli.output import Screen, by_and_at, format_time, joined, progress
+from muniment.cli.output import Screen, by_and_at, fields_of, joined, progress
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure
@@ -69,7 +69,7 @@ def erase(
         call.confirm(f"Erase everything about {names} in {call.tenant} for good?", yes=yes)
     with call.open() as fabric, progress("erasing", as_json=call.as_json):
         receipt = fabric.erase(call.principal("privacy_officer"), subject=subject, user_id=user)
-    call.show(receipt, lambda: _draw(Screen(), [receipt]))
+    call.show(receipt, lambda: _draw(Screen(), receipt))
     if not receipt.memories and not any(receipt.rows.values()):
         call.note("nothing was found about this person")
     call.note(_PURGE_HINT)
@@ -113,7 +113,7 @@ def _erase_again(call: Call, file: Path, yes: bool) -> None:
             names = joined(sorted({one.subject or one.user_id or "" for one in missing}))
             call.confirm(f"Erase everything about {names} in {call.tenant} for good?", yes=yes)
         done = [fabric.erase(officer, subject=one.subject, user_id=one.user_id) for one in missing]
-    call.show(done, lambda: _draw(Screen(), done))
+    call.show(done, lambda: draw_all(_draw, done))
     call.note(f"{len(done)} of {len(receipts)} erasures were repeated, the others are in this database")
     if done:
         call.note(_PURGE_HINT)
@@ -144,33 +144,23 @@ def _all_receipts(fabric: "Verbs", officer: Principal) -> Iterator[Erasure]:
         after = page[-1].erasure_id
 
 
-def _draw(screen: Screen, found: Iterable[Erasure]) -> None:
-    for one in found:
-        screen.line(f"{one.erasure_id}  {one.subject or ''} {one.user_id or ''}".rstrip())
-        reached = {"memories": one.memories, **one.rows}
-        screen.fields(
-            [
-                ("erased", by_and_at(one.by, one.erased_at)),
-                (
-                    "deleted",
-                    joined(f"{what.replace('_', ' ')} {rows}" for what, rows in reached.items() if rows) or "nothing",
-                ),
-                ("purged", format_time(one.purged_at) if one.purged_at else "not yet"),
-                ("purge waits", one.purge_waits),
-                ("aliases", joined(one.aliases)),
-                ("name search", format_time(one.name_search) if one.name_search else "not done"),
-            ]
-        )
+def _draw(screen: Screen, one: Erasure) -> None:
+    screen.line(f"{one.erasure_id}  {one.subject or ''} {one.user_id or ''}".rstrip())
+    reached = {"memories": one.memories, **one.rows}
+    deleted = joined(f"{what.replace('_', ' ')} {rows}" for what, rows in reached.items() if rows)
+    screen.fields(
+        [
+            ("erased", by_and_at(one.by, one.erased_at)),
+            ("deleted", deleted or "nothing"),
+            ("purged", one.purged_at or "not yet"),
+            *fields_of(one, "purge_waits aliases"),
+            ("name search", one.name_search or "not done"),
+        ]
+    )
 
 
 @list_command(
-    app,
-    "erasures",
-    "auditor",
-    draw=_draw,
-    key="erasure_id",
-    empty="no erasures",
-    example="muniment erasures",
+    app, "erasures", "auditor", draw=_draw, key="erasure_id", empty="no erasures", example="muniment erasures"
 )
 def erasures(fabric: "Verbs", auditor: Principal, **page: Any) -> list[Erasure]:
     """List the receipts of erasures, the latest first."""

@@ -12,7 +12,7 @@ import typer
 from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command, group
 from muniment.cli.options import RUN, WHERE, flag
-from muniment.cli.output import Progress, Screen, joined, progress
+from muniment.cli.output import Progress, Screen, draw_figures, format_figure, joined, progress
 from muniment.evaluation.reading import Record, read_records
 
 if TYPE_CHECKING:
@@ -30,40 +30,24 @@ _Row: TypeAlias = dict[str, Any]
 Data = Annotated[Path, flag("--data", "FILE", "Records: .jsonl or a .json array, or either with .gz.")]
 
 
-@command(eval_, "contradictions", example="muniment eval contradictions --data pairs.jsonl --json")
-def contradictions(call: Call, data: Data) -> None:
-    """Measure how well contradictions between texts are found.
-
-    Nothing is stored, and no database is needed.
-    """
-    _measure(call, "contradictions", data)
-
-
-@command(eval_, "duplicates", example="muniment eval duplicates --data pairs.jsonl --json")
-def duplicates(call: Call, data: Data) -> None:
-    """Measure how well rewordings of the same text are found.
-
-    Nothing is stored, and no database is needed.
-    """
-    _measure(call, "duplicates", data)
+_DETECTORS: dict[Evaluation, tuple[str, str]] = {
+    "contradictions": ("pairs.jsonl", "Measure how well contradictions between texts are found."),
+    "duplicates": ("pairs.jsonl", "Measure how well rewordings of the same text are found."),
+    "pii": ("spans.jsonl", "Measure how well personal data with a fixed format is found."),
+    "injection": ("texts.jsonl", "Measure how well instructions to the model are found in texts."),
+}
 
 
-@command(eval_, "pii", example="muniment eval pii --data spans.jsonl --json")
-def pii(call: Call, data: Data) -> None:
-    """Measure how well personal data with a fixed format is found.
+def _add_detector(name: Evaluation, file: str, words: str) -> None:
+    def evaluate(call: Call, data: Data) -> None:
+        _measure(call, name, data)
 
-    Nothing is stored, and no database is needed.
-    """
-    _measure(call, "pii", data)
+    evaluate.__doc__ = f"{words}\n\nNothing is stored, and no database is needed."
+    command(eval_, name, example=f"muniment eval {name} --data {file} --json")(evaluate)
 
 
-@command(eval_, "injection", example="muniment eval injection --data texts.jsonl --json")
-def injection(call: Call, data: Data) -> None:
-    """Measure how well instructions to the model are found in texts.
-
-    Nothing is stored, and no database is needed.
-    """
-    _measure(call, "injection", data)
+for _name, (_file, _words) in _DETECTORS.items():
+    _add_detector(_name, _file, _words)
 
 
 def _measure(call: Call, name: Evaluation, data: Path) -> None:
@@ -76,13 +60,12 @@ def _measure(call: Call, name: Evaluation, data: Path) -> None:
 def _show_figures(call: Call, name: str, records: Sequence[Record], figures: _Figures) -> None:
     with progress(f"evaluating {name}", len(records), as_json=call.as_json) as steps:
         result = figures(_with_progress(records, steps))
-    call.show(result, lambda: _draw(Screen(), result))
+    call.show(result, lambda: draw_figures(Screen(), result))
 
 
 @command(eval_, "extraction", example="muniment eval extraction --data preferences/ --json")
 def extraction(
-    call: Call,
-    data: Annotated[Path, flag("--data", "PATH", "A file of records, or a folder of .jsonl files.")],
+    call: Call, data: Annotated[Path, flag("--data", "PATH", "A file of records, or a folder of .jsonl files.")]
 ) -> None:
     """Measure which facts the rules extract from messages: preferences, their updates, and none from questions.
 
@@ -105,7 +88,7 @@ def memory(call: Call, data: Data) -> None:
     talks = conversations(read_records(data))
     with progress("evaluating memory", as_json=call.as_json) as steps:
         result = measure(talks, steps.update)
-    call.show(result, lambda: _draw(Screen(), result))
+    call.show(result, lambda: draw_figures(Screen(), result))
 
 
 @command(eval_, "as-of", example="muniment eval as-of --data situatedqa.jsonl --json")
@@ -119,7 +102,7 @@ def as_of(call: Call, data: Data) -> None:
     questions = dated_questions(read_records(data))
     with progress("evaluating as-of", as_json=call.as_json) as steps:
         result = measure(questions, steps.update)
-    call.show(result, lambda: _draw(Screen(), result))
+    call.show(result, lambda: draw_figures(Screen(), result))
 
 
 @command(eval_, "golden", options=(*RUN, *WHERE), example="muniment eval golden --file queries.yaml --tenant acme")
@@ -190,27 +173,13 @@ def _with_progress(records: Sequence[Record], steps: Progress) -> Iterator[Recor
     steps.update(f"{len(records)} of {len(records)}", len(records))
 
 
-def _draw(screen: Screen, result: Mapping[str, Any]) -> None:
-    """Draw plain figures as fields, and figures by kind as tables."""
-    plain = [(name, _shown(value)) for name, value in result.items() if not isinstance(value, dict)]
-    if plain:
-        screen.fields(plain, indent=0)
-    tables: dict[tuple[str, ...], list[tuple[str, _Row]]] = {}
-    for name, value in result.items():
-        if isinstance(value, dict):
-            for row, figures in _rows(name, cast("_Row", value)):
-                tables.setdefault(tuple(figures), []).append((row, figures))
-    for columns, rows in tables.items():
-        screen.line("")
-        screen.table(("", *columns), [(name, *(_shown(figures[one]) for one in columns)) for name, figures in rows])
-
-
 def _draw_golden(screen: Screen, result: Mapping[str, Any]) -> None:
     """Draw every query, the mistakes of those that failed, and the change since the last run."""
     queries: list[_Row] = result["queries"]
     columns = ("passed", "precision", "recall", "found")
     rows = [
-        (one["id"], "yes" if one["passed"] else "no", *(_shown(one[name]) for name in columns[1:])) for one in queries
+        (one["id"], "yes" if one["passed"] else "no", *(format_figure(one[name]) for name in columns[1:]))
+        for one in queries
     ]
     screen.table(("query", *columns), rows)
     for one in queries:
@@ -221,10 +190,10 @@ def _draw_golden(screen: Screen, result: Mapping[str, Any]) -> None:
     screen.line("")
     fields: list[tuple[str, object]] = [
         ("passed", f"{result['passed']} of {result['n']}"),
-        ("precision", _shown(result["precision"])),
-        ("recall", _shown(result["recall"])),
+        ("precision", format_figure(result["precision"])),
+        ("recall", format_figure(result["recall"])),
         ("regressions fixed", f"{regression['passed']} of {regression['n']}" if regression["n"] else None),
-        ("median_ms", _shown(result["median_ms"])),
+        ("median_ms", format_figure(result["median_ms"])),
         ("pack", result["pack"]),
         ("embedder", result["embedder"]),
     ]
@@ -239,19 +208,3 @@ def _draw_golden(screen: Screen, result: Mapping[str, Any]) -> None:
             ("fail since", joined(change["failed"])),
         ]
     screen.fields([*fields, ("history", result["history"])], indent=0)
-
-
-def _rows(name: str, value: _Row) -> Iterator[tuple[str, _Row]]:
-    """Yield the rows of a mapping of figures: its own, and those of the mappings in it."""
-    own = {key: item for key, item in value.items() if not isinstance(item, dict)}
-    if own:
-        yield name, own
-    for key, item in value.items():
-        if key not in own:
-            yield from _rows(f"{name} {key}", item)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}" if abs(value) >= 0.001 or value == 0 else f"{value:.1e}"
-    return str(value)

@@ -1,15 +1,14 @@
 """Master keys, which encrypt content, and API keys, which programs authenticate with."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from muniment.cli.call import Call
-from muniment.cli.command import command, group
+from muniment.cli.command import command, draw_all, group
 from muniment.cli.options import DATABASE, PLACE, WHO, argument, flag, page_options
-from muniment.cli.output import Screen, by_and_at, counted, joined, progress
+from muniment.cli.output import Screen, by_and_at, counted, fields_of, progress
 from muniment.model.api_key import ApiKey
 from muniment.model.context import BUILTIN_ROLES
 from muniment.model.fields import Source
@@ -141,7 +140,7 @@ def create(
             expires_in=expires,
             label=label,
         )
-    call.show(made, lambda: _draw([made]))
+    call.show(made, lambda: _draw(Screen(), made))
     call.note(_SHOWN_ONCE.format(token=made.token))
 
 
@@ -151,36 +150,29 @@ def list_keys(call: Call) -> None:
     limit, after = call.options["limit"], call.options["after"]
     with call.database() as fabric:
         found = fabric.keys.list(call.principal("admin"), limit=limit, after=after)
-    call.show_page(found, lambda: _draw(found), limit=limit, key="key_id", empty="no API keys")
+    call.show_page(found, lambda: draw_all(_draw, found), limit=limit, key="key_id", empty="no API keys")
 
 
-@command(key, "revoke", options=_OPTIONS, example="muniment key revoke key_01a1de60ebda060e4c4895463c41")
+@command(key, "revoke", options=_OPTIONS, example="muniment key revoke key_01a1de60")
 def revoke(call: Call, key_id: Annotated[str, argument("KEY", "The id of a key, key_...")]) -> None:
     """Revoke an API key at once and for good."""
     with call.database() as fabric:
         revoked = fabric.keys.revoke(call.principal("admin"), key_id)
-    call.show(revoked, lambda: _draw([revoked]))
+    call.show(revoked, lambda: _draw(Screen(), revoked))
 
 
-def _draw(found: Iterable[ApiKey]) -> None:
-    screen = Screen()
-    for one in found:
-        screen.heading(one.key_id, one.state, _STYLES[one.state])
-        screen.fields(
-            [
-                ("for", f"{one.principal_id}, {one.kind}"),
-                ("roles", joined(one.roles)),
-                ("user", one.user_id),
-                ("clearance", joined(one.clearance)),
-                ("tools", joined(sorted(one.speaks_for.tools))),
-                ("channels", joined(sorted(one.speaks_for.channels))),
-                ("packs", joined(one.packs) if one.packs is not None else None),
-                ("label", one.label),
-                ("created", by_and_at(one.created_by, one.created_at)),
-                ("expires", one.expires_at or "never"),
-                ("last used", one.last_used_at),
-                ("revoked", by_and_at(one.revoked_by, one.revoked_at)),
-                ("refused", f"the name of its principal {one.problem}" if one.problem else None),
-                ("token", one.token),
-            ]
-        )
+def _draw(screen: Screen, one: ApiKey) -> None:
+    screen.heading(one.key_id, one.state, _STYLES[one.state])
+    screen.fields(
+        [
+            ("for", f"{one.principal_id}, {one.kind}"),
+            *fields_of(one, "roles user=user_id clearance packs label"),
+            *fields_of(one.speaks_for, "tools channels"),
+            ("created", by_and_at(one.created_by, one.created_at)),
+            ("expires", one.expires_at or "never"),
+            ("last used", one.last_used_at),
+            ("revoked", by_and_at(one.revoked_by, one.revoked_at)),
+            ("refused", f"the name of its principal {one.problem}" if one.problem else None),
+            ("token", one.token),
+        ]
+    )

@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from muniment.cli import views
 from muniment.cli.call import Call
-from muniment.cli.command import command, verb_command
+from muniment.cli.command import command, draw_all, verb_command
 from muniment.cli.options import ASKER, RUN_OR_PERSON, WHERE, MemoryId, flag
 from muniment.cli.output import Screen, counted
 from muniment.errors import RateLimited, ServerUnavailable, StorageUnavailable
@@ -29,7 +29,7 @@ app = typer.Typer()
 _POLL_INTERVAL = 1.0
 
 
-@command(app, "get", options=(*RUN_OR_PERSON, *WHERE), example="muniment get pm_01a1de60ebfc2d3c4b5a69788796")
+@command(app, "get", options=(*RUN_OR_PERSON, *WHERE), example="muniment get pm_01a1de60")
 def get(call: Call, memory_id: MemoryId) -> None:
     """Show one memory.
 
@@ -42,7 +42,7 @@ def get(call: Call, memory_id: MemoryId) -> None:
     call.show(memory, lambda: views.draw_memory(Screen(), memory))
 
 
-@verb_command(app, "trail", "auditor", draw=views.draw_trail, example="muniment trail pm_01a1de60ebfc2d3c4b5a69788796")
+@verb_command(app, "trail", "auditor", draw=views.draw_trail, example="muniment trail pm_01a1de60")
 def trail(fabric: "Verbs", auditor: Principal, memory_id: MemoryId) -> Trail:
     """Show the provenance of a memory, and the recalls and prompts that used it.
 
@@ -69,7 +69,7 @@ def events(
         return
     with call.open() as fabric:
         found = fabric.events(call.principal("auditor"), after=after, limit=limit)
-    call.show_page(found, lambda: views.draw_events(Screen(), found), limit=limit, key="seq", empty="no events")
+    call.show_page(found, lambda: draw_all(views.draw_event, found), limit=limit, key="seq", empty="no events")
 
 
 def _stream(call: Call, after: int, limit: int, *, cloudevents: bool, follow: bool) -> None:
@@ -83,7 +83,7 @@ def _stream(call: Call, after: int, limit: int, *, cloudevents: bool, follow: bo
                 for one in found:
                     screen.write(json.dumps(cloud_event(one) if cloudevents else to_jsonable_python(one)) + "\n")
             else:
-                views.draw_events(screen, found)
+                draw_all(views.draw_event, found)
             if not follow:
                 return
             after = found[-1].seq if found else after
@@ -122,7 +122,7 @@ def adoption(fabric: "Verbs", auditor: Principal) -> Adoption:
     return fabric.adoption(auditor)
 
 
-@command(app, "retract", options=ASKER, example="muniment retract pm_01a1de60ebfc2d3c4b5a69788796 --reason wrong")
+@command(app, "retract", options=ASKER, example="muniment retract pm_01a1de60 --reason wrong")
 def retract(
     call: Call, memory_id: MemoryId, reason: Annotated[RetractionReason, flag("--reason", "Why it is retracted.")]
 ) -> None:

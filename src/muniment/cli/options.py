@@ -27,17 +27,18 @@ def argument(metavar: str, help_text: str) -> Any:
     return typer.Argument(metavar=metavar, help=help_text)
 
 
-def _option(name: str, type_: Any, *words: str, default: Any = None, **settings: Any) -> inspect.Parameter:
+def option(name: str, type_: Any, *words: str, default: Any = None, **settings: Any) -> inspect.Parameter:
+    """Declare an option that several commands share, or that is passed on by its name."""
     shown = flag(*words, show_default=False, **settings)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[type_, shown])
 
 
 def _text(name: str, panel: str, *words: str, **settings: Any) -> inspect.Parameter:
-    return _option(name, str | None, *words, rich_help_panel=panel, **settings)
+    return option(name, str | None, *words, rich_help_panel=panel, **settings)
 
 
 def _texts(name: str, panel: str | None, *words: str) -> inspect.Parameter:
-    return _option(name, list[str] | None, *words, rich_help_panel=panel)
+    return option(name, list[str] | None, *words, rich_help_panel=panel)
 
 
 # Arguments and options of several commands, for `Annotated` parameters.
@@ -48,14 +49,13 @@ ProposalIds = Annotated[list[str], argument("PROPOSAL...", "Ids of proposals, mw
 Evidence = Annotated[list[str] | None, flag("--evidence", "REF", "A reference to evidence; can be repeated.")]
 Label = Annotated[str | None, flag("--classification", "-c", "LABEL", "A label of the pack, such as INTERNAL.")]
 Note = Annotated[str | None, flag("--note", "TEXT", "A note to keep with the verdict; it is stored sealed.")]
-Since = Annotated[str | None, flag("--since", "TIME", "Only those from this time on, in ISO 8601.")]
 Value = Annotated[str | None, flag("--value", "TEXT", "The value, as text.")]
 ValueJson = Annotated[str | None, flag("--value-json", "JSON", "The value, as JSON.")]
 Version = Annotated[
     int | None, flag("--version", "N", "The version of the proposal that you read; fails if it has changed since.")
 ]
 
-JSON: Options = (_option("as_json", bool, "--json", "Write one JSON document to stdout.", default=False),)
+JSON: Options = (option("as_json", bool, "--json", "Write one JSON document to stdout.", default=False),)
 TENANT: Options = (
     _text(
         "tenant",
@@ -69,7 +69,7 @@ TENANT: Options = (
 # Not read from the environment here: either option outweighs both variables.
 PLACE: Options = (
     _text("url", _WHERE, "--url", "URL", "Address of a PostgreSQL database (MUNIMENT_DATABASE_URL)."),
-    _option(
+    option(
         "home",
         Path | None,
         "--home",
@@ -79,7 +79,7 @@ PLACE: Options = (
     ),
 )
 PACK: Options = (
-    _option(
+    option(
         "pack_file",
         Path | None,
         "--pack-file",
@@ -105,7 +105,7 @@ SERVER: Options = (
 DATABASE: Options = (*TENANT, *PLACE, *PACK)
 WHERE: Options = (*DATABASE, *SERVER)
 # For commands that take no server: a hidden option, to explain the error.
-NO_SERVER = _option("server", str | None, "--server", "", hidden=True)
+NO_SERVER = option("server", str | None, "--server", "", hidden=True)
 WHO: Options = (
     _text(
         "as_",
@@ -115,7 +115,7 @@ WHO: Options = (
         "Who acts; by default the holder of the key, or your user name.",
         envvar="MUNIMENT_PRINCIPAL",
     ),
-    _option(
+    option(
         "kind",
         Source | None,
         "--kind",
@@ -208,11 +208,11 @@ CORRECTION: Options = tuple(
 )
 RECALL_FILTERS: Options = (
     _texts("entity", None, "--entity", "CEID", "Only about this entity; can be repeated."),
-    _option("hops", int, "--hops", "Also about entities up to this many links away: 1 or 2.", default=0),
+    option("hops", int, "--hops", "Also about entities up to this many links away: 1 or 2.", default=0),
     _texts("tier", None, "--tier", "TIER", "Only from this tier; can be repeated."),
     _texts("write_class", None, "--class", "CLASS", "Only of this class; can be repeated."),
-    _option("limit", int | None, "--limit", "At most this many; the pack sets an upper bound."),
-    _option(
+    option("limit", int | None, "--limit", "At most this many; the pack sets an upper bound."),
+    option(
         "as_of",
         str | None,
         "--as-of",
@@ -231,5 +231,5 @@ def page_options(limit: int, metavar: str = "ID", type_: Any = str) -> Options:
             default=limit,
             annotation=Annotated[int, flag("--limit", "At most this many.")],
         ),
-        _option("after", type_ | None, "--after", metavar, "Start after this one: the last of the previous page."),
+        option("after", type_ | None, "--after", metavar, "Start after this one: the last of the previous page."),
     )

@@ -9,9 +9,9 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from pydantic_core import to_jsonable_python
 
@@ -198,6 +198,66 @@ def _length(minutes: int) -> str:
 def by_and_at(who: str | None, at: datetime | None) -> str | None:
     """Format who did something and when; None if nobody has."""
     return None if at is None else f"{f'by {who} ' if who else ''}at {format_time(at)}"
+
+
+def fields_of(record: object, names: str) -> Fields:
+    """Return the fields of a record that are its attributes: `label=attribute`, or an attribute that is its own label.
+
+    Lists of names are joined; a label has spaces for `_`.
+    """
+    found: list[tuple[str, object]] = []
+    for label, _, attribute in (one.partition("=") for one in names.split()):
+        value: Any = getattr(record, attribute or label)
+        if isinstance(value, list | tuple | set | frozenset):
+            value = joined(map(str, cast("Iterable[object]", value)))
+        found.append((label.replace("_", " "), value))
+    return found
+
+
+def draw_figures(screen: Screen, figures: Mapping[str, Any]) -> None:
+    """Draw a JSON document of figures: plain ones as fields, nested ones as tables of the same columns."""
+    plain = [(name, format_figure(one)) for name, one in figures.items() if not isinstance(one, dict | list)]
+    screen.fields(plain, indent=0)
+    tables: dict[tuple[str, ...], list[tuple[object, ...]]] = {}
+    for name, columns in _figure_rows("", figures):
+        if name:
+            tables.setdefault(("", *columns), []).append((name, *map(format_figure, columns.values())))
+    for name, records in _figure_lists("", figures):
+        rows = [_flatten(one) for one in records]
+        tables[(name, *list(rows[0])[1:])] = [tuple(map(format_figure, one.values())) for one in rows]
+    for columns, rows in tables.items():
+        screen.line("")
+        screen.table(columns, rows)
+
+
+def _figure_rows(path: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the plain figures of a document by their path: its own, and those of the mappings in it."""
+    if own := {name: value for name, value in figures.items() if not isinstance(value, dict | list)}:
+        yield path, own
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            yield from _figure_rows(f"{path} {name}".strip(), cast("dict[str, Any]", value))
+
+
+def _flatten(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{path} {name}".strip(): value for path, own in _figure_rows("", record) for name, value in own.items()}
+
+
+def format_figure(value: Any) -> Any:
+    """Format a number with at most four decimals; anything else stays as it is."""
+    if not isinstance(value, float):
+        return value
+    return f"{value:.1e}" if 0 < abs(value) < 0.001 else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _figure_lists(path: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the lists of records in a document by their path."""
+    for name, value in figures.items():
+        place = f"{path} {name}".strip()
+        if isinstance(value, dict):
+            yield from _figure_lists(place, cast("dict[str, Any]", value))
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            yield place, cast("list[dict[str, Any]]", value)
 
 
 def joined(values: Iterable[str]) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 pack = group(app, "pack")
+_ACTIVATION = "pack activated_at activated_by previous_pack reason"
 
 Ref = Annotated[str, argument("PACK", "A registered version, such as acme@1.2.0.")]
 FileOrRef = Annotated[str, argument("PACK", "A file, or a registered version such as acme@1.2.0.")]
@@ -95,7 +96,7 @@ def activate(
             pack_views.draw_plan(Screen(), plan)
             call.confirm(f"Put {ref} in force?", yes=yes)
         made = fabric.packs.activate(admin, ref, reason=reason, expected=plan.in_force)
-    call.show(made, lambda: pack_views.draw_activations(Screen(), [made]))
+    call.show(made, lambda: Screen().records(_ACTIVATION, [made]))
 
 
 @command(pack, "retire", options=ASKER, example='muniment pack retire acme@1.1.0 --reason "replaced"')
@@ -106,13 +107,7 @@ def retire(call: Call, ref: Ref, reason: Reason) -> None:
     call.show(done, lambda: Screen().line(f"{done.pack} is retired"))
 
 
-def _draw_activation(screen: Screen, one: Activation) -> None:
-    pack_views.draw_activations(screen, [one])
-
-
-@verb_command(
-    pack, "in-force", "admin", draw=_draw_activation, example="muniment pack in-force --at 2026-05-04T09:31:00Z"
-)
+@verb_command(pack, "in-force", "admin", draw=_ACTIVATION, example="muniment pack in-force --at 2026-05-04T09:31:00Z")
 def in_force(
     fabric: "Verbs",
     admin: Principal,
@@ -128,8 +123,9 @@ def history(call: Call) -> None:
     limit, after = call.options["limit"], call.options["after"]
     with call.open() as fabric:
         found = fabric.packs.activations(call.principal("admin"), limit=limit, after=after)
-    draw = pack_views.draw_activations
-    call.show_page(found, lambda: draw(Screen(), found), limit=limit, key="seq", empty="no pack was ever in force")
+    call.show_page(
+        found, lambda: Screen().records(_ACTIVATION, found), limit=limit, key="seq", empty="no pack was ever in force"
+    )
 
 
 @command(pack, "show", options=ASKER, example="muniment pack show acme@1.2.0")
@@ -180,11 +176,7 @@ def list_packs(call: Call) -> None:
 
 
 @verb_command(
-    pack,
-    "compare",
-    "admin",
-    draw=pack_views.draw_difference,
-    example="muniment pack compare acme@1.2.0 acme.pack.yaml",
+    pack, "compare", "admin", draw=pack_views.draw_difference, example="muniment pack compare acme@1.2.0 acme.pack.yaml"
 )
 def compare(fabric: "Verbs", admin: Principal, one: FileOrRef, other: FileOrRef) -> PackDifference:
     """Show how the second pack differs from the first, rule by rule."""
@@ -249,7 +241,7 @@ def backfill(
     pack,
     "backfills",
     "admin",
-    draw=pack_views.draw_backfills,
+    draw=pack_views.draw_backfill,
     key="backfill_id",
     empty="no backfills",
     limit=10,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from muniment.cli.output import Screen, by_and_at, format_time, joined
 from muniment.model.backtest import FATES, Backtest
 
 if TYPE_CHECKING:
-    from muniment.model.activation import Activation, ActivationPlan
+    from muniment.model.activation import ActivationPlan
     from muniment.model.backfill import Backfill
     from muniment.model.pack_difference import PackDifference
 
@@ -49,12 +49,6 @@ def draw_plan(screen: Screen, found: ActivationPlan) -> None:
             f"from {found.horizons_from:%Y-%m-%d %H:%M} UTC on: deletes {found.collects_memories} memories, "
             f"archives {found.archives_captures} captures"
         )
-
-
-def draw_activations(screen: Screen, found: Sequence[Activation]) -> None:
-    """Draw activations as a table."""
-    rows = [(one.pack, one.activated_at, one.activated_by, one.previous_pack, one.reason) for one in found]
-    screen.table(("pack", "in force since", "by", "before it", "reason"), rows)
 
 
 def draw_backtest(screen: Screen, found: Backtest) -> None:
@@ -98,12 +92,6 @@ def draw_backfill(screen: Screen, found: Backfill) -> None:
         ]
     )
     screen.records("memory_id change outcome reason proposal_id", found.left)
-
-
-def draw_backfills(screen: Screen, found: Sequence[Backfill]) -> None:
-    """Draw several backfills."""
-    for one in found:
-        draw_backfill(screen, one)
 
 
 def _counts(counts: Mapping[Any, int]) -> str:

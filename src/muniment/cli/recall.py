@@ -85,7 +85,7 @@ def _text(compiled: CompiledMemory) -> str:
     app,
     "explain",
     options=(*RUN_OR_PERSON, *WHERE),
-    example="muniment explain pm_01a1de60ebfc2d3c4b5a69788796 --role auditor --user cust_8861 --allow PII",
+    example="muniment explain pm_01a1de60 --role auditor --user cust_8861 --allow PII",
 )
 def explain(
     call: Call,
@@ -118,7 +118,7 @@ def explain(
         )
 
 
-@command(app, "replay", options=ASKER, example="muniment replay rcl_01a1de60ebfc2d3c4b5a69788796")
+@command(app, "replay", options=ASKER, example="muniment replay rcl_01a1de60")
 def replay(call: Call, recall_id: Annotated[str, argument("RECALL", "The id of a recall, rcl_...")]) -> None:
     """Replay a recorded recall as of its time, and compare the results.
 

@@ -9,7 +9,7 @@ from muniment.cli import views
 from muniment.cli.call import FAILED, REFUSED, Call
 from muniment.cli.command import command, group, list_command, verb_command
 from muniment.cli.inputs import parse_value
-from muniment.cli.options import ASKER, Evidence, Note, ProposalId, ProposalIds, Value, ValueJson, Version, flag
+from muniment.cli.options import ASKER, Evidence, Note, ProposalId, ProposalIds, Value, ValueJson, Version, flag, option
 from muniment.cli.output import Screen, progress, write_error
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
 from muniment.model.candidate import Refusal
@@ -30,46 +30,35 @@ BATCH = 200
 _OF_ONE = (NotFound, SelfApproval, Conflict, NotPromotable)
 
 
+_FILTERS = (
+    option("write_class", WriteClass | None, "--class", "Only this class."),
+    option("closed", bool, "--all", "Also proposals with a final verdict.", default=False),
+    option("tier", Tier | None, "--tier", "Only proposals for this tier."),
+    option("risk", Risk | None, "--risk", "Only this risk."),
+    option("reason", HumanReason | None, "--reason", "Only those that need a person for this reason."),
+    option("entity", str | None, "--entity", "CEID", "Only about this entity."),
+    option("assignee", str | None, "--assignee", "NAME", "Only those assigned to this person."),
+    option("status", OpenStatus | None, "--status", "Only this status."),
+    option("overdue", bool | None, "--overdue/--not-overdue", "Only overdue ones, or only the others."),
+)
+
+
 @list_command(
     queue,
     "list",
     "reviewer",
-    draw=views.draw_queue,
+    draw=views.draw_queued,
     key="proposal_id",
     empty="nothing waits in the queue",
+    filters=_FILTERS,
     example="muniment queue --class correction --limit 20",
 )
-def list_queue(
-    fabric: "Verbs",
-    reviewer: Principal,
-    write_class: Annotated[WriteClass | None, flag("--class", "Only this class.")] = None,
-    closed: Annotated[bool, flag("--all", "Also proposals with a final verdict.")] = False,
-    tier: Annotated[Tier | None, flag("--tier", "Only proposals for this tier.")] = None,
-    risk: Annotated[Risk | None, flag("--risk", "Only this risk.")] = None,
-    reason: Annotated[HumanReason | None, flag("--reason", "Only those that need a person for this reason.")] = None,
-    entity: Annotated[str | None, flag("--entity", "CEID", "Only about this entity.")] = None,
-    assignee: Annotated[str | None, flag("--assignee", "NAME", "Only those assigned to this person.")] = None,
-    status: Annotated[OpenStatus | None, flag("--status", "Only this status.")] = None,
-    overdue: Annotated[bool | None, flag("--overdue/--not-overdue", "Only overdue ones, or only the others.")] = None,
-    **page: Any,
-) -> list[Proposal]:
+def list_queue(fabric: "Verbs", reviewer: Principal, **filters: Any) -> list[Proposal]:
     """List the proposals that wait for a person, by due time."""
-    return fabric.queue.list(
-        reviewer,
-        write_class=write_class,
-        closed=closed,
-        tier=tier,
-        risk=risk,
-        reason=reason,
-        entity=entity,
-        assignee=assignee,
-        status=status,
-        overdue=overdue,
-        **page,
-    )
+    return fabric.queue.list(reviewer, **filters)
 
 
-@command(queue, "show", options=ASKER, example="muniment queue show mwp_01a1de60ebe944d4dad32871beef")
+@command(queue, "show", options=ASKER, example="muniment queue show mwp_01a1de60")
 def show(call: Call, proposal_id: ProposalId) -> None:
     """Show one proposal with everything it is based on and every verdict."""
     reviewer = call.principal("reviewer")
@@ -79,12 +68,7 @@ def show(call: Call, proposal_id: ProposalId) -> None:
     call.show(found, lambda: views.draw_proposal(Screen(), found, against))
 
 
-@command(
-    app,
-    "approve",
-    options=ASKER,
-    example="muniment approve mwp_01a1de60ebe944d4dad32871beef mwp_01a1de60ec0155e0a3c9471d02fa --note 'in the log'",
-)
+@command(app, "approve", options=ASKER, example="muniment approve mwp_01a1de60 mwp_01a1de60 --note 'in the log'")
 def approve(
     call: Call,
     proposal_ids: ProposalIds,
@@ -177,12 +161,7 @@ def _approve_many(
     return done, None
 
 
-@command(
-    app,
-    "reject",
-    options=ASKER,
-    example="muniment reject mwp_01a1de60ebe944d4dad32871beef --reason not_confirmed",
-)
+@command(app, "reject", options=ASKER, example="muniment reject mwp_01a1de60 --reason not_confirmed")
 def reject(
     call: Call,
     proposal_ids: ProposalIds,
@@ -220,11 +199,7 @@ def _draw_decisions(found: list[Proposal]) -> None:
 
 
 @verb_command(
-    app,
-    "lift",
-    "reviewer",
-    draw=views.draw_decision,
-    example="muniment lift mwp_01a1de60ebe944d4dad32871beef --note 'the policy changed'",
+    app, "lift", "reviewer", draw=views.draw_decision, example="muniment lift mwp_01a1de60 --note 'the policy changed'"
 )
 def lift(
     fabric: "Verbs", reviewer: Principal, proposal_id: ProposalId, note: Note = None, version: Version = None
@@ -233,12 +208,7 @@ def lift(
     return fabric.queue.lift(reviewer, proposal_id, note=note, version=version)
 
 
-@command(
-    app,
-    "edit",
-    options=ASKER,
-    example="muniment edit mwp_01a1de60ebe944d4dad32871beef --text 'Returns are accepted within 14 days.'",
-)
+@command(app, "edit", options=ASKER, example="muniment edit mwp_01a1de60 --text 'Returns are accepted within 14 days.'")
 def edit(
     call: Call,
     proposal_id: ProposalId,
@@ -276,7 +246,7 @@ def edit(
     "override",
     "reviewer",
     draw=views.draw_decision,
-    example="muniment override mwp_01a1de60ebe944d4dad32871beef --tier semantic --priority 0.8",
+    example="muniment override mwp_01a1de60 --tier semantic --priority 0.8",
 )
 def override(
     fabric: "Verbs",
@@ -292,11 +262,7 @@ def override(
 
 
 @verb_command(
-    app,
-    "assign",
-    "reviewer",
-    draw=views.draw_decision,
-    example="muniment assign mwp_01a1de60ebe944d4dad32871beef --to operator_b",
+    app, "assign", "reviewer", draw=views.draw_decision, example="muniment assign mwp_01a1de60 --to operator_b"
 )
 def assign(
     fabric: "Verbs",
@@ -309,13 +275,7 @@ def assign(
     return fabric.queue.assign(reviewer, proposal_id, to=to, version=version)
 
 
-@verb_command(
-    app,
-    "release",
-    "reviewer",
-    draw=views.draw_decision,
-    example="muniment release mwp_01a1de60ebe944d4dad32871beef",
-)
+@verb_command(app, "release", "reviewer", draw=views.draw_decision, example="muniment release mwp_01a1de60")
 def release(fabric: "Verbs", reviewer: Principal, proposal_id: ProposalId, version: Version = None) -> Proposal:
     """Unassign a proposal, or return a held one to the queue."""
     return fabric.queue.release(reviewer, proposal_id, version=version)

@@ -44,8 +44,7 @@ def serve(
         ),
     ] = "",
     activate: Annotated[
-        bool,
-        flag("--activate", "Put the pack file in force in every tenant, except where that takes two people."),
+        bool, flag("--activate", "Put the pack file in force in every tenant, except where that takes two people.")
     ] = False,
     demo: Annotated[
         bool,

@@ -12,6 +12,7 @@ from muniment.cli.output import (
     Screen,
     by_and_at,
     counted,
+    fields_of,
     format_age,
     format_due,
     format_time,
@@ -37,29 +38,23 @@ _USES_SHOWN = 5
 _STYLES = {"promoted": "green", "rejected": "red", "blocked": "red", "held": "yellow", "duplicate": "yellow"}
 
 
-def draw_queue(screen: Screen, proposals: Iterable[Proposal]) -> None:
-    """Draw the queue, a few lines for each proposal."""
-    room = screen.width - 18 if screen.is_terminal else 160
-    for one in proposals:
-        is_open = one.status in ("pending", "held")
-        state, style = (format_due(one.due_at), "") if is_open else (one.status, _STYLES.get(one.status, ""))
-        screen.line(
-            (one.proposal_id, "bold cyan"),
-            f"  {one.write_class}  {one.tier_target}  {one.priority:.2f}  ",
-            (state, style),
-        )
-        screen.fields(
-            [
-                ("text", shorten(one.candidate.text, room)),
-                ("reasons", joined(one.human_reasons) if is_open else None),
-                ("masked", _masked(one.candidate)),
-                ("contradicts", joined(one.contradiction_check.contradicted)),
-                ("duplicate of", one.duplicate_check),
-                ("corrects", one.candidate.corrects),
-                ("status", one.status if one.status == "held" else None),
-                ("assigned to", one.assignee),
-            ]
-        )
+def draw_queued(screen: Screen, one: Proposal) -> None:
+    """Draw a proposal of the queue, in a few lines."""
+    is_open = one.status in ("pending", "held")
+    state, style = (format_due(one.due_at), "") if is_open else (one.status, _STYLES.get(one.status, ""))
+    details = f"  {one.write_class}  {one.tier_target}  {one.priority:.2f}  "
+    screen.line((one.proposal_id, "bold cyan"), details, (state, style))
+    screen.fields(
+        [
+            ("text", shorten(one.candidate.text, screen.width - 18 if screen.is_terminal else 160)),
+            ("reasons", joined(one.human_reasons) if is_open else None),
+            ("masked", _masked(one.candidate)),
+            ("contradicts", joined(one.contradiction_check.contradicted)),
+            *fields_of(one, "duplicate_of=duplicate_check assigned_to=assignee"),
+            ("corrects", one.candidate.corrects),
+            ("status", one.status if one.status == "held" else None),
+        ]
+    )
 
 
 def draw_proposal(screen: Screen, shown: Proposal, contradictions: Iterable[Contradiction] = ()) -> None:
@@ -78,29 +73,20 @@ def draw_proposal(screen: Screen, shown: Proposal, contradictions: Iterable[Cont
             ("priority", shown.priority),
             ("label", f"{candidate.classification}{', sensitive' if shown.sensitive else ''}"),
             ("confidence", f"{shown.confidence:.2f} (raw {candidate.raw_confidence:.2f}), trust {shown.trust:.2f}"),
-            ("about", candidate.subject),
             ("scope", scope_text(candidate.scope)),
             ("author", f"{candidate.source} {candidate.author}"),
-            ("edited by", candidate.editor),
-            ("evidence", joined(candidate.evidence_refs)),
+            *fields_of(candidate, "about=subject edited_by=editor evidence=evidence_refs corrects capture=capture_id"),
             ("consent", f"{shown.consent_check} {candidate.consent_id or ''}".strip()),
             ("masked", _masked(candidate)),
             *(
                 ("passed", f"{one.gate}: {one.reason}{f' ({one.detail})' if one.detail else ''}")
                 for one in candidate.gates
             ),
-            ("corrects", candidate.corrects),
             *(("contradicts", f"{one}{by_memory.get(one, '')}") for one in shown.contradiction_check.contradicted),
-            ("duplicate of", shown.duplicate_check),
             ("reopens", f"{shown.reopens}, whose original was retracted" if shown.reopens else None),
-            ("reasons", joined(shown.human_reasons)),
             ("due", f"{format_time(shown.due_at)}, {format_due(shown.due_at)}" if is_open else None),
-            ("assigned to", shown.assignee),
-            ("version", shown.version),
-            ("capture", candidate.capture_id),
-            ("edit of", shown.edit_of),
-            ("memory", shown.memory_id),
-            ("pack", shown.pack),
+            *fields_of(shown, "duplicate_of=duplicate_check reasons=human_reasons assigned_to=assignee version"),
+            *fields_of(shown, "edit_of memory=memory_id pack"),
             *_verdicts(shown),
         ]
     )
@@ -123,12 +109,9 @@ def draw_decision(screen: Screen, shown: Proposal) -> None:
         [
             ("text", shorten(shown.candidate.text)),
             ("memory", shown.memory_id or (last.memory_id if last else None)),
-            ("tier", shown.tier_target),
-            ("priority", shown.priority),
-            ("assigned to", shown.assignee),
+            *fields_of(shown, "tier=tier_target priority assigned_to=assignee edit_of"),
             ("reason", last.reason if last else None),
             ("by", f"{last.by} at {format_time(last.at)}" if last else None),
-            ("edit of", shown.edit_of),
         ]
     )
 
@@ -178,19 +161,13 @@ def draw_memory(screen: Screen, shown: PromotedMemory) -> None:
             *fact_fields(shown),
             ("class", f"{shown.write_class}, {shown.tier}, {shown.classification}"),
             ("priority", f"{shown.priority:.2f}, confidence {shown.confidence:.2f}, trust {shown.trust:.2f}"),
-            ("about", shown.subject),
             ("scope", scope_text(shown.scope)),
             ("approved", by_and_at(shown.approver, shown.promoted_at)),
-            ("evidence", joined(shown.evidence_refs)),
             ("source", f"{shown.source} {shown.author}, {shown.kind} {shown.capture_id}"),
             ("origin", origin_text(shown.origin, shown.vouched)),
-            ("proposal", shown.proposal_id),
-            ("consent", shown.consent_id),
-            ("pack", shown.pack),
-            ("expires", shown.expires_at),
+            *fields_of(shown, "about=subject evidence=evidence_refs proposal=proposal_id consent=consent_id pack"),
             ("retracted", f"{retracted}: {shown.retraction_reason}" if retracted else None),
-            ("superseded by", shown.superseded_by),
-            ("tombstoned", shown.tombstoned_at),
+            *fields_of(shown, "expires=expires_at superseded_by tombstoned=tombstoned_at"),
         ]
     )
 
@@ -221,14 +198,16 @@ def draw_trail(screen: Screen, shown: Trail) -> None:
         _capture(screen, shown.capture)
     if shown.consent is not None:
         _title(screen, "Consent")
-        draw_consents(screen, [shown.consent])
+        draw_consent(screen, shown.consent)
     if shown.contradictions:
         _title(screen, "Contradictions")
-        draw_contradictions(screen, shown.contradictions)
+    for one in shown.contradictions:
+        draw_contradiction(screen, one)
     _uses(screen, f"Recalled {counted(len(shown.recalls), 'time')}", shown.recalls)
     _uses(screen, f"In {counted(len(shown.prompts), 'prompt')}", shown.prompts)
     _title(screen, "Events")
-    draw_events(screen, shown.events)
+    for one in shown.events:
+        draw_event(screen, one)
 
 
 def _uses(screen: Screen, title: str, ids: Sequence[str]) -> None:
@@ -245,12 +224,9 @@ def _candidate(screen: Screen, shown: Candidate) -> None:
         [
             ("text", shown.text),
             *fact_fields(shown),
-            ("extractor", shown.extractor),
             ("masked", _masked(shown)),
-            ("corrects", shown.corrects),
             ("confidence", f"{shown.confidence:.2f} (raw {shown.raw_confidence:.2f}), trust {shown.trust:.2f}"),
-            ("edit of", shown.edits),
-            ("edited by", shown.editor),
+            *fields_of(shown, "extractor corrects edit_of=edits edited_by=editor"),
         ]
     )
 
@@ -263,71 +239,59 @@ def _capture(screen: Screen, shown: Capture) -> None:
             ("text", content.text if content else None),
             ("payload", content.payload if content else None),
             ("fact", content.fact if content else None),
-            ("label", shown.classification),
-            ("origin", shown.origin),
-            ("about", shown.subject),
-            ("run", shown.run_id),
-            ("captured", shown.captured_at),
+            *fields_of(shown, "label=classification origin about=subject run=run_id captured=captured_at sequence=seq"),
             ("observed", shown.observed_at if shown.observed_at != shown.captured_at else None),
-            ("sequence", shown.seq),
         ]
     )
 
 
-def draw_consents(screen: Screen, records: Iterable[Consent]) -> None:
-    """Draw records of the consent ledger."""
-    for one in records:
-        what = "revocation" if one.action == "revoke" else one.state
-        screen.heading(one.consent_id, what, "green" if one.state == "active" else "red", one.subject)
-        until = f" until {format_time(one.valid_until)}" if one.valid_until else ""
-        swept = f"at {format_time(one.swept_at)}: the content of its memories is gone" if one.swept_at else None
-        screen.fields(
-            [
-                ("purpose", f"{one.purpose} ({one.basis})"),
-                ("labels", joined(one.data_classifications_allowed)),
-                ("predicates", joined(one.predicates_allowed)),
-                ("valid", f"from {format_time(one.valid_from)}{until}" if one.action == "grant" else None),
-                ("revoked", one.revoked_at),
-                ("swept", swept),
-                ("supersedes", one.supersedes),
-                ("evidence", joined(one.evidence_refs)),
-                ("recorded", by_and_at(one.auditor_id, one.captured_at)),
-            ]
-        )
+def draw_consent(screen: Screen, one: Consent) -> None:
+    """Draw a record of the consent ledger."""
+    state = "revocation" if one.action == "revoke" else one.state
+    screen.heading(one.consent_id, state, "green" if one.state == "active" else "red", one.subject)
+    until = f" until {format_time(one.valid_until)}" if one.valid_until else ""
+    swept = f"at {format_time(one.swept_at)}: the content of its memories is gone" if one.swept_at else None
+    screen.fields(
+        [
+            ("purpose", f"{one.purpose} ({one.basis})"),
+            *fields_of(one, "labels=data_classifications_allowed predicates=predicates_allowed revoked=revoked_at"),
+            ("valid", f"from {format_time(one.valid_from)}{until}" if one.action == "grant" else None),
+            ("swept", swept),
+            *fields_of(one, "supersedes evidence=evidence_refs"),
+            ("recorded", by_and_at(one.auditor_id, one.captured_at)),
+        ]
+    )
 
 
-def draw_contradictions(
-    screen: Screen, found: Iterable[Contradiction], texts: Mapping[str | None, str] | None = None
-) -> None:
-    """Draw contradictions; `texts` has the texts of memories and proposals by their ids."""
-    for one in found:
-        state, style = ("open", "bold red") if one.open else (one.outcome or "one side expired", "green")
-        screen.heading(one.contradiction_id, state, style)
-        screen.fields(
-            [
-                ("about", f"{one.entity} {one.predicate}" if one.entity else None),
-                ("reason", one.reason),
-                ("existing", _side(one.existing, (texts or {}).get(one.existing))),
-                ("incoming", _side(one.incoming or f"{one.proposal_id}, proposed", (texts or {}).get(one.proposal_id))),
-                ("proposal", one.proposal_id if one.incoming else None),
-                ("opened", f"{format_time(one.opened_at)}, {format_age(one.opened_at)}"),
-                ("resolved", by_and_at(one.resolved_by, one.closed_at)),
-            ]
-        )
+def draw_contradiction(screen: Screen, one: Contradiction, texts: Mapping[str | None, str] | None = None) -> None:
+    """Draw a contradiction; `texts` has the texts of memories and proposals by their ids."""
+    state, style = ("open", "bold red") if one.open else (one.outcome or "one side expired", "green")
+    screen.heading(one.contradiction_id, state, style)
+    texts = texts or {}
+    screen.fields(
+        [
+            ("about", f"{one.entity} {one.predicate}" if one.entity else None),
+            ("reason", one.reason),
+            ("existing", _side(one.existing, texts.get(one.existing))),
+            ("incoming", _side(one.incoming or f"{one.proposal_id}, proposed", texts.get(one.proposal_id))),
+            ("proposal", one.proposal_id if one.incoming else None),
+            ("opened", f"{format_time(one.opened_at)}, {format_age(one.opened_at)}"),
+            ("resolved", by_and_at(one.resolved_by, one.closed_at)),
+        ]
+    )
 
 
 def _side(id_: str, text: str | None) -> str:
     return f"{id_}: {shorten(text)}" if text else id_
 
 
-def draw_events(screen: Screen, found: Iterable[Event]) -> None:
-    """Draw events of the log, two lines each."""
-    for one in found:
-        style = "bold red" if one.type == "memory.security" else "bold"
-        screen.line(f"{one.seq:>6}  {format_time(one.at)}  ", (one.type, style), f"  by {one.actor}")
-        data = "  ".join(f"{name}={_short(value)}" for name, value in one.data.items() if value not in (None, [], ""))
-        if data:
-            screen.line(data, indent=8)
+def draw_event(screen: Screen, one: Event) -> None:
+    """Draw an event of the log, in two lines."""
+    style = "bold red" if one.type == "memory.security" else "bold"
+    screen.line(f"{one.seq:>6}  {format_time(one.at)}  ", (one.type, style), f"  by {one.actor}")
+    data = "  ".join(f"{name}={_short(value)}" for name, value in one.data.items() if value not in (None, [], ""))
+    if data:
+        screen.line(data, indent=8)
 
 
 def _short(value: object) -> str:

@@ -1,6 +1,5 @@
 """Webhooks: where a tenant's events are posted."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -8,7 +7,7 @@ import typer
 from muniment.cli.call import Call
 from muniment.cli.command import command, group, list_command, verb_command
 from muniment.cli.options import ASKER, WHERE, argument, flag
-from muniment.cli.output import Screen, by_and_at, counted, joined, progress
+from muniment.cli.output import Screen, by_and_at, counted, fields_of, joined, progress
 from muniment.model.context import Principal
 from muniment.model.events import EventType
 from muniment.model.webhook import Webhook
@@ -24,25 +23,19 @@ _SHOWN_ONCE = "keep the secret now: it is not shown again"
 WebhookId = Annotated[str, argument("WEBHOOK", "The id of a webhook, whk_...")]
 
 
-def _draw_all(screen: Screen, found: Iterable[Webhook]) -> None:
-    for one in found:
-        screen.heading(one.webhook_id, one.state, _STYLES[one.state])
-        screen.fields(
-            [
-                ("url", one.url),
-                ("types", joined(one.types) or "all"),
-                ("up to", f"sequence {one.seq}"),
-                ("tries", f"{one.tries}, last error {one.last_error}" if one.tries else None),
-                ("next try", one.next_try_at),
-                ("parked", one.parked_at),
-                ("added", by_and_at(one.created_by, one.created_at)),
-                ("secret", one.secret),
-            ]
-        )
-
-
 def _draw(screen: Screen, one: Webhook) -> None:
-    _draw_all(screen, [one])
+    screen.heading(one.webhook_id, one.state, _STYLES[one.state])
+    screen.fields(
+        [
+            ("url", one.url),
+            ("types", joined(one.types) or "all"),
+            ("up to", f"sequence {one.seq}"),
+            ("tries", f"{one.tries}, last error {one.last_error}" if one.tries else None),
+            *fields_of(one, "next_try=next_try_at parked=parked_at"),
+            ("added", by_and_at(one.created_by, one.created_at)),
+            ("secret", one.secret),
+        ]
+    )
 
 
 @verb_command(
@@ -68,20 +61,14 @@ def add(
 
 
 @list_command(
-    webhook,
-    "list",
-    "admin",
-    draw=_draw_all,
-    key="webhook_id",
-    empty="no webhooks",
-    example="muniment webhook list",
+    webhook, "list", "admin", draw=_draw, key="webhook_id", empty="no webhooks", example="muniment webhook list"
 )
 def list_webhooks(fabric: "Verbs", admin: Principal, **page: Any) -> list[Webhook]:
     """List the webhooks, each with its position in the event log and its last error."""
     return fabric.webhooks.list(admin, **page)
 
 
-@command(webhook, "remove", options=ASKER, example="muniment webhook remove whk_01a1de60ebda060e4c4895463c41")
+@command(webhook, "remove", options=ASKER, example="muniment webhook remove whk_01a1de60")
 def remove(call: Call, webhook_id: WebhookId) -> None:
     """Remove a webhook and its secret for good."""
     with call.open() as fabric:
@@ -89,34 +76,20 @@ def remove(call: Call, webhook_id: WebhookId) -> None:
     call.show({"webhook_id": webhook_id, "removed": True}, lambda: Screen().line(f"removed {webhook_id}"))
 
 
-@verb_command(
-    webhook,
-    "rotate",
-    "admin",
-    draw=_draw,
-    note=_SHOWN_ONCE,
-    example="muniment webhook rotate whk_01a1de60ebda060e4c4895463c41",
-)
+@verb_command(webhook, "rotate", "admin", draw=_draw, note=_SHOWN_ONCE, example="muniment webhook rotate whk_01a1de60")
 def rotate(fabric: "Verbs", admin: Principal, webhook_id: WebhookId) -> Webhook:
     """Replace the secret of a webhook. The new one is shown once; the old one still signs for a day."""
     return fabric.webhooks.rotate_secret(admin, webhook_id)
 
 
-@verb_command(
-    webhook, "resume", "admin", draw=_draw, example="muniment webhook resume whk_01a1de60ebda060e4c4895463c41"
-)
+@verb_command(webhook, "resume", "admin", draw=_draw, example="muniment webhook resume whk_01a1de60")
 def resume(fabric: "Verbs", admin: Principal, webhook_id: WebhookId) -> Webhook:
     """Resume a parked webhook at the event that failed."""
     return fabric.webhooks.resume(admin, webhook_id)
 
 
 @verb_command(
-    webhook,
-    "replay",
-    "admin",
-    "auditor",
-    draw=_draw,
-    example="muniment webhook replay whk_01a1de60ebda060e4c4895463c41 --after 40",
+    webhook, "replay", "admin", "auditor", draw=_draw, example="muniment webhook replay whk_01a1de60 --after 40"
 )
 def replay(
     fabric: "Verbs",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 work = group(app, "work", lists=True)
+_JOB = "job ran_at took failures error"
+_BREAKER = "write_class open at by correct samples"
 
 
 @command(app, "worker", options=PLACE, example="muniment worker --until-idle")
@@ -128,7 +130,7 @@ def parked(fabric: "Verbs", admin: Principal, **page: Any) -> Sequence[Parked]:
     return fabric.work.parked(admin, **page)
 
 
-@command(work, "requeue", options=ASKER, example="muniment work requeue cap_01a1de60ebda060e4c4895463c41")
+@command(work, "requeue", options=ASKER, example="muniment work requeue cap_01a1de60")
 def requeue(
     call: Call,
     capture_ids: Annotated[list[str] | None, argument("CAPTURE...", "Parked captures; by default all of them.")] = None,
@@ -139,40 +141,19 @@ def requeue(
     call.show({"requeued": list(done)}, lambda: Screen().line(f"{counted(len(done), 'capture')} to be tried again"))
 
 
-def _draw_jobs(screen: Screen, found: Sequence[JobRun]) -> None:
-    for one in found:
-        state = f"failed {counted(one.failures, 'time')}: {one.error}" if one.failures else f"took {one.took:.2f} s"
-        screen.line(f"{one.job:<12} {format_time(one.ran_at)}  {state}")
-    if not found:
-        write_note("no job has run yet: start muniment worker")
-
-
-@verb_command(work, "jobs", "admin", draw=_draw_jobs, example="muniment work jobs")
+@verb_command(work, "jobs", "admin", draw=_JOB, many=True, example="muniment work jobs")
 def jobs(fabric: "Verbs", admin: Principal) -> Sequence[JobRun]:
-    """List the jobs: when each ran last, how long it took, and its error."""
+    """List the jobs: when each ran last, how many seconds it took, and its error."""
     return fabric.work.jobs(admin)
 
 
-def _draw_breakers(screen: Screen, found: Sequence[Breaker]) -> None:
-    for one in found:
-        state = "suspended" if one.open else "promoted by policy"
-        samples = f"  {one.correct} of {one.samples} samples correct" if one.open else ""
-        screen.line(f"{one.write_class:<18} {state} since {format_time(one.at)} by {one.by}{samples}")
-    if not found:
-        write_note("no class was ever suspended")
-
-
-@verb_command(work, "breakers", "admin", draw=_draw_breakers, example="muniment work breakers")
+@verb_command(work, "breakers", "admin", draw=_BREAKER, many=True, example="muniment work breakers")
 def breakers(fabric: "Verbs", admin: Principal) -> Sequence[Breaker]:
-    """List the classes whose automatic promotion was suspended."""
+    """List the classes whose automatic promotion was suspended, or has been resumed."""
     return fabric.work.breakers(admin)
 
 
-def _draw_breaker(screen: Screen, one: Breaker) -> None:
-    _draw_breakers(screen, [one])
-
-
-@verb_command(work, "resume", "admin", draw=_draw_breaker, example="muniment work resume preference")
+@verb_command(work, "resume", "admin", draw=_BREAKER, example="muniment work resume preference")
 def resume(
     fabric: "Verbs", admin: Principal, write_class: Annotated[WriteClass, argument("CLASS", "A suspended class.")]
 ) -> Breaker:

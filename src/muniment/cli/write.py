@@ -117,7 +117,7 @@ def propose(
     app,
     "correct",
     options=(*CORRECTION, *ASKER),
-    example="muniment correct pm_01a1de60ebfc2d3c4b5a69788796 --value phone --evidence call:2026_05_09",
+    example="muniment correct pm_01a1de60 --value phone --evidence call:2026_05_09",
 )
 def correct(
     call: Call,

@@ -236,9 +236,7 @@ def _others(fabric: Fabric) -> Step:
     found = {who: len(fabric.recall(run).records) for who, run in runs.items()}
     _expect(not any(found.values()), "nobody else recalls it")
     return _step(
-        "others",
-        [(who, "none") for who in found],
-        {who.replace(" ", "_"): number for who, number in found.items()},
+        "others", [(who, "none") for who in found], {who.replace(" ", "_"): number for who, number in found.items()}
     )
 
 
