@@ -74,12 +74,12 @@ def verb_command(
     example: str,
     options: Options = ASKER,
     note: str | None = None,
-    many: bool = False,
+    empty: str | None = None,
 ) -> Decorator:
     """Make a function that calls one verb a command.
 
     It gets the open fabric, who acts (in these roles, unless others are named) and its own parameters, and returns the
-    result, a sequence with `many`. A note is written beside it.
+    result. A note is written beside it. A verb whose result is a sequence has a note for an empty one.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,7 +87,9 @@ def verb_command(
             asker = call.principal(*roles)
             with call.open() as fabric:
                 found = function(fabric, asker, **values)
-            call.show(found, lambda: draw_all(draw, found if many else [found]))
+            call.show(found, lambda: draw_all(draw, [found] if empty is None else found))
+            if empty is not None and not found:
+                call.note(empty)
             if note is not None:
                 call.note(note)
 

@@ -141,13 +141,13 @@ def requeue(
     call.show({"requeued": list(done)}, lambda: Screen().line(f"{counted(len(done), 'capture')} to be tried again"))
 
 
-@verb_command(work, "jobs", "admin", draw=_JOB, many=True, example="muniment work jobs")
+@verb_command(work, "jobs", "admin", draw=_JOB, empty="no job has run yet", example="muniment work jobs")
 def jobs(fabric: "Verbs", admin: Principal) -> Sequence[JobRun]:
     """List the jobs: when each ran last, how many seconds it took, and its error."""
     return fabric.work.jobs(admin)
 
 
-@verb_command(work, "breakers", "admin", draw=_BREAKER, many=True, example="muniment work breakers")
+@verb_command(work, "breakers", "admin", draw=_BREAKER, empty="none was suspended", example="muniment work breakers")
 def breakers(fabric: "Verbs", admin: Principal) -> Sequence[Breaker]:
     """List the classes whose automatic promotion was suspended, or has been resumed."""
     return fabric.work.breakers(admin)
