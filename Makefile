@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 
 .PHONY: run test soak check format docs reference rule screenshots bench clean
 
-run: $(STAMP)            ## the server with a lively tenant: its address, and a key for each role
+run: $(STAMP)            ## the server with a demo tenant: shows its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
 
 test: $(STAMP)           ## the whole suite; compiled first, where the environment keeps each of its many processes from it

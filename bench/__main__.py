@@ -10,6 +10,7 @@ from bench import (
     beside,
     capture,
     chain,
+    cli_start,
     console,
     first_start,
     gate,
@@ -37,6 +38,7 @@ BESIDE = (
 def main() -> int:
     names = set(sys.argv[1:]) or {
         "first_start",
+        "cli_start",
         "capture",
         "gate",
         "recall",
@@ -62,6 +64,8 @@ def main() -> int:
             rows, compared = beside.beside(server)
     if "first_start" in names:
         figures += asyncio.run(first_start.run())
+    if "cli_start" in names:
+        figures += asyncio.run(cli_start.run())
     with tempfile.TemporaryDirectory(prefix="mb") as folder, TestServer(Path(folder) / "home", durable=True) as server:
         if "capture" in names:
             figures += asyncio.run(capture.run(server))

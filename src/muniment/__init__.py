@@ -1,6 +1,6 @@
 """Muniment: a memory fabric for AI agents in which recall is a privilege.
 
-Each name is loaded when it is first asked for: who uses a part of the package does not wait for all of it.
+Each name is imported when it is first used.
 """
 
 from importlib import import_module
@@ -37,9 +37,9 @@ __all__ = [
     "load_pack",
 ]
 
-# Parts that are used by their own names.
-_PARTS = ("client", "errors", "model", "pack", "testing")
-_PLACES = {
+# Modules that are attributes of the package.
+_MODULES = ("client", "errors", "model", "pack", "testing")
+_NAMES = {
     "AsyncFabric": "fabric",
     "Fabric": "sync",
     "Judge": "language.assertion",
@@ -58,11 +58,11 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> object:
-    if name in _PARTS:
+    if name in _MODULES:
         return import_module(f"{__name__}.{name}")
-    if name not in _PLACES:
+    if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
     return found
 
 

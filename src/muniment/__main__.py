@@ -5,8 +5,8 @@ import sys
 
 
 def main() -> int:
-    """Load the command line and run one command; gives its exit code."""
-    # What is loaded stays to the end: nobody need search it for rubbish while it is made, nor when all is over.
+    """Run one command and return its exit code."""
+    # Loaded modules stay until the end, so the collector need not search them.
     gc.disable()
     try:
         from muniment import cli

@@ -9,9 +9,8 @@ from urllib.parse import quote
 
 from playwright.sync_api import Browser, Page
 
-from muniment import AsyncFabric, Fabric
-from muniment.cli import lively
-from muniment.cli.lively.shop import ANTON, BORIS, PETRA, TENANT, TIES
+from muniment import AsyncFabric, Fabric, demo
+from muniment.demo.shop import ANTON, BORIS, PETRA, SHOP, TENANT
 from muniment.errors import RoleMissing
 from muniment.model.proposal import Proposal
 from tests.console.chromium import Scheme, Window, chromium
@@ -35,14 +34,11 @@ def main() -> None:
     """Create the demo in the given folder, or in a temporary one, and photograph it."""
     with tempfile.TemporaryDirectory(prefix="ms") as own:
         home = Path(sys.argv[1]) if sys.argv[1:] else Path(own) / "home"
-        with Fabric.open(home=home) as near:
-            told = lively.is_told(near)
-        if not told:
-            lively.tell(home, None, lambda _day, _number: None)
+        demo.play(home, None, lambda _day: None)
         with Fabric.open(home=home) as near:
             add_erasure_and_denial(near)
             worked(near, TENANT)
-            keys = {who.id: token for who, _, token in lively.keys_of(near)}
+            keys = demo.create_tokens(near)
             pages = pages_of(near)
         ALL.mkdir(parents=True, exist_ok=True)
         with Served(lambda: AsyncFabric.open(home=home)) as served, chromium() as browser:
@@ -88,7 +84,7 @@ def pages_of(near: Fabric) -> dict[str, tuple[str, str]]:
         "memory-ended": ("boris", f"memory/{ended.memory_id}"),
         "memory-over-time": ("boris", f"memory/over-time?user_id={quote(someone)}"),
         "memory-difference": ("boris", "memory/over-time?since=" + _month_ago(near)),
-        "memory-graph": ("boris", f"memory/graph?entity={TIES[0][0]}&hops=2"),
+        "memory-graph": ("boris", f"memory/graph?entity={SHOP['relations'][0][0]}&hops=2"),
         "why": ("anton", f"why?memory_id={used.memory_id}"),
         "why-explained": ("anton", f"why?memory_id={used.memory_id}&recall_id={recall}"),
         "why-asked": ("anton", "why"),

@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import muniment
 from muniment.cli import app
-from muniment.cli.output import visible
+from muniment.cli.output import escape
 from muniment.sync import Fabric
 from tests.interfaces.command import MUNIMENT, Terminal, run, spawn
 
@@ -44,7 +44,7 @@ def test_every_command_has_help_with_an_example_and_an_option_for_json(path: tup
 def test_all_verbs_that_exist_are_there() -> None:
     top = """demo capture propose correct import consolidate queue captures refusals approve edit reject lift override assign release
         contradictions resolve recall compile explain replay get trail adoption retract consent events pack db key eval
-        verify seal webhook metrics worker work erase erasures archives serve mcp completion"""
+        verify seal webhook metrics worker work erase erasures archives serve mcp"""
     groups = {
         "queue": "list show",
         "captures": "list get rerun",
@@ -149,7 +149,7 @@ def test_low_confidence_and_conflicts_are_shown_apart(terminal: Terminal) -> Non
     assert sorted(one["id"] for one in answer["conflicts"][0]["records"]) == sorted(sides)
     shown = terminal("recall").out
     assert shown.startswith("0 records")
-    assert shown.index("Low confidence: 1 record") < shown.index("Conflict 1: these cannot all hold")
+    assert shown.index("Low confidence: 1 record") < shown.index("Conflict 1: these cannot all be true")
     (conflict,) = terminal.json("contradictions")
     assert {conflict["existing"], conflict["incoming"]} == set(sides)
     assert conflict["contradiction_id"] in terminal("contradictions").out
@@ -373,7 +373,7 @@ def test_without_a_name_the_user_of_the_system_acts(terminal: Terminal, monkeypa
     ],
 )
 def test_what_a_terminal_would_obey_or_a_reader_not_see_is_spelled_out(given: str, shown: str) -> None:
-    assert visible(given) == shown
+    assert escape(given) == shown
 
 
 @pytest.mark.parametrize("colour", [False, True])

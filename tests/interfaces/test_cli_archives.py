@@ -13,9 +13,9 @@ def test_archives_are_listed_and_verified_and_a_file_that_no_archive_has_ends_it
 ) -> None:
     terminal.json("capture", "hello", "-k", "message", "-c", "INTERNAL")
     ran = terminal("archives")
-    assert (ran.code, ran.out, "nothing was archived" in ran.err) == (0, "", True)
+    assert (ran.code, ran.out, "no archives" in ran.err) == (0, "", True)
     assert terminal.json("archives") == []
-    assert terminal("archives", "--verify").out == "the archives hold: 0 captures in 0 archives, 0 dropped\n"
+    assert terminal("archives", "--verify").out == "the archives are intact: 0 captures in 0 archives, 0 dropped\n"
     folder = home / "archives" / terminal.tenant
     folder.mkdir(parents=True)
     (folder / "arc_0123456789ab0123456789abcdef.1.zst").write_bytes(b"of somebody else")

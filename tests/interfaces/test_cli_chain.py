@@ -37,11 +37,11 @@ def test_verify_proves_the_chain_exports_its_head_and_ends_with_1_when_it_is_bro
     assert json.loads(line) == found["head"]
     shown = terminal("verify", "--head", head)
     assert shown.code == 0
-    assert shown.out.startswith("the chain holds: 3 events in 1 batch, 0 not sealed yet\n")
+    assert shown.out.startswith("the chain is intact: 3 events in 1 batch, 0 not sealed yet\n")
     owner.execute("UPDATE events SET actor = 'eve' WHERE tenant_id = %s AND seq = 2", [terminal.tenant])
     ran = terminal("verify", "--head", head, "--export-head", tmp_path / "other.json")
     assert (ran.code, (tmp_path / "other.json").exists()) == (1, False)
-    assert "changed  batch 1, number 2.0, evt_" in ran.out
+    assert "changed  batch 1, sequence 2.0, evt_" in ran.out
     ran = terminal("verify", "--json")
     assert (ran.code, ran.err, [one["kind"] for one in ran.json["breaks"]]) == (1, "", ["changed"])
     head.write_text("[]")
@@ -57,7 +57,7 @@ def test_verify_names_a_row_that_was_changed_and_goes_on_after_an_interruption(
 ) -> None:
     memory, place = terminal.promoted(), tmp_path / "place"
     terminal.json("seal")
-    assert "covered from number 1 on" in terminal("verify").out
+    assert "covered from sequence 1 on" in terminal("verify").out
     place.write_text("no cursor")
     assert terminal("verify", "--resume", place, "--json").error["field"] == "cursor"
     place.unlink()

@@ -59,8 +59,8 @@ def test_people_are_shown_a_table(tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     rows = [line.split() for line in ran.out.splitlines()]
     assert ["precision", "recall", "f1", "n"] in rows
-    assert ["structured", "0.8000", "0.8000", "0.8000", "5"] in rows
-    assert ["types", "PHONE", "1.0000", "0.5000", "0.6667", "2"] in rows
+    assert ["structured", "0.8", "0.8", "0.8", "5"] in rows
+    assert ["types", "PHONE", "1", "0.5", "0.6667", "2"] in rows
     assert ["items", "6"] in rows
 
 

@@ -65,7 +65,7 @@ def test_a_duplicate_that_came_back_says_so(terminal: Terminal) -> None:
     (item,) = terminal.json("queue")
     assert item["reopens"] == again
     assert "returned" in terminal("queue").out
-    assert f"as {again}, whose original was withdrawn" in terminal("queue", "show", item["proposal_id"]).out
+    assert f"{again}, whose original was retracted" in terminal("queue", "show", item["proposal_id"]).out
 
 
 # ---- rejections ----
@@ -198,7 +198,7 @@ def test_two_sides_coexist_each_for_the_runs_that_say_its_qualifiers(terminal: T
     assert terminal.recalled("--qualifier", "region=de") == [first]
     assert terminal.recalled("--qualifier", "region=fr") == [settled["incoming"]]
     assert terminal.recalled() == []
-    assert "only where a run says region de" in terminal("get", first).out
+    assert "only for runs with region de" in terminal("get", first).out
     assert terminal.json("contradictions") == []
     shown = terminal("contradictions", "--all").out
     assert "coexist" in shown
@@ -276,7 +276,7 @@ def test_a_sweep_takes_the_content_away_and_leaves_a_tombstone(terminal: Termina
     memory = terminal.promoted("email", "--subject", "customer:cus_77", "-c", "PII")
     assert terminal.json("consent", "sweep") == {"consents": 0, "memories": 0}
     terminal.json("consent", "revoke", consent)
-    assert terminal("consent", "sweep").out == "1 ended consent: the content of 1 memory is gone\n"
+    assert terminal("consent", "sweep").out == "1 ended consent: the content of 1 memory is deleted\n"
     assert terminal.json("consent", "sweep") == {"consents": 0, "memories": 0}
     assert terminal.json("get", memory)["text"] == ""
     assert "tombstoned" in terminal("get", memory).out

@@ -65,7 +65,7 @@ def test_what_is_wrong_with_an_order_is_said_by_its_field(terminal: Terminal) ->
 
 def test_the_help_says_how_long_a_key_lasts_and_shows_examples() -> None:
     said = run("key", "create", "--help").out
-    for words in ("90 days", "--expires", "never", "muniment key create --for refund_bot --grant agent", "--for-kind"):
+    for words in ("90d", "--expires", "never", "muniment key create --for refund_bot --grant agent", "--for-kind"):
         assert words in said
 
 

@@ -110,8 +110,8 @@ def test_a_dry_run_tells_what_would_change_and_who_may_do_it(terminal: Terminal,
         "~ confidence_floor: 0.3 -> 0.1",
         "loosens promotion_thresholds.confidence_floor: 0.3 to 0.1",
         "must be activated by an admin other than ada, who registered it",
-        "open proposals that pass the gates again before any verdict: 1",
-        "collects 0 memories",
+        "open proposals that have to pass the gates again: 1",
+        "deletes 0 memories",
     ):
         assert said in shown, said
     assert terminal.json("pack", "in-force")["pack"] == "muniment.builtin@1.2.0"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muniment.cli import answers, review
+from muniment.cli import recall_views, review
 from muniment.cli.output import Screen
 from muniment.language.embedding.function import FunctionEmbedder
 from muniment.model.recall import Recall
@@ -123,7 +123,7 @@ def test_a_recall_without_the_embedder_that_made_the_vectors_says_so(
 def test_an_approximate_answer_says_so() -> None:
     out = io.StringIO()
     now = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
-    answers.recall(Screen(out), Recall(recall_id="rcl_1", at=now, seq=1, pack="p@1.0.0", approximate=True))
+    recall_views.draw_recall(Screen(out), Recall(recall_id="rcl_1", at=now, seq=1, pack="p@1.0.0", approximate=True))
     assert "approximate: " in out.getvalue()
 
 
@@ -214,7 +214,7 @@ def test_the_trail_shows_the_prompts_that_a_memory_went_into(terminal: Terminal)
 
 def _table(shown: str) -> dict[str, str]:
     """The verdict of each filter in a table shown to people."""
-    lines = shown.split("the memory has", 1)[1].splitlines()[1:]
+    lines = shown.split("request", 1)[1].splitlines()[1:]
     return {line.split()[0]: line.split()[1] for line in lines if line.strip()}
 
 
@@ -271,9 +271,9 @@ def test_a_memory_is_explained_in_a_recall_with_why_it_was_missed_and_its_prompt
     shown = terminal("explain", phones, *recall).out
     assert "returned    yes" in shown
     assert prompt["compile_id"] in shown
-    assert "no, others were ranked before it" in terminal("explain", returns, *recall).out
+    assert "no, others ranked before it" in terminal("explain", returns, *recall).out
     narrowed = terminal.json("recall", "--tier", "semantic", "--as", "bot")["recall_id"]
-    assert "no, the recall was narrowed to others" in terminal("explain", returns, "--recall", narrowed).out
+    assert "no, the filters of the recall excluded it" in terminal("explain", returns, "--recall", narrowed).out
     # of a run's recalls only its own
     assert terminal("explain", phones, *recall, "--agent", "bot").code == 0
     assert terminal("explain", phones, *recall, "--agent", "other", "--json").error["field"] == "recall_id"
@@ -292,7 +292,7 @@ def test_a_memory_is_explained_at_a_moment(terminal: Terminal) -> None:
     assert ran.out.startswith(f"{memory}  not yet promoted")
     assert _table(ran.out)["promoted"] == "HIDES"
     assert ran.err == ""
-    assert "no run is named" in terminal("explain", memory).err
+    assert "no run is described" in terminal("explain", memory).err
     assert terminal("explain", memory, "--recall", "rcl_1", "--as-of", before, "--json").error["field"] == "recall_id"
     assert terminal("explain", memory, "--role", "admin", "--json").error["code"] == "role_missing"
 
@@ -329,8 +329,8 @@ def test_a_replay_that_differs_says_why_and_ends_with_1(terminal: Terminal) -> N
     assert (shown.code, shown.err) == (1, "")
     rows = [line.split(maxsplit=3) for line in shown.out.splitlines() if line.startswith("pm_")]
     assert rows == [
-        [private, "1.", "-", "its consent changed since"],
-        [public, "2.", "1.", "others before it are gone, or it is ranked otherwise"],
+        [private, "1.", "-", "its consent has changed since"],
+        [public, "2.", "1.", "records ranked before it are gone, or its rank changed"],
     ]
 
 
@@ -383,7 +383,7 @@ def test_people_are_shown_each_outcome_and_how_many_of_each(terminal: Terminal) 
 def test_portions_that_are_committed_are_told_when_a_later_one_breaks(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(review, "AT_ONCE", 2)
+    monkeypatch.setattr(review, "BATCH", 2)
     ids = [_proposed(terminal, text) for text in (RETURNS, PHONES)]
     ran = terminal("approve", *ids, "not\x07an id", "--as", "bob", "--json")
     assert (ran.code, ran.error["code"]) == (1, "invalid_input")

@@ -1,106 +1,101 @@
 """The consent ledger: grant, revoke, list, sweep."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from muniment.cli import views
-from muniment.cli.asking import Call, ListsByDefault, instant, verb
-from muniment.cli.options import WHERE, WHO
-from muniment.cli.output import Screen, progress
+from muniment.cli.call import Call
+from muniment.cli.command import command, group, list_command, verb_command
+from muniment.cli.inputs import parse_time
+from muniment.cli.options import WHERE, Evidence, argument, flag, option
+from muniment.cli.output import Screen, counted, progress
+from muniment.model.consent import Consent
+from muniment.model.context import Principal
 
 if TYPE_CHECKING:
-    from muniment.verbs.inputs import ConsentFields
+    from muniment.sync_verbs import Verbs
 
-app = typer.Typer(cls=ListsByDefault)
-_OPTIONS = (*WHO, *WHERE)
-
-Evidence = Annotated[
-    list[str] | None, typer.Option("--evidence", metavar="REF", help="A piece of evidence, several times for several.")
-]
+app = typer.Typer()
+consent = group(app, "consent", lists=True)
 
 
-@verb(
-    app,
+@verb_command(
+    consent,
     "grant",
-    options=_OPTIONS,
+    "privacy_officer",
+    draw=views.draw_consent,
     example="muniment consent grant --subject customer:cust_8861 --purpose support_personalization "
     "--label PII --basis user_opt_in --evidence consent_screen:v3",
 )
 def grant(
-    call: Call,
-    subject: Annotated[str, typer.Option("--subject", metavar="CEID", help="Who consents.")],
-    purpose: Annotated[str, typer.Option("--purpose", metavar="NAME", help="To what, as the pack names it.")],
-    label: Annotated[
-        list[str],
-        typer.Option("--label", metavar="LABEL", help="A classification it covers, several times for several."),
-    ],
-    basis: Annotated[str, typer.Option("--basis", metavar="NAME", help="Such as user_opt_in.")],
+    fabric: "Verbs",
+    officer: Principal,
+    subject: Annotated[str, flag("--subject", "CEID", "Who consents.")],
+    purpose: Annotated[str, flag("--purpose", "NAME", "The purpose, as the pack names it.")],
+    label: Annotated[list[str], flag("--label", "LABEL", "A classification that it covers; can be repeated.")],
+    basis: Annotated[str, flag("--basis", "NAME", "The legal basis, such as user_opt_in.")],
     predicate: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--predicate", metavar="NAME", help="A predicate it covers, several times for several; all when not said."
-        ),
+        list[str] | None, flag("--predicate", "NAME", "A predicate that it covers; can be repeated; by default all.")
     ] = None,
-    valid_from: Annotated[str | None, typer.Option("--from", metavar="TIME", help="From when on, ISO 8601.")] = None,
-    valid_until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until when, ISO 8601.")] = None,
-    supersedes: Annotated[
-        str | None, typer.Option("--supersedes", metavar="ID", help="The consent it renews or changes.")
-    ] = None,
+    valid_from: Annotated[str | None, flag("--from", "TIME", "When it begins, in ISO 8601; by default now.")] = None,
+    valid_until: Annotated[str | None, flag("--until", "TIME", "When it ends, in ISO 8601.")] = None,
+    supersedes: Annotated[str | None, flag("--supersedes", "ID", "The consent that it renews or changes.")] = None,
     evidence: Evidence = None,
-) -> None:
-    """Record what a subject allowed."""
-    fields: ConsentFields = {
-        "subject": subject,
-        "purpose": purpose,
-        "predicates_allowed": predicate or ["*"],
-        "data_classifications_allowed": label,
-        "basis": basis,
-        "valid_from": instant(valid_from, "valid_from") if valid_from is not None else None,
-        "valid_until": instant(valid_until, "valid_until") if valid_until is not None else None,
-        "evidence_refs": evidence or [],
-        "supersedes": supersedes,
-    }
-    with call.open() as fabric:
-        record = fabric.consent.grant(call.principal("privacy_officer"), **fields)
-    call.show(record, lambda: views.consents(Screen(), [record]))
+) -> Consent:
+    """Record the consent of a subject."""
+    return fabric.consent.grant(
+        officer,
+        subject=subject,
+        purpose=purpose,
+        predicates_allowed=predicate or ["*"],
+        data_classifications_allowed=label,
+        basis=basis,
+        valid_from=parse_time(valid_from, "valid_from"),
+        valid_until=parse_time(valid_until, "valid_until"),
+        evidence_refs=evidence or [],
+        supersedes=supersedes,
+    )
 
 
-@verb(app, "revoke", options=_OPTIONS, example="muniment consent revoke cns_01a1de60ebda060e4c4895463c41")
+@verb_command(
+    consent, "revoke", "privacy_officer", draw=views.draw_consent, example="muniment consent revoke cns_01a1de60"
+)
 def revoke(
-    call: Call,
-    consent_id: Annotated[str, typer.Argument(metavar="CONSENT", help="The id of a consent, cns_...")],
+    fabric: "Verbs",
+    officer: Principal,
+    consent_id: Annotated[str, argument("CONSENT", "The id of a consent, cns_...")],
     evidence: Evidence = None,
-) -> None:
-    """Revoke a consent: its memories are hidden from the very next recall on."""
-    with call.open() as fabric:
-        record = fabric.consent.revoke(call.principal("privacy_officer"), consent_id, evidence_refs=evidence or [])
-    call.show(record, lambda: views.consents(Screen(), [record]))
+) -> Consent:
+    """Revoke a consent: its memories are hidden from the next recall on."""
+    return fabric.consent.revoke(officer, consent_id, evidence_refs=evidence or [])
 
 
-@verb(app, "list", options=_OPTIONS, example="muniment consent list --subject customer:cust_8861")
-def list_consents(
-    call: Call,
-    subject: Annotated[str | None, typer.Option("--subject", metavar="CEID", help="Only of this subject.")] = None,
-    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 200,
-    after: Annotated[str | None, typer.Option("--after", metavar="ID", help="The last one of the page before.")] = None,
-) -> None:
-    """List the records of a subject, or of the tenant, oldest first, each with its state now."""
-    with call.open() as fabric:
-        found = fabric.consent.list(call.principal("privacy_officer"), subject=subject, limit=limit, after=after)
-    call.show(found, lambda: views.consents(Screen(), found))
-    if not found:
-        call.note("no consents")
-    elif len(found) == limit:
-        call.note(f"there may be more: muniment consent list --after {found[-1].consent_id}")
+@list_command(
+    consent,
+    "list",
+    "privacy_officer",
+    draw=views.draw_consent,
+    key="consent_id",
+    empty="no consents",
+    limit=200,
+    filters=(option("subject", str | None, "--subject", "CEID", "Only those of this subject."),),
+    example="muniment consent list --subject customer:cust_8861",
+)
+def list_consents(fabric: "Verbs", officer: Principal, **filters: Any) -> list[Consent]:
+    """List the records of the ledger, the oldest first, each with its present state."""
+    return fabric.consent.list(officer, **filters)
 
 
-@verb(app, "sweep", options=WHERE, example="muniment consent sweep --tenant tenant_acme_prod")
+@command(consent, "sweep", options=WHERE, example="muniment consent sweep --tenant tenant_acme_prod")
 def sweep(call: Call) -> None:
-    """Take away the content of memories whose consent ended. They were hidden from the moment it did.
+    """Delete the content of memories whose consent has ended.
 
-    A tombstone of each stays: ids, times, a digest. Safe to run again, or at once elsewhere.
+    They are hidden from the moment it ends. A tombstone of each stays: ids, times, a digest. Running it again, or twice
+    at the same time, is safe.
     """
     with call.open() as fabric, progress("sweeping", as_json=call.as_json):
         done = fabric.consent.sweep(call.tenant)
-    call.show(done, lambda: views.sweep(Screen(), done))
+    memories = f"{done.memories} {'memory' if done.memories == 1 else 'memories'}"
+    words = f"{counted(done.consents, 'ended consent')}: the content of {memories} is deleted"
+    call.show(done, lambda: Screen().line(words))

@@ -1,19 +1,20 @@
-"""The database: where it is, how far its schema is, starting and stopping the embedded server."""
+"""The database: its address, its schema, and the embedded server."""
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 import anyio
 import anyio.to_thread
 import typer
 
-from muniment.cli.asking import Call, verb
-from muniment.cli.options import PLACE
-from muniment.cli.output import Screen, listed, progress
+from muniment.cli.call import Call
+from muniment.cli.command import command, group
+from muniment.cli.options import PLACE, flag
+from muniment.cli.output import Screen, joined, progress
 from muniment.database import embedded
 from muniment.database.address import Address
 from muniment.database.master import find_master_keys
@@ -29,165 +30,149 @@ from muniment.database.migrate import (
 from muniment.erasure.purge import obstacles
 from muniment.errors import InvalidInput, StorageError, StorageUnavailable
 from muniment.opening import Opened, connect, embedded_address, prepared
-from muniment.promotion import reindex as upkeep
+from muniment.promotion import reindex as maintenance
 from muniment.settings import Settings
 
-app = typer.Typer(no_args_is_help=True)
-# What a connection string may hold that nobody should read over a shoulder.
+app = typer.Typer()
+db = group(app, "db")
+# Parameters of a connection that are never shown.
 _SECRETS = frozenset({"password", "sslpassword", "oauth_client_secret"})
-_STAYS_UP = "the server stays up; muniment db stop stops it"
+_KEEPS_RUNNING = "the server keeps running; muniment db stop stops it"
 
-_T = TypeVar("_T")
+Tenants = Annotated[list[str] | None, flag("--tenant", "ID", "Only this tenant; can be repeated; by default all.")]
+_Result = dict[str, Any]
 
 
-@verb(app, "url", options=PLACE, example='psql "$(muniment db url)"')
+@command(db, "url", options=PLACE, example='psql "$(muniment db url)"')
 def url(call: Call) -> None:
-    """Print the address of the database, for psql: as the owner of the tables, without a password.
+    """Print the address of the database for psql, as the owner of the tables, without a password.
 
-    An embedded server is started if need be, and stays up. Row security holds for the owner too:
+    An embedded server is started if necessary, and keeps running. Row-level security applies to the owner too:
     SET muniment.tenant = 'default' shows the rows of that tenant.
     """
     settings = call.settings()
     if settings.url is not None:
-        address = as_url(Address.parse(settings.url, None).owner)
+        address = _format_url(Address.parse(settings.url, None).owner)
     else:
-        place = _wait(_started, settings.home).owner
-        # Of the rest a client over a socket needs nothing.
-        own = {name: place[name] for name in ("host", "port", "user", "dbname")}
-        address = as_url(own | {"options": "-c search_path=muniment,public"})
-        call.note(_STAYS_UP)
+        owner = anyio.run(_start, settings.home).owner
+        # A client over a socket needs nothing else.
+        own = {name: owner[name] for name in ("host", "port", "user", "dbname")}
+        address = _format_url(own | {"options": "-c search_path=muniment,public"})
+        call.note(_KEEPS_RUNNING)
     call.show({"url": address}, lambda: Screen().write(f"{address}\n"))
 
 
-@verb(app, "start", options=PLACE, example="muniment db start")
+@command(db, "start", options=PLACE, example="muniment db start")
 def start(call: Call) -> None:
-    """Start the embedded server and let it run on, so that later commands need not."""
+    """Start the embedded server and keep it running, so that later commands start faster."""
     home = _embedded_home(call)
-    _wait(_started, home)
+    anyio.run(_start, home)
     call.show({"home": str(home), "running": True}, lambda: Screen().line(f"running in {home}"))
-    call.note(_STAYS_UP)
+    call.note(_KEEPS_RUNNING)
 
 
-@verb(app, "stop", options=PLACE, example="muniment db stop")
+@command(db, "stop", options=PLACE, example="muniment db stop")
 def stop(call: Call) -> None:
-    """Stop the embedded server; connections to it are cut."""
+    """Stop the embedded server; its connections are closed."""
     home = _embedded_home(call)
     stopped = embedded.stop(home)
     words = f"stopped in {home}" if stopped else f"no server was running in {home}"
     call.show({"home": str(home), "stopped": stopped}, lambda: Screen().line(words))
 
 
-@verb(app, "migrate", options=PLACE, example="muniment db migrate --url postgresql://owner@db.example.com/muniment")
+@command(db, "migrate", options=PLACE, example="muniment db migrate --url postgresql://owner@db.example.com/muniment")
 def migrate_database(
     call: Call,
     reset_logins: Annotated[
-        bool, typer.Option("--reset-logins", help="Give the server's logins the passwords of this master key.")
+        bool, flag("--reset-logins", "Set the passwords of the server's logins from this master key.")
     ] = False,
 ) -> None:
-    """Bring the schema up to this program's; needs the master key for a database that is not embedded."""
-    settings = call.settings()
-    applied = _wait(_migrated, settings, reset_logins)
-    call.show({"applied": applied, "latest": migrations()[-1].version}, lambda: _draw_applied(applied))
+    """Migrate the schema to the version of this program; an external database needs the master key."""
+    applied = anyio.run(_migrate, call.settings(), reset_logins)
+    latest = migrations()[-1].version
+    lines = [f"applied {name}" for name in applied] or [f"nothing to apply: the schema is at {latest}"]
+    call.show({"applied": applied, "latest": latest}, lambda: _draw_lines(lines))
 
 
-@verb(app, "status", options=PLACE, example="muniment db status --json")
+@command(db, "status", options=PLACE, example="muniment db status --json")
 def show_status(call: Call) -> None:
-    """Show how far the database is; ends with 1 unless it is ready for this program."""
-    settings = call.settings()
-    state = _wait(_state, settings)
+    """Show the status of the database; ends with 1 unless it is ready for this program."""
+    state = anyio.run(_read_state, call.settings())
     call.show(state.as_dict(), lambda: state.draw(Screen()))
     if state.schema is not None and state.schema.changed:
-        call.note(f"applied from other files than this program's: {listed(state.schema.changed)}")
+        call.note(f"migrations applied from files that differ from this program's: {joined(state.schema.changed)}")
     for one in state.refused_names:
-        call.note(f"tenant {one.tenant_id}: nobody is let in by {one.key_id}, its principal's name {one.problem}")
+        call.note(f"tenant {one.tenant_id}: the key {one.key_id} is refused, the name of its principal {one.problem}")
     if state.refusal is not None:
         raise state.refusal
 
 
-Tenants = Annotated[
-    list[str] | None, typer.Option("--tenant", metavar="ID", help="Only this tenant; all of them where none is given.")
-]
-
-
-@verb(app, "rebuild-durable", options=PLACE, example="muniment db rebuild-durable --tenant tenant_acme_prod")
+@command(db, "rebuild-durable", options=PLACE, example="muniment db rebuild-durable --tenant tenant_acme_prod")
 def rebuild_durable(call: Call, tenant: Tenants = None) -> None:
-    """Make what the durable tier is found by again from its log, and say whether it equals what it replaces.
+    """Rebuild the index of the durable tier from its log, and report whether it was correct.
 
-    Readers go on meanwhile; writers wait for one tenant at a time.
+    Readers continue; writers wait, one tenant at a time.
     """
-    found = _wait(_for_tenants, call, tenant, "rebuilding", _rebuilt)
-    call.show({"tenants": found}, lambda: _draw_rebuilt(found))
+    found = anyio.run(_for_tenants, call, tenant, "rebuilding", _rebuild)
+    lines: list[str] = []
+    for one in found:
+        result = "the index was correct" if one["equal"] else f"{len(one['repaired'])} repaired"
+        lines += [f"{one['tenant_id']}  {one['memories']} durable memories, {result}"]
+        lines += [f"    {memory_id}" for memory_id in one["repaired"]]
+    call.show({"tenants": found}, lambda: _draw_lines(lines or ["there is no tenant yet"]))
 
 
-@verb(app, "reindex", options=PLACE, example="MUNIMENT_EMBEDDER=... muniment db reindex")
+@command(db, "reindex", options=PLACE, example="MUNIMENT_EMBEDDER=... muniment db reindex")
 def reindex(call: Call, tenant: Tenants = None) -> None:
-    """Give memories the words and vectors that they lack: after an upgrade, or a change of embedder.
+    """Index memories that lack words or vectors, after an upgrade or a change of the embedder.
 
-    Recall goes on with the vectors of before until a tenant is done. Safe to interrupt and to run again.
+    Until a tenant is done, recall uses the earlier vectors. It can be interrupted and run again.
     """
-    found = _wait(_for_tenants, call, tenant, "reindexing", _reindexed)
-    call.show({"tenants": found}, lambda: _draw_reindexed(found))
-
-
-_Done = dict[str, Any]
+    found = anyio.run(_for_tenants, call, tenant, "reindexing", _reindex)
+    lines = [f"{one['tenant_id']}  {one['memories']} memories indexed, by {one['embedder']}" for one in found]
+    call.show({"tenants": found}, lambda: _draw_lines(lines or ["there is no tenant yet"]))
 
 
 async def _for_tenants(
-    call: Call,
-    named: list[str] | None,
-    what: str,
-    work: Callable[[Opened, str], Coroutine[Any, Any, _Done]],
-) -> list[_Done]:
-    """The same work for each tenant, one after the other, on the open database."""
+    call: Call, names: list[str] | None, what: str, work: Callable[[Opened, str], Coroutine[Any, Any, _Result]]
+) -> list[_Result]:
+    """Do the same work for each tenant, one after the other."""
     opened = await connect(call.settings(), None)
     try:
-        known = await upkeep.tenants(opened.context)
-        if unknown := [one for one in named or () if one not in known]:
+        known = await maintenance.tenants(opened.context)
+        if unknown := [one for one in names or () if one not in known]:
             raise InvalidInput(f"there is no tenant {unknown[0]}", field="tenant")
-        wanted = named or known
-        found: list[_Done] = []
-        with progress(what, len(wanted), as_json=call.as_json) as steps:
-            for place, tenant_id in enumerate(wanted):
-                steps.at(f"{what} {tenant_id}", place)
+        chosen = names or known
+        found: list[_Result] = []
+        with progress(what, len(chosen), as_json=call.as_json) as steps:
+            for place, tenant_id in enumerate(chosen):
+                steps.update(f"{what} {tenant_id}", place)
                 found.append({"tenant_id": tenant_id} | await work(opened, tenant_id))
-            steps.at(f"{len(wanted)} of {len(wanted)}", len(wanted))
+            steps.update(f"{len(chosen)} of {len(chosen)}", len(chosen))
         return found
     finally:
         await opened.close()
 
 
-async def _rebuilt(opened: Opened, tenant_id: str) -> _Done:
-    done = await upkeep.rebuilt(opened.context, opened.address, tenant_id)
+async def _rebuild(opened: Opened, tenant_id: str) -> _Result:
+    done = await maintenance.rebuilt(opened.context, opened.address, tenant_id)
     return {"memories": done.memories, "equal": not done.repaired, "repaired": list(done.repaired)}
 
 
-async def _reindexed(opened: Opened, tenant_id: str) -> _Done:
-    done = await upkeep.reindexed(opened.context, tenant_id)
+async def _reindex(opened: Opened, tenant_id: str) -> _Result:
+    done = await maintenance.reindexed(opened.context, tenant_id)
     return {"memories": done.memories, "embedder": done.embedder}
 
 
-def _draw_rebuilt(found: list[_Done]) -> None:
+def _draw_lines(lines: list[str]) -> None:
     screen = Screen()
-    for one in found:
-        said = "equal to what was there" if one["equal"] else f"{len(one['repaired'])} repaired"
-        screen.line(f"{one['tenant_id']}  {one['memories']} durable memories, {said}")
-        for memory_id in one["repaired"]:
-            screen.line(memory_id, indent=4)
-    if not found:
-        screen.line("there is no tenant yet")
-
-
-def _draw_reindexed(found: list[_Done]) -> None:
-    screen = Screen()
-    for one in found:
-        screen.line(f"{one['tenant_id']}  {one['memories']} memories indexed, by {one['embedder']}")
-    if not found:
-        screen.line("there is no tenant yet")
+    for line in lines:
+        screen.line(line)
 
 
 @dataclass(frozen=True)
 class _State:
-    """What `status` found."""
+    """The status of a database."""
 
     place: str
     embedded: bool
@@ -195,7 +180,7 @@ class _State:
     schema: SchemaStatus | None
     refusal: Exception | None
     refused_names: tuple[RefusedName, ...] = ()
-    purging: list[str] | None = None
+    purge_obstacles: list[str] | None = None
 
     def as_dict(self) -> dict[str, object]:
         found = self.schema
@@ -207,62 +192,61 @@ class _State:
             "server": found.server if found else None,
             "schema": found.current if found else None,
             "latest": migrations()[-1].version,
-            "pending": found.pending if found else [f"{step.version:04d}_{step.name}" for step in migrations()],
+            "pending": found.pending if found else _all_migrations(),
             "changed": found.changed if found else (),
             "refused_names": [asdict(one) for one in self.refused_names],
             "clock_bound_s": found.clock_bound.total_seconds() if found and found.clock_bound else None,
-            "purge_waits": self.purging,
+            "purge_waits": self.purge_obstacles,
         }
 
     def draw(self, screen: Screen) -> None:
         found = self.schema
-        screen.facts(
+        unbounded = "none: events can be dated in the future of the database's clock"
+        screen.fields(
             [
                 ("home" if self.embedded else "url", self.place),
                 ("embedded", ("running" if self.running else "stopped") if self.embedded else "no"),
                 ("server", f"PostgreSQL {found.server}" if found else None),
                 ("schema", f"{found.current} of {migrations()[-1].version}" if found else "none"),
-                ("pending", listed(found.pending) if found else None),
-                ("clock bound", _bound(found) if found else None),
+                ("pending", joined(found.pending) if found else None),
+                (
+                    "clock bound",
+                    (str(found.clock_bound) if found.clock_bound is not None else unbounded) if found else None,
+                ),
                 ("ready", "no" if self.refusal else "yes"),
-                ("purges", None if self.purging is None else listed(self.purging) or "possible"),
+                ("purges", None if self.purge_obstacles is None else joined(self.purge_obstacles) or "possible"),
             ],
             indent=0,
         )
 
 
-def _bound(found: SchemaStatus) -> str:
-    """How far ahead of the database's clock an event may be dated, in words."""
-    return (
-        "none: events may be dated ahead of the database's clock"
-        if found.clock_bound is None
-        else str(found.clock_bound)
-    )
+def _all_migrations() -> tuple[str, ...]:
+    return tuple(f"{step.version:04d}_{step.name}" for step in migrations())
 
 
-def as_url(place: dict[str, Any]) -> str:
-    """A connection's parameters as an address that any client takes, without its secrets."""
-    rest = {name: str(value) for name, value in place.items() if name not in _SECRETS and value not in (None, "")}
+def _format_url(parameters: dict[str, Any]) -> str:
+    """Format the parameters of a connection as an address for any client, without its secrets."""
+    rest = {name: str(value) for name, value in parameters.items() if name not in _SECRETS and value not in (None, "")}
     user, database = rest.pop("user", ""), rest.pop("dbname", "")
     host = rest.get("host", "")
     server = ""
     if host and not any(sign in host for sign in "/,:@"):
         port = rest.pop("port", "")
         server = rest.pop("host") + (f":{port}" if port else "")
-    who = f"{quote(user, safe='')}@" if user else ""
+    login = f"{quote(user, safe='')}@" if user else ""
     query = f"?{urlencode(rest, quote_via=quote)}" if rest else ""
-    return f"postgresql://{who}{server}/{quote(database, safe='')}{query}"
+    return f"postgresql://{login}{server}/{quote(database, safe='')}{query}"
 
 
 def _embedded_home(call: Call) -> Path:
     settings = call.settings()
     if settings.url is not None:
-        raise InvalidInput("names a database that is not ours to start or stop; give --home instead", field="url")
+        raise InvalidInput("names an external database, which is not started or stopped here; give --home", field="url")
     return settings.home
 
 
 @contextlib.asynccontextmanager
-async def _leased(home: Path) -> AsyncGenerator[embedded.Lease]:
+async def _lease(home: Path) -> AsyncGenerator[embedded.Lease]:
     lease = await anyio.to_thread.run_sync(embedded.acquire, home)
     try:
         yield lease
@@ -271,67 +255,53 @@ async def _leased(home: Path) -> AsyncGenerator[embedded.Lease]:
             await anyio.to_thread.run_sync(lease.release)
 
 
-async def _started(home: Path) -> Address:
-    async with _leased(home) as lease:
+async def _start(home: Path) -> Address:
+    async with _lease(home) as lease:
         address = await prepared(lease)
         await anyio.to_thread.run_sync(embedded.keep_running, home)
         return address
 
 
-async def _migrated(settings: Settings, reset_logins: bool) -> tuple[str, ...]:
+async def _migrate(settings: Settings, reset_logins: bool) -> tuple[str, ...]:
     if settings.url is not None:
         address = Address.parse(settings.url, find_master_keys(None).login_secret())
         return await migrate(address, reset_logins=reset_logins)
-    async with _leased(settings.home) as lease:
+    async with _lease(settings.home) as lease:
         try:
             pending = (await status(embedded_address(lease))).pending
         except StorageUnavailable:
-            pending = tuple(f"{step.version:04d}_{step.name}" for step in migrations())
+            pending = _all_migrations()
         await prepared(lease)
         return pending
 
 
-async def _state(settings: Settings) -> _State:
+async def _read_state(settings: Settings) -> _State:
     if settings.url is not None:
         address = Address.parse(settings.url, find_master_keys(None).login_secret())
-        return await _examined(address, as_url(address.owner), embedded=False)
+        return await _examine(address, _format_url(address.owner), embedded=False)
     running = embedded.is_running(settings.home)
     if not running and not (settings.home / "data").is_dir():
-        refusal = StorageUnavailable(f"there is no database in {settings.home} yet; muniment db start makes one")
+        refusal = StorageUnavailable(f"there is no database in {settings.home} yet; muniment db start creates one")
         return _State(str(settings.home), embedded=True, running=False, schema=None, refusal=refusal)
-    async with _leased(settings.home) as lease:
-        return await _examined(embedded_address(lease), str(settings.home), embedded=True, running=running)
+    async with _lease(settings.home) as lease:
+        return await _examine(embedded_address(lease), str(settings.home), embedded=True, running=running)
 
 
-async def _examined(address: Address, place: str, *, embedded: bool, running: bool | None = None) -> _State:
+async def _examine(address: Address, place: str, *, embedded: bool, running: bool | None = None) -> _State:
     schema, refusal = None, None
     try:
         schema = await status(address)
         await require_ready(address)
     except StorageError as error:
         refusal = error
-    runs = schema is not None if running is None else running
-    refused = tuple(await refused_names(address)) if schema is not None and refusal is None else ()
-    # The embedded server's settings are its own.
-    waits = await obstacles(address.for_owner()) if schema is not None and not embedded else None
+    ready = schema is not None and refusal is None
     return _State(
         place,
         embedded=embedded,
-        running=runs,
+        running=schema is not None if running is None else running,
         schema=schema,
         refusal=refusal,
-        refused_names=refused,
-        purging=waits,
+        refused_names=tuple(await refused_names(address)) if ready else (),
+        # The embedded server is configured for purges.
+        purge_obstacles=await obstacles(address.for_owner()) if schema is not None and not embedded else None,
     )
-
-
-def _draw_applied(applied: tuple[str, ...]) -> None:
-    screen = Screen()
-    for name in applied:
-        screen.line(f"applied {name}")
-    if not applied:
-        screen.line(f"nothing to apply: the schema is at {migrations()[-1].version}")
-
-
-def _wait(work: Callable[..., Coroutine[Any, Any, _T]], *arguments: Any) -> _T:
-    return anyio.run(work, *arguments)

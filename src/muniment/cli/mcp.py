@@ -1,14 +1,14 @@
-"""Mcp: the tools of an agent over stdio, for the assistant that starts us."""
+"""MCP over stdio: the tools of an agent, for the assistant that starts the command."""
 
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-import anyio
 import typer
 
-from muniment.cli.asking import Call, verb
+from muniment.cli.call import Call
+from muniment.cli.command import command
 from muniment.cli.options import RUN, SPEAKS_FOR, WHERE
-from muniment.cli.server import read_key
+from muniment.cli.remote import read_key
 from muniment.errors import InvalidInput
 from muniment.model.context import RunContext
 
@@ -19,43 +19,44 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@verb(
+@command(
     app,
     "mcp",
-    panel="Run it",
     options=(*RUN, *SPEAKS_FOR, *WHERE),
     example="muniment mcp --agent desk_bot --user cust_8861 --channel app_chat",
 )
 def mcp(call: Call) -> None:
-    """Speak MCP over stdin and stdout: capture, propose, recall, compile and explain, for one run.
+    """Speak MCP over stdin and stdout, for one run of an agent.
 
-    Who asks, for whom, what it may see and what it may speak for is settled here; no tool takes an argument for it.
-    Nothing here approves, corrects or erases. It ends with its stdin. A server has the same at /mcp: muniment serve.
+    The tools capture, propose, recall, compile and explain; none approves, corrects or erases. The options fix the
+    agent, the user, what it may see and what it may speak for; no tool takes an argument for these. It ends when stdin
+    ends. A server has the same at /mcp: muniment serve.
     """
+    import anyio
+
     run = call.run()
     if call.is_remote() and not call.is_agent():
-        raise InvalidInput("MCP is for agents, and the key is of somebody else: muniment key create", field="key")
-    if call.given["run"] is None:
+        raise InvalidInput("must be the key of an agent for MCP: muniment key create", field="key")
+    if call.options["run"] is None:
         run = run.model_copy(update={"run_id": f"mcp_{token_hex(8)}"})
     anyio.run(_serve, call, run)
 
 
 async def _serve(call: Call, run: RunContext) -> None:
-    # Most of a second to import, which only those pay who speak it.
     from muniment.mcp.over_stdio import serve
 
-    async with _fabric(call) as fabric:
+    async with _open(call) as fabric:
         await serve(fabric, run)
 
 
-def _fabric(call: Call) -> "AsyncFabric | AsyncClient":
-    given = call.given
+def _open(call: Call) -> "AsyncFabric | AsyncClient":
+    options = call.options
     if call.is_remote():
         from muniment.client import AsyncClient
 
-        return AsyncClient.open(given["server"], read_key(given["key"]))
+        return AsyncClient.open(options["server"], read_key(options["key"]))
     from muniment.fabric import AsyncFabric
 
     settings = call.settings()
     call.note_new(settings)
-    return AsyncFabric.open(given["url"], pack=given["pack_file"], home=given["home"], embedder=settings.embedder)
+    return AsyncFabric.open(options["url"], pack=options["pack_file"], home=options["home"], embedder=settings.embedder)

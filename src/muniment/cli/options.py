@@ -1,4 +1,4 @@
-"""The options that verbs share: who asks, where, in which run, and what a recall is narrowed to."""
+"""Options that several commands share: who acts, on which database or server, in which run."""
 
 import inspect
 from pathlib import Path
@@ -11,233 +11,225 @@ from muniment.model.fields import Source
 
 Options: TypeAlias = tuple[inspect.Parameter, ...]
 
-_WHO, _WHERE, _RUN = "Who asks", "Where", "The run that asks"
+_WHO, _WHERE, _RUN = "Who acts", "Where", "The run"
 _ROLES: tuple[str, ...] = get_args(Role)
 
 
-def _option(
-    name: str,
-    of: Any,
-    *flags: str,
-    help: str,  # noqa: A002  Typer's own word for it
-    default: Any = None,
-    panel: str | None = None,
-    metavar: str | None = None,
-    envvar: str | None = None,
-    hidden: bool = False,
-) -> inspect.Parameter:
-    shown = typer.Option(
-        *flags, help=help, metavar=metavar, envvar=envvar, rich_help_panel=panel, show_default=False, hidden=hidden
-    )
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[of, shown])
+def flag(*words: str, **settings: Any) -> Any:
+    """Declare an option in `Annotated`: its flags, its metavar if it has one, and its help."""
+    flags = [word for word in words if word.startswith("-")]
+    *metavar, help_text = words[len(flags) :]
+    return typer.Option(*flags, metavar=metavar[0] if metavar else None, help=help_text, **settings)
 
 
-JSON: Options = (_option("as_json", bool, "--json", default=False, help="One JSON document on stdout, for programs."),)
+def argument(metavar: str, help_text: str) -> Any:
+    """Declare an argument in `Annotated`."""
+    return typer.Argument(metavar=metavar, help=help_text)
+
+
+def option(name: str, type_: Any, *words: str, default: Any = None, **settings: Any) -> inspect.Parameter:
+    """Declare an option that several commands share, or that is passed on by its name."""
+    shown = flag(*words, show_default=False, **settings)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[type_, shown])
+
+
+def _text(name: str, panel: str, *words: str, **settings: Any) -> inspect.Parameter:
+    return option(name, str | None, *words, rich_help_panel=panel, **settings)
+
+
+def _texts(name: str, panel: str | None, *words: str) -> inspect.Parameter:
+    return option(name, list[str] | None, *words, rich_help_panel=panel)
+
+
+# Arguments and options of several commands, for `Annotated` parameters.
+MemoryId = Annotated[str, argument("MEMORY", "The id of a memory, pm_...")]
+CaptureId = Annotated[str, argument("CAPTURE", "The id of a capture, cap_...")]
+ProposalId = Annotated[str, argument("PROPOSAL", "The id of a proposal, mwp_...")]
+ProposalIds = Annotated[list[str], argument("PROPOSAL...", "Ids of proposals, mwp_...")]
+Evidence = Annotated[list[str] | None, flag("--evidence", "REF", "A reference to evidence; can be repeated.")]
+Label = Annotated[str | None, flag("--classification", "-c", "LABEL", "A label of the pack, such as INTERNAL.")]
+Note = Annotated[str | None, flag("--note", "TEXT", "A note to keep with the verdict; it is stored sealed.")]
+Value = Annotated[str | None, flag("--value", "TEXT", "The value, as text.")]
+ValueJson = Annotated[str | None, flag("--value-json", "JSON", "The value, as JSON.")]
+Version = Annotated[
+    int | None, flag("--version", "N", "The version of the proposal that you read; fails if it has changed since.")
+]
+
+JSON: Options = (option("as_json", bool, "--json", "Write one JSON document to stdout.", default=False),)
 TENANT: Options = (
-    _option(
+    _text(
         "tenant",
-        str | None,
+        _WHO,
         "--tenant",
-        panel=_WHO,
-        metavar="TENANT",
+        "TENANT",
+        "The tenant; by default that of the key, or 'default'.",
         envvar="MUNIMENT_TENANT",
-        help="The tenant; when not said 'default', or that of the key.",
     ),
 )
-# The address and the folder are not read from the environment here: an option of either outweighs both variables.
+# Not read from the environment here: either option outweighs both variables.
 PLACE: Options = (
-    _option(
-        "url",
-        str | None,
-        "--url",
-        panel=_WHERE,
-        metavar="URL",
-        help="Address of a PostgreSQL database (MUNIMENT_DATABASE_URL).",
-    ),
-    _option(
+    _text("url", _WHERE, "--url", "URL", "Address of a PostgreSQL database (MUNIMENT_DATABASE_URL)."),
+    option(
         "home",
         Path | None,
         "--home",
-        panel=_WHERE,
-        metavar="FOLDER",
-        help="Folder of the embedded database (MUNIMENT_HOME, else ./.muniment).",
+        "FOLDER",
+        "Folder of the embedded database (MUNIMENT_HOME, else ./.muniment).",
+        rich_help_panel=_WHERE,
     ),
 )
 PACK: Options = (
-    _option(
+    option(
         "pack_file",
         Path | None,
         "--pack-file",
-        panel=_WHERE,
-        metavar="FILE",
-        help="The pack of tenants that have none in force yet (MUNIMENT_PACK, else the built-in one).",
+        "FILE",
+        "The pack for tenants that have none in force yet (MUNIMENT_PACK, else the built-in pack).",
+        rich_help_panel=_WHERE,
     ),
 )
 SERVER: Options = (
-    _option(
-        "server",
-        str | None,
-        "--server",
-        panel=_WHERE,
-        metavar="URL",
-        help="Ask a server (muniment serve) instead of a database (MUNIMENT_SERVER).",
+    _text(
+        "server", _WHERE, "--server", "URL", "Use a server (muniment serve) instead of a database (MUNIMENT_SERVER)."
     ),
-    _option(
+    _text(
         "key",
-        str | None,
+        _WHERE,
         "--key",
-        panel=_WHERE,
-        metavar="KEY",
-        help="The key to ask it under, or @FILE with it. Better in MUNIMENT_KEY: others on this machine can read "
-        "what a command line says.",
+        "KEY",
+        "The API key for the server, or @FILE that holds it. Prefer MUNIMENT_KEY: other users of this machine can "
+        "read command lines.",
     ),
 )
-# Where a verb needs the database itself, and where it may as well be behind a server.
+# For commands that work on the database itself, and for those that also work through a server.
 DATABASE: Options = (*TENANT, *PLACE, *PACK)
 WHERE: Options = (*DATABASE, *SERVER)
-# For verbs that ask no server, to say so.
-NO_SERVER = _option("server", str | None, "--server", hidden=True, help="")
+# For commands that take no server: a hidden option, to explain the error.
+NO_SERVER = option("server", str | None, "--server", "", hidden=True)
 WHO: Options = (
-    _option(
+    _text(
         "as_",
-        str | None,
+        _WHO,
         "--as",
-        panel=_WHO,
-        metavar="ID",
+        "ID",
+        "Who acts; by default the holder of the key, or your user name.",
         envvar="MUNIMENT_PRINCIPAL",
-        help="Who acts; when not said your user name, or whom the key is of.",
     ),
-    _option(
+    option(
         "kind",
         Source | None,
         "--kind",
-        panel=_WHO,
+        "What kind of principal acts; by default operator, a person.",
         envvar="MUNIMENT_KIND",
-        help="What acts: a person (operator) when not said.",
+        rich_help_panel=_WHO,
     ),
-    _option(
+    _texts(
         "role",
-        list[str] | None,
+        _WHO,
         "--role",
-        panel=_WHO,
-        metavar="ROLE",
-        help=f"A role, several times for several (MUNIMENT_ROLES, with commas); "
-        f"what the command takes when not said. One of {', '.join(_ROLES)}.",
+        "ROLE",
+        "A role to act in; can be repeated (MUNIMENT_ROLES, separated by commas). By default the role that the command "
+        f"needs. One of {', '.join(_ROLES)}.",
     ),
 )
+ASKER: Options = (*WHO, *WHERE)
 
-# What a writer may speak for. On a server the key says so, and these can only narrow what it says.
+# What a writer may speak for. With a server these options can only narrow what the key allows.
 SPEAKS_FOR: Options = (
-    _option(
+    _texts(
         "tool",
-        list[str] | None,
+        _WHO,
         "--tool",
-        panel=_WHO,
-        metavar="NAME",
-        help="A tool whose results it may hand in (--origin tool:NAME), several times for several; * is all.",
+        "NAME",
+        "A tool whose results it may submit (--origin tool:NAME); can be repeated; * is all.",
     ),
-    _option(
+    _texts(
         "channel",
-        list[str] | None,
+        _WHO,
         "--channel",
-        panel=_WHO,
-        metavar="NAME",
-        help="A channel whose messages count as the end user's words (--origin channel:NAME), likewise.",
+        "NAME",
+        "A channel whose messages count as the end user's words (--origin channel:NAME); can be repeated; * is all.",
     ),
 )
 
 
-def _circumstances(panel: str) -> Options:
+def _scope(panel: str) -> Options:
     return (
-        _option("user", str | None, "--user", panel=panel, metavar="ID", help="The end user it is for."),
-        _option("session", str | None, "--session", panel=panel, metavar="ID", help="The session."),
-        _option("run", str | None, "--run", panel=panel, metavar="ID", help="The run."),
-        _option("intent", str | None, "--intent", panel=panel, metavar="NAME", help="Such as support.refund.execute."),
-        _option("workflow", str | None, "--workflow", panel=panel, metavar="ID", help="The workflow."),
-        _option("decision_key", str | None, "--decision-key", panel=panel, metavar="KEY", help="The decision."),
-        _option(
-            "qualifier",
-            list[str] | None,
-            "--qualifier",
-            panel=panel,
-            metavar="NAME=VALUE",
-            help="Such as region=de; several times for several.",
-        ),
+        _text("user", panel, "--user", "ID", "The end user."),
+        _text("session", panel, "--session", "ID", "The session."),
+        _text("run", panel, "--run", "ID", "The run."),
+        _text("intent", panel, "--intent", "NAME", "The intent, such as support.refund.execute."),
+        _text("workflow", panel, "--workflow", "ID", "The workflow."),
+        _text("decision_key", panel, "--decision-key", "KEY", "The key of the decision."),
+        _texts("qualifier", panel, "--qualifier", "NAME=VALUE", "A qualifier, such as region=de; can be repeated."),
     )
 
 
 def _run(*agent_flags: str) -> Options:
     return (
-        *_circumstances(_RUN),
-        _option(
+        *_scope(_RUN),
+        _text(
             "agent",
-            str | None,
+            _RUN,
             *agent_flags,
-            panel=_RUN,
-            metavar="ID",
-            help="The agent; MUNIMENT_PRINCIPAL if MUNIMENT_KIND is agent, else 'cli'.",
+            "ID",
+            "The agent; by default MUNIMENT_PRINCIPAL if MUNIMENT_KIND is agent, else 'cli'.",
         ),
-        _option(
+        _texts(
             "allow",
-            list[str] | None,
+            _RUN,
             "--allow",
-            panel=_RUN,
-            metavar="LABEL",
-            help="A classification it may see, several times for several; PUBLIC and INTERNAL when not said.",
+            "LABEL",
+            "A classification that it may see; can be repeated. By default PUBLIC and INTERNAL.",
         ),
-        _option(
-            "run_role",
-            str | None,
-            "--run-role",
-            panel=_RUN,
-            metavar="ROLE",
-            help="The role the pack knows it by; 'agent' when not said.",
-        ),
-        _option("pack", str | None, "--pack", panel=_RUN, metavar="REF", help="The pack it pins, such as acme@1.2.0."),
+        _text("run_role", _RUN, "--run-role", "ROLE", "The role of the agent in the pack; by default 'agent'."),
+        _text("pack", _RUN, "--pack", "REF", "The pack version that the run is pinned to, such as acme@1.2.0."),
     )
 
 
-# Who asks in a run is its agent, so `--as` names that one, unless a verb takes persons too.
+# The principal of a run is its agent, so `--as` names the agent, unless a command takes persons too.
 RUN: Options = _run("--agent", "--as")
 RUN_OR_PERSON: Options = (*WHO, *_run("--agent"))
+_CAPTURE = "The capture"
 CIRCUMSTANCES: Options = (
-    *_circumstances("Circumstances"),
-    *(
-        _option(name, of, flag, panel="Circumstances", metavar=metavar, help=text)
-        for name, of, flag, metavar, text in (
-            ("origin", str | None, "--origin", "NAME", "Such as tool:crm.lookup."),
-            ("subject", str | None, "--subject", "CEID", "Whom it is about, such as customer:cus_77."),
-            ("recall", str | None, "--recall", "ID", "The recall it rests on."),
-            ("evidence", list[str] | None, "--evidence", "REF", "A piece of evidence, several times for several."),
-            ("observed_at", str | None, "--observed-at", "TIME", "When it was seen, in ISO 8601 with its zone."),
-            ("idempotency_key", str | None, "--idempotency-key", "KEY", "The same again changes nothing."),
-        )
+    *_scope(_CAPTURE),
+    _text("origin", _CAPTURE, "--origin", "NAME", "Where it came from, such as tool:crm.lookup."),
+    _text("subject", _CAPTURE, "--subject", "CEID", "Whom it is about, such as customer:cus_77."),
+    _text("recall", _CAPTURE, "--recall", "ID", "The recall that it is based on."),
+    _texts("evidence", _CAPTURE, "--evidence", "REF", "A reference to evidence; can be repeated."),
+    _text("observed_at", _CAPTURE, "--observed-at", "TIME", "When it was observed, in ISO 8601 with a time zone."),
+    _text(
+        "idempotency_key", _CAPTURE, "--idempotency-key", "KEY", "Repeating the request with this key changes nothing."
     ),
 )
-# What a correction is told; the rest it takes from what it is written on.
+# The rest of a correction's circumstances come from the memory that it corrects.
 CORRECTION: Options = tuple(
-    one
-    for one in CIRCUMSTANCES
-    if one.name in ("user", "intent", "qualifier", "origin", "subject", "evidence", "observed_at", "idempotency_key")
+    one for one in CIRCUMSTANCES if one.name not in ("session", "run", "workflow", "decision_key", "recall")
 )
-# What a recall is narrowed to; the fabric says which names it knows.
-NARROWING: Options = (
-    _option(
-        "entity",
-        list[str] | None,
-        "--entity",
-        metavar="CEID",
-        help="Only about this entity; several times for several.",
-    ),
-    _option("hops", int, "--hops", default=0, help="Also about entities so many steps from those: 1 or 2."),
-    _option("tier", list[str] | None, "--tier", metavar="TIER", help="Only of this tier, likewise."),
-    _option("write_class", list[str] | None, "--class", metavar="CLASS", help="Only of this class, likewise."),
-    _option("limit", int | None, "--limit", help="At most so many; the pack bounds it."),
-    _option(
+RECALL_FILTERS: Options = (
+    _texts("entity", None, "--entity", "CEID", "Only about this entity; can be repeated."),
+    option("hops", int, "--hops", "Also about entities up to this many links away: 1 or 2.", default=0),
+    _texts("tier", None, "--tier", "TIER", "Only from this tier; can be repeated."),
+    _texts("write_class", None, "--class", "CLASS", "Only of this class; can be repeated."),
+    option("limit", int | None, "--limit", "At most this many; the pack sets an upper bound."),
+    option(
         "as_of",
         str | None,
         "--as-of",
-        metavar="TIME",
-        help="What it would have been told then: in ISO 8601, or a sequence number.",
+        "TIME",
+        "What the run would have been given then: ISO 8601 or a sequence number.",
     ),
 )
+
+
+def page_options(limit: int, metavar: str = "ID", type_: Any = str) -> Options:
+    """Give the two options of a list that comes in pages."""
+    return (
+        inspect.Parameter(
+            "limit",
+            inspect.Parameter.KEYWORD_ONLY,
+            default=limit,
+            annotation=Annotated[int, flag("--limit", "At most this many.")],
+        ),
+        option("after", type_ | None, "--after", metavar, "Start after this one: the last of the previous page."),
+    )

@@ -1,7 +1,7 @@
-"""What people and programs are shown: the only module that writes to stdout and stderr.
+"""What the command line writes: the only module that writes to stdout and stderr.
 
-Stored text is hostile: it is never read as markup, and characters that move the cursor, hide text or turn its
-direction are spelled out (`\\x1b`, `\\u202e`) wherever people look.
+Stored text is hostile: it is never read as markup, and characters that move the cursor, hide text or change its
+direction are written as escapes (`\\x1b`, `\\u202e`) wherever people read.
 """
 
 import contextlib
@@ -9,31 +9,30 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from pydantic_core import to_jsonable_python
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-from rich.table import Table
-from rich.text import Text
 
-# What is not a terminal takes lines as they are: whoever reads a file or a pipe wants no line broken in two.
+if TYPE_CHECKING:
+    from rich.progress import Progress as ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+# A file or a pipe gets its lines unbroken.
 _UNBROKEN = 100_000
-_LIST_TEXT = 160
+_SHORT_TEXT = 160
 _INDENT = 4
 # Joiners are part of how some scripts and emoji are written; variation selectors 1 to 16 choose a shape.
 _HARMLESS_FORMAT = frozenset("\u200c\u200d")
 _HIDDEN_MARKS = range(0xE0100, 0xE01F0)
 
-Value = object
-Facts = Sequence[tuple[str, Value]]
+Fields = Sequence[tuple[str, object]]
 
 
 class OutputClosed(Exception):
-    """Whoever read our output has gone (`| head`)."""
+    """The reader of the output has gone (`| head`)."""
 
 
 class OutputFailed(Exception):
@@ -41,9 +40,11 @@ class OutputFailed(Exception):
 
 
 class Screen:
-    """One stream, as wide and as colourful as what is at its other end, or at most `columns` wide."""
+    """A stream for people: coloured and wrapped on a terminal, plain elsewhere; at most `columns` wide."""
 
     def __init__(self, stream: TextIO | None = None, *, columns: int | None = None) -> None:
+        from rich.console import Console
+
         if stream is None and sys.stdout is None:  # closed by our caller
             raise OutputFailed("stdout is closed")
         self._stream = stream or sys.stdout
@@ -56,31 +57,45 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Columns that a line may take."""
+        """Columns of a line."""
         return self._console.width
 
     def line(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
-        """A line of our own words and stored ones; a part may be `(text, style)`. Broken where it is too long."""
+        """Write one line, wrapped where it is too long; a part may be `(text, style)`."""
+        from rich.text import Text
+
         text = Text()
         for part in parts:
             words, style = part if isinstance(part, tuple) else (part, "")
-            text.append(visible(words), style)
-        self._wrapped("", text, indent)
+            text.append(escape(words), style)
+        self._wrap("", text, indent)
 
-    def facts(self, facts: Facts, *, indent: int = _INDENT, column: int = 0) -> None:
-        """Names and values, the values aligned at `column` or further; those that are None or empty are left out."""
-        shown = [(name, _plain(value)) for name, value in facts if value not in (None, "", (), [], {})]
+    def heading(self, id_: str, state: str = "", style: str = "bold", rest: str = "") -> None:
+        """Write the first line of one record: its id, its state in colour, and the rest of the line."""
+        self.line((id_, "bold cyan"), "  " if state else "", (state, style), f"  {rest}" if rest else "")
+
+    def fields(self, fields: Fields, *, indent: int = _INDENT, column: int = 0) -> None:
+        """Write names and values, aligned at `column` or further; values that are None or empty are left out."""
+        from rich.text import Text
+
+        shown = [(name, _plain(value)) for name, value in fields if value not in (None, "", (), [], {})]
         column = max([column, *(len(name) + 2 for name, _ in shown)])
         for name, value in shown:
-            self._wrapped(name, Text(visible(value, lines=True)), indent, column)
+            self._wrap(name, Text(escape(value, lines=True)), indent, column)
 
     def item(self, mark: str, text: str) -> None:
-        """One text of several, of as many lines as it has, with its mark before it."""
-        self._wrapped(mark, Text(visible(text, lines=True), "bold"), 0, _INDENT)
+        """Write a text of one or more lines with a mark before it."""
+        from rich.text import Text
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
-        """A table of short values."""
-        cells = [[visible(_plain(value)) for value in row] for row in rows]
+        self._wrap(mark, Text(escape(text, lines=True), "bold"), 0, _INDENT)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Write a table of short values; None is an empty cell."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        cells = [["" if value is None else escape(_plain(value)) for value in row] for row in rows]
         if self.is_terminal:
             table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
             for row in cells:
@@ -92,43 +107,58 @@ class Screen:
             padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             self.write("  ".join(padded).rstrip() + "\n")
 
-    def _wrapped(self, name: str, text: Text, indent: int, column: int = 0) -> None:
+    def records(self, columns: str, found: Iterable[object]) -> None:
+        """Write a table of these attributes of each record; an attribute's name without `_` is its heading."""
+        names = columns.split()
+        rows = [[getattr(one, name) for name in names] for one in found]
+        if rows:
+            self.table([name.replace("_", " ") for name in names], rows)
+
+    def _wrap(self, name: str, text: "Text", indent: int, column: int = 0) -> None:
+        from rich.text import Text
+
         room = max(self.width - indent - column, 20)
         lead = Text(" " * indent).append(name.ljust(column), "dim")
-        # A line of nothing is a line all the same.
+        # An empty text is an empty line.
         for line in text.wrap(self._console, room, overflow="fold") or [Text()]:
             whole = lead.append_text(line)
             whole.rstrip()
             self._print(whole)
             lead = Text(" " * (indent + column))
 
-    def _print(self, what: Text | Table) -> None:
+    def _print(self, what: "Text | Table") -> None:
+        from rich.text import Text
+
         with self._console.capture() as captured:
             self._console.print(what, soft_wrap=isinstance(what, Text))
         self.write(captured.get())
 
     def write(self, text: str) -> None:
-        """These characters as they are; raises `OutputClosed` or `OutputFailed`."""
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except BrokenPipeError:
-            raise OutputClosed from None
-        except OSError as error:
-            raise OutputFailed((error.strerror or "it failed").lower()) from None
+        """Write these characters unchanged; raises `OutputClosed` or `OutputFailed`."""
+        _write(self._stream, text)
 
 
-def visible(text: str, *, lines: bool = False) -> str:
-    """The text with whatever a terminal would obey, or a reader would not see, spelled out.
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        raise OutputClosed from None
+    except OSError as error:
+        raise OutputFailed((error.strerror or "it failed").lower()) from None
+
+
+def escape(text: str, *, lines: bool = False) -> str:
+    """Replace characters that a terminal would obey, or a reader would not see, by their escapes.
 
     Line ends and tabs stay only with `lines`.
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_shown(char, lines) for char in text)
+    return "".join(_escape_char(char, lines) for char in text)
 
 
-def _shown(char: str, lines: bool) -> str:
+def _escape_char(char: str, lines: bool) -> str:
     if char in "\n\t":
         return char.replace("\t", "    ") if lines else " "
     category = unicodedata.category(char)
@@ -138,25 +168,25 @@ def _shown(char: str, lines: bool) -> str:
     return char.encode("unicode_escape").decode("ascii")
 
 
-def shortened(text: str, length: int = _LIST_TEXT) -> str:
-    """The beginning of a text, on one line."""
-    line = " ".join(visible(text).split())
+def shorten(text: str, length: int = _SHORT_TEXT) -> str:
+    """Cut a text to one line of at most `length` characters."""
+    line = " ".join(escape(text).split())
     return line if len(line) <= length else line[: length - 3].rstrip() + "..."
 
 
-def moment(at: datetime) -> str:
-    """A time as people are told it."""
+def format_time(at: datetime) -> str:
+    """Format a time in UTC, to the second."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def due(at: datetime) -> str:
-    """How long there is until then."""
+def format_due(at: datetime) -> str:
+    """Format how long there is until a time, or how long ago it was due."""
     minutes = round((at - datetime.now(UTC)).total_seconds() / 60)
     return f"due in {_length(minutes)}" if minutes >= 0 else f"overdue by {_length(-minutes)}"
 
 
-def age(at: datetime) -> str:
-    """How long ago that was."""
+def format_age(at: datetime) -> str:
+    """Format how long ago a time was."""
     return f"{_length(max(0, round((datetime.now(UTC) - at).total_seconds() / 60)))} ago"
 
 
@@ -165,73 +195,148 @@ def _length(minutes: int) -> str:
     return f"{hours} h" if hours else f"{rest} min"
 
 
-def listed(values: Iterable[str]) -> str:
-    """Several names in a row."""
+def by_and_at(who: str | None, at: datetime | None) -> str | None:
+    """Format who did something and when; None if nobody has."""
+    return None if at is None else f"{f'by {who} ' if who else ''}at {format_time(at)}"
+
+
+def fields_of(record: object, names: str) -> Fields:
+    """Return the fields of a record that are its attributes: `label=attribute`, or an attribute that is its own label.
+
+    Lists of names are joined; a label has spaces for `_`.
+    """
+    found: list[tuple[str, object]] = []
+    for label, _, attribute in (one.partition("=") for one in names.split()):
+        value: Any = getattr(record, attribute or label)
+        if isinstance(value, list | tuple | set | frozenset):
+            value = joined(map(str, cast("Iterable[object]", value)))
+        found.append((label.replace("_", " "), value))
+    return found
+
+
+def draw_figures(screen: Screen, figures: Mapping[str, Any]) -> None:
+    """Draw a JSON document of figures: plain ones as fields, nested ones as tables of the same columns."""
+    plain = [(name, format_figure(one)) for name, one in figures.items() if not isinstance(one, dict | list)]
+    screen.fields(plain, indent=0)
+    tables: dict[tuple[str, ...], list[tuple[object, ...]]] = {}
+    for name, columns in _figure_rows("", figures):
+        if name:
+            tables.setdefault(("", *columns), []).append((name, *map(format_figure, columns.values())))
+    for name, records in _figure_lists("", figures):
+        rows = [_flatten(one) for one in records]
+        tables[(name, *list(rows[0])[1:])] = [tuple(map(format_figure, one.values())) for one in rows]
+    for columns, rows in tables.items():
+        screen.line("")
+        screen.table(columns, rows)
+
+
+def _figure_rows(path: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the plain figures of a document by their path: its own, and those of the mappings in it."""
+    if own := {name: value for name, value in figures.items() if not isinstance(value, dict | list)}:
+        yield path, own
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            yield from _figure_rows(f"{path} {name}".strip(), cast("dict[str, Any]", value))
+
+
+def _flatten(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{path} {name}".strip(): value for path, own in _figure_rows("", record) for name, value in own.items()}
+
+
+def format_figure(value: Any) -> Any:
+    """Format a number with at most four decimals; anything else stays as it is."""
+    if not isinstance(value, float):
+        return value
+    return f"{value:.1e}" if 0 < abs(value) < 0.001 else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _figure_lists(path: str, figures: Mapping[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the lists of records in a document by their path."""
+    for name, value in figures.items():
+        place = f"{path} {name}".strip()
+        if isinstance(value, dict):
+            yield from _figure_lists(place, cast("dict[str, Any]", value))
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            yield place, cast("list[dict[str, Any]]", value)
+
+
+def joined(values: Iterable[str]) -> str:
+    """Join names with commas."""
     return ", ".join(values)
 
 
-def document(value: object) -> None:
-    """Write the one JSON document of a command to stdout, in ASCII, so that no terminal is led astray by it."""
-    Screen().write(json.dumps(to_jsonable_python(value), indent=2) + "\n")
+def counted(number: int, noun: str) -> str:
+    """Format a number with its noun, in the plural unless it is one."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def note(message: str) -> None:
-    """A message beside the result."""
+def write_json(value: object) -> None:
+    """Write the JSON document of a command to stdout, in ASCII, so that it holds nothing that a terminal obeys."""
+    if sys.stdout is None:  # closed by our caller
+        raise OutputFailed("stdout is closed")
+    _write(sys.stdout, json.dumps(to_jsonable_python(value), indent=2) + "\n")
+
+
+def write_note(message: str) -> None:
+    """Write a message to stderr, beside the result."""
     with contextlib.suppress(OutputClosed, OutputFailed):
         Screen(sys.stderr).line(message)
 
 
-def failure(error: Mapping[str, object], *, as_json: bool) -> None:
-    """An error to stderr, for people or for programs: `code`, `message`, and what else is known of it."""
+def write_error(error: Mapping[str, object], *, as_json: bool) -> None:
+    """Write an error to stderr, for people or as JSON: `code`, `message`, and its other keys."""
     if as_json:
         text = json.dumps({"error": {"field": None, **to_jsonable_python(error)}}) + "\n"
     else:
-        # The field says no more where the place is its value.
+        # A place that is a proposal's id says all that the field proposal_id would.
         names = ("place",) if error.get("field") == "proposal_id" and error.get("place") else ("place", "field")
         place = "".join(f"{error[name]}: " for name in names if error.get(name))
         problems: Any = error.get("problems")
         message = "the pack is refused" if problems else error["message"]
-        text = visible(f"error: {place}{message} ({error['code']})") + "\n"
+        text = escape(f"error: {place}{message} ({error['code']})") + "\n"
         for problem in problems or ():
             where = f"line {problem['line']}: " if problem["line"] is not None else ""
             path = f"{problem['path']}: " if problem["path"] else ""
-            text += visible(f"  {where}{path}{problem['message']}") + "\n"
+            text += escape(f"  {where}{path}{problem['message']}") + "\n"
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
-class Steps:
-    """A line that says how far the work is."""
+class Progress:
+    """The progress of long work, shown on stderr."""
 
-    def __init__(self, bar: Progress | None, what: str, total: int | None) -> None:
+    def __init__(self, bar: "ProgressBar | None", what: str, total: int | None) -> None:
         self._bar = bar
         self._what = what
         self._task = bar.add_task(what, total=total) if bar is not None else None
 
-    def at(self, words: str, done: int | None = None) -> None:
-        """Say how far it is."""
+    def update(self, words: str, done: int | None = None) -> None:
+        """Show how far the work is."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=f"{self._what}: {words}", completed=done)
 
 
 @contextlib.contextmanager
-def progress(what: str, total: int | None = None, *, as_json: bool = False) -> Generator[Steps]:
-    """Progress of long work on stderr, where a person watches it; a bar where the whole is known."""
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+def progress(what: str, total: int | None = None, *, as_json: bool = False) -> Generator[Progress]:
+    """Show progress while stderr is a terminal; a bar if the total is known, else a spinner."""
     if as_json or not sys.stderr.isatty():
-        yield Steps(None, what, total)
+        yield Progress(None, what, total)
         return
-    measure = BarColumn() if total is not None else SpinnerColumn()
-    columns = (TextColumn("{task.description}", markup=False), measure)
-    with Progress(*columns, console=console, transient=True) as bar:
-        yield Steps(bar, what, total)
+    from rich import progress as bars
+    from rich.console import Console
+
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    measure = bars.BarColumn() if total is not None else bars.SpinnerColumn()
+    columns = (bars.TextColumn("{task.description}", markup=False), measure)
+    with bars.Progress(*columns, console=console, transient=True) as bar:
+        yield Progress(bar, what, total)
 
 
 def _plain(value: Any) -> str:
     match value:
         case datetime():
-            return moment(value)
+            return format_time(value)
         case float():
             return f"{value:.2f}"
         case str():

@@ -1,77 +1,88 @@
-"""Packs: the schema they follow, checking one, and those registered in a tenant."""
+"""Packs: their schema, validation of a file, and the versions registered in a tenant."""
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 
-from muniment.cli import activations, backtesting
-from muniment.cli.asking import Call, instant, verb
-from muniment.cli.options import WHERE, WHO
-from muniment.cli.output import Screen, document, progress
+from muniment.cli import pack_views
+from muniment.cli.call import Call
+from muniment.cli.command import command, group, list_command, verb_command
+from muniment.cli.inputs import parse_time
+from muniment.cli.options import ASKER, argument, flag, page_options
+from muniment.cli.output import Screen, progress, write_json
 from muniment.errors import InvalidInput, NotFound
-from muniment.pack import Pack, builtin_pack, load_pack, pack_schema
-from muniment.packs.store import RegisteredPack
-from muniment.settings import Settings
+from muniment.model.activation import Activation
+from muniment.model.backfill import Backfill
+from muniment.model.context import Principal
+from muniment.model.pack_difference import PackDifference
 
-app = typer.Typer(no_args_is_help=True)
-_OPTIONS = (*WHO, *WHERE)
+if TYPE_CHECKING:
+    from muniment.pack import Pack
+    from muniment.packs.store import RegisteredPack
+    from muniment.sync_verbs import Verbs
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A pack in YAML or JSON.")]
+app = typer.Typer()
+pack = group(app, "pack")
+_ACTIVATION = "pack activated_at activated_by previous_pack reason"
+
+Ref = Annotated[str, argument("PACK", "A registered version, such as acme@1.2.0.")]
+FileOrRef = Annotated[str, argument("PACK", "A file, or a registered version such as acme@1.2.0.")]
+Reason = Annotated[str, flag("--reason", "TEXT", "Why; it is kept in the event log.")]
 
 
-@verb(app, "schema", example="muniment pack schema > pack.schema.json")
+@command(pack, "schema", example="muniment pack schema > pack.schema.json")
 def schema(call: Call) -> None:
-    """Print the JSON Schema of packs; it is JSON with or without --json."""
-    document(pack_schema())
+    """Print the JSON Schema of packs, as JSON also without --json."""
+    from muniment.pack import pack_schema
+
+    write_json(pack_schema())
 
 
-@verb(app, "validate", example="muniment pack validate acme.pack.yaml")
-def validate(call: Call, file: File) -> None:
-    """Check a pack, and name everything wrong with it at its line."""
-    pack = load_pack(file)
-    call.show({"pack": pack.ref, "digest": pack.digest}, lambda: Screen().line(f"{pack.ref} is valid"))
+@command(pack, "validate", example="muniment pack validate acme.pack.yaml")
+def validate(call: Call, file: Annotated[Path, argument("FILE", "A pack in YAML or JSON.")]) -> None:
+    """Validate a pack, and show every problem with its line."""
+    from muniment.pack import load_pack
+
+    found = load_pack(file)
+    call.show({"pack": found.ref, "digest": found.digest}, lambda: Screen().line(f"{found.ref} is valid"))
 
 
-@verb(app, "register", options=_OPTIONS, example="muniment pack register acme.pack.yaml --tenant tenant_acme_prod")
+@command(pack, "register", options=ASKER, example="muniment pack register acme.pack.yaml --tenant tenant_acme_prod")
 def register(
     call: Call,
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A pack in YAML or JSON.")] = None,
-    builtin: Annotated[
-        bool, typer.Option("--builtin", help="The pack that this version of the program brings.")
-    ] = False,
+    file: Annotated[Path | None, argument("FILE", "A pack in YAML or JSON.")] = None,
+    builtin: Annotated[bool, flag("--builtin", "The built-in pack of this version of the program.")] = False,
 ) -> None:
-    """Register a pack in the tenant. It is immutable from then on; the same again changes nothing.
+    """Register a pack in the tenant. It cannot be changed afterwards; registering it again changes nothing.
 
-    Nothing is decided by it until it is activated: muniment pack activate.
+    It has no effect until it is activated: muniment pack activate.
     """
+    from muniment.pack import builtin_pack, load_pack
+
     if (file is None) is not builtin:
         raise InvalidInput("give a file, or --builtin", field="file")
-    pack = load_pack(file) if file is not None else builtin_pack()
+    found = load_pack(file) if file is not None else builtin_pack()
     with call.open() as fabric:
-        registered = fabric.packs.register(call.principal("admin"), pack)
-    call.show(_entry(registered), lambda: _table([registered]))
+        registered = fabric.packs.register(call.principal("admin"), found)
+    call.show(_entry(registered), lambda: _draw([registered]))
 
 
-Ref = Annotated[str, typer.Argument(metavar="PACK", help="A registered version, such as acme@1.2.0.")]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stands in the log.")]
-
-
-@verb(app, "activate", options=_OPTIONS, example='muniment pack activate acme@1.2.0 --reason "new returns policy"')
+@command(pack, "activate", options=ASKER, example='muniment pack activate acme@1.2.0 --reason "new returns policy"')
 def activate(
     call: Call,
     ref: Ref,
     reason: Reason = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change and who may do it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Only show what would change, and who may do it.")] = False,
+    yes: Annotated[bool, flag("--yes", "Do not ask for confirmation.")] = False,
 ) -> None:
-    """Put a registered version in force: everything in the tenant is decided under it from then on.
+    """Put a registered version in force: it decides everything in the tenant from then on.
 
-    What differs from the version in force is shown first. Where it loosens a rule, or a pack asks for four eyes,
-    somebody other than who registered it has to activate it.
+    On a terminal the differences from the version in force are shown first. If it loosens a rule, or a pack requires
+    four eyes, it has to be activated by another admin than the one who registered it.
     """
     admin = call.principal("admin")
     if not dry_run and not reason.strip():
@@ -79,200 +90,190 @@ def activate(
     with call.open() as fabric:
         plan = fabric.packs.plan_activation(admin, ref)
         if dry_run:
-            call.show(plan, lambda: activations.plan(Screen(), plan))
+            call.show(plan, lambda: pack_views.draw_plan(Screen(), plan))
             return
         if not yes and not call.as_json and sys.stdin.isatty():
-            activations.plan(Screen(), plan)
-            typer.confirm(f"Put {ref} in force?", abort=True, err=True)
+            pack_views.draw_plan(Screen(), plan)
+            call.confirm(f"Put {ref} in force?", yes=yes)
         made = fabric.packs.activate(admin, ref, reason=reason, expected=plan.in_force)
-    call.show(made, lambda: activations.table(Screen(), [made]))
+    call.show(made, lambda: Screen().records(_ACTIVATION, [made]))
 
 
-@verb(app, "retire", options=_OPTIONS, example='muniment pack retire acme@1.1.0 --reason "replaced"')
+@command(pack, "retire", options=ASKER, example='muniment pack retire acme@1.1.0 --reason "replaced"')
 def retire(call: Call, ref: Ref, reason: Reason) -> None:
-    """End the use of a version for good: it can be neither activated nor pinned; the past is still read under it."""
+    """Retire a version for good: it can no longer be activated or pinned. The past is still read under it."""
     with call.open() as fabric:
         done = fabric.packs.retire(call.principal("admin"), ref, reason=reason)
     call.show(done, lambda: Screen().line(f"{done.pack} is retired"))
 
 
-@verb(app, "in-force", options=_OPTIONS, example="muniment pack in-force --at 2026-05-04T09:31:00Z")
+@verb_command(pack, "in-force", "admin", draw=_ACTIVATION, example="muniment pack in-force --at 2026-05-04T09:31:00Z")
 def in_force(
-    call: Call,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="At that time, in ISO 8601; now when not said.")
-    ] = None,
-) -> None:
-    """Show which version is in force, or was at a time, and who put it there."""
-    with call.open() as fabric:
-        found = fabric.packs.in_force(call.principal("admin"), at=instant(at, "at") if at is not None else None)
-    call.show(found, lambda: activations.table(Screen(), [found]))
+    fabric: "Verbs",
+    admin: Principal,
+    at: Annotated[str | None, flag("--at", "TIME", "At this time, in ISO 8601; by default now.")] = None,
+) -> Activation:
+    """Show which version is in force, or was at a time, and who activated it."""
+    return fabric.packs.in_force(admin, at=parse_time(at, "at"))
 
 
-@verb(app, "history", options=_OPTIONS, example="muniment pack history")
-def history(
-    call: Call,
-    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 50,
-    after: Annotated[
-        int | None, typer.Option("--after", metavar="SEQ", help="The last one of the page before.")
-    ] = None,
-) -> None:
-    """Show every version that was in force, the latest first."""
+@command(pack, "history", options=(*page_options(50, "SEQ", int), *ASKER), example="muniment pack history")
+def history(call: Call) -> None:
+    """List every version that was in force, the latest first."""
+    limit, after = call.options["limit"], call.options["after"]
     with call.open() as fabric:
         found = fabric.packs.activations(call.principal("admin"), limit=limit, after=after)
-    call.show(found, lambda: activations.table(Screen(), found))
-    if len(found) == limit:
-        call.note(f"there may be more: muniment pack history --after {found[-1].seq}")
+    call.show_page(
+        found, lambda: Screen().records(_ACTIVATION, found), limit=limit, key="seq", empty="no pack was ever in force"
+    )
 
 
-@verb(app, "show", options=_OPTIONS, example="muniment pack show acme@1.2.0")
+@command(pack, "show", options=ASKER, example="muniment pack show acme@1.2.0")
 def show(
     call: Call,
-    ref: Annotated[
-        str | None, typer.Argument(metavar="PACK", help="A registered one; the one in force when not said.")
-    ] = None,
+    ref: Annotated[str | None, argument("PACK", "A registered version; by default the one in force.")] = None,
 ) -> None:
-    """Print a registered pack, or the one in force.
+    """Print a registered version, or the one in force.
 
-    In a tenant that has none yet: the one that its first write puts in force.
+    In a tenant that has none yet: the pack that its first write puts in force.
     """
-    contents = _shown(call, ref).document()
-    call.show(contents, lambda: Screen().write(_as_yaml(contents)))
+    import yaml
+
+    contents = _find(call, ref).document()
+    # Whatever is not plain ASCII is escaped, so that it holds nothing that a terminal obeys.
+    call.show(contents, lambda: Screen().write(yaml.safe_dump(contents, sort_keys=False, allow_unicode=False)))
 
 
-def _shown(call: Call, ref: str | None) -> Pack:
-    if ref is None and not call.is_remote() and call.is_new(call.settings()):
-        return _given_at_start(call)
-    admin = call.principal("admin")
-    with call.open() as fabric:
-        try:
-            return fabric.packs.get(admin, ref or fabric.packs.in_force(admin).pack).pack
-        except NotFound:
-            if ref is not None or call.is_remote():
-                raise
-    return _given_at_start(call)
+def _find(call: Call, ref: str | None) -> "Pack":
+    if ref is not None or call.is_remote() or not call.is_new(call.settings()):
+        admin = call.principal("admin")
+        with call.open() as fabric:
+            try:
+                return fabric.packs.get(admin, ref or fabric.packs.in_force(admin).pack).pack
+            except NotFound:
+                if ref is not None or call.is_remote():
+                    raise
+    return _first_pack(call)
 
 
-def _given_at_start(call: Call) -> Pack:
-    """What is put in force in a tenant that has no pack."""
-    call.note("no pack is in force yet; this one is from the first write on")
-    return Settings.gather(None, pack=call.given["pack_file"], home=None, clock=None).pack or builtin_pack()
+def _first_pack(call: Call) -> "Pack":
+    """Return the pack that the first write puts in force in a tenant without one."""
+    from muniment.pack import builtin_pack
+    from muniment.settings import Settings
+
+    call.note("no pack is in force yet; the first write puts this one in force")
+    return Settings.gather(None, pack=call.options["pack_file"], home=None, clock=None).pack or builtin_pack()
 
 
-@verb(app, "list", options=_OPTIONS, example="muniment pack list")
-def list_packs(
-    call: Call,
-    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 200,
-    after: Annotated[
-        str | None, typer.Option("--after", metavar="REF", help="The last one of the page before.")
-    ] = None,
-) -> None:
+@command(pack, "list", options=(*page_options(200, "REF"), *ASKER), example="muniment pack list")
+def list_packs(call: Call) -> None:
     """List the packs registered in the tenant, in the order of their registration."""
+    limit, after = call.options["limit"], call.options["after"]
     with call.open() as fabric:
         found = fabric.packs.list(call.principal("admin"), limit=limit, after=after)
-    call.show([_entry(one) for one in found], lambda: _table(found))
-    if len(found) == limit:
-        call.note(f"there may be more: muniment pack list --after {found[-1].ref}")
+    call.show([_entry(one) for one in found], lambda: _draw(found))
+    call.note_page(found, limit=limit, key="ref", empty="no packs")
 
 
-Side = Annotated[str, typer.Argument(metavar="PACK", help="A file, or a registered one such as acme@1.2.0.")]
+@verb_command(
+    pack, "compare", "admin", draw=pack_views.draw_difference, example="muniment pack compare acme@1.2.0 acme.pack.yaml"
+)
+def compare(fabric: "Verbs", admin: Principal, one: FileOrRef, other: FileOrRef) -> PackDifference:
+    """Show how the second pack differs from the first, rule by rule."""
+    return fabric.packs.compare(admin, _file_or_ref(one), _file_or_ref(other))
 
 
-@verb(app, "compare", options=_OPTIONS, example="muniment pack compare acme@1.2.0 acme.pack.yaml")
-def compare(call: Call, one: Side, other: Side) -> None:
-    """Show in what the second pack differs from the first, rule by rule."""
-    with call.open() as fabric:
-        found = fabric.packs.compare(call.principal("admin"), _side(one), _side(other))
-    call.show(found, lambda: backtesting.difference(Screen(), found))
-
-
-@verb(app, "backtest", options=_OPTIONS, example="muniment pack backtest acme.pack.yaml --since 30d")
+@command(pack, "backtest", options=ASKER, example="muniment pack backtest acme.pack.yaml --since 30d")
 def backtest(
     call: Call,
-    tried: Side,
+    tried: FileOrRef,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="REF", help="A registered pack; the one in force when not said.")
+        str | None, flag("--against", "REF", "The registered version to compare with; by default the one in force.")
     ] = None,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="How long ago, such as 30d, or a time in ISO 8601.")
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", help="At most so many captures, the latest.")] = 1000,
-    recalls: Annotated[int, typer.Option("--recalls", help="At most so many recalls, the latest.")] = 200,
+    since: Annotated[str | None, flag("--since", "TIME", "How long ago, such as 30d, or a time in ISO 8601.")] = None,
+    limit: Annotated[int, flag("--limit", "At most this many captures, the latest.")] = 1000,
+    recalls: Annotated[int, flag("--recalls", "At most this many recalls, the latest.")] = 200,
     texts: Annotated[
-        bool, typer.Option("--texts", help="Show reviewers the beginning of what can be read in the queue, masked.")
+        bool, flag("--texts", "For reviewers: show the beginning of texts that the queue shows, masked.")
     ] = False,
 ) -> None:
     """Run recorded captures and recalls through a pack, and show what it would decide differently.
 
-    Beside the pack in force, as a dry run that cannot write.
+    It is a dry run: nothing is written.
     """
-    start = backtesting.since(since, datetime.now(UTC))
+    start = _parse_since(since, datetime.now(UTC))
     asker = call.principal("reviewer" if texts else "admin")
     with call.open() as fabric, progress("backtest", as_json=call.as_json) as steps:
         found = fabric.packs.backtest(
             asker,
-            _side(tried),
+            _file_or_ref(tried),
             against=against,
             since=start,
             limit=limit,
             recalls=recalls,
             texts=texts,
-            on_progress=lambda done: steps.at(f"{done} captures and recalls"),
+            on_progress=lambda done: steps.update(f"{done} captures and recalls"),
         )
-    call.show(found, lambda: backtesting.backtest(Screen(), found))
+    call.show(found, lambda: pack_views.draw_backtest(Screen(), found))
 
 
-@verb(app, "backfill", options=_OPTIONS, example="muniment pack backfill acme@2.0.0 --dry-run")
+@command(pack, "backfill", options=ASKER, example="muniment pack backfill acme@2.0.0 --dry-run")
 def backfill(
     call: Call,
-    ref: Annotated[str, typer.Argument(metavar="REF", help="A registered pack, such as acme@2.0.0.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what it would be about.")] = False,
+    ref: Annotated[str, argument("REF", "A registered version, such as acme@2.0.0.")],
+    dry_run: Annotated[bool, flag("--dry-run", "Only show what it would do.")] = False,
 ) -> None:
-    """Have live memories follow the ontology of a pack: renamed, retyped and dropped predicates.
+    """Adapt live memories to the ontology of a pack: renamed, retyped and dropped predicates.
 
-    You approve every record that comes of it. What cannot follow stays, and is listed. Under a server's key without
-    the role admin it is ordered, and the worker there carries it out.
+    You approve every memory that it changes. Memories that cannot be adapted stay, and are listed. With a server's key
+    without the role admin it is ordered, and the worker there carries it out.
     """
     reviewer = call.principal("reviewer")
     with call.open() as fabric, progress("backfill", as_json=call.as_json) as steps:
         found = fabric.packs.backfill(reviewer, ref, dry_run=dry_run)
         if not dry_run and call.may_work():
-            found = (
-                fabric.packs.run_backfill(call.tenant, on_progress=lambda done: steps.at(f"{done} memories")) or found
-            )
-    call.show(found, lambda: backtesting.backfill(Screen(), found))
+            done = fabric.packs.run_backfill(call.tenant, on_progress=lambda number: steps.update(f"{number} memories"))
+            found = done or found
+    call.show(found, lambda: pack_views.draw_backfill(Screen(), found))
 
 
-@verb(app, "backfills", options=_OPTIONS, example="muniment pack backfills")
-def backfills(
-    call: Call,
-    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 10,
-    after: Annotated[str | None, typer.Option("--after", metavar="ID", help="The last one of the page before.")] = None,
-) -> None:
-    """Show the backfills of the tenant, the latest first, and the memories that wait for a person."""
-    with call.open() as fabric:
-        found = fabric.packs.backfills(call.principal("admin"), limit=limit, after=after)
-
-    def draw() -> None:
-        for one in found:
-            backtesting.backfill(Screen(), one)
-
-    call.show(found, draw)
-    if len(found) == limit:
-        call.note(f"there may be more: muniment pack backfills --after {found[-1].backfill_id}")
+@list_command(
+    pack,
+    "backfills",
+    "admin",
+    draw=pack_views.draw_backfill,
+    key="backfill_id",
+    empty="no backfills",
+    limit=10,
+    example="muniment pack backfills",
+)
+def backfills(fabric: "Verbs", admin: Principal, **page: Any) -> Sequence[Backfill]:
+    """List the backfills of the tenant, the latest first, and the memories that need a person."""
+    return fabric.packs.backfills(admin, **page)
 
 
-def _side(given: str) -> str | Path:
-    """A registered pack where the words name one and no file is called so."""
+def _file_or_ref(given: str) -> str | Path:
+    """Return a reference if it looks like one and no file has that name, else a path."""
     return given if "@" in given and not Path(given).exists() else Path(given)
 
 
-def _as_yaml(contents: dict[str, Any]) -> str:
-    # Escapes whatever is not plain ASCII, so a terminal has nothing to obey.
-    return yaml.safe_dump(contents, sort_keys=False, allow_unicode=False)
+def _parse_since(given: str | None, now: datetime) -> datetime | None:
+    """Parse a time in ISO 8601, or how long ago, such as 30d; raises `InvalidInput`."""
+    from muniment.pack.durations import parse_duration
+
+    if given is None:
+        return None
+    try:
+        return now - parse_duration(given)
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return datetime.fromisoformat(given)
+    except ValueError:
+        raise InvalidInput("expected how long ago, such as 30d, or a time in ISO 8601", field="since") from None
 
 
-def _entry(one: RegisteredPack) -> dict[str, object]:
+def _entry(one: "RegisteredPack") -> dict[str, object]:
     return {
         "pack": one.ref,
         "digest": one.digest,
@@ -283,10 +284,10 @@ def _entry(one: RegisteredPack) -> dict[str, object]:
     }
 
 
-def _table(found: list[RegisteredPack]) -> None:
-    rows = [(one.ref, _state(one), one.registered_at, one.registered_by, one.digest[:12]) for one in found]
+def _draw(found: "list[RegisteredPack]") -> None:
+    states = ["in force" if one.in_force else "retired" if one.retired else "" for one in found]
+    rows = [
+        (one.ref, state, one.registered_at, one.registered_by, one.digest[:12])
+        for one, state in zip(found, states, strict=True)
+    ]
     Screen().table(("pack", "state", "registered", "by", "digest"), rows)
-
-
-def _state(one: RegisteredPack) -> str:
-    return "in force" if one.in_force else "retired" if one.retired else ""

@@ -1,159 +1,124 @@
-"""The review queue at the keyboard: list, show, approve, edit, reject, lift, override, assign, release."""
+"""The review queue: list, show, approve, edit, reject, lift, override, assign, release."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from muniment.cli import views
-from muniment.cli.asking import REFUSED, Call, ListsByDefault, verb
-from muniment.cli.inputs import json_value
-from muniment.cli.options import WHERE, WHO
-from muniment.cli.output import Screen, failure, progress
+from muniment.cli.call import FAILED, REFUSED, Call
+from muniment.cli.command import command, group, list_command, verb_command
+from muniment.cli.inputs import parse_value
+from muniment.cli.options import ASKER, Evidence, Note, ProposalId, ProposalIds, Value, ValueJson, Version, flag, option
+from muniment.cli.output import Screen, progress, write_error
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import HumanReason, Outcome, Proposal
 from muniment.model.review_views import OpenStatus, Risk
-from muniment.review.verbs import AT_ONCE
-from muniment.sync_verbs import Verbs
 
 if TYPE_CHECKING:
     from muniment.review.verbs import EditFields
+    from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
-queue = typer.Typer(cls=ListsByDefault)
-app.add_typer(queue, name="queue", rich_help_panel="Review", help="The review queue: lists it, or shows one proposal.")
-_PANEL = "Review"
-_OPTIONS = (*WHO, *WHERE)
-# What is wrong with one proposal, and not with the next.
+queue = group(app, "queue", lists=True)
+# Proposals that the fabric approves in one call.
+BATCH = 200
+# Errors that concern one proposal and not the next.
 _OF_ONE = (NotFound, SelfApproval, Conflict, NotPromotable)
 
-ProposalId = Annotated[str, typer.Argument(metavar="PROPOSAL", help="The id of a proposal, mwp_...")]
-ProposalIds = Annotated[list[str], typer.Argument(metavar="PROPOSAL...", help="Ids of proposals, mwp_...")]
-Version = Annotated[
-    int | None,
-    typer.Option(
-        "--version", metavar="N", help="The version that you read: where it is another by now, nothing is done."
-    ),
-]
-Note = Annotated[str | None, typer.Option("--note", metavar="TEXT", help="A note that is kept, sealed.")]
+
+_FILTERS = (
+    option("write_class", WriteClass | None, "--class", "Only this class."),
+    option("closed", bool, "--all", "Also proposals with a final verdict.", default=False),
+    option("tier", Tier | None, "--tier", "Only proposals for this tier."),
+    option("risk", Risk | None, "--risk", "Only this risk."),
+    option("reason", HumanReason | None, "--reason", "Only those that need a person for this reason."),
+    option("entity", str | None, "--entity", "CEID", "Only about this entity."),
+    option("assignee", str | None, "--assignee", "NAME", "Only those assigned to this person."),
+    option("status", OpenStatus | None, "--status", "Only this status."),
+    option("overdue", bool | None, "--overdue/--not-overdue", "Only overdue ones, or only the others."),
+)
 
 
-@verb(queue, "list", options=_OPTIONS, example="muniment queue --class correction --limit 20")
-def list_queue(
-    call: Call,
-    write_class: Annotated[WriteClass | None, typer.Option("--class", help="Only this class.")] = None,
-    closed: Annotated[bool, typer.Option("--all", help="Also those that had their final verdict.")] = False,
-    tier: Annotated[Tier | None, typer.Option("--tier", help="Only what would go to this tier.")] = None,
-    risk: Annotated[Risk | None, typer.Option("--risk", help="Only of this risk.")] = None,
-    reason: Annotated[
-        HumanReason | None, typer.Option("--reason", help="Only what waits for a person for this reason.")
-    ] = None,
-    entity: Annotated[str | None, typer.Option("--entity", metavar="CEID", help="Only what is about this one.")] = None,
-    assignee: Annotated[
-        str | None, typer.Option("--assignee", metavar="NAME", help="Only what is assigned to this person.")
-    ] = None,
-    status: Annotated[OpenStatus | None, typer.Option("--status", help="Only those that stand so.")] = None,
-    overdue: Annotated[
-        bool | None, typer.Option("--overdue/--not-overdue", help="Only what is past its term, or what is not.")
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 50,
-    after: Annotated[
-        str | None, typer.Option("--after", metavar="ID", help="The last proposal of the page before.")
-    ] = None,
-) -> None:
-    """List what waits for a person, the one due first first."""
-    with call.open() as fabric:
-        found = fabric.queue.list(
-            call.principal("reviewer"),
-            write_class=write_class,
-            closed=closed,
-            tier=tier,
-            risk=risk,
-            reason=reason,
-            entity=entity,
-            assignee=assignee,
-            status=status,
-            overdue=overdue,
-            limit=limit,
-            after=after,
-        )
-    call.show(found, lambda: views.in_queue(Screen(), found))
-    if not found:
-        call.note("nothing waits in the queue")
-    elif len(found) == limit:
-        call.note(f"there may be more: muniment queue --after {found[-1].proposal_id}")
+@list_command(
+    queue,
+    "list",
+    "reviewer",
+    draw=views.draw_queued,
+    key="proposal_id",
+    empty="nothing waits in the queue",
+    filters=_FILTERS,
+    example="muniment queue --class correction --limit 20",
+)
+def list_queue(fabric: "Verbs", reviewer: Principal, **filters: Any) -> list[Proposal]:
+    """List the proposals that wait for a person, by due time."""
+    return fabric.queue.list(reviewer, **filters)
 
 
-@verb(queue, "show", options=_OPTIONS, example="muniment queue show mwp_01a1de60ebe944d4dad32871beef")
+@command(queue, "show", options=ASKER, example="muniment queue show mwp_01a1de60")
 def show(call: Call, proposal_id: ProposalId) -> None:
-    """Show one proposal with everything it rests on and every verdict."""
+    """Show one proposal with everything it is based on and every verdict."""
     reviewer = call.principal("reviewer")
     with call.open() as fabric:
         found = fabric.queue.get(reviewer, proposal_id)
         against = [] if call.as_json else fabric.contradictions.list(reviewer, proposal_id=found.proposal_id)
-    call.show(found, lambda: views.proposal(Screen(), found, against))
+    call.show(found, lambda: views.draw_proposal(Screen(), found, against))
 
 
-@verb(
-    app,
-    "approve",
-    panel=_PANEL,
-    options=_OPTIONS,
-    example="muniment approve mwp_01a1de60ebe944d4dad32871beef mwp_01a1de60ec0155e0a3c9471d02fa --note 'in the log'",
-)
+@command(app, "approve", options=ASKER, example="muniment approve mwp_01a1de60 mwp_01a1de60 --note 'in the log'")
 def approve(
     call: Call,
     proposal_ids: ProposalIds,
     note: Note = None,
-    supersedes: Annotated[
-        str | None, typer.Option("--supersedes", metavar="MEMORY", help="The memory it takes the place of.")
-    ] = None,
+    supersedes: Annotated[str | None, flag("--supersedes", "MEMORY", "The memory that this one replaces.")] = None,
     version: Version = None,
     acknowledge: Annotated[
         list[str] | None,
-        typer.Option(
+        flag(
             "--acknowledge",
-            metavar="PROPOSAL=REASON",
-            help="Take in one that is not ordinary, with a reason that its verdict records. Several times, if needed.",
+            "PROPOSAL=REASON",
+            "Approve a proposal that is not ordinary, with a reason for its verdict; can be repeated.",
         ),
     ] = None,
 ) -> None:
-    """Approve proposals and promote them; one that cannot be approved stops no other.
+    """Approve proposals and promote them.
 
-    What is durable or sensitive needs another person than its author. Of several only those are taken that are
-    ordinary: not sensitive, not high risk, not low in trust, without contradiction, not assigned to somebody else. The
-    rest is left out, with the reasons. Ends with 1 if one could not be approved, with 3 if one was not promoted after
-    all, because it repeats or contradicts a memory.
+    What is durable or sensitive needs another person than its author. Of several proposals only ordinary ones are
+    approved: not sensitive, not high risk, not low in trust, without a contradiction, not assigned to somebody else.
+    The others are left, with the reasons. A proposal that cannot be approved does not stop the others. Ends with 1 if
+    one could not be approved, with 3 if one was not promoted because it repeats or contradicts a memory.
     """
-    # Twice the same id would be told as somebody else's doing.
+    # Approved twice, a proposal would look changed by somebody else.
     ids = list(dict.fromkeys(proposal_ids))
     for name, given in (("supersedes", supersedes), ("version", version)):
         if given is not None and len(ids) > 1:
             raise InvalidInput("takes one proposal at a time", field=name)
-    taken_in = _acknowledged(acknowledge or [], ids)
+    reasons = _parse_reasons(acknowledge or [], ids)
     reviewer = call.principal("reviewer")
     with call.open() as fabric:
-        if len(ids) > 1 or taken_in:
-            done, broken = _approve_many(call, fabric, reviewer, ids, note, taken_in)
-            call.show(done, lambda: views.outcomes(Screen(), done))
+        if len(ids) > 1 or reasons:
+            done, broken = _approve_many(call, fabric, reviewer, ids, note, reasons)
+            call.show(done, lambda: views.draw_outcomes(Screen(), done))
         else:
             one, proposal = _approve_one(
                 ids[0],
                 lambda: fabric.queue.approve(reviewer, ids[0], note=note, supersedes=supersedes, version=version),
             )
             done, broken = [one], None
-            call.show(done, lambda: views.decided(Screen(), proposal) if proposal is not None else None)
+            call.show(done, lambda: views.draw_decision(Screen(), proposal) if proposal is not None else None)
     for one in done:
         if one.error is not None:
-            told = {"code": one.error, "message": _message(one), "field": "proposal_id", "place": one.proposal_id}
-            failure(told, as_json=call.as_json)
+            # The place is the proposal, so the message need not name it.
+            message = (one.message or "").removeprefix("proposal_id: ")
+            error = {"code": one.error, "message": message, "field": "proposal_id", "place": one.proposal_id}
+            write_error(error, as_json=call.as_json)
     if broken is not None:
         raise broken
     if any(one.error is not None for one in done):
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
     if any(one.status != "promoted" for one in done):
         raise typer.Exit(REFUSED)
 
@@ -166,136 +131,105 @@ def _approve_one(proposal_id: str, approve: Callable[[], Proposal]) -> tuple[Out
     return Outcome(proposal_id=proposal_id, status=proposal.status, memory_id=proposal.memory_id), proposal
 
 
-def _acknowledged(given: list[str], ids: list[str]) -> dict[str, str]:
-    """The reasons by proposal; raises `InvalidInput` for another form, or one that is not among those to approve."""
+def _parse_reasons(given: list[str], ids: list[str]) -> dict[str, str]:
+    """Parse PROPOSAL=REASON of proposals that are to be approved; raises `InvalidInput`."""
     found: dict[str, str] = {}
     for one in given:
-        proposal_id, parted, reason = one.partition("=")
-        if not parted or not reason or proposal_id not in ids:
+        proposal_id, sign, reason = one.partition("=")
+        if not sign or not reason or proposal_id not in ids:
             raise InvalidInput("expected PROPOSAL=REASON, of a proposal to approve", field="acknowledge")
         found[proposal_id] = reason
     return found
 
 
 def _approve_many(
-    call: Call, fabric: Verbs, reviewer: Principal, ids: list[str], note: str | None, acknowledge: dict[str, str]
+    call: Call, fabric: "Verbs", reviewer: Principal, ids: list[str], note: str | None, reasons: dict[str, str]
 ) -> tuple[list[Outcome], MunimentError | None]:
-    """What became of each, and what broke off the rest: the portions before it are committed."""
+    """Approve in batches; return the outcomes, and the error that stopped the rest. Earlier batches are committed."""
     done: list[Outcome] = []
     with progress("approving", len(ids), as_json=call.as_json) as steps:
-        for first in range(0, len(ids), AT_ONCE):
+        for first in range(0, len(ids), BATCH):
+            some = ids[first : first + BATCH]
+            acknowledged = {one: reasons[one] for one in some if one in reasons}
             try:
-                some = ids[first : first + AT_ONCE]
-                taken_in = {one: acknowledge[one] for one in some if one in acknowledge}
-                done += fabric.queue.approve_many(reviewer, some, note=note, acknowledge=taken_in)
+                done += fabric.queue.approve_many(reviewer, some, note=note, acknowledge=acknowledged)
             except MunimentError as error:
                 if not done:
                     raise
                 return done, error
-            steps.at(f"{len(done)} of {len(ids)}", len(done))
+            steps.update(f"{len(done)} of {len(ids)}", len(done))
     return done, None
 
 
-def _message(one: Outcome) -> str:
-    # Of which proposal, the place says.
-    return (one.message or "").removeprefix("proposal_id: ")
-
-
-@verb(
-    app,
-    "reject",
-    panel=_PANEL,
-    options=_OPTIONS,
-    example="muniment reject mwp_01a1de60ebe944d4dad32871beef --reason not_confirmed",
-)
+@command(app, "reject", options=ASKER, example="muniment reject mwp_01a1de60 --reason not_confirmed")
 def reject(
     call: Call,
     proposal_ids: ProposalIds,
-    reason: Annotated[str, typer.Option("--reason", metavar="WORD", help="Why, in a word or two.")],
+    reason: Annotated[str, flag("--reason", "WORD", "Why, in a word or two.")],
     note: Note = None,
     version: Version = None,
 ) -> None:
-    """End proposals without promotion, with a reason.
+    """Reject proposals, with a reason.
 
-    It is remembered: the same fact, in other words too, is refused for as long as the pack says, or until it is lifted.
+    The same fact, also in other words, is then refused for as long as the pack says, or until the rejection is lifted.
     """
     if version is not None and len(set(proposal_ids)) > 1:
         raise InvalidInput("takes one proposal at a time", field="version")
     reviewer = call.principal("reviewer")
-    with call.open() as fabric:
-        done, failed = _each(
-            call,
-            proposal_ids,
-            lambda one: fabric.queue.reject(reviewer, one, reason=reason, note=note, version=version),
-        )
-    call.show(done, lambda: views.all_decided(Screen(), done))
-    if failed:
-        raise typer.Exit(1)
-
-
-@verb(
-    app,
-    "lift",
-    panel=_PANEL,
-    options=_OPTIONS,
-    example="muniment lift mwp_01a1de60ebe944d4dad32871beef --note 'the policy changed'",
-)
-def lift(call: Call, proposal_id: ProposalId, note: Note = None, version: Version = None) -> None:
-    """Forget a rejection: the same fact can be proposed again."""
-    with call.open() as fabric:
-        outcome = fabric.queue.lift(call.principal("reviewer"), proposal_id, note=note, version=version)
-    call.show(outcome, lambda: views.decided(Screen(), outcome))
-
-
-def _each(call: Call, proposal_ids: list[str], act: Callable[[str], Proposal]) -> tuple[list[Proposal], int]:
-    """Act on each; what is wrong with one is told and does not keep the others from their turn."""
     done: list[Proposal] = []
-    failed = 0
-    # Twice the same id would be told as somebody else's doing.
-    for proposal_id in dict.fromkeys(proposal_ids):
-        try:
-            done.append(act(proposal_id))
-        except MunimentError as error:
-            failed += 1
-            failure(error.as_dict() | {"place": proposal_id}, as_json=call.as_json)
-            if not isinstance(error, _OF_ONE):
-                break
-    return done, failed
+    failed = False
+    with call.open() as fabric:
+        for one in dict.fromkeys(proposal_ids):
+            try:
+                done.append(fabric.queue.reject(reviewer, one, reason=reason, note=note, version=version))
+            except MunimentError as error:
+                failed = True
+                write_error(error.as_dict() | {"place": one}, as_json=call.as_json)
+                if not isinstance(error, _OF_ONE):
+                    break
+    call.show(done, lambda: _draw_decisions(done))
+    if failed:
+        raise typer.Exit(FAILED)
 
 
-@verb(
-    app,
-    "edit",
-    panel=_PANEL,
-    options=_OPTIONS,
-    example="muniment edit mwp_01a1de60ebe944d4dad32871beef --text 'Returns are accepted within 14 days.'",
+def _draw_decisions(found: list[Proposal]) -> None:
+    screen = Screen()
+    for one in found:
+        views.draw_decision(screen, one)
+
+
+@verb_command(
+    app, "lift", "reviewer", draw=views.draw_decision, example="muniment lift mwp_01a1de60 --note 'the policy changed'"
 )
+def lift(
+    fabric: "Verbs", reviewer: Principal, proposal_id: ProposalId, note: Note = None, version: Version = None
+) -> Proposal:
+    """Lift a rejection, so that the same fact can be proposed again."""
+    return fabric.queue.lift(reviewer, proposal_id, note=note, version=version)
+
+
+@command(app, "edit", options=ASKER, example="muniment edit mwp_01a1de60 --text 'Returns are accepted within 14 days.'")
 def edit(
     call: Call,
     proposal_id: ProposalId,
-    text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="The text instead.")] = None,
-    value: Annotated[str | None, typer.Option("--value", metavar="TEXT", help="The value instead, a text.")] = None,
-    value_json: Annotated[
-        str | None, typer.Option("--value-json", metavar="JSON", help="The value instead, as JSON.")
-    ] = None,
-    classification: Annotated[
-        str | None, typer.Option("--classification", "-c", metavar="LABEL", help="A higher label.")
-    ] = None,
-    evidence: Annotated[
-        list[str] | None, typer.Option("--evidence", metavar="REF", help="The evidence instead.")
-    ] = None,
+    text: Annotated[str | None, flag("--text", "TEXT", "The new text.")] = None,
+    value: Value = None,
+    value_json: ValueJson = None,
+    classification: Annotated[str | None, flag("--classification", "-c", "LABEL", "A higher label.")] = None,
+    evidence: Evidence = None,
     note: Note = None,
     version: Version = None,
 ) -> None:
-    """Put an edited candidate in a proposal's place; it passes the gates again, and both texts are kept.
+    """Replace the candidate of a proposal by an edited one.
 
-    Ends with 3 if a gate refuses the edit; the proposal is then as it was.
+    It has to pass the gates again, and both texts are kept. Ends with 3 if a gate refuses the edit; the proposal is
+    then unchanged.
     """
     changes: EditFields = {}
     if text is not None:
         changes["text"] = text
     if value is not None or value_json is not None:
-        changes["value"] = json_value(value, value_json)
+        changes["value"] = parse_value(value, value_json)
     if classification is not None:
         changes["classification"] = classification
     if evidence:
@@ -303,57 +237,45 @@ def edit(
     with call.open() as fabric:
         outcome = fabric.queue.edit(call.principal("reviewer"), proposal_id, note=note, version=version, **changes)
     if isinstance(outcome, Refusal):
-        call.refuse({"refusal": outcome}, lambda: views.refusal(Screen(), outcome))
-    call.show(outcome, lambda: views.decided(Screen(), outcome))
+        call.refuse({"refusal": outcome}, lambda: views.draw_refusal(Screen(), outcome))
+    call.show(outcome, lambda: views.draw_decision(Screen(), outcome))
 
 
-@verb(
+@verb_command(
     app,
     "override",
-    panel=_PANEL,
-    options=_OPTIONS,
-    example="muniment override mwp_01a1de60ebe944d4dad32871beef --tier semantic --priority 0.8",
+    "reviewer",
+    draw=views.draw_decision,
+    example="muniment override mwp_01a1de60 --tier semantic --priority 0.8",
 )
 def override(
-    call: Call,
+    fabric: "Verbs",
+    reviewer: Principal,
     proposal_id: ProposalId,
-    tier: Annotated[Tier | None, typer.Option("--tier", help="Where it shall go.")] = None,
-    priority: Annotated[float | None, typer.Option("--priority", help="From 0 to 1.")] = None,
+    tier: Annotated[Tier | None, flag("--tier", "The tier to promote it to.")] = None,
+    priority: Annotated[float | None, flag("--priority", "The priority, from 0 to 1.")] = None,
     note: Note = None,
     version: Version = None,
-) -> None:
-    """Change where a proposal would go, or how much it would count."""
-    with call.open() as fabric:
-        outcome = fabric.queue.override(
-            call.principal("reviewer"), proposal_id, tier=tier, priority=priority, note=note, version=version
-        )
-    call.show(outcome, lambda: views.decided(Screen(), outcome))
+) -> Proposal:
+    """Change the tier or the priority of a proposal."""
+    return fabric.queue.override(reviewer, proposal_id, tier=tier, priority=priority, note=note, version=version)
 
 
-@verb(
-    app,
-    "assign",
-    panel=_PANEL,
-    options=_OPTIONS,
-    example="muniment assign mwp_01a1de60ebe944d4dad32871beef --to operator_b",
+@verb_command(
+    app, "assign", "reviewer", draw=views.draw_decision, example="muniment assign mwp_01a1de60 --to operator_b"
 )
 def assign(
-    call: Call,
+    fabric: "Verbs",
+    reviewer: Principal,
     proposal_id: ProposalId,
-    to: Annotated[
-        str | None, typer.Option("--to", metavar="ID", help="Whose it shall be; yours when not said.")
-    ] = None,
+    to: Annotated[str | None, flag("--to", "ID", "The reviewer; by default you.")] = None,
     version: Version = None,
-) -> None:
-    """Put a name on a proposal: one's own, or another's."""
-    with call.open() as fabric:
-        outcome = fabric.queue.assign(call.principal("reviewer"), proposal_id, to=to, version=version)
-    call.show(outcome, lambda: views.decided(Screen(), outcome))
+) -> Proposal:
+    """Assign a proposal to a reviewer."""
+    return fabric.queue.assign(reviewer, proposal_id, to=to, version=version)
 
 
-@verb(app, "release", panel=_PANEL, options=_OPTIONS, example="muniment release mwp_01a1de60ebe944d4dad32871beef")
-def release(call: Call, proposal_id: ProposalId, version: Version = None) -> None:
-    """Take the name off a proposal, or bring it back from being held."""
-    with call.open() as fabric:
-        outcome = fabric.queue.release(call.principal("reviewer"), proposal_id, version=version)
-    call.show(outcome, lambda: views.decided(Screen(), outcome))
+@verb_command(app, "release", "reviewer", draw=views.draw_decision, example="muniment release mwp_01a1de60")
+def release(fabric: "Verbs", reviewer: Principal, proposal_id: ProposalId, version: Version = None) -> Proposal:
+    """Unassign a proposal, or return a held one to the queue."""
+    return fabric.queue.release(reviewer, proposal_id, version=version)

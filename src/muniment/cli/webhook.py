@@ -1,130 +1,111 @@
 """Webhooks: where a tenant's events are posted."""
 
-from collections.abc import Iterable
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from muniment.cli.asking import Call, ListsByDefault, verb
-from muniment.cli.options import WHERE, WHO
-from muniment.cli.output import Screen, listed, moment, progress
-from muniment.cli.views import count
+from muniment.cli.call import Call
+from muniment.cli.command import command, group, list_command, verb_command
+from muniment.cli.options import ASKER, WHERE, argument, flag
+from muniment.cli.output import Screen, by_and_at, counted, fields_of, joined, progress
+from muniment.model.context import Principal
 from muniment.model.events import EventType
-from muniment.model.webhook import Deliveries, Webhook
+from muniment.model.webhook import Webhook
 
-app = typer.Typer(cls=ListsByDefault)
-_OPTIONS = (*WHO, *WHERE)
+if TYPE_CHECKING:
+    from muniment.sync_verbs import Verbs
+
+app = typer.Typer()
+webhook = group(app, "webhook", lists=True)
 _STYLES = {"active": "green", "retrying": "yellow", "parked": "bold red"}
-_ONCE = "keep the secret now: it is not shown again"
+_SHOWN_ONCE = "keep the secret now: it is not shown again"
 
-WebhookId = Annotated[str, typer.Argument(metavar="WEBHOOK", help="The id of a webhook, whk_...")]
+WebhookId = Annotated[str, argument("WEBHOOK", "The id of a webhook, whk_...")]
 
 
-@verb(app, "add", options=_OPTIONS, example="muniment webhook add https://example.com/memory --type memory.promoted")
+def _draw(screen: Screen, one: Webhook) -> None:
+    screen.heading(one.webhook_id, one.state, _STYLES[one.state])
+    screen.fields(
+        [
+            ("url", one.url),
+            ("types", joined(one.types) or "all"),
+            ("up to", f"sequence {one.seq}"),
+            ("tries", f"{one.tries}, last error {one.last_error}" if one.tries else None),
+            *fields_of(one, "next_try=next_try_at parked=parked_at"),
+            ("added", by_and_at(one.created_by, one.created_at)),
+            ("secret", one.secret),
+        ]
+    )
+
+
+@verb_command(
+    webhook,
+    "add",
+    "admin",
+    draw=_draw,
+    note=_SHOWN_ONCE,
+    example="muniment webhook add https://example.com/memory --type memory.promoted",
+)
 def add(
-    call: Call,
-    target: Annotated[str, typer.Argument(metavar="URL", help="Where events are posted, over https.")],
-    types: Annotated[
-        list[str] | None,
-        typer.Option("--type", metavar="TYPE", help="Only events of this type; several times for several."),
-    ] = None,
-) -> None:
-    """Register a webhook: it gets the tenant's events from now on, one after the other, signed.
+    fabric: "Verbs",
+    admin: Principal,
+    target: Annotated[str, argument("URL", "Where events are posted, with https.")],
+    types: Annotated[list[str] | None, flag("--type", "TYPE", "Only events of this type; can be repeated.")] = None,
+) -> Webhook:
+    """Add a webhook: it gets the tenant's events from now on, in order, signed.
 
-    Its secret is shown this once.
+    Its secret is shown once.
     """
-    with call.open() as fabric:
-        made = fabric.webhooks.add(call.principal("admin"), url=target, types=_types(types))
-    call.show(made, lambda: _draw([made]))
-    call.note(_ONCE)
+    # The fabric checks the types.
+    return fabric.webhooks.add(admin, url=target, types=cast("list[EventType]", types) or None)
 
 
-@verb(app, "list", options=_OPTIONS, example="muniment webhook list")
-def list_webhooks(
-    call: Call,
-    limit: Annotated[int, typer.Option("--limit", help="At most so many.")] = 50,
-    after: Annotated[str | None, typer.Option("--after", metavar="ID", help="The last one of the page before.")] = None,
-) -> None:
-    """List the webhooks, each with its place in the log and what went wrong last."""
-    with call.open() as fabric:
-        found = fabric.webhooks.list(call.principal("admin"), limit=limit, after=after)
-    call.show(found, lambda: _draw(found))
-    if not found:
-        call.note("no webhooks")
-    elif len(found) == limit:
-        call.note(f"there may be more: muniment webhook list --after {found[-1].webhook_id}")
+@list_command(
+    webhook, "list", "admin", draw=_draw, key="webhook_id", empty="no webhooks", example="muniment webhook list"
+)
+def list_webhooks(fabric: "Verbs", admin: Principal, **page: Any) -> list[Webhook]:
+    """List the webhooks, each with its position in the event log and its last error."""
+    return fabric.webhooks.list(admin, **page)
 
 
-@verb(app, "remove", options=_OPTIONS, example="muniment webhook remove whk_01a1de60ebda060e4c4895463c41")
+@command(webhook, "remove", options=ASKER, example="muniment webhook remove whk_01a1de60")
 def remove(call: Call, webhook_id: WebhookId) -> None:
-    """Take a webhook away for good, with its secret."""
+    """Remove a webhook and its secret for good."""
     with call.open() as fabric:
         fabric.webhooks.remove(call.principal("admin"), webhook_id)
     call.show({"webhook_id": webhook_id, "removed": True}, lambda: Screen().line(f"removed {webhook_id}"))
 
 
-@verb(app, "rotate", options=_OPTIONS, example="muniment webhook rotate whk_01a1de60ebda060e4c4895463c41")
-def rotate(call: Call, webhook_id: WebhookId) -> None:
-    """Give a webhook another secret, shown this once; for a day messages are signed with the old one too."""
-    with call.open() as fabric:
-        changed = fabric.webhooks.rotate_secret(call.principal("admin"), webhook_id)
-    call.show(changed, lambda: _draw([changed]))
-    call.note(_ONCE)
+@verb_command(webhook, "rotate", "admin", draw=_draw, note=_SHOWN_ONCE, example="muniment webhook rotate whk_01a1de60")
+def rotate(fabric: "Verbs", admin: Principal, webhook_id: WebhookId) -> Webhook:
+    """Replace the secret of a webhook. The new one is shown once; the old one still signs for a day."""
+    return fabric.webhooks.rotate_secret(admin, webhook_id)
 
 
-@verb(app, "resume", options=_OPTIONS, example="muniment webhook resume whk_01a1de60ebda060e4c4895463c41")
-def resume(call: Call, webhook_id: WebhookId) -> None:
-    """Let a webhook that is parked go on, with the event it stands at."""
-    with call.open() as fabric:
-        changed = fabric.webhooks.resume(call.principal("admin"), webhook_id)
-    call.show(changed, lambda: _draw([changed]))
+@verb_command(webhook, "resume", "admin", draw=_draw, example="muniment webhook resume whk_01a1de60")
+def resume(fabric: "Verbs", admin: Principal, webhook_id: WebhookId) -> Webhook:
+    """Resume a parked webhook at the event that failed."""
+    return fabric.webhooks.resume(admin, webhook_id)
 
 
-@verb(app, "replay", options=_OPTIONS, example="muniment webhook replay whk_01a1de60ebda060e4c4895463c41 --after 40")
+@verb_command(
+    webhook, "replay", "admin", "auditor", draw=_draw, example="muniment webhook replay whk_01a1de60 --after 40"
+)
 def replay(
-    call: Call,
+    fabric: "Verbs",
+    admin: Principal,
     webhook_id: WebhookId,
-    after: Annotated[int, typer.Option("--after", metavar="NUMBER", help="What comes after this number; 0 is all.")],
-) -> None:
-    """Post again to a webhook, from any number of the log."""
-    with call.open() as fabric:
-        changed = fabric.webhooks.replay(call.principal("admin", "auditor"), webhook_id, after=after)
-    call.show(changed, lambda: _draw([changed]))
+    after: Annotated[int, flag("--after", "SEQ", "Events after this sequence number; 0 for all.")],
+) -> Webhook:
+    """Post events to a webhook again, from any sequence number on."""
+    return fabric.webhooks.replay(admin, webhook_id, after=after)
 
 
-@verb(app, "deliver", options=WHERE, example="muniment webhook deliver --tenant tenant_acme_prod")
-def deliver(
-    call: Call,
-    most: Annotated[int, typer.Option("--limit", help="At most so many events to each.")] = 1000,
-) -> None:
-    """Post to each webhook what it lacks, now; what fails is tried again when it is due."""
+@command(webhook, "deliver", options=WHERE, example="muniment webhook deliver --tenant tenant_acme_prod")
+def deliver(call: Call, limit: Annotated[int, flag("--limit", "At most this many events to each.")] = 1000) -> None:
+    """Post waiting events to each webhook now. A failed delivery is retried when it is due."""
     with call.open() as fabric, progress("posting", as_json=call.as_json):
-        done = fabric.webhooks.deliver(call.tenant, max_events=most)
-    call.show(done, lambda: _draw_deliveries(done))
-
-
-def _types(given: list[str] | None) -> list[EventType] | None:
-    return cast("list[EventType]", given) or None  # which there are is the fabric's to say
-
-
-def _draw(found: Iterable[Webhook]) -> None:
-    screen = Screen()
-    for one in found:
-        screen.line((one.webhook_id, "bold cyan"), "  ", (one.state, _STYLES[one.state]))
-        screen.facts(
-            [
-                ("url", one.url),
-                ("types", listed(one.types) or "all"),
-                ("up to", f"number {one.seq}"),
-                ("tries", f"{one.tries}, last error {one.last_error}" if one.tries else None),
-                ("next try", one.next_try_at),
-                ("parked", one.parked_at),
-                ("added", f"by {one.created_by} at {moment(one.created_at)}"),
-                ("secret", one.secret),
-            ]
-        )
-
-
-def _draw_deliveries(done: Deliveries) -> None:
+        done = fabric.webhooks.deliver(call.tenant, max_events=limit)
     more = ", there are more" if done.more else ""
-    Screen().line(f"{count(done.delivered, 'event')} posted, {done.retrying} to try again, {done.parked} parked{more}")
+    words = f"{counted(done.delivered, 'event')} posted, {done.retrying} to retry, {done.parked} parked{more}"
+    call.show(done, lambda: Screen().line(words))

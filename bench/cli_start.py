@@ -1,0 +1,59 @@
+"""How long the command line takes to start: its help, and a command that goes to a server."""
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench.measure import Figure
+
+BAR_SECONDS = 0.4
+BAR_IMPORT_SECONDS = 0.15
+MUNIMENT = str(Path(sys.executable).with_name("muniment"))
+NOWHERE = "http://127.0.0.1:1"
+
+
+async def run() -> list[Figure]:
+    """Wall time of a process, the median of several."""
+    python = [sys.executable, "-c"]
+    cases = (
+        ("muniment --help", [MUNIMENT, "--help"], BAR_SECONDS),
+        ("a command for a server", [*python, f"from bench.cli_start import load; load({NOWHERE!r})"], BAR_SECONDS),
+        ("import muniment", [*python, "import muniment"], BAR_IMPORT_SECONDS),
+    )
+    return [await asyncio.to_thread(_measure, *one) for one in cases]
+
+
+def load(url: str) -> None:
+    """Do what a command does before its first request."""
+    from muniment import cli
+
+    os.environ["MUNIMENT_SERVER"] = url
+    import muniment.client
+
+    class Stop(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Stop
+
+    setattr(muniment.client.Client, "me", stop)  # noqa: B010  the first request of every command
+    assert cli.main(["recall", "--json"]) == cli.INTERNAL
+
+
+def _measure(what: str, command: list[str], bar: float) -> Figure:
+    taken: list[float] = []
+    spent = os.times()
+    for _ in range(11):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        taken.append(time.perf_counter() - start)
+    ended = os.times()
+    # The first start may compile modules.
+    median = statistics.median(taken[1:])
+    used = ended.children_user + ended.children_system - spent.children_user - spent.children_system
+    detail = f"whole process, ten times: {min(taken):.2f} to {max(taken):.2f} s, {used / len(taken):.2f} s of processor"
+    return Figure(f"start: {what}", median, "s", f"< {bar} s", median < bar, detail)

@@ -1,0 +1,151 @@
+"""How a function becomes a command: its parameters, the shared options, `--json` and an example in its help."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any, cast
+
+import typer
+from typer.core import TyperGroup
+
+from muniment.cli.call import Call
+from muniment.cli.options import ASKER, JSON, NO_SERVER, Options, page_options
+from muniment.cli.output import Screen
+from muniment.errors import InvalidInput
+from muniment.model.context import Role
+
+# Draws one record for people; a string names the columns of a table.
+Draw = Callable[[Screen, Any], None] | str
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class ListsByDefault(TyperGroup):
+    """A group that lists when no command of its own is named: `muniment queue` is `muniment queue list`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert `list` where no command is named."""
+        named = bool(args) and (args[0] in self.commands or args[0] == "--help")
+        return super().parse_args(ctx, args if named or ctx.resilient_parsing else ["list", *args])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Complete the commands of the group and the options of its list."""
+        return [*super().shell_complete(ctx, incomplete), *self.commands["list"].shell_complete(ctx, incomplete)]
+
+
+def group(app: typer.Typer, name: str, *, lists: bool = False) -> typer.Typer:
+    """Add a group of commands; with `lists`, its command `list` runs when none is named. Its help is in the table."""
+    made = typer.Typer(name=name, cls=ListsByDefault) if lists else typer.Typer(name=name, no_args_is_help=True)
+    app.add_typer(made)
+    return made
+
+
+def command(app: typer.Typer, name: str, *, example: str, options: Options = ()) -> Decorator:
+    """Make a function a command. It gets a `Call` with the values of the shared options, and its own parameters."""
+    shared = (*options, *JSON)
+    path = " ".join(("muniment", *([app.info.name] if isinstance(app.info.name, str) else []), name))
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        _, *own = inspect.signature(function).parameters.values()
+        names = {one.name for one in (*own, *shared)}
+        refuses_server = () if "server" in names else (NO_SERVER,)
+
+        def run(**values: Any) -> None:
+            if refuses_server and values.pop(NO_SERVER.name) is not None:
+                instead = "this command works on the database itself: give --url or --home"
+                raise InvalidInput(instead if "url" in names else "this command uses no server", field="server")
+            with closing(Call({one.name: values.pop(one.name) for one in shared}, path)) as call:
+                function(call, **values)
+
+        parameters = [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *shared, *refuses_server]
+        cast("Any", run).__signature__ = inspect.Signature(parameters)
+        run.__annotations__ = {}
+        run.__doc__ = function.__doc__
+        app.command(name, epilog=f"Example:\n\n{example}")(run)
+        return function
+
+    return register
+
+
+def verb_command(
+    app: typer.Typer,
+    name: str,
+    *roles: Role,
+    draw: Draw,
+    example: str,
+    options: Options = ASKER,
+    note: str | None = None,
+    empty: str | None = None,
+) -> Decorator:
+    """Make a function that calls one verb a command.
+
+    It gets the open fabric, who acts (in these roles, unless others are named) and its own parameters, and returns the
+    result. A note is written beside it. A verb whose result is a sequence has a note for an empty one.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call_verb(call: Call, **values: Any) -> None:
+            asker = call.principal(*roles)
+            with call.open() as fabric:
+                found = function(fabric, asker, **values)
+            call.show(found, lambda: draw_all(draw, [found] if empty is None else found))
+            if empty is not None and not found:
+                call.note(empty)
+            if note is not None:
+                call.note(note)
+
+        _, _, *own = inspect.signature(function).parameters.values()
+        _register(command(app, name, example=example, options=options), call_verb, function, own)
+        return function
+
+    return register
+
+
+def list_command(
+    app: typer.Typer,
+    name: str,
+    role: Role,
+    *,
+    draw: Draw,
+    key: str,
+    empty: str,
+    example: str,
+    limit: int = 50,
+    filters: Options = (),
+) -> Decorator:
+    """Make a function that lists a command with pages: `--limit` and `--after`, which takes the attribute `key`.
+
+    It gets the open fabric, who acts, and by their names the values of the filters, of `limit` and of `after`.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call_list(call: Call, **values: Any) -> None:
+            asker = call.principal(role)
+            with call.open() as fabric:
+                found: Sequence[Any] = function(fabric, asker, **values)
+            call.show_page(found, lambda: draw_all(draw, found), limit=values["limit"], key=key, empty=empty)
+
+        own = [*filters, *page_options(limit)]
+        _register(command(app, name, example=example, options=ASKER), call_list, function, own)
+        return function
+
+    return register
+
+
+def _register(
+    decorator: Decorator, made: Callable[..., None], function: Callable[..., Any], own: list[inspect.Parameter]
+) -> None:
+    call = inspect.Parameter("call", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
+    cast("Any", made).__signature__ = inspect.Signature([call, *keywords])
+    made.__doc__ = function.__doc__
+    decorator(made)
+
+
+def draw_all(draw: Draw, found: Sequence[Any]) -> None:
+    """Draw records on stdout."""
+    screen = Screen()
+    if isinstance(draw, str):
+        screen.records(draw, found)
+    else:
+        for one in found:
+            draw(screen, one)

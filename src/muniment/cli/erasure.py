@@ -1,0 +1,167 @@
+"""Erasure of a person: erase, search for a name, and the receipts."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+
+from muniment.cli.call import Call
+from muniment.cli.command import command, draw_all, list_command
+from muniment.cli.inputs import open_input
+from muniment.cli.options import ASKER, argument, flag
+from muniment.cli.output import Screen, by_and_at, fields_of, joined, progress
+from muniment.errors import InvalidInput
+from muniment.model.context import Principal
+from muniment.model.erasure import Erasure
+from muniment.model.name_search import NameHit, NameSearch
+
+if TYPE_CHECKING:
+    from muniment.sync_verbs import Verbs
+
+app = typer.Typer()
+_PAGE = 1000
+_PURGE_HINT = "muniment worker --until-idle purges the files of the database"
+
+
+@command(app, "erase", options=ASKER, example="muniment erase customer:cust_8861 --user cust_8861 --yes")
+def erase(
+    call: Call,
+    subject: Annotated[str | None, argument("CEID", "The subject to erase.")] = None,
+    user: Annotated[str | None, flag("--user", "ID", "The end user to erase, beside the subject or alone.")] = None,
+    again: Annotated[
+        Path | None,
+        flag(
+            "--again",
+            "FILE",
+            "Instead: repeat the erasures of this file, from muniment erasures --json, that a restored database lacks.",
+        ),
+    ] = None,
+    search: Annotated[
+        str | None, flag("--search", "NAME", "Instead: search every text for a name, and erase nothing.")
+    ] = None,
+    erasure: Annotated[
+        str | None, flag("--erasure", "ID", "With --search: the erasure whose receipt records the search.")
+    ] = None,
+    yes: Annotated[bool, flag("--yes", "Do not ask for confirmation.")] = False,
+) -> None:
+    """Erase everything about a person. This cannot be undone.
+
+    Keys are destroyed and content is deleted; tombstones stay. The worker then purges the files of the database, and
+    the receipt gets its purged_at. --search finds what other people's records say about the person.
+    """
+    person = subject is not None or user is not None
+    if search is not None:
+        if person or again is not None:
+            raise InvalidInput("give a name to search for, or a person to erase, not both", field="search")
+        _search(call, search, erasure)
+        return
+    if erasure is not None:
+        raise InvalidInput("goes with --search", field="erasure")
+    if again is not None:
+        if person:
+            raise InvalidInput("give a person or a file, not both", field="again")
+        _erase_again(call, again, yes)
+        return
+    if person:
+        names = " and ".join(one for one in (subject, f"user {user}" if user else None) if one)
+        call.confirm(f"Erase everything about {names} in {call.tenant} for good?", yes=yes)
+    with call.open() as fabric, progress("erasing", as_json=call.as_json):
+        receipt = fabric.erase(call.principal("privacy_officer"), subject=subject, user_id=user)
+    call.show(receipt, lambda: _draw(Screen(), receipt))
+    if not receipt.memories and not any(receipt.rows.values()):
+        call.note("nothing was found about this person")
+    call.note(_PURGE_HINT)
+
+
+def _search(call: Call, name: str, erasure_id: str | None) -> None:
+    officer = call.principal("privacy_officer")
+    hits: list[NameHit] = []
+    unreadable = 0
+    after: str | None = None
+    with call.open() as fabric, progress("searching", as_json=call.as_json):
+        while True:
+            page = fabric.search_texts(officer, name, erasure_id=erasure_id, limit=200, after=after)
+            hits += page.hits
+            unreadable += page.unreadable
+            if (after := page.after) is None:
+                break
+    found = page.model_copy(update={"hits": tuple(hits), "unreadable": unreadable})
+    call.show(found, lambda: _draw_hits(found))
+    if any(one.memory_id for one in hits):
+        call.note("muniment retract ID --reason erased deletes the text of a memory")
+
+
+def _draw_hits(found: NameSearch) -> None:
+    screen = Screen()
+    for hit in found.hits:
+        screen.line(f"{hit.place}  {hit.id}  {hit.field}")
+        screen.line(hit.excerpt, indent=4)
+    screen.line(f"{len(found.hits)} of {found.searched} texts contain the name")
+    if found.unreadable:
+        screen.line(f"{found.unreadable} texts could not be read")
+
+
+def _erase_again(call: Call, file: Path, yes: bool) -> None:
+    receipts = _read_receipts(file, call.tenant)
+    officer = call.principal("privacy_officer")
+    with call.open() as fabric:
+        present = list(_all_receipts(fabric, officer))
+        missing = [one for one in receipts if not any(_covers(other, one) for other in present)]
+        if missing:
+            names = joined(sorted({one.subject or one.user_id or "" for one in missing}))
+            call.confirm(f"Erase everything about {names} in {call.tenant} for good?", yes=yes)
+        done = [fabric.erase(officer, subject=one.subject, user_id=one.user_id) for one in missing]
+    call.show(done, lambda: draw_all(_draw, done))
+    call.note(f"{len(done)} of {len(receipts)} erasures were repeated, the others are in this database")
+    if done:
+        call.note(_PURGE_HINT)
+
+
+def _covers(present: Erasure, receipt: Erasure) -> bool:
+    # An earlier erasure does not cover what was captured about the same person after it.
+    same = (present.subject, present.user_id) == (receipt.subject, receipt.user_id)
+    return same and present.erased_at >= receipt.erased_at
+
+
+def _read_receipts(file: Path, tenant_id: str) -> list[Erasure]:
+    """Read the receipts of a file, the oldest first; raises `InvalidInput`."""
+    with open_input(file, "again") as stream:
+        try:
+            found = TypeAdapter(list[Erasure]).validate_json(stream.read())
+        except ValidationError:
+            raise InvalidInput("expected the output of muniment erasures --json", field="again") from None
+    if others := {one.tenant_id for one in found} - {tenant_id}:
+        raise InvalidInput(f"is of tenant {joined(sorted(others))}, expected {tenant_id}", field="again")
+    return sorted(found, key=lambda one: one.erased_at)
+
+
+def _all_receipts(fabric: "Verbs", officer: Principal) -> Iterator[Erasure]:
+    after: str | None = None
+    while page := fabric.erasures(officer, limit=_PAGE, after=after):
+        yield from page
+        after = page[-1].erasure_id
+
+
+def _draw(screen: Screen, one: Erasure) -> None:
+    screen.line(f"{one.erasure_id}  {one.subject or ''} {one.user_id or ''}".rstrip())
+    reached = {"memories": one.memories, **one.rows}
+    deleted = joined(f"{what.replace('_', ' ')} {rows}" for what, rows in reached.items() if rows)
+    screen.fields(
+        [
+            ("erased", by_and_at(one.by, one.erased_at)),
+            ("deleted", deleted or "nothing"),
+            ("purged", one.purged_at or "not yet"),
+            *fields_of(one, "purge_waits aliases"),
+            ("name search", one.name_search or "not done"),
+        ]
+    )
+
+
+@list_command(
+    app, "erasures", "auditor", draw=_draw, key="erasure_id", empty="no erasures", example="muniment erasures"
+)
+def erasures(fabric: "Verbs", auditor: Principal, **page: Any) -> list[Erasure]:
+    """List the receipts of erasures, the latest first."""
+    return fabric.erasures(auditor, **page)

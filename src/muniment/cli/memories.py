@@ -1,0 +1,137 @@
+"""Memories and what is known of them: get, trail, events, adoption, retract."""
+
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic_core import to_jsonable_python
+
+from muniment.cli import views
+from muniment.cli.call import Call
+from muniment.cli.command import command, draw_all, verb_command
+from muniment.cli.options import ASKER, RUN_OR_PERSON, WHERE, MemoryId, flag
+from muniment.cli.output import Screen, counted
+from muniment.errors import RateLimited, ServerUnavailable, StorageUnavailable
+from muniment.model.adoption import Adoption
+from muniment.model.context import Principal
+from muniment.model.events import Event
+from muniment.model.promoted import RetractionReason
+from muniment.model.trail import Trail
+
+if TYPE_CHECKING:
+    from muniment.sync_verbs import Verbs
+
+app = typer.Typer()
+# Seconds between two requests of `events --follow`.
+_POLL_INTERVAL = 1.0
+
+
+@command(app, "get", options=(*RUN_OR_PERSON, *WHERE), example="muniment get pm_01a1de60")
+def get(call: Call, memory_id: MemoryId) -> None:
+    """Show one memory.
+
+    Reviewers and auditors can read any memory of the tenant, a run only what it could recall. A run asks if --kind is
+    agent or an option describes a run.
+    """
+    asker = call.run() if call.is_run() else call.principal("auditor")
+    with call.open() as fabric:
+        memory = fabric.get(asker, memory_id)
+    call.show(memory, lambda: views.draw_memory(Screen(), memory))
+
+
+@verb_command(app, "trail", "auditor", draw=views.draw_trail, example="muniment trail pm_01a1de60")
+def trail(fabric: "Verbs", auditor: Principal, memory_id: MemoryId) -> Trail:
+    """Show the provenance of a memory, and the recalls and prompts that used it.
+
+    Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first.
+    """
+    return fabric.trail(auditor, memory_id)
+
+
+@command(app, "events", options=ASKER, example="muniment events --after 40 --limit 20")
+def events(
+    call: Call,
+    after: Annotated[int, flag("--after", "SEQ", "Only events after this sequence number.")] = 0,
+    limit: Annotated[int, flag("--limit", "At most this many.")] = 100,
+    follow: Annotated[bool, flag("--follow", "Keep printing new events until interrupted.")] = False,
+    cloudevents: Annotated[bool, flag("--cloudevents", "Write CloudEvents in JSON, one per line.")] = False,
+) -> None:
+    """Show the event log of the tenant: every change, and every denied attempt.
+
+    With --follow it prints new events as they come, with --json one per line, and continues after the server or the
+    database was unavailable.
+    """
+    if follow or cloudevents:
+        _stream(call, after, limit, cloudevents=cloudevents, follow=follow)
+        return
+    with call.open() as fabric:
+        found = fabric.events(call.principal("auditor"), after=after, limit=limit)
+    call.show_page(found, lambda: draw_all(views.draw_event, found), limit=limit, key="seq", empty="no events")
+
+
+def _stream(call: Call, after: int, limit: int, *, cloudevents: bool, follow: bool) -> None:
+    from muniment.webhooks.messages import cloud_event
+
+    screen, asker = Screen(), call.principal("auditor")
+    with call.open() as fabric:
+        found = fabric.events(asker, after=after, limit=limit)
+        while True:
+            if cloudevents or call.as_json:
+                for one in found:
+                    screen.write(json.dumps(cloud_event(one) if cloudevents else to_jsonable_python(one)) + "\n")
+            else:
+                draw_all(views.draw_event, found)
+            if not follow:
+                return
+            after = found[-1].seq if found else after
+            if len(found) < limit:
+                time.sleep(_POLL_INTERVAL)
+            found = _retry(call, partial(fabric.events, asker, after=after, limit=limit))
+
+
+def _retry(call: Call, read: Callable[[], list[Event]]) -> list[Event]:
+    """Read the next events, and wait while the server or the database is unavailable; none is missed."""
+    noted = False
+    while True:
+        try:
+            return read()
+        except (ServerUnavailable, StorageUnavailable, RateLimited) as error:
+            if not noted:
+                call.note(f"{error.message}; waiting until it answers")
+            noted = True
+            time.sleep(_POLL_INTERVAL)
+
+
+def _draw_adoption(screen: Screen, shown: Adoption) -> None:
+    share = f": {shown.share:.0%}" if shown.share is not None else ""
+    screen.line(
+        f"{counted(shown.corrections, 'correction')}, {shown.measured} measured, {shown.adopted} adopted{share}"
+    )
+
+
+@verb_command(app, "adoption", "auditor", draw=_draw_adoption, example="muniment adoption --tenant tenant_acme_prod")
+def adoption(fabric: "Verbs", auditor: Principal) -> Adoption:
+    """Show how often corrections changed later decisions.
+
+    A correction is measured if a later decision recalled it, and an earlier decision with the same intent and decision
+    key had recalled the memory that it corrects. A decision names its recall with --recall.
+    """
+    return fabric.adoption(auditor)
+
+
+@command(app, "retract", options=ASKER, example="muniment retract pm_01a1de60 --reason wrong")
+def retract(
+    call: Call, memory_id: MemoryId, reason: Annotated[RetractionReason, flag("--reason", "Why it is retracted.")]
+) -> None:
+    """Retract a memory for good, with a reason.
+
+    Its record stays. With the reason erased, which takes a privacy officer, its text is deleted too.
+    """
+    with call.open() as fabric:
+        role = "privacy_officer" if reason == "erased" else "reviewer"
+        done = fabric.retract(call.principal(role), memory_id, reason=reason)
+    words = f"retracted {done.memory_id}: {done.reason}, by {done.retracted_by}, sequence {done.seq}"
+    call.show(done, lambda: Screen().line(words))

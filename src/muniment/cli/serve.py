@@ -1,0 +1,138 @@
+"""Serve: the HTTP server, with the worker inside if the database is embedded."""
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from socket import socket
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from muniment import __version__
+from muniment.cli.call import Call
+from muniment.cli.command import command
+from muniment.cli.options import PACK, PLACE, flag
+from muniment.cli.output import OutputClosed, OutputFailed, Screen, progress
+
+if TYPE_CHECKING:
+    from muniment.fabric import AsyncFabric
+    from muniment.http.server import Place
+    from muniment.http.settings import ServerSettings
+    from muniment.settings import Settings
+
+app = typer.Typer()
+
+
+@command(app, "serve", options=(*PLACE, *PACK), example="muniment serve --port 8600")
+def serve(
+    call: Call,
+    host: Annotated[str, flag("--host", "ADDRESS", "The address to listen on.", envvar="MUNIMENT_HOST")] = "127.0.0.1",
+    port: Annotated[
+        int, flag("--port", "PORT", "The port; 0 for any free one.", envvar="MUNIMENT_PORT", min=0, max=65535)
+    ] = 8600,
+    worker: Annotated[
+        bool | None, flag("--worker/--no-worker", "Run the jobs inside; by default only if the database is embedded.")
+    ] = None,
+    proxies: Annotated[
+        str,
+        flag(
+            "--proxies",
+            "ADDRESSES",
+            "Proxies whose forwarded headers are trusted, separated by commas; by default none.",
+            envvar="MUNIMENT_PROXIES",
+        ),
+    ] = "",
+    activate: Annotated[
+        bool, flag("--activate", "Put the pack file in force in every tenant, except where that takes two people.")
+    ] = False,
+    demo: Annotated[
+        bool,
+        flag(
+            "--demo",
+            "Fill the tenant 'demo' with sixty days of a shop, and show a key for each role on the terminal; without a "
+            "terminal the keys are in a file that only you can read.",
+        ),
+    ] = False,
+    log: Annotated[
+        Literal["json", "text"] | None,
+        flag(
+            "--log", "The format of the log on stderr; by default text on a terminal, else JSON.", envvar="MUNIMENT_LOG"
+        ),
+    ] = None,
+) -> None:
+    """Serve the HTTP API, MCP and the console.
+
+    The API is at /v1, MCP at /mcp, the console at /console, the documentation at /docs; beside them /healthz, /readyz
+    and /metrics. Requests need a key: muniment key create. On Ctrl-C or SIGTERM it finishes the requests in progress; a
+    second signal ends it at once. With --json its address is written as one line once it answers.
+    """
+    import anyio
+
+    from muniment import loops
+    from muniment.fabric import AsyncFabric
+    from muniment.http import logs, traces
+    from muniment.http.server import Place, listen
+    from muniment.http.settings import ServerSettings
+
+    place, server_settings = Place(host, port, proxies), ServerSettings.gather()
+    settings = call.settings()
+    fabric = AsyncFabric.open(
+        call.options["url"],
+        pack=call.options["pack_file"],
+        activate=activate,
+        home=call.options["home"],
+        embedder=settings.embedder,
+    )
+    inside = worker if worker is not None else settings.url is None
+    with listen(place) as listening:
+        call.note_new(settings)
+        keys = _prepare_demo(call, settings) if demo else None
+        logs.set_up(log)
+        traces.set_up(__version__)
+        anyio.run(_serve, call, fabric, place, server_settings, inside, listening, keys, backend_options=loops.OPTIONS)
+
+
+def _prepare_demo(call: Call, settings: "Settings") -> Path | None:
+    """Fill the demo tenant if it is not complete, and hand out its keys; return the file that has them, if one has.
+
+    Output that is not a terminal may be kept as a log, and no log may hold a key.
+    """
+    from muniment import demo
+
+    home = settings.home if settings.url is None else None
+    with progress("playing sixty days of a shop", demo.DAYS, as_json=call.as_json) as steps:
+        demo.play(home, settings.url, lambda day: steps.update(f"day {day + 1}", day))
+    lines = demo.create_keys(home, settings.url)
+    if sys.stderr.isatty() and not call.as_json:
+        call.note("keys of the tenant 'demo', valid for a day; sign in to /console with the key of any person:")
+        for line in lines:
+            call.note(f"  {line}")
+        return None
+    file = demo.write_keys(lines, settings.home)
+    call.note(f"the keys of the tenant 'demo', valid for a day, are in {file}, which only you can read")
+    return file
+
+
+async def _serve(
+    call: Call,
+    fabric: "AsyncFabric",
+    place: "Place",
+    settings: "ServerSettings",
+    worker: bool,
+    listening: socket,
+    keys: Path | None,
+) -> None:
+    from muniment.http.server import serve
+
+    def report(url: str) -> None:
+        if call.as_json:
+            # The server runs on if the reader has gone.
+            with contextlib.suppress(OutputClosed, OutputFailed):
+                Screen().write(json.dumps({"url": url} | ({"demo_keys": str(keys)} if keys else {})) + "\n")
+        jobs = "with" if worker else "without"
+        call.note(f"serving at {url}, {jobs} the worker; Ctrl-C ends it")
+        call.note(f"console: {url}/console; documentation: {url}/docs")
+
+    async with fabric:
+        await serve(fabric, place, settings, worker=worker, listening=listening, on_ready=report)
