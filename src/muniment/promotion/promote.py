@@ -117,17 +117,9 @@ async def promote_many(
         tier, priority = one.proposal.tier_target, one.proposal.priority
         if room.take(tier, one.proposal.write_class, _size(one)) is not None:
             continue  # Promoted alone, it is held with the reason.
+        reason = reasons.get(one.proposal.proposal_id)
         verdict_id = await review.decide(
-            tx,
-            one,
-            "approve",
-            principal,
-            pack,
-            reason=reasons.get(one.proposal.proposal_id),
-            note=note,
-            tier=tier,
-            priority=priority,
-            locked=True,
+            tx, one, "approve", principal, pack, reason=reason, note=note, tier=tier, priority=priority, locked=True
         )
         approval = promote.Approval(verdict_id, *by, one.editors)
         done[one.proposal.proposal_id] = await promote.insert(

@@ -59,14 +59,8 @@ async def preview(
         except (AlreadyDecided, StorageUnavailable):
             raise
         except MunimentError as error:
-            return Preview(
-                proposal_id=proposal_id,
-                status=proposal.status,
-                error=error.code,
-                message=error.message,
-                before=before,
-                after=before,
-            )
+            unchanged = Preview(proposal_id=proposal_id, status=proposal.status, before=before, after=before)
+            return unchanged.model_copy(update={"error": error.code, "message": error.message})
         after = await preview_recall(tx, needed, view, decides, request)
         return Preview(
             proposal_id=proposal_id,

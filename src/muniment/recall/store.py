@@ -28,6 +28,9 @@ from muniment.recall.search import ParsedQuery, Search
 from muniment.sessions.store import SessionStore
 from muniment.tracing import spanned
 
+# What a recall's record keeps of its run as it is, beside its columns.
+_OF_RUN = ("role", "session_id", "workflow_id", "intent_id", "qualifiers", "trace_id")
+
 
 @dataclass(frozen=True)
 class RecallDependencies:
@@ -263,13 +266,9 @@ async def _record(
 def _recorded(run: RunContext, view: View, request: Request) -> dict[str, Any]:
     # All that decided the answer except the query, as ids and labels: no content that an erasure would have to reach.
     return {
-        "role": run.role,
-        "session_id": run.session_id,
-        "workflow_id": run.workflow_id,
-        "intent_id": run.intent_id,
+        **{name: getattr(run, name) for name in _OF_RUN},
         "decision_key": run.decision_key,
         "classification_allowed": sorted(run.classification_allowed),
-        "qualifiers": run.qualifiers,
         "tiers": view.tiers,
         "classes": view.classes,
         "entities": sorted(request.entities) if request.entities is not None else None,
@@ -279,7 +278,6 @@ def _recorded(run: RunContext, view: View, request: Request) -> dict[str, Any]:
         "limit": request.limit,
         "most_seen": request.most_seen,
         "with_query": request.query is not None,
-        "trace_id": run.trace_id,
     }
 
 
@@ -322,20 +320,12 @@ async def recorded(tx: Transaction, vault: Vault, recall_id: str) -> RecordedRec
     stored: dict[str, Any] = row["request"]
     query = await _query(tx, vault, row)
     run = RunContext(
+        **{name: stored[name] for name in _OF_RUN},
+        **{name: row[name] for name in ("run_id", "agent_id", "user_id", "pack")},
         tenant_id=tx.tenant_id,
-        run_id=row["run_id"],
-        agent_id=row["agent_id"],
-        session_id=stored["session_id"],
-        user_id=row["user_id"],
-        role=stored["role"],
         roles={stored["role"]},
-        intent_id=stored["intent_id"],
-        workflow_id=stored["workflow_id"],
         decision_key=stored.get("decision_key"),
         classification_allowed=stored["classification_allowed"],
-        qualifiers=stored["qualifiers"],
-        pack=row["pack"],
-        trace_id=stored["trace_id"],
     )
     request = Request(
         limit=stored["limit"],

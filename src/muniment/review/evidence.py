@@ -9,7 +9,6 @@ from muniment.context import FabricContext, retry_on_pack_change
 from muniment.contradictions import store as contradictions
 from muniment.database.storage import Transaction
 from muniment.errors import NotFound, SelfApproval
-from muniment.model.consent import Consent
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction
 from muniment.model.evidence import Evidence
@@ -30,6 +29,7 @@ async def evidence_of(context: FabricContext, principal: Principal, proposal_id:
     async with context.transaction(principal.tenant_id, "auditor", under=pack) as tx:
         loaded = await review.load(tx, context.vault, proposal_id)
         proposal, candidate = loaded.proposal, loaded.proposal.candidate
+        consent_id = candidate.consent_id
         line = await trail.candidates(tx, context.vault, candidate.candidate_id)
         capture = await trail.capture(tx, context.vault, candidate.capture_id, context.archives)
         met = await contradictions.listed(tx, proposal_id=proposal_id, limit=MEMORIES_SHOWN)
@@ -40,8 +40,8 @@ async def evidence_of(context: FabricContext, principal: Principal, proposal_id:
             edits=tuple(one for one in line if one.candidate_id != candidate.candidate_id),
             contradictions=tuple(met),
             memories=await _memories(context, tx, proposal, met),
-            consent=await _consent(context, tx, candidate.consent_id),
-            labels=_labels(pack, candidate.classification),
+            consent=await ledger.one(tx, context.vault, consent_id) if consent_id is not None else None,
+            labels=tuple(one for one in pack.labels if pack.at_least(one, candidate.classification)),
             barred=_barred(principal, loaded, pack),
         )
 
@@ -65,14 +65,6 @@ def _named(proposal: Proposal, met: list[Contradiction]) -> Iterator[str | None]
     yield from (check.existing, *check.others)
     yield from (one.existing for one in met)
     yield from (one.memory_id for one in proposal.verdicts)
-
-
-async def _consent(context: FabricContext, tx: Transaction, consent_id: str | None) -> Consent | None:
-    return await ledger.one(tx, context.vault, consent_id) if consent_id is not None else None
-
-
-def _labels(pack: Pack, label: str) -> tuple[str, ...]:
-    return tuple(one for one in pack.labels if pack.at_least(one, label))
 
 
 def _barred(principal: Principal, loaded: review.Loaded, pack: Pack) -> str | None:
