@@ -1,4 +1,4 @@
-"""Measures recall of the past: facts that changed are promoted in order, then question about as of a date and now."""
+"""Measures recall of the past: facts that changed are promoted in order, then recalled as of a date and now."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -160,7 +160,7 @@ def _ask(evaluation: EvaluationFabric, question: DatedQuestion, entity: str) -> 
 
 
 def _says(answer: Recall, entity: str, right: Fact) -> list[bool]:
-    """Of every record in order, whether it is on the key and says what is right."""
+    """Say for every record in order whether it has the key of the question and the right answer."""
     return [
         (one.entity, one.predicate) == (entity, PREDICATE) and str(one.value).casefold() in right.spellings
         for one in answer.all_records

@@ -26,30 +26,22 @@ _COVERAGE = 0.5
 _NEGATION_REACH = 4
 
 # Words that express an attitude, not its object. Only their order is read: no rule of the extractor judges itself.
-_AGAINST = word_set(
-    """
+_AGAINST = word_set("""
     dislike dislikes hate hates detest despise loathe avoid avoids avoiding aversion averse refuse refuses never
     distaste not no cannot can't don't doesn't won't isn't aren't objection fear phobia bias allergy allergic
     uncomfortable unsettling nor
-    """
-)
-_FOR = word_set(
-    """
+""")
+_FOR = word_set("""
     prefer prefers like likes love loves enjoy enjoys only exclusively follow follows favor preference
-    """
-)
-_PLAIN = word_set(
-    """
+""")
+_PLAIN = word_set("""
     strongly strong strict strictly fan interest interested into find have has user usually due concerns really
     tend absolutely completely any all also more most much very want use uses using rather instead stand severe
     extreme extremely intense need must try one too
-    """
-)
-_TURNS = word_set(
-    """
+""")
+_TURNS = word_set("""
     without away instead rather not no don't doesn't isn't aren't avoid avoids
-    """
-)
+""")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 
 
@@ -149,9 +141,11 @@ def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _figures(scores: _Scores) -> dict[str, Any]:
-    asked = {"n": scores.questions, "left_alone": scores.left_alone / scores.questions} if scores.questions else {}
+    questions = {"n": scores.questions, "left_alone": scores.left_alone / scores.questions} if scores.questions else {}
     sets = {name: score.figures() for name, score in scores.sets.items()}
-    return sets | ({"questions": asked} if asked else {}) | ({"updates": scores.updates} if scores.updates else {})
+    return (
+        sets | ({"questions": questions} if questions else {}) | ({"updates": scores.updates} if scores.updates else {})
+    )
 
 
 def _score_preference(record: Mapping[str, Any], timed: _TimedExtractor, scores: Sequence[_Scores]) -> None:

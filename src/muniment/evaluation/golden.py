@@ -36,12 +36,12 @@ class Expectation(Artifact):
 
     @model_validator(mode="before")
     @classmethod
-    def _an_id_is_enough(cls, override: Any) -> Any:
-        if isinstance(override, str) and override.startswith("pm_"):
-            return {"memory_id": override}
-        if not isinstance(override, Mapping) or "memory_id" in override:
+    def _accept_id(cls, value: Any) -> Any:
+        if isinstance(value, str) and value.startswith("pm_"):
+            return {"memory_id": value}
+        if not isinstance(value, Mapping) or "memory_id" in value:
             raise ValueError(_FORMS)
-        return cast("Any", override)
+        return cast("Any", value)
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -167,9 +167,6 @@ def _judged(query: Golden, records: Sequence[Record]) -> dict[str, Any]:
 def _result(judged: Mapping[str, Any]) -> GoldenResult:
     figures = {name: judged[name] for name in ("passed", "precision", "recall")}
     return GoldenResult(query=judged["id"], **figures)
-
-
-# ---- reading, with lines ----
 
 
 def _written(path: Path) -> Written:

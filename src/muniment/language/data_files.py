@@ -26,3 +26,9 @@ def read_sections(package: str, file: str, *, joint: str = " ") -> dict[str, lis
 def word_set(text: str) -> frozenset[str]:
     """Split a list of words at its spaces."""
     return frozenset(text.split())
+
+
+def word_map(text: str) -> dict[str, str]:
+    """Read a list of `word=replacement`; an underscore is a space within a replacement."""
+    pairs = (pair.partition("=") for pair in text.split())
+    return {word: replacement.replace("_", " ") for word, _, replacement in pairs}

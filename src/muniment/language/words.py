@@ -19,14 +19,12 @@ _MARKS = "".join(chr(n) for n in range(0x300, 0x3040) if unicodedata.category(ch
 _WORD = re.compile(rf"[{_SIGNS}]+|(?:(?![{_SIGNS}])[^\W_]|[{_MARKS}])+")
 _UNSPACED = re.compile(rf"[{_SIGNS}]")
 _APOSTROPHES = str.maketrans("", "", "'\u2019\u02bc")
-_STOP_WORDS = word_set(
-    """
+_STOP_WORDS = word_set("""
     a an the and or but if then of to in on at by for with about into from up down out over under is are was were be
     been being am do does did doing have has had having i you he she it we they me him her us them my your his its our
     their this that these those what which who whom whose when where why how not no so than too very can will just
     should would could s t d ll m re ve
-    """
-)
+""")
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),

@@ -44,14 +44,14 @@ class ModelSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: Url = Field(description="what stands before /chat/completions")
-    model: ModelName | None = Field(default=None, description="the model's name there; its own name when not source")
+    model: ModelName | None = Field(default=None, description="the model's name there; its own name when not said")
     key: Key | None = Field(default=None, repr=False, description="the key that its server takes")
     key_env: str | None = Field(default=None, description="the variable of the environment that holds the key")
     key_file: Path | None = Field(default=None, description="the file that holds the key")
     timeout: Duration = Field(default=timedelta(seconds=30), description="longest a whole answer may take")
     max_tokens: TokenCount = Field(default=4096, description="most tokens of an answer")
     calls_a_minute: PositiveCount | None = Field(
-        default=None, description="most calls a minute and process, of all tenants together; no bound when not source"
+        default=None, description="most calls a minute and process, of all tenants together; no bound when not said"
     )
     allow_private: bool = Field(
         default=False, description="let it be on an address that is not on the internet, or without https"

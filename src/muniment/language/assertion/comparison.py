@@ -10,7 +10,6 @@ from muniment.language.assertion.overlap import may_relate
 from muniment.language.assertion.paraphrase import judge_paraphrase
 from muniment.language.assertion.parse import ParsedText, parse
 from muniment.language.assertion.voice import to_active_voice
-from muniment.language.instructions import as_seen
 
 if TYPE_CHECKING:
     from muniment.pack.memory_layer import Thresholds
@@ -39,6 +38,9 @@ def relate(a: str, b: str, similarity: float, thresholds: "Thresholds", judge: J
     Disguised characters are resolved first. Texts of the same words are the same whatever their similarity. Raises
     `ValueError` where the judge returns an unknown verdict.
     """
+    # Imported here: the judge alone, which the settings name, does not need it.
+    from muniment.language.instructions import as_seen
+
     a, b = as_seen(a), as_seen(b)
     if bare_words(a) == bare_words(b):
         return Judgement("same", ("same_words",))

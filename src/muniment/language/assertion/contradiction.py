@@ -9,19 +9,9 @@ from muniment.language.data_files import word_set
 
 _MOST_SUBSTITUTIONS = 1
 # A subject of these classes is another topic, not another statement about the same topic.
-_NAMED_THINGS = PLACES | {
-    "tier",
-    "currency",
-    "cloud",
-    "database",
-    "carrier",
-    "os",
-    "browser",
-    "payment",
-    "sport",
-    "genre",
-    "subject",
-}
+_NAMED_THINGS = PLACES | word_set("""
+    tier currency cloud database carrier os browser payment sport genre subject
+""")
 _WEAKER = word_set("""
     may might could would should want hope plan try attempt think believ seem appear probably perhaps maybe
     almost nearly possibly likely whether sometim expect intend claim suppos pretend

@@ -5,59 +5,47 @@ from muniment.language.patterns import Pattern, caseless, either
 # Adverbs and auxiliaries between the speaker and the verb.
 ADVERBS = (
     "(?:"
-    + either(
-        """
+    + either("""
     really absolutely usually generally typically normally often always strongly strictly truly just still also
     definitely personally actually honestly mostly much vastly greatly deeply particularly especially simply kind_of
     sort_of tend_to tends_to mainly now currently do quite rather totally completely genuinely certainly highly
     try_to tries_to have_to has_to need_to needs_to must exclusively only never no_longer have_always 've_always
     've_never have_never increasingly firmly intensely extremely probably seriously literally very so a_bit
     somewhat only_ever ever like_to would_prefer_to prefer_to choose_to want_to entirely
-    """
-    )
+    """)
     + " )*"
 )
 
 # Verbs of habit: they say that the speaker has a habit, and nothing about its object.
-HABITS = either(
-    """
+HABITS = either("""
     use eat drink buy wear read watch listen_to drive consume consider fly stay travel shop choose play work_with
     take accept follow cook order support book feed date pay_with smoke own order_from buy_from stay_at stay_in ride
     shop_at eat_at dine_at wear_anything touch visit attend go_to go_for
-    """
-)
-HABITS_THIRD = either(
-    """
+""")
+HABITS_THIRD = either("""
     uses eats drinks buys wears reads watches listens_to drives consumes considers flies stays travels shops
     chooses plays takes accepts follows cooks orders supports books feeds rides visits attends
-    """
-)
+""")
 LIKING = either("like love adore enjoy prefer favor favour appreciate cherish fancy admire relish")
 LIKING_THIRD = either("likes loves adores enjoys prefers favors favours appreciates cherishes fancies admires relishes")
 DISLIKING = either("dislike hate detest despise loathe abhor avoid resent")
 DISLIKING_THIRD = either("dislikes hates detests despises loathes abhors avoids resents")
 
-GOOD = either(
-    """
+GOOD = either("""
     soothing relaxing calming engaging fascinating enjoyable intriguing appealing refreshing inspiring comfortable
     helpful useful delightful rewarding exciting interesting charming motivating energizing comforting wonderful
     amazing great beautiful satisfying therapeutic fun invaluable essential
-    """
-)
-BAD = either(
-    """
+""")
+BAD = either("""
     unsettling boring dull tedious annoying distracting confusing uncomfortable stressful overwhelming restrictive
     ineffective frustrating unpleasant disturbing disgusting cruel depressing exhausting tiring irritating
     intimidating demotivating hard difficult challenging impersonal unappealing distasteful unsafe unhealthy cluttered
     jarring gimmicky awful terrible horrible ugly off-putting inconvenient uninteresting unbearable offensive
-    """
-)
-FEELS_BAD = either(
-    """
+""")
+FEELS_BAD = either("""
     uncomfortable nauseous sick anxious sad dizzy nervous sluggish uneasy ill queasy itchy tired sleepy angry drowsy
     bloated stressed miserable claustrophobic seasick carsick
-    """
-)
+""")
 FEELS_GOOD = either("happy calm relaxed good great alive energized peaceful smile comfortable")
 
 _I = r"\b(?:I|as someone who|I'm someone who|I am someone who|I'm a person who)"

@@ -14,25 +14,19 @@ from muniment.language.patterns import Pattern, caseless, either
 
 _ADVERBS = r"(?:now |currently |actually |still |recently |just |also |both )*"
 _NAMES = r"([A-Z][A-Za-z'-]+(?: (?:[A-Z][A-Za-z'.-]*|de|van|von|la|del|al|bin)){0,4})"
-_ATTRIBUTES = either(
-    """
+_ATTRIBUTES = either("""
     job occupation profession job_title title address home_address email email_address phone_number number time_zone
     timezone native_language first_language mother_tongue pronouns nationality employer company city hometown home_town
     shoe_size size birthday date_of_birth age height weight budget blood_type major username handle
-    """
-)
-_DIETS = either(
-    """
+""")
+_DIETS = either("""
     vegan vegetarian pescatarian lactose_intolerant lactose-intolerant gluten_intolerant gluten-free
     gluten_free diabetic celiac coeliac keto kosher halal teetotal dairy-free
-    """
-)
-_RELATIVES = either(
-    """
+""")
+_RELATIVES = either("""
     kid kids child children son sons daughter daughters brother brothers sister sisters sibling siblings dog dogs cat
     cats grandchild grandchildren
-    """
-)
+""")
 _NUMBERS = either("a an one two three four five six seven eight nine ten [0-9]{1,2}")
 _OCCUPATION = caseless(
     r"(?:er|or|ist|ian|eer|yst|ant|man|woman|nurse|student|chef|cook|mom|mum|dad|mother"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from muniment.language.data_files import word_map
 from muniment.language.messages.clauses import complement_of, is_own_statement
 from muniment.language.messages.sentences import Sentence
 from muniment.language.messages.statement import SURE, Statement
@@ -9,26 +10,11 @@ from muniment.language.messages.third_person import as_sentence, turn_pronouns
 from muniment.language.messages.topics import topic_of
 from muniment.language.patterns import caseless
 
-_CHANNELS = {
-    "email": "email",
-    "e-mail": "email",
-    "mail": "email",
-    "phone": "phone",
-    "telephone": "phone",
-    "call": "phone",
-    "ring": "phone",
-    "sms": "text message",
-    "text": "text message",
-    "whatsapp": "WhatsApp",
-    "chat": "chat",
-    "slack": "Slack",
-    "teams": "Teams",
-    "letter": "letter",
-    "post": "letter",
-    "video": "video call",
-    "signal": "Signal",
-    "telegram": "Telegram",
-}
+_CHANNELS = word_map("""
+    email=email e-mail=email mail=email phone=phone telephone=phone call=phone ring=phone sms=text_message
+    text=text_message whatsapp=WhatsApp chat=chat slack=Slack teams=Teams letter=letter post=letter video=video_call
+    signal=Signal telegram=Telegram
+""")
 _CHANNEL = r"(e-?mail|phone|telephone|call|ring|sms|text|whatsapp|chat|slack|teams|letter|post|video|signal|telegram)"
 _SPOKEN = r"(?:ing|s|ed)?(?: calls?| messages?| chat)?s?"
 

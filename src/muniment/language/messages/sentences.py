@@ -9,11 +9,9 @@ from muniment.language.patterns import caseless
 _LONGEST = 1200
 _ENDS = ".!?"
 _CLOSERS = "\"')]*_"
-_ABBREVIATIONS = word_set(
-    """
+_ABBREVIATIONS = word_set("""
     mr. mrs. ms. dr. prof. st. e.g. i.e. vs. etc. no. a.m. p.m. approx. dept. jr. sr. inc. ltd. u.s. u.k.
-    """
-)
+""")
 _PLAIN = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u02bc\u00b4", "'"),

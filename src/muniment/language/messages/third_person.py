@@ -2,57 +2,28 @@
 
 from typing import Any
 
-from muniment.language.data_files import word_set
+from muniment.language.data_files import word_map, word_set
 from muniment.language.patterns import caseless
 
 WHO = "The user"
 
-_OWN_WORDS = {
-    "i": "they",
-    "me": "them",
-    "my": "their",
-    "mine": "theirs",
-    "myself": "themselves",
-    "we": "they",
-    "us": "them",
-    "our": "their",
-    "ours": "theirs",
-    "ourselves": "themselves",
-    "i'm": "they're",
-    "i've": "they've",
-    "i'd": "they'd",
-    "i'll": "they'll",
-    "we're": "they're",
-    "we've": "they've",
-    "am": "are",
-}
-_CONTRACTED = {"i'm": "is", "i've": "has", "i'd": "would", "i'll": "will", "we're": "is", "we've": "has"}
-_IRREGULAR = {
-    "am": "is",
-    "are": "is",
-    "have": "has",
-    "do": "does",
-    "don't": "doesn't",
-    "haven't": "hasn't",
-    "go": "goes",
-    "was": "was",
-    "were": "was",
-}
-_UNCHANGED = word_set(
-    """
+_OWN_WORDS = word_map("""
+    i=they me=them my=their mine=theirs myself=themselves we=they us=them our=their ours=theirs ourselves=themselves
+    i'm=they're i've=they've i'd=they'd i'll=they'll we're=they're we've=they've am=are
+""")
+_CONTRACTED = word_map("i'm=is i've=has i'd=would i'll=will we're=is we've=has")
+_IRREGULAR = word_map("am=is are=is have=has do=does don't=doesn't haven't=hasn't go=goes was=was were=was")
+_UNCHANGED = word_set("""
     can can't cannot could couldn't will won't would wouldn't must should may might shall is has does doesn't
     used was gave quit got grew went cut became began left
-    """
-)
-_BETWEEN = word_set(
-    """
+""")
+_BETWEEN = word_set("""
     really absolutely usually generally typically normally often always strongly strictly truly just still also
     definitely personally actually honestly mostly much vastly greatly deeply particularly especially simply
     kind sort of mainly now currently quite rather totally completely genuinely certainly highly exclusively
     only never no longer increasingly firmly intensely extremely probably seriously literally very so a bit
     somewhat ever recently entirely not
-    """
-)
+""")
 _WORD = caseless(r"[A-Za-z][A-Za-z']*")
 _SIBILANTS = ("s", "sh", "ch", "x", "z", "o")
 

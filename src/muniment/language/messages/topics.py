@@ -8,8 +8,7 @@ from muniment.language.data_files import word_set
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 # No part of a topic. The second half are verbs that go with anything: "I hate watching horror films" is about horror
 # films.
-_EMPTY = word_set(
-    """
+_EMPTY = word_set("""
     a an the any all some most my our your their his her its this that these those of to and or in on at by for
     with as from about into over than too very really so such like also just only even more less much many lot
     lots bit kind kinds type types sort sorts form forms anything something things thing stuff ones one which
@@ -20,17 +19,14 @@ _EMPTY = word_set(
     drink playing play reading read listening listen wearing wear getting get making make taking take trying try
     buying buy consuming consume staying stay visiting visit involving involve containing contain contains
     involves feature features that's there
-    """
-)
+""")
 # What follows is the reason, no part of the topic.
 _REASON = re.compile(r" for (?:its|their|his|her) | because | due to | so that ")
 _MOST_WORDS = 6
 _LONGEST = 100
-_ENDS_IN_IE = word_set(
-    """
+_ENDS_IN_IE = word_set("""
     movies cookies selfies smoothies pies ties zombies hoodies calories rookies veggies genies
-    """
-)
+""")
 _KEPT_S = ("ss", "us", "is", "news", "series", "species", "always", "yes", "gas")
 
 

@@ -18,29 +18,23 @@ class PhoneContext(Enum):
 _WORD = re.compile(r"[^\W\d_]+")
 _LABEL = re.compile(r"(?:desk|office|home|work|main|direct|switchboard)(?: (?:line|number))? ?[:.]\s*\(?$")
 
-_PHONE_WORDS = word_set(
-    """
+_PHONE_WORDS = word_set("""
     telephone telephones phone phones tel mobile mobiles cell cells cellphone cellphones cellular fax sms gsm
     whatsapp landline hotline pager voicemail msisdn handy handynummer mobil mobilnummer rufnummer durchwahl telefon
     telefonnummer téléphone telephonique tél portable teléfono telefono móvil movil celular cellulare telefone
     telemóvel telemovel telefonszám telefoon telefoonnummer numéro handset
-    """
-)
-_CALL_WORDS = word_set(
-    """
+""")
+_CALL_WORDS = word_set("""
     call calls called calling ring rings dial dials dialled reach reached text texts texted texting message messages
     messaging contact anrufen ruf rufen appeler appelez llamar llame llamen chiamare chiami ligar ligue bellen
-    """
-)
-_OTHER_WORDS = word_set(
-    """
+""")
+_OTHER_WORDS = word_set("""
     order orders invoice invoices ticket tickets case cases account accounts ref refs reference references id ids
     sku skus tracking zip postcode postcodes postal iban card cards ssn social nhs tax vat isbn issn ean serial
     model version part parcel booking reservation policy claim contract customer member passport licence license
     address street adresse price cost amount total between page pages bestellung bestellnummer rechnung commande
     facture pedido factura kundennummer plz cpf bsn tfn sin aadhaar pin code pesel steuer
-    """
-)
+""")
 _OBJECT_PRONOUNS = frozenset(("me", "us", "him", "her", "them", "you"))
 _PREPOSITIONS = frozenset(("to", "on", "at"))
 _POSSESSIVES = frozenset(("my", "your", "his", "her", "our", "their"))
