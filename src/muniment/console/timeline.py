@@ -67,8 +67,7 @@ def timeline(trail: Trail, now: datetime) -> list[Step]:
         dated.append((consent.revoked_at, "consent_revoked", consent, "bad"))
     for proposal in trail.proposals:
         dated.append((proposal.enqueued_at, "proposed", proposal, ""))
-        for verdict in _shown_verdicts(proposal):
-            dated.append((verdict.at, "verdict", verdict, _tone(verdict)))
+        dated.extend((one.at, "verdict", one, _tone(one)) for one in _shown_verdicts(proposal))
     for one in trail.contradictions:
         dated.append((one.opened_at, "contradicted", one, "warn"))
         dated.append((one.closed_at, "settled", one, ""))
