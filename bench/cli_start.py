@@ -31,7 +31,7 @@ def load(url: str) -> None:
     """Do what a command does before its first request."""
     from muniment import cli
 
-    os.environ["MUNIMENT_SERVER"] = url
+    os.environ |= {"MUNIMENT_SERVER": url, "MUNIMENT_KEY": "mun_none"}
     import muniment.client
 
     class Stop(Exception):
