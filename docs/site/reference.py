@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from typer.core import TyperGroup
 
-from muniment import Fabric, sync_groups
+from muniment import Fabric, sync_verbs
 from muniment.cli import app as command_line
 from muniment.http import openapi as documentation
 from muniment.http.app import PARTS
@@ -61,7 +61,7 @@ def _types() -> str:
 def _given() -> set[type[BaseModel]]:
     """The types that methods give, and those that stand in their fields."""
     groups = [
-        one for one in vars(sync_groups).values() if inspect.isclass(one) and one.__module__.startswith("muniment.sync")
+        one for one in vars(sync_verbs).values() if inspect.isclass(one) and one.__module__.startswith("muniment.sync")
     ]
     methods = (
         method

@@ -96,6 +96,8 @@ class FabricContext:
     models: Models = field(default_factory=Models)
     # Whose turn it is to try something, by tenant.
     dry_runs: WeakValueDictionary[str, Semaphore] = field(default_factory=WeakValueDictionary[str, Semaphore])
+    # Batches of captures are checked one at a time.
+    batch_check: Semaphore = field(default_factory=lambda: Semaphore(1))
 
     async def comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
         """What texts are compared with under this pack: the tenant's embedder with its thresholds, and the judge."""

@@ -12,8 +12,7 @@ from typer.core import TyperGroup
 
 from muniment import Fabric
 from muniment.cli import app
-from muniment.sync_groups import Consents, Contradictions, Keys, Memories, Queue, Recalls, Webhooks, Work
-from muniment.sync_packs import Packs
+from muniment.sync_verbs import Consents, Contradictions, Keys, Memories, Packs, Queue, Recalls, Webhooks, Work
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.docs.conftest import Printed

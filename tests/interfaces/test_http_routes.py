@@ -21,18 +21,18 @@ from muniment.http.routes.queue import QueueListing
 from muniment.http.routes.reading import RecallListing
 from muniment.model.consent import ConsentInput
 from muniment.model.context import Role
-from muniment.recall.browse import MemoryFilters
-from muniment.recall.recorded import RecallFilters
-from muniment.review.edit import EditFields
-from muniment.review.verbs import QueueFilters
 from muniment.testing import People, TestServer
-from muniment.verbs.inputs import (
+from muniment.verbs.keywords import (
     CaptureFields,
     CompileFields,
     ConsentFields,
     CorrectFields,
+    EditFields,
+    MemoryFilters,
     ProposeFields,
+    QueueFilters,
     RecallFields,
+    RecallFilters,
 )
 from tests.interfaces.http import OPEN, HttpDoor, Story, body_of, holder, standing, without_number
 

@@ -24,7 +24,7 @@ from muniment.pack import builtin_pack
 from muniment.settings import Settings
 from muniment.sync import Fabric
 from muniment.sync_verbs import Verbs
-from muniment.verbs.inputs import RecallFields
+from muniment.verbs.keywords import RecallFields
 
 # Exit codes: nothing is broken, but policy said no.
 REFUSED = 3

@@ -10,7 +10,7 @@ from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen, progress
 
 if TYPE_CHECKING:
-    from muniment.verbs.inputs import ConsentFields
+    from muniment.verbs.keywords import ConsentFields
 
 app = typer.Typer(cls=ListsByDefault)
 _OPTIONS = (*WHO, *WHERE)

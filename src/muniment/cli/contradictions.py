@@ -10,10 +10,9 @@ from muniment.cli import views
 from muniment.cli.asking import Call, pairs, verb
 from muniment.cli.options import WHERE, WHO
 from muniment.cli.output import Screen
-from muniment.contradictions.verbs import ResolutionMethod
 from muniment.errors import NotFound, SealBroken
 from muniment.model.context import Principal
-from muniment.model.contradiction import Contradiction, Side
+from muniment.model.contradiction import Contradiction, ResolutionMethod, Side
 from muniment.sync_verbs import Verbs
 
 app = typer.Typer()

@@ -8,7 +8,6 @@ from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
-from muniment.capture.store import Receipt
 from muniment.cli import views
 from muniment.cli.asking import REFUSED, Call, verb
 from muniment.cli.inputs import objects_in, opened, size_of
@@ -17,10 +16,11 @@ from muniment.cli.output import Screen, Steps, failure, note, progress
 from muniment.cli.writing import Label, consolidated, tell_parked
 from muniment.errors import InvalidInput, MunimentError
 from muniment.model.candidate import Consolidation, Refusal
+from muniment.model.capture import Receipt
 from muniment.model.context import Principal
 from muniment.model.fields import CaptureKind
 from muniment.sync_verbs import Verbs
-from muniment.verbs.inputs import ProposeFields
+from muniment.verbs.keywords import ProposeFields
 
 app = typer.Typer()
 _CHUNK = 1000

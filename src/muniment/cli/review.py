@@ -20,7 +20,7 @@ from muniment.review.verbs import AT_ONCE
 from muniment.sync_verbs import Verbs
 
 if TYPE_CHECKING:
-    from muniment.review.verbs import EditFields
+    from muniment.verbs.keywords import EditFields
 
 app = typer.Typer()
 queue = typer.Typer(cls=ListsByDefault)

@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
-from muniment.capture.store import Receipt
 from muniment.cli import views
 from muniment.cli.asking import Call, verb
 from muniment.cli.inputs import json_value, payload_of, text_of
 from muniment.cli.options import CIRCUMSTANCES, CORRECTION, SPEAKS_FOR, WHERE, WHO
 from muniment.cli.output import Screen, failure, progress
 from muniment.model.candidate import Consolidation, Refusal
+from muniment.model.capture import Receipt
 from muniment.model.fields import CaptureKind, WriteClass
 from muniment.model.proposal import Submission
 from muniment.sync_verbs import Verbs
 
 if TYPE_CHECKING:
-    from muniment.verbs.inputs import CaptureFields, CorrectFields, ProposeFields
+    from muniment.verbs.keywords import CaptureFields, CorrectFields, ProposeFields
 
 app = typer.Typer()
 _PANEL = "Write"

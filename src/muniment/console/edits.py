@@ -10,7 +10,7 @@ from muniment.console.spans import pretty
 from muniment.console.visitors import text_of
 from muniment.errors import InvalidInput
 from muniment.model.candidate import Candidate
-from muniment.review.edit import EditFields
+from muniment.verbs.keywords import EditFields
 
 
 def typed_of(candidate: Candidate) -> dict[str, str]:

@@ -5,15 +5,13 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Discriminator, Field, Strict, StringConstraints, Tag, WrapValidator
 
-from muniment.capture.store import Receipt
-from muniment.contradictions.verbs import ResolutionMethod
 from muniment.errors import InvalidInput
 from muniment.http.caller import inside_run
-from muniment.model.capture import Happening
+from muniment.model.capture import Happening, Receipt
 from muniment.model.capture_history import RerunReason
 from muniment.model.chain import Head
 from muniment.model.context import Run, RunContext
-from muniment.model.contradiction import Side
+from muniment.model.contradiction import ResolutionMethod, Side
 from muniment.model.fields import (
     Artifact,
     AsOf,

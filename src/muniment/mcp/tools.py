@@ -7,7 +7,6 @@ from typing import Any, Literal
 import mcp_types as types
 from pydantic import Field, TypeAdapter
 
-from muniment.capture.store import Receipt
 from muniment.mcp import schemas
 from muniment.mcp import wording as telling
 from muniment.mcp.arguments import (
@@ -20,6 +19,7 @@ from muniment.mcp.arguments import (
 )
 from muniment.mcp.caller import Asked
 from muniment.model.candidate import Refusal
+from muniment.model.capture import Receipt
 from muniment.model.compiled import CompiledMemory
 from muniment.model.explanation import Explanation
 from muniment.model.fields import Artifact, build

@@ -5,10 +5,10 @@ What memories say goes through the compiler, which keeps it in its block: a memo
 
 from collections.abc import Iterable, Iterator
 
-from muniment.capture.store import Receipt
 from muniment.language.embedding.tokenizers import tokenizer
 from muniment.mcp import addresses
 from muniment.model.candidate import Refusal
+from muniment.model.capture import Receipt
 from muniment.model.compiled import CompiledMemory, Manifest
 from muniment.model.explanation import Explanation
 from muniment.model.proposal import Submission

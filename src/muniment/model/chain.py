@@ -70,3 +70,18 @@ class Verification(Artifact):
         default=None, description="the number from which on the log lists rows; those of before were listed then"
     )
     cursor: str | None = Field(default=None, description="where to go on, of a verification that is not finished")
+
+
+class Sealed(Artifact):
+    """How many events were sealed."""
+
+    events: int
+
+    @classmethod
+    def of(cls, events: int) -> "Sealed":
+        """The number as an object."""
+        return cls(events=events)
+
+    def result(self) -> int:
+        """The number itself."""
+        return self.events

@@ -1,24 +1,16 @@
 """Upkeep of what memories are found by: the durable tier made again from its log, missing words and vectors added."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from muniment.candidates.comparison import TextComparer
 from muniment.context import FabricContext
 from muniment.contradictions.rules import Comparison
 from muniment.database.address import Address
 from muniment.database.storage import as_owner
+from muniment.model.promoted import Reindexed
 from muniment.promotion.rebuild_store import Rebuilt, index_missing, rebuild_durable
 
 Progress = Callable[[int], None]
-
-
-@dataclass(frozen=True)
-class Reindexed:
-    """How many memories got words or vectors that they lacked, and the embedder that is in use now."""
-
-    memories: int
-    embedder: str
 
 
 async def rebuilt(context: FabricContext, address: Address, tenant_id: str) -> Rebuilt:

@@ -5,12 +5,9 @@ from muniment.audit import provenance_store as trail
 from muniment.candidates import store as candidates
 from muniment.candidates.intake import Admission
 from muniment.candidates.store import Draft
-from muniment.context import FabricContext, retry_on_pack_change
+from muniment.context import FabricContext
 from muniment.database.storage import Transaction
-from muniment.erasure import name_search
 from muniment.erasure.store import hold_off_erasure
-from muniment.model.context import Asker, Principal
-from muniment.model.fields import Artifact, Name, build
 from muniment.model.promoted import Retraction, RetractionReason
 from muniment.pack import Pack
 from muniment.promotion import store as promote
@@ -19,26 +16,6 @@ from muniment.review import store as review
 # Where the fact itself was found wanting, what repeated it deserves another look. Superseded, corrected or without
 # consent it is settled for the duplicates too.
 _BRING_BACK: frozenset[RetractionReason] = frozenset({"wrong", "deprecated"})
-
-
-class _Retraction(Artifact):
-    memory_id: Name
-    reason: RetractionReason
-
-
-@retry_on_pack_change
-async def retract(context: FabricContext, asker: Asker, memory_id: str, reason: RetractionReason) -> Retraction:
-    """Retract a memory for somebody who may; raises `NotFound`, or `Conflict` when it was withdrawn before.
-
-    For a privacy officer, with the reason `erased`, its text goes too.
-    """
-    given = build(_Retraction, {"memory_id": memory_id, "reason": reason})
-    if given.reason == "erased" and isinstance(asker, Principal) and "privacy_officer" in asker.roles:
-        return await name_search.take_away(context, asker, given.memory_id)
-    principal = await context.authorise(asker, "retract")
-    pack = await context.pack_for(asker)
-    async with context.write_once(principal.tenant_id, "writer", under=pack) as tx:
-        return await withdraw(context, tx, given.memory_id, by=principal.id, reason=given.reason, pack=pack)
 
 
 async def withdraw(

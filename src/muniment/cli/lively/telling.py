@@ -26,7 +26,7 @@ from muniment.cli.lively.shop import (
 from muniment.model.context import Principal
 from muniment.model.proposal import Submission
 from muniment.sync import Fabric
-from muniment.verbs.inputs import ProposeFields
+from muniment.verbs.keywords import ProposeFields
 
 DAYS = 60
 _LATELY = 4

@@ -10,9 +10,8 @@ from muniment.console.forms import typed as typed_in
 from muniment.console.forms import went
 from muniment.console.rendering import page
 from muniment.console.visitors import Allowed, Visitor, form_of, text_of, told
-from muniment.contradictions.verbs import ResolutionMethod
 from muniment.errors import Conflict, Denied, InvalidInput, MunimentError, NotFound, NotPromotable
-from muniment.model.contradiction import Contradiction, ContradictionShown, Side
+from muniment.model.contradiction import Contradiction, ContradictionShown, ResolutionMethod, Side
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Allowed("read_queue"))]

@@ -18,7 +18,7 @@ from muniment.model.fields import Tier, WriteClass
 from muniment.model.proposal import HumanReason, Outcome, Proposal
 from muniment.model.review_views import QueueCounts, Risk
 from muniment.review import approval, ordinary
-from muniment.review.verbs import QueueFilters
+from muniment.verbs.keywords import QueueFilters
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Allowed("read_queue"))]

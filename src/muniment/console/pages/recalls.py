@@ -9,7 +9,7 @@ from muniment.console.rendering import page
 from muniment.console.visitors import Allowed, Visitor, told
 from muniment.errors import InvalidInput, NotFound
 from muniment.model.recalls import RecallNoted
-from muniment.recall.recorded import LOOKED_THROUGH
+from muniment.recall.verbs import LOOKED_THROUGH
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Allowed("read_memory"))]

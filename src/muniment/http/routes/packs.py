@@ -24,7 +24,7 @@ from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.fields import Artifact
 from muniment.model.pack_difference import PackDifference
-from muniment.packs.store import RegisteredPack
+from muniment.packs.types import RegisteredPack
 
 router = APIRouter(prefix="/packs", tags=["packs"], route_class=IdempotentRoute)
 

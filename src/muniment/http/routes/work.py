@@ -14,9 +14,9 @@ from muniment.model.candidate import Consolidation
 from muniment.model.consent import Sweep
 from muniment.model.fields import Artifact, WriteClass
 from muniment.model.metrics import PiiScan
+from muniment.model.promoted import Reindexed
 from muniment.model.webhook import Deliveries
 from muniment.model.work import Backlog, ClockReset, JobRun, Parked
-from muniment.promotion.reindex import Reindexed
 
 router = APIRouter(prefix="/work", tags=["work"], route_class=IdempotentRoute)
 

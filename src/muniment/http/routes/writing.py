@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 
-from muniment.capture.store import Receipt
 from muniment.errors import InvalidInput
 from muniment.http.bodies import Captured, CapturesBody, CorrectionBody, ProposalBody, Receipts, given
 from muniment.http.caller import Asking, IdempotencyKey, May
 from muniment.http.idempotency import IdempotentRoute
 from muniment.model.candidate import Refusal
+from muniment.model.capture import Receipt
 from muniment.model.proposal import Submission
 
 router = APIRouter(tags=["writing"], route_class=IdempotentRoute)
