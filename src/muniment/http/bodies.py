@@ -34,6 +34,9 @@ def _inside_run(value: Any, build: Callable[[Any], Run]) -> Run:
 OwnRun = Annotated[Run, WrapValidator(_inside_run)]
 
 
+_MAYBE_RUN: Any = OwnRun | None
+
+
 class RunAsked(Run):
     """A run that a reviewer or an auditor asks about: of any agent of the tenant."""
 
@@ -87,7 +90,7 @@ def body_of(verb: Declaration[Any]) -> type[Artifact] | None:
     if verb.caller == "run":
         taken["run"] = (OwnRun, Field(description=_RUN))
     elif verb.caller == "asker" and "run" not in taken:
-        taken["run"] = (OwnRun | None, Field(default=None, description=_RUN))
+        taken["run"] = (_MAYBE_RUN, Field(default=None, description=_RUN))
     if not taken:
         return None
     name = "".join(part.title() for part in verb.name.replace(".", "_").split("_"))
@@ -135,13 +138,12 @@ def _translated(kind: Any, metadata: tuple[Any, ...], *, strict: bool) -> Any:
 
 def _plain(kind: Any, metadata: tuple[Any, ...], *, strict: bool) -> Any:
     """A number or a flag with its bounds; strict in JSON, which has numbers and flags of its own."""
-    bounds: dict[str, int] = {}
+    marks: list[Any] = []
     for mark in metadata:
         if isinstance(mark, Whole):
-            bounds |= {"ge": mark.least, "le": mark.most}
-        for one in mark.metadata if isinstance(mark, FieldInfo) else (mark,):
-            bounds |= {"ge": one.ge} if isinstance(one, Ge) else {"le": one.le} if isinstance(one, Le) else {}
-    marks = [*([Field(**bounds)] if bounds else []), *([Strict()] if strict else [])]
+            marks += [Ge(mark.least), Le(mark.most)]
+        marks += [one for one in (mark.metadata if isinstance(mark, FieldInfo) else [mark]) if isinstance(one, Ge | Le)]
+    marks += [Strict()] if strict else []
     return Annotated[(kind, *marks)] if marks else kind
 
 
