@@ -32,9 +32,7 @@ def _inside_run(value: Any, build: Callable[[Any], Run]) -> Run:
 
 
 OwnRun = Annotated[Run, WrapValidator(_inside_run)]
-
-
-_MAYBE_RUN: Any = OwnRun | None
+_MaybeRun = OwnRun | None
 
 
 class RunAsked(Run):
@@ -90,7 +88,7 @@ def body_of(verb: Declaration[Any]) -> type[Artifact] | None:
     if verb.caller == "run":
         taken["run"] = (OwnRun, Field(description=_RUN))
     elif verb.caller == "asker" and "run" not in taken:
-        taken["run"] = (_MAYBE_RUN, Field(default=None, description=_RUN))
+        taken["run"] = (_MaybeRun, Field(default=None, description=_RUN))
     if not taken:
         return None
     name = "".join(part.title() for part in verb.name.replace(".", "_").split("_"))

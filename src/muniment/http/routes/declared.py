@@ -105,7 +105,7 @@ async def _asker(asking: Asking, request: dict[str, Any], fields: dict[str, Any]
     """Who asks: the holder of the credential, or its run. A run that is asked about becomes a field."""
     if verb.method == "GET":
         return await asking.asker_by_header(request.get("run"))
-    run = getattr(request.get("body"), "run", None)
+    run: Any = getattr(request.get("body"), "run", None)
     if verb.caller == "run":
         return await asking.run(run)
     if verb.input is None or "run" not in verb.input.model_fields:
@@ -125,8 +125,8 @@ def _answer(verb: Declaration[Any], result: Any, fields: dict[str, Any], respons
     if isinstance(result, Proposal):
         response.headers["ETag"] = f'"{result.version}"'
     if verb.page_key is not None:
-        shown = [verb.shown_as.of(one) for one in result] if verb.shown_as is not None else result
-        return page(shown, fields["limit"], verb.page_key)
+        found: list[Any] = [verb.shown_as.of(one) if verb.shown_as is not None else one for one in result]
+        return page(found, fields["limit"], verb.page_key)
     return verb.shown_as.of(result) if verb.shown_as is not None else result
 
 
