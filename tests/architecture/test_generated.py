@@ -2,13 +2,18 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer
+from typer.core import TyperGroup
 
 from muniment.access.roles import ALLOWED
+from muniment.cli import app
 from muniment.verbs.declaration import verb
 from muniment.verbs.generate import files
-from muniment.verbs.registry import verbs
+from muniment.verbs.registry import plain_commands, verbs
 
 
 @pytest.mark.parametrize(("path", "text"), files().items(), ids=lambda one: one.name if hasattr(one, "name") else "")
@@ -28,6 +33,22 @@ def test_every_verb_has_documentation_and_a_right() -> None:
     # `keys.check` finds out who calls.
     assert [one.name for one in verbs().values() if one.right is None] == ["keys.check"]
     assert {one.right for one in verbs().values()} - {None} <= set(ALLOWED)
+
+
+def test_a_plain_command_takes_the_fields_of_its_verb() -> None:
+    commands = dict(_commands(typer.main.get_command(app), ""))
+    for name, one in plain_commands().items():
+        options = {parameter.name for parameter in commands[name].params}
+        fields = set(one.input.model_fields) if one.input is not None else set[str]()
+        assert fields <= options, name
+
+
+def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from _commands(command, f"{path}{name} ")
+        else:
+            yield f"{path}{name}", command
 
 
 def test_the_client_needs_neither_the_database_driver_nor_numpy() -> None:

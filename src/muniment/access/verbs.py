@@ -61,7 +61,7 @@ async def create(context: FabricContext, admin: Principal, request: ApiKeyFields
         return await api_keys.add(tx, context.vault, admin.id, request, pack, secret)
 
 
-@verb("keys.list", right="keys", effect="read", http=None, page_key="key_id")
+@verb("keys.list", right="keys", effect="read", http=None, page_key="key_id", cli="key list")
 async def list_keys(context: FabricContext, admin: Principal, request: Listing) -> list[ApiKey]:
     """List all keys that were ever made, the latest first; `after` is the id of the last of the page before."""
     async with context.transaction(admin.tenant_id, "auditor") as tx:
@@ -81,7 +81,7 @@ async def get_key(context: FabricContext, admin: Principal, request: KeyId) -> A
         return await api_keys.one(tx, context.vault, request.key_id)
 
 
-@verb("keys.revoke", right="keys", effect="write", http=None, positional=("key_id",))
+@verb("keys.revoke", right="keys", effect="write", http=None, positional=("key_id",), cli="key revoke")
 async def revoke(context: FabricContext, admin: Principal, request: KeyId) -> ApiKey:
     """Revoke a key from now on and for good; the second time changes nothing. Raises `NotFound`."""
     async with context.write_once(admin.tenant_id, "writer") as tx:

@@ -24,7 +24,7 @@ from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Passed, VerbInput, Whole
 
 
-@verb("seal", right="work", effect="pass", http="POST /work/seal", shown_as=Sealed, tag="work")
+@verb("seal", right="work", effect="pass", http="POST /work/seal", shown_as=Sealed, tag="work", cli="seal")
 async def seal(context: FabricContext, tenant_id: str) -> int:
     """Seal the tenant's events in batches of the audit chain; returns how many there were.
 
@@ -180,7 +180,7 @@ async def get(context: FabricContext, asker: Asker, request: MemoryId) -> Promot
     return found.model_copy(update={"contradiction": record.contradiction})
 
 
-@verb("trail", right="read_memory", effect="read", http="GET /memories/{memory_id}/trail", tag="reading")
+@verb("trail", right="read_memory", effect="read", http="GET /memories/{memory_id}/trail", tag="reading", cli="trail")
 async def read_trail(context: FabricContext, reader: Principal, request: MemoryId) -> Trail:
     """Follow a memory back to its capture, with every verdict, and forward to the recalls that used it.
 

@@ -41,7 +41,7 @@ async def propose(
     return await submit(context, principal, await context.pack_for(asker), item)
 
 
-@verb("consolidate", right="work", effect="pass", http="POST /work/consolidate", tag="work")
+@verb("consolidate", right="work", effect="pass", http="POST /work/consolidate", tag="work", cli="consolidate")
 async def consolidate(
     context: FabricContext, tenant_id: str, *, on_progress: consolidation.Progress | None = None
 ) -> Consolidation:

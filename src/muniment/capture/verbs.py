@@ -138,7 +138,7 @@ class CaptureId(VerbInput):
     capture_id: Name
 
 
-@verb("captures.get", right="read_captures", effect="read", http="GET /captures/{capture_id}")
+@verb("captures.get", right="read_captures", effect="read", http="GET /captures/{capture_id}", cli="captures get")
 async def get_capture(context: FabricContext, reader: Principal, request: CaptureId) -> CaptureHistory:
     """Read a capture, opened, with what came of it. The reading is recorded as an event.
 
@@ -163,6 +163,7 @@ class RerunCapture(CaptureId):
     effect="write",
     http="POST /captures/{capture_id}/rerun",
     positional=("capture_id", "reason"),
+    cli="captures rerun",
 )
 async def rerun(context: FabricContext, reviewer: Principal, request: RerunCapture) -> Rerun:
     """Order that a capture is consolidated again, after a consent, an extractor or the pack changed.

@@ -72,7 +72,7 @@ async def reach(context: FabricContext, reader: Principal, request: Reach) -> Se
         return await consent.reach(tx, **dict(request))
 
 
-@verb("consent.sweep", right="work", effect="pass", http="POST /work/sweep", tag="work")
+@verb("consent.sweep", right="work", effect="pass", http="POST /work/sweep", tag="work", cli="consent sweep")
 async def sweep(context: FabricContext, tenant_id: str) -> Sweep:
     """Remove the content of memories whose consent was revoked or ran out. They have been hidden since then.
 
@@ -102,7 +102,15 @@ class ListConsents(Listing):
     limit: Annotated[int, Whole(1, PAGE)] = 200
 
 
-@verb("consent.list", right="read_consent", effect="read", http="GET /consents", page_key="consent_id", tag="privacy")
+@verb(
+    "consent.list",
+    right="read_consent",
+    effect="read",
+    http="GET /consents",
+    page_key="consent_id",
+    tag="privacy",
+    cli="consent list",
+)
 async def list_consents(context: FabricContext, reader: Principal, request: ListConsents) -> list[Consent]:
     """List the records of a subject, or of the tenant, oldest first, each with its present state.
 

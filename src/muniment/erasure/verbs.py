@@ -27,7 +27,15 @@ async def erase(context: FabricContext, officer: Principal, request: ErasureInpu
     return receipt
 
 
-@verb("erasures", right="read_erasures", effect="read", http="GET /erasures", page_key="erasure_id", tag="privacy")
+@verb(
+    "erasures",
+    right="read_erasures",
+    effect="read",
+    http="GET /erasures",
+    page_key="erasure_id",
+    tag="privacy",
+    cli="erasures",
+)
 async def erasures(context: FabricContext, reader: Principal, request: Listing) -> list[Erasure]:
     """List the receipts of erasures, the latest first; `after` is the id of the last of the page before."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:

@@ -144,7 +144,7 @@ async def plan_activation(context: FabricContext, reader: Principal, request: Pa
         return plan.model_copy(update=await _shortened(tx, now, chosen.pack) if now is not None else {})
 
 
-@verb("packs.retire", right="packs", effect="write", http="POST /packs/{ref}/retire")
+@verb("packs.retire", right="packs", effect="write", http="POST /packs/{ref}/retire", cli="pack retire")
 async def retire(context: FabricContext, admin: Principal, request: Retire) -> Retirement:
     """Retire a version for good: it can be neither activated nor pinned. The past is still read under it.
 
@@ -162,7 +162,7 @@ class InForce(VerbInput):
     at: Instant | None = Field(None, description="by default now")
 
 
-@verb("packs.in_force", right="read_packs", effect="read", http="GET /packs/in-force")
+@verb("packs.in_force", right="read_packs", effect="read", http="GET /packs/in-force", cli="pack in-force")
 async def in_force(context: FabricContext, reader: Principal, request: InForce) -> Activation:
     """Read which version is in force, or was at a time: who put it there, when and why.
 
@@ -181,7 +181,14 @@ class ListActivations(VerbInput):
     )
 
 
-@verb("packs.activations", right="read_packs", effect="read", http="GET /packs/activations", page_key="seq")
+@verb(
+    "packs.activations",
+    right="read_packs",
+    effect="read",
+    http="GET /packs/activations",
+    page_key="seq",
+    cli="pack history",
+)
 async def activations(context: FabricContext, reader: Principal, request: ListActivations) -> Sequence[Activation]:
     """List every activation, the latest first; `after` is the `seq` of the last of the page before."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -194,7 +201,7 @@ async def _check_reason(context: FabricContext, admin: Principal, reason: str) -
         raise InvalidInput("holds personal data, which has no place in the log", field="reason")
 
 
-@verb("packs.get", right="read_packs", effect="read", http="GET /packs/{ref}", shown_as=PackShown)
+@verb("packs.get", right="read_packs", effect="read", http="GET /packs/{ref}", shown_as=PackShown, cli="pack show")
 async def get_pack(context: FabricContext, reader: Principal, request: PackRef) -> RegisteredPack:
     """Read a registered pack; raises `NotFound`."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -207,7 +214,15 @@ class ListPacks(Listing):
     limit: Annotated[int, Whole(1, PAGE)] = 200
 
 
-@verb("packs.list", right="read_packs", effect="read", http="GET /packs", page_key="ref", shown_as=PackShown)
+@verb(
+    "packs.list",
+    right="read_packs",
+    effect="read",
+    http="GET /packs",
+    page_key="ref",
+    shown_as=PackShown,
+    cli="pack list",
+)
 async def list_packs(context: FabricContext, reader: Principal, request: ListPacks) -> list[RegisteredPack]:
     """List all packs in the order of their registration; `after` is the reference of the last of the page before."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -221,7 +236,14 @@ class Compare(VerbInput):
     other: PackSource
 
 
-@verb("packs.compare", right="read_packs", effect="read", http="POST /packs/compare", positional=("one", "other"))
+@verb(
+    "packs.compare",
+    right="read_packs",
+    effect="read",
+    http="POST /packs/compare",
+    positional=("one", "other"),
+    cli="pack compare",
+)
 async def compare(context: FabricContext, reader: Principal, request: Compare) -> PackDifference:
     """Show in what the other pack differs from the one, rule by rule.
 
@@ -311,7 +333,14 @@ async def backfill(context: FabricContext, reviewer: Principal, request: OrderBa
         return await backfilling.order(context, reviewer, request.ref)
 
 
-@verb("packs.backfills", right="read_packs", effect="read", http="GET /packs/backfills", page_key="backfill_id")
+@verb(
+    "packs.backfills",
+    right="read_packs",
+    effect="read",
+    http="GET /packs/backfills",
+    page_key="backfill_id",
+    cli="pack backfills",
+)
 async def list_backfills(context: FabricContext, reader: Principal, request: Listing) -> Sequence[Backfill]:
     """List the orders, the latest first: how far each is, and the memories that wait for a person.
 

@@ -34,6 +34,7 @@ def _right(asker: Asker, request: Retract) -> Right:
     http="POST /memories/{memory_id}/retract",
     retry=True,
     tag="reading",
+    cli="retract",
 )
 async def retract(context: FabricContext, principal: Principal, request: Retract) -> Retraction:
     """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.

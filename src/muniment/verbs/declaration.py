@@ -56,6 +56,7 @@ class Declaration(Generic[T]):
     tag: str
     slow: bool
     custom_route: bool
+    cli: str | None
 
     @property
     def group(self) -> str:
@@ -144,6 +145,7 @@ def verb(
     tag: str = "",
     slow: bool = False,
     custom_route: bool = False,
+    cli: str | None = None,
 ) -> Callable[[Callable[..., Awaitable[T]]], Declaration[T]]:
     """Declare a verb on its handler, `async def handler(context, caller, request)`.
 
@@ -159,6 +161,7 @@ def verb(
     - `positional`: the fields that Python callers may pass by position; by default those of the path.
     - `keywords`: the fields that become `**fields`, typed by the `TypedDict` of that name.
     - `page_key`: for a list, the attribute of an entry that `after` names.
+    - `cli`: the command that takes the fields of the input as they are, such as `"webhook list"`.
     - `retry`: repeat the call when another pack is put in force meanwhile.
     """
 
@@ -200,6 +203,7 @@ def verb(
             tag=tag or name.partition(".")[0],
             slow=slow or effect == "pass",
             custom_route=custom_route,
+            cli=cli,
         )
         if name in _DECLARED:
             raise ValueError(f"the verb {name} is declared twice")

@@ -81,3 +81,8 @@ def verbs() -> Mapping[str, Declaration[Any]]:
     found = sorted(declared().values(), key=lambda one: modules.index(one.handler.__module__))
     assert all(one.group in GROUPS or not one.group for one in found)
     return {one.name: one for one in found}
+
+
+def plain_commands() -> Mapping[str, Declaration[Any]]:
+    """The verbs that a command of the CLI calls with the fields of its input as they are, by the command."""
+    return {one.cli: one for one in verbs().values() if one.cli is not None}

@@ -54,7 +54,7 @@ async def add(context: FabricContext, admin: Principal, request: WebhookInput) -
         return await webhooks.add(tx, key, admin.id, request, new_secret())
 
 
-@verb("webhooks.list", right="webhooks", effect="read", http="GET /webhooks", page_key="webhook_id")
+@verb("webhooks.list", right="webhooks", effect="read", http="GET /webhooks", page_key="webhook_id", cli="webhook list")
 async def list_webhooks(context: FabricContext, admin: Principal, request: Listing) -> list[Webhook]:
     """List all webhooks, the oldest first, each with its position in the log.
 
@@ -75,14 +75,27 @@ async def get_webhook(context: FabricContext, admin: Principal, request: Webhook
         return await webhooks.one(tx, key, request.webhook_id)
 
 
-@verb("webhooks.remove", right="webhooks", effect="write", http="DELETE /webhooks/{webhook_id}", status=204)
+@verb(
+    "webhooks.remove",
+    right="webhooks",
+    effect="write",
+    http="DELETE /webhooks/{webhook_id}",
+    status=204,
+    cli="webhook remove",
+)
 async def remove(context: FabricContext, admin: Principal, request: WebhookId) -> None:
     """Remove a webhook for good, with its secret; raises `NotFound`."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
         await webhooks.remove(tx, admin.id, request.webhook_id)
 
 
-@verb("webhooks.rotate_secret", right="webhooks", effect="write", http="POST /webhooks/{webhook_id}/rotate")
+@verb(
+    "webhooks.rotate_secret",
+    right="webhooks",
+    effect="write",
+    http="POST /webhooks/{webhook_id}/rotate",
+    cli="webhook rotate",
+)
 async def rotate_secret(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
     """Give a webhook another secret, shown this once. For a day messages are signed with the old one too."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
@@ -90,7 +103,9 @@ async def rotate_secret(context: FabricContext, admin: Principal, request: Webho
         return await webhooks.rotate(tx, key, admin.id, request.webhook_id, new_secret())
 
 
-@verb("webhooks.resume", right="webhooks", effect="write", http="POST /webhooks/{webhook_id}/resume")
+@verb(
+    "webhooks.resume", right="webhooks", effect="write", http="POST /webhooks/{webhook_id}/resume", cli="webhook resume"
+)
 async def resume(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
     """Resume a webhook that is parked, or waits for its next try, at the event that failed."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
@@ -110,6 +125,7 @@ class ReplayEvents(WebhookId):
     also_right="audit",
     effect="write",
     http="POST /webhooks/{webhook_id}/replay",
+    cli="webhook replay",
 )
 async def replay(context: FabricContext, admin: Principal, request: ReplayEvents) -> Webhook:
     """Post everything after that number of the log again; 0 is its beginning.

@@ -33,7 +33,9 @@ class ListParked(Listing):
     limit: Annotated[int, Whole(1, PAGE)] = 100
 
 
-@verb("work.parked", right="read_work", effect="read", http="GET /work/parked", page_key="capture_id")
+@verb(
+    "work.parked", right="read_work", effect="read", http="GET /work/parked", page_key="capture_id", cli="work parked"
+)
 async def parked(context: FabricContext, reader: Principal, request: ListParked) -> Sequence[Parked]:
     """List the captures that were given up after the last try, oldest first.
 
@@ -50,7 +52,14 @@ class Requeue(VerbInput):
     capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)] | None = None
 
 
-@verb("work.requeue", right="work", effect="write", http="POST /work/requeue", positional=("capture_ids",))
+@verb(
+    "work.requeue",
+    right="work",
+    effect="write",
+    http="POST /work/requeue",
+    positional=("capture_ids",),
+    cli="work requeue",
+)
 async def requeue(context: FabricContext, admin: Principal, request: Requeue) -> Sequence[str]:
     """Have parked captures tried again, by default all; returns the ids of those that were parked."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
@@ -61,14 +70,14 @@ async def requeue(context: FabricContext, admin: Principal, request: Requeue) ->
         return again
 
 
-@verb("work.jobs", right="read_work", effect="read", http="GET /work/jobs")
+@verb("work.jobs", right="read_work", effect="read", http="GET /work/jobs", cli="work jobs")
 async def jobs(context: FabricContext, reader: Principal) -> Sequence[JobRun]:
     """List when each job ran last."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return [JobRun(**row) for row in await tx.rows("jobs.runs")]
 
 
-@verb("work.breakers", right="read_work", effect="read", http="GET /work/breakers")
+@verb("work.breakers", right="read_work", effect="read", http="GET /work/breakers", cli="work breakers")
 async def breakers(context: FabricContext, reader: Principal) -> Sequence[Breaker]:
     """List the classes whose promotion without a person was ever suspended, and their present state."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -81,7 +90,7 @@ class ResetClock(VerbInput):
     reason: Name
 
 
-@verb("work.reset_clock", right="work", effect="write", http="POST /work/clock/reset")
+@verb("work.reset_clock", right="work", effect="write", http="POST /work/clock/reset", cli="work reset-clock")
 async def reset_clock(context: FabricContext, admin: Principal, request: ResetClock) -> ClockReset:
     """Set the tenant's clock back to now, after a program's clock was ahead. Sequence numbers continue.
 
@@ -106,7 +115,7 @@ class ResumeClass(VerbInput):
     write_class: WriteClass
 
 
-@verb("work.resume", right="work", effect="write", http="POST /work/breakers/{write_class}/resume")
+@verb("work.resume", right="work", effect="write", http="POST /work/breakers/{write_class}/resume", cli="work resume")
 async def resume(context: FabricContext, admin: Principal, request: ResumeClass) -> Breaker:
     """Let a suspended class be promoted without a person again; its samples are counted from the start.
 
