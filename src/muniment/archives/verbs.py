@@ -188,7 +188,7 @@ def _rewrite(archives: Archives, heading: Heading, row: Row, erased: set[str]) -
         raise
 
 
-@verb("archives", right="audit", effect="read", http="GET /archives", page_key="archive_id", tag="audit")
+@verb("archives", right="audit", effect="read", http="GET /archives", page_key="archive_id")
 async def list_archives(context: FabricContext, auditor: Principal, request: Listing) -> list[Archive]:
     """List the archives that old captures went to, dropped ones too, the latest first.
 
@@ -198,7 +198,7 @@ async def list_archives(context: FabricContext, auditor: Principal, request: Lis
         return await ledger.listed(tx, request.limit, request.after)
 
 
-@verb("verify_archives", right="audit", effect="read", http="POST /archives/verify", tag="audit", slow=True)
+@verb("verify_archives", right="audit", effect="read", http="POST /archives/verify", slow=True)
 async def verify_archives(
     context: FabricContext, auditor: Principal, *, on_progress: Progress | None = None
 ) -> ArchiveCheck:

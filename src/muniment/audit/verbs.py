@@ -24,7 +24,7 @@ from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Passed, VerbInput, Whole
 
 
-@verb("seal", right="work", effect="pass", http="POST /work/seal", shown_as=Sealed, tag="work", cli="seal")
+@verb("seal", right="work", effect="pass", http="POST /work/seal", shown_as=Sealed, cli="seal")
 async def seal(context: FabricContext, tenant_id: str) -> int:
     """Seal the tenant's events in batches of the audit chain; returns how many there were.
 
@@ -70,7 +70,7 @@ async def adopt(context: FabricContext, tenant_id: str) -> RowKey | None:
         return None
 
 
-@verb("chain_head", right="audit", effect="read", http="GET /chain/head", tag="audit")
+@verb("chain_head", right="audit", effect="read", http="GET /chain/head")
 async def chain_head(context: FabricContext, auditor: Principal) -> Head:
     """Read the head of the audit chain, to keep it elsewhere; raises `NotFound` when nothing is sealed yet."""
     async with context.transaction(auditor.tenant_id, "auditor") as tx:
@@ -91,7 +91,7 @@ class Verify(VerbInput):
     )
 
 
-@verb("verify", right="audit", effect="read", http="POST /verify", tag="audit", slow=True)
+@verb("verify", right="audit", effect="read", http="POST /verify", slow=True)
 async def verify(
     context: FabricContext, auditor: Principal, request: Verify, *, on_progress: Progress | None = None
 ) -> Verification:
@@ -124,16 +124,7 @@ class Events(VerbInput):
     )
 
 
-@verb(
-    "events",
-    right="audit",
-    effect="read",
-    http="GET /events",
-    page_key="seq",
-    page_limit=100,
-    tag="audit",
-    custom_route=True,
-)
+@verb("events", right="audit", effect="read", http="GET /events", page_key="seq", page_limit=100, custom_route=True)
 async def events(context: FabricContext, auditor: Principal, request: Events) -> list[Event]:
     """List the tenant's events after a number of the log: all, those of some types, or those `about` an id.
 
@@ -155,14 +146,7 @@ class MemoryId(VerbInput):
     memory_id: Name
 
 
-@verb(
-    "get",
-    right="read_memory",
-    run_right="recall",
-    effect="read",
-    http="GET /memories/{memory_id}",
-    tag="reading",
-)
+@verb("get", right="read_memory", run_right="recall", effect="read", http="GET /memories/{memory_id}")
 async def get(context: FabricContext, asker: Asker, request: MemoryId) -> PromotedMemory:
     """Read a memory. A run gets what it could recall now, a reviewer or auditor any memory of the tenant.
 
@@ -180,7 +164,7 @@ async def get(context: FabricContext, asker: Asker, request: MemoryId) -> Promot
     return found.model_copy(update={"contradiction": record.contradiction})
 
 
-@verb("trail", right="read_memory", effect="read", http="GET /memories/{memory_id}/trail", tag="reading", cli="trail")
+@verb("trail", right="read_memory", effect="read", http="GET /memories/{memory_id}/trail", cli="trail")
 async def read_trail(context: FabricContext, reader: Principal, request: MemoryId) -> Trail:
     """Follow a memory back to its capture, with every verdict, and forward to the recalls that used it.
 

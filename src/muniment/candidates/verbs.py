@@ -28,7 +28,6 @@ def _right(_: Asker, fields: Mapping[str, Any]) -> Right:
     unchecked=ProposeFields,
     keywords=ProposeFields,
     retry=True,
-    tag="writing",
 )
 async def propose(
     context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal
@@ -41,7 +40,7 @@ async def propose(
     return await submit(context, principal, await context.pack_for(asker), item)
 
 
-@verb("consolidate", right="work", effect="pass", http="POST /work/consolidate", tag="work", cli="consolidate")
+@verb("consolidate", right="work", effect="pass", http="POST /work/consolidate", cli="consolidate")
 async def consolidate(
     context: FabricContext, tenant_id: str, *, on_progress: consolidation.Progress | None = None
 ) -> Consolidation:

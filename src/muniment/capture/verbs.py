@@ -37,7 +37,6 @@ _NOT_IN_THE_INDEX = ("source", "session_id", "run_id")
     unchecked=CaptureFields,
     keywords=CaptureFields,
     retry=True,
-    tag="writing",
     custom_route=True,
 )
 async def capture(context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal) -> Receipt:
@@ -58,7 +57,6 @@ async def capture(context: FabricContext, asker: Asker, fields: Mapping[str, Any
     positional=("items",),
     retry=True,
     shown_as=Receipts,
-    tag="writing",
     slow=True,
     custom_route=True,
 )
@@ -200,7 +198,6 @@ class ListRefusals(Listing, RefusalFilters):
     http="GET /refusals",
     keywords=RefusalFilters,
     page_key="refusal_id",
-    tag="captures",
 )
 async def list_refusals(context: FabricContext, reader: Principal, request: ListRefusals) -> list[RefusalEntry]:
     """List what the gates refused, the latest first: which gate and why, without content.

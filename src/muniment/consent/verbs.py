@@ -27,7 +27,6 @@ class ConsentFields(ConsentInput):
     status=201,
     keywords=ConsentFields,
     retry=True,
-    tag="privacy",
 )
 async def grant(context: FabricContext, officer: Principal, request: ConsentFields) -> Consent:
     """Record a consent; with `supersedes` it renews or changes an earlier one."""
@@ -45,7 +44,7 @@ class Revoke(VerbInput):
     evidence_refs: EvidenceRefs = ()
 
 
-@verb("consent.revoke", right="consent", effect="write", http="POST /consents/{consent_id}/revoke", tag="privacy")
+@verb("consent.revoke", right="consent", effect="write", http="POST /consents/{consent_id}/revoke")
 async def revoke(context: FabricContext, officer: Principal, request: Revoke) -> Consent:
     """Revoke a consent. Its memories are hidden from the next recall on."""
     async with context.write_once(officer.tenant_id, "privacy") as tx:
@@ -59,7 +58,7 @@ class Reach(VerbInput):
     subject: Ceid | None = None
 
 
-@verb("consent.reach", right="read_consent", effect="read", http="GET /consents/reach", tag="privacy")
+@verb("consent.reach", right="read_consent", effect="read", http="GET /consents/reach")
 async def reach(context: FabricContext, reader: Principal, request: Reach) -> Sequence[ConsentReach]:
     """Count what a revocation would hide: the live memories that rest on a consent and its renewals, and their tiers.
 
@@ -72,7 +71,7 @@ async def reach(context: FabricContext, reader: Principal, request: Reach) -> Se
         return await consent.reach(tx, **dict(request))
 
 
-@verb("consent.sweep", right="work", effect="pass", http="POST /work/sweep", tag="work", cli="consent sweep")
+@verb("consent.sweep", right="work", effect="pass", http="POST /work/sweep", cli="consent sweep")
 async def sweep(context: FabricContext, tenant_id: str) -> Sweep:
     """Remove the content of memories whose consent was revoked or ran out. They have been hidden since then.
 
@@ -103,13 +102,7 @@ class ListConsents(Listing):
 
 
 @verb(
-    "consent.list",
-    right="read_consent",
-    effect="read",
-    http="GET /consents",
-    page_key="consent_id",
-    tag="privacy",
-    cli="consent list",
+    "consent.list", right="read_consent", effect="read", http="GET /consents", page_key="consent_id", cli="consent list"
 )
 async def list_consents(context: FabricContext, reader: Principal, request: ListConsents) -> list[Consent]:
     """List the records of a subject, or of the tenant, oldest first, each with its present state.

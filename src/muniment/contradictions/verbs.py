@@ -37,14 +37,7 @@ class ListContradictions(Listing):
     closed: Annotated[bool, Strict()] = Field(False, description="also those that were settled")
 
 
-@verb(
-    "contradictions.list",
-    right="read_queue",
-    effect="read",
-    http="GET /contradictions",
-    page_key="contradiction_id",
-    tag="queue",
-)
+@verb("contradictions.list", right="read_queue", effect="read", http="GET /contradictions", page_key="contradiction_id")
 async def list_contradictions(
     context: FabricContext, reader: Principal, request: ListContradictions
 ) -> list[Contradiction]:
@@ -66,9 +59,7 @@ class ContradictionId(VerbInput):
     contradiction_id: Name
 
 
-@verb(
-    "contradictions.get", right="read_queue", effect="read", http="GET /contradictions/{contradiction_id}", tag="queue"
-)
+@verb("contradictions.get", right="read_queue", effect="read", http="GET /contradictions/{contradiction_id}")
 async def get_contradiction(context: FabricContext, reader: Principal, request: ContradictionId) -> ContradictionShown:
     """Read a contradiction with both its sides opened; raises `NotFound`."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -98,7 +89,6 @@ class Resolve(ContradictionId):
     http="POST /contradictions/{contradiction_id}/resolve",
     positional=("contradiction_id", "way"),
     retry=True,
-    tag="queue",
 )
 async def resolve(context: FabricContext, reviewer: Principal, request: Resolve) -> Contradiction:
     """Settle an open contradiction, in one of four ways.

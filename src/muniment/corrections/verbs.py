@@ -57,7 +57,6 @@ class Correct(CorrectFields):
     unchecked=Correct,
     keywords=CorrectFields,
     retry=True,
-    tag="writing",
 )
 async def correct(
     context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal
@@ -122,7 +121,7 @@ def item(
     return proposal_input(dict(known), given, corrects=memory_id)
 
 
-@verb("adoption", right="audit", effect="read", http="GET /adoption", tag="audit", cli="adoption")
+@verb("adoption", right="audit", effect="read", http="GET /adoption", cli="adoption")
 async def adoption(context: FabricContext, auditor: Principal) -> Adoption:
     """Count the corrections that were adopted: a decision made with one differs from the last made without."""
     async with context.transaction(auditor.tenant_id, "auditor") as tx:

@@ -10,7 +10,7 @@ from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing
 
 
-@verb("erase", right="erase", effect="write", http="POST /erasures", status=201, retry=True, tag="privacy", slow=True)
+@verb("erase", right="erase", effect="write", http="POST /erasures", status=201, retry=True, slow=True)
 async def erase(context: FabricContext, officer: Principal, request: ErasureInput) -> Erasure:
     """Erase a subject, an end user, or both where they are one person. It cannot be undone.
 
@@ -27,30 +27,14 @@ async def erase(context: FabricContext, officer: Principal, request: ErasureInpu
     return receipt
 
 
-@verb(
-    "erasures",
-    right="read_erasures",
-    effect="read",
-    http="GET /erasures",
-    page_key="erasure_id",
-    tag="privacy",
-    cli="erasures",
-)
+@verb("erasures", right="read_erasures", effect="read", http="GET /erasures", page_key="erasure_id", cli="erasures")
 async def erasures(context: FabricContext, reader: Principal, request: Listing) -> list[Erasure]:
     """List the receipts of erasures, the latest first; `after` is the id of the last of the page before."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await erasure.receipts(tx, request.limit, request.after)
 
 
-@verb(
-    "search_texts",
-    right="erase",
-    effect="read",
-    http="POST /erasures/search",
-    positional=("name",),
-    tag="privacy",
-    slow=True,
-)
+@verb("search_texts", right="erase", effect="read", http="POST /erasures/search", positional=("name",), slow=True)
 async def search_texts(context: FabricContext, officer: Principal, request: NameSearchInput) -> NameSearch:
     """Search every opened text for a name, to find what others say of a person, which no erasure finds by ids.
 

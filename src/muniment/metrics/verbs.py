@@ -29,7 +29,7 @@ class Window(VerbInput):
     until: Instant | None = None
 
 
-@verb("metrics", right="metrics", effect="read", http="GET /metrics", tag="audit", custom_route=True)
+@verb("metrics", right="metrics", effect="read", http="GET /metrics", custom_route=True)
 async def metrics(context: FabricContext, reader: Principal, request: Window) -> Metrics:
     """Measure what the tenant's memory does and how well, over what came after `since` up to `until`.
 
@@ -55,15 +55,7 @@ class GoldenResults(VerbInput):
     results: Annotated[tuple[GoldenResult, ...], Field(min_length=1, max_length=MOST_GOLDEN, fail_fast=True)]
 
 
-@verb(
-    "record_golden",
-    right="golden",
-    effect="pass",
-    http="POST /golden",
-    status=204,
-    positional=("results",),
-    tag="reading",
-)
+@verb("record_golden", right="golden", effect="pass", http="POST /golden", status=204, positional=("results",))
 async def record_golden(context: FabricContext, admin: Principal, request: GoldenResults) -> None:
     """Record how golden queries were answered, each by its name, for `metrics` to count.
 
@@ -77,7 +69,7 @@ async def record_golden(context: FabricContext, admin: Principal, request: Golde
         await tx.insert_many("metrics.record_golden", rows, golden_id=make_id("gld", tx.now), by=admin.id)
 
 
-@verb("scan_pii", right="work", effect="pass", http="POST /work/scan", tag="work")
+@verb("scan_pii", right="work", effect="pass", http="POST /work/scan")
 async def scan_pii(context: FabricContext, tenant_id: str) -> PiiScan:
     """Scan promoted memory that was not scanned yet for personal data, independently of redaction.
 

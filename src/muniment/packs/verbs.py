@@ -266,14 +266,7 @@ class RunBacktest(VerbInput):
     texts: Annotated[bool, Strict()] = Field(False, description="show a reviewer the beginning of texts, masked")
 
 
-@verb(
-    "packs.backtest",
-    right="backtest",
-    effect="read",
-    http="POST /packs/backtest",
-    positional=("pack",),
-    slow=True,
-)
+@verb("packs.backtest", right="backtest", effect="read", http="POST /packs/backtest", positional=("pack",), slow=True)
 async def backtest(
     context: FabricContext,
     reader: Principal,
@@ -350,7 +343,7 @@ async def list_backfills(context: FabricContext, reader: Principal, request: Lis
         return await backfills.listed(tx, request.limit, after=request.after)
 
 
-@verb("packs.run_backfill", right="work", effect="pass", http="POST /work/backfill", tag="work")
+@verb("packs.run_backfill", right="work", effect="pass", http="POST /work/backfill")
 async def run_backfill(
     context: FabricContext, tenant_id: str, *, on_progress: backfilling.Progress | None = None
 ) -> Backfill | None:

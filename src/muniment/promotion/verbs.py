@@ -33,7 +33,6 @@ def _right(asker: Asker, request: Retract) -> Right:
     effect="write",
     http="POST /memories/{memory_id}/retract",
     retry=True,
-    tag="reading",
     cli="retract",
 )
 async def retract(context: FabricContext, principal: Principal, request: Retract) -> Retraction:
@@ -48,7 +47,7 @@ async def retract(context: FabricContext, principal: Principal, request: Retract
         return await withdraw(context, tx, request.memory_id, by=principal.id, reason=request.reason, pack=pack)
 
 
-@verb("reindex", right="work", effect="pass", http="POST /work/reindex", tag="work")
+@verb("reindex", right="work", effect="pass", http="POST /work/reindex")
 async def reindex(
     context: FabricContext, tenant_id: str, *, on_progress: reindexing.Progress | None = None
 ) -> Reindexed:

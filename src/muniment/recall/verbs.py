@@ -48,15 +48,7 @@ MOST_NOTICES = 100
 LOOKED_THROUGH = 20_000
 
 
-@verb(
-    "recall",
-    right="recall",
-    effect="read",
-    http="POST /recall",
-    positional=("query",),
-    keywords=RecallFields,
-    tag="reading",
-)
+@verb("recall", right="recall", effect="read", http="POST /recall", positional=("query",), keywords=RecallFields)
 async def recall(context: FabricContext, run: RunContext, request: RecallInput) -> Recall:
     """Recall what this run may know: promoted memory through every filter, the most relevant to the query first.
 
@@ -67,15 +59,7 @@ async def recall(context: FabricContext, run: RunContext, request: RecallInput) 
     return await recalling.recall(context, run, request)
 
 
-@verb(
-    "compile",
-    right="recall",
-    effect="read",
-    http="POST /compile",
-    positional=("query",),
-    keywords=CompileFields,
-    tag="reading",
-)
+@verb("compile", right="recall", effect="read", http="POST /compile", positional=("query",), keywords=CompileFields)
 async def compile_memories(context: FabricContext, run: RunContext, request: CompileInput) -> CompiledMemory:
     """Compile what this run may know into the memory section of a prompt, within `token_budget` tokens.
 
@@ -121,14 +105,7 @@ async def _own_writes(context: FabricContext, run: RunContext) -> tuple[tuple[Wr
 
 
 @verb(
-    "explain",
-    right="read_memory",
-    run_right="recall",
-    effect="read",
-    http="POST /explain",
-    positional=(),
-    retry=True,
-    tag="reading",
+    "explain", right="read_memory", run_right="recall", effect="read", http="POST /explain", positional=(), retry=True
 )
 async def explain(context: FabricContext, asker: Asker, request: ExplainInput) -> Explanation:
     """Explain why a memory was visible, or which filters hid it: in a recorded recall, at a past moment, or now.
@@ -145,7 +122,7 @@ class RecallId(VerbInput):
     recall_id: Name
 
 
-@verb("replay", right="audit", effect="read", http="POST /recalls/{recall_id}/replay", tag="reading", cli="replay")
+@verb("replay", right="audit", effect="read", http="POST /recalls/{recall_id}/replay", cli="replay")
 async def replay(context: FabricContext, auditor: Principal, request: RecallId) -> Replay:
     """Run a recorded recall again as of then; returns whether it is the same, and where not, why."""
     return await explaining.replay(context, auditor, request.recall_id)
@@ -171,7 +148,6 @@ class ListRecalls(Listing, RecallFilters):
     http="GET /recalls",
     keywords=RecallFilters,
     page_key="recall_id",
-    tag="reading",
 )
 async def list_recalls(context: FabricContext, reader: Principal, request: ListRecalls) -> list[RecallNoted]:
     """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
@@ -188,13 +164,7 @@ async def list_recalls(context: FabricContext, reader: Principal, request: ListR
 
 
 @verb(
-    "recalls.get",
-    right="read_memory",
-    run_right="recall",
-    effect="read",
-    http="GET /recalls/{recall_id}",
-    retry=True,
-    tag="reading",
+    "recalls.get", right="read_memory", run_right="recall", effect="read", http="GET /recalls/{recall_id}", retry=True
 )
 async def get_recall(context: FabricContext, asker: Asker, request: RecallId) -> RecallShown:
     """Read a recorded recall with what it returned, in order: each memory's provenance, and whether the same run would

@@ -53,14 +53,7 @@ class ListProposals(Listing, QueueFilters):
     """Which proposals to list."""
 
 
-@verb(
-    "queue.list",
-    right="read_queue",
-    effect="read",
-    http="GET /queue",
-    keywords=QueueFilters,
-    page_key="proposal_id",
-)
+@verb("queue.list", right="read_queue", effect="read", http="GET /queue", keywords=QueueFilters, page_key="proposal_id")
 async def list_proposals(context: FabricContext, reader: Principal, request: ListProposals) -> list[Proposal]:
     """List open proposals by due time, the earliest first; with `closed` also those that had their final verdict.
 
@@ -189,12 +182,7 @@ class EditProposal(NotedAction, EditFields):
 
 
 @verb(
-    "queue.edit",
-    right="review",
-    effect="write",
-    http="POST /queue/{proposal_id}/edit",
-    keywords=EditFields,
-    retry=True,
+    "queue.edit", right="review", effect="write", http="POST /queue/{proposal_id}/edit", keywords=EditFields, retry=True
 )
 async def edit(context: FabricContext, reviewer: Principal, request: EditProposal) -> Proposal | Refusal:
     """Replace a proposal by an edited one. It passes the gates again; both texts are kept.
@@ -246,13 +234,7 @@ class PreviewApproval(ProposalId):
     query: Query | None = None
 
 
-@verb(
-    "queue.preview",
-    right="review",
-    effect="read",
-    http="POST /queue/{proposal_id}/preview",
-    retry=True,
-)
+@verb("queue.preview", right="review", effect="read", http="POST /queue/{proposal_id}/preview", retry=True)
 async def preview(context: FabricContext, reviewer: Principal, request: PreviewApproval) -> Preview:
     """Show what a recall would return before and after the approval of a proposal. Nothing is kept of either.
 

@@ -53,7 +53,6 @@ class Declaration(Generic[T]):
     other_right: Right | None
     right_for: Callable[[Asker, Any], Right] | None
     shown_as: Any
-    tag: str
     slow: bool
     custom_route: bool
     cli: str | None
@@ -142,7 +141,6 @@ def verb(
     other_right: Right | None = None,
     right_for: Callable[[Asker, Any], Right] | None = None,
     shown_as: Any = None,
-    tag: str = "",
     slow: bool = False,
     custom_route: bool = False,
     cli: str | None = None,
@@ -200,7 +198,6 @@ def verb(
             other_right=other_right,
             right_for=right_for,
             shown_as=shown_as,
-            tag=tag or name.partition(".")[0],
             slow=slow or effect == "pass",
             custom_route=custom_route,
             cli=cli,

@@ -143,7 +143,7 @@ class Deliver(VerbInput):
     max_events: Annotated[int, Whole(1, 1_000_000)] = Field(1000, description="the number of events at most")
 
 
-@verb("webhooks.deliver", right="work", effect="pass", http="POST /work/deliver", tag="work")
+@verb("webhooks.deliver", right="work", effect="pass", http="POST /work/deliver")
 async def deliver(context: FabricContext, tenant_id: str, request: Deliver) -> Deliveries:
     """Post to each of the tenant's webhooks what it has not got yet, at most `max_events` each.
 

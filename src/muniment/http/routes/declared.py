@@ -40,7 +40,7 @@ def add_routes() -> None:
             response_model=_sent(verb),
             description=verb.doc,
             name=verb.name,
-            tags=[verb.tag],
+            tags=[verb.path.split("/")[1]],
         )
 
 

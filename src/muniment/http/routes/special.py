@@ -32,7 +32,7 @@ async def whoami(asking: Annotated[Asking, Depends(May(None))]) -> Credential:
     return asking.credential
 
 
-@router.post("/captures", status_code=201, tags=["writing"])
+@router.post("/captures", status_code=201, tags=["captures"])
 async def capture(
     asking: Annotated[Asking, Depends(May.of(write_capture))], body: Captured, key: IdempotencyKey = None
 ) -> Receipt | Receipts:
@@ -49,7 +49,7 @@ async def capture(
     return Receipts.of(await asking.fabric.capture_many(asker, items))
 
 
-@router.get("/events", tags=["audit"], responses={200: {"content": {STREAM: _TEXT}}}, response_model=Page[Event])
+@router.get("/events", tags=["events"], responses={200: {"content": {STREAM: _TEXT}}}, response_model=Page[Event])
 async def events(
     asking: Annotated[Asking, Depends(May.of(list_events))],
     request: Request,
@@ -81,7 +81,7 @@ async def events(
     return page(found, limit, "seq")
 
 
-@router.get("/metrics", tags=["audit"], responses={200: {"content": {"text/plain": _TEXT}}}, response_model=Metrics)
+@router.get("/metrics", tags=["metrics"], responses={200: {"content": {"text/plain": _TEXT}}}, response_model=Metrics)
 async def metrics(
     asking: Annotated[Asking, Depends(May.of(measure))],
     since: Instant | None = None,
