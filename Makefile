@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test soak check format docs reference rule screenshots bench clean
+.PHONY: run test soak check format docs generate reference rule screenshots bench clean
 
 run: $(STAMP)            ## the server with a demo tenant: shows its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
@@ -33,6 +33,9 @@ format: $(STAMP)
 docs: $(STAMP)           ## the docs as a site, in build/docs; nothing in it comes from elsewhere
 	@$(BIN)/mkdocs build --strict
 	@echo "open build/docs/index.html, or: $(BIN)/mkdocs serve"
+
+generate: $(STAMP)       ## the Python APIs, from the declarations of the verbs
+	@$(BIN)/python -m muniment.verbs.generate
 
 reference: $(STAMP)      ## the pages of the reference that are drawn from the code
 	@$(BIN)/python docs/site/reference.py

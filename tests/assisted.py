@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from muniment.client.asking import told
+from muniment.client.connection import run_fields
 from muniment.client.transport import _BY_CODE
 from muniment.mcp.tools import TOOLS, Proposed
 from muniment.model.context import RunContext
@@ -25,9 +25,9 @@ class Assisted(Far):
 
     def _assistant(self, run: RunContext) -> Assistant:
         known = self.__dict__.setdefault("_assistants", {})
-        said = to_json({"agent": run.agent_id, "tenant": run.tenant_id, **told(run)}).decode()
+        said = to_json({"agent": run.agent_id, "tenant": run.tenant_id, **run_fields(run)}).decode()
         if said not in known:
-            header = to_json(told(run)).decode()
+            header = to_json(run_fields(run)).decode()
             token = self.__dict__.setdefault("_tokens", {}).get((run.tenant_id, run.agent_id)) or self.token(run)
             self.__dict__["_tokens"][run.tenant_id, run.agent_id] = token
             known[said] = over_http(self.url, token, run=header).__enter__()

@@ -5,6 +5,7 @@
 | reference/types.md | the types that the methods of `Fabric` return |
 | reference/http-bodies.md | the OpenAPI document |
 | reference/options.md | the commands |
+| reference/python.md, reference/roles.md | their tables: the declarations of the verbs |
 """
 
 import inspect
@@ -18,10 +19,14 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from typer.core import TyperGroup
 
-from muniment import Fabric, sync_groups
+from muniment import Fabric, sync_verbs
+from muniment.access.roles import ALLOWED, PERSONS_ONLY
 from muniment.cli import app as command_line
 from muniment.http import openapi as documentation
 from muniment.http.app import PARTS
+from muniment.verbs.declaration import Declaration
+from muniment.verbs.registry import GROUPS, verbs
+from muniment.verbs.signatures import Imports, Signature
 
 DOCS = Path(__file__).parents[1]
 _DRAWN = "This page is generated from the code by `make reference`."
@@ -35,11 +40,103 @@ def pages() -> dict[str, str]:
         "reference/types.md": _types(),
         "reference/http-bodies.md": _bodies(),
         "reference/options.md": _options(),
+        "reference/python.md": _with_tables("reference/python.md", {name: _methods(name) for name in ("", *GROUPS)}),
+        "reference/roles.md": _with_tables("reference/roles.md", {"roles": _roles()}),
     }
 
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", r"\|")
+
+
+# Tables from the declarations of the verbs
+
+
+# Pages that say more about a verb.
+_MORE = {
+    "correct": "how-to/correct-a-fact.md",
+    "recall": "explanation/recall.md",
+    "compile": "how-to/compile-a-prompt.md",
+    "explain": "how-to/find-out-why.md",
+    "erase": "explanation/erasure.md",
+    "search_texts": "how-to/forget-a-person.md#what-others-say-of-them",
+    "seal": "explanation/audit-chain.md",
+    "archives": "explanation/archives.md",
+    "queue.reject": "explanation/gates.md#how-rejections-are-remembered",
+    "contradictions.resolve": "how-to/settle-a-contradiction.md",
+    "packs.plan_activation": "how-to/change-a-pack.md#put-it-in-force",
+    "packs.compare": "how-to/change-a-pack.md#compare-it",
+    "packs.backtest": "how-to/change-a-pack.md#try-it-against-history",
+    "packs.backfill": "how-to/change-a-pack.md#bring-memories-under-a-new-ontology",
+    "work.jobs": "explanation/jobs.md",
+    "webhooks.add": "how-to/follow-events.md",
+}
+
+
+def _with_tables(place: str, tables: dict[str, str]) -> str:
+    """A page that is written by hand, with its tables made anew between the marks."""
+    text = (DOCS / place).read_text("utf-8")
+    for name, table in tables.items():
+        begin, end = f"<!-- table {name} -->\n", "<!-- end of table -->"
+        before, _, rest = text.partition(begin)
+        if not rest:
+            raise ValueError(f"{place} has no mark for the table {name!r}")
+        text = before + begin + "\n" + table + "\n\n" + end + rest.partition(end)[2]
+    return text
+
+
+def _methods(group: str) -> str:
+    rows = [
+        f"| `{verb.name}({', '.join(_verb_parameters(verb))})` | {_verb_result(verb)} | {_cell(_what(verb))} |"
+        for verb in verbs().values()
+        if verb.group == group
+    ]
+    return "| method | returns | what it does |\n|---|---|---|\n" + "\n".join(rows)
+
+
+def _verb_parameters(verb: Declaration[Any]) -> Iterator[str]:
+    signature = Signature(verb, Imports())
+    if signature.caller_name is not None:
+        yield signature.caller_name
+    yield from (one.name for one in signature.positional)
+    yield from (f"{one.name}=" for one in signature.named)
+    yield from (f"{name}=" for name in (verb.keywords.model_fields if verb.keywords is not None else ()))
+    if signature.progress is not None:
+        yield "on_progress="
+
+
+def _verb_result(verb: Declaration[Any]) -> str:
+    kind = Signature(verb, Imports()).result.replace("Sequence[", "list[")
+    if kind == "None":
+        return ""
+    return " or ".join(f"`{one}`" if one != "None" else "none" for one in kind.split(" | "))
+
+
+def _what(verb: Declaration[Any]) -> str:
+    more = f" [More](../{_MORE[verb.name]})" if verb.name in _MORE else ""
+    return " ".join(verb.doc.split("\n\n", 1)[0].split()) + more
+
+
+def _roles() -> str:
+    rows = [
+        f"| `{right}` | {', '.join(f'`{role}`' for role in sorted(roles))} "
+        f"| {'yes' if right in PERSONS_ONLY else 'no'} | {', '.join(_covered(right))} |"
+        for right, roles in ALLOWED.items()
+    ]
+    return "| right | roles | persons only | what it covers |\n|---|---|---|---|\n" + "\n".join(rows)
+
+
+def _covered(right: str) -> Iterator[str]:
+    for verb in verbs().values():
+        over_http = " over HTTP" if verb.caller == "tenant" else ""
+        if right == verb.right:
+            yield f"`{verb.name}`{over_http}" + (f" with `{verb.also_right}`" if verb.also_right is not None else "")
+        elif right == verb.run_right:
+            yield f"`{verb.name}` by a run"
+        elif right == verb.also_right:
+            yield f"`{verb.name}` with `{verb.right}`"
+        elif right == verb.other_right:
+            yield f"`{verb.name}` in some cases"
 
 
 # Types
@@ -62,7 +159,7 @@ def _types() -> str:
 def _given() -> set[type[BaseModel]]:
     """The types that methods return, and the types of their fields."""
     groups = [
-        one for one in vars(sync_groups).values() if inspect.isclass(one) and one.__module__.startswith("muniment.sync")
+        one for one in vars(sync_verbs).values() if inspect.isclass(one) and one.__module__.startswith("muniment.sync")
     ]
     methods = (
         method

@@ -97,6 +97,8 @@ class FabricContext:
     dry_runs: WeakValueDictionary[str, Semaphore] = field(default_factory=WeakValueDictionary[str, Semaphore])
     # Tenants whose pack was compared with the process's own.
     _compared: set[str] = field(default_factory=set[str])
+    # Batches of captures are checked one at a time.
+    batch_check: Semaphore = field(default_factory=lambda: Semaphore(1))
 
     async def comparer(self, tx: Transaction, pack: Pack) -> TextComparer:
         """How texts are compared under this pack: the tenant's embedder, its thresholds, and the judge."""

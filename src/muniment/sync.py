@@ -1,4 +1,4 @@
-"""Fabric: the blocking face of AsyncFabric, with the same methods; no logic of its own."""
+"""Fabric: AsyncFabric with methods that block."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,8 +12,7 @@ from muniment.language.assertion import Judge, judge
 from muniment.language.embedding import Embedder
 from muniment.pack import Pack
 from muniment.settings import Clock
-from muniment.sync_groups import Keys
-from muniment.sync_verbs import Verbs
+from muniment.sync_verbs import Keys, Verbs
 
 
 class Fabric(Verbs):
@@ -36,7 +35,7 @@ class Fabric(Verbs):
         archives: str | Path | None = None,
         models: Models | Mapping[str, Any] | str | Path | None = None,
     ) -> Self:
-        """See `AsyncFabric.open`."""
+        """Open a fabric; the arguments are those of `AsyncFabric.open`."""
         if url is None:
             # In the caller's thread, which may be the main one: signals are handled there, and not where the loop runs.
             embedded.release_before_ending()

@@ -12,8 +12,19 @@ from typer.core import TyperGroup
 
 from muniment import Fabric
 from muniment.cli import app
-from muniment.sync_groups import Consents, Contradictions, Keys, Memories, Queue, Recalls, Webhooks, Work
-from muniment.sync_packs import Packs
+from muniment.sync_verbs import (
+    Captures,
+    Consents,
+    Contradictions,
+    Keys,
+    Memories,
+    Packs,
+    Queue,
+    Recalls,
+    Refusals,
+    Webhooks,
+    Work,
+)
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.docs.conftest import Printed
@@ -47,6 +58,7 @@ def test_every_method_is_documented_with_its_parameters_and_no_other() -> None:
     documented = dict(re.findall(r"^\| `([a-z_.]+)\(([^)]*)\)", page, re.MULTILINE))
     groups = {"queue.": Queue, "consent.": Consents, "contradictions.": Contradictions, "packs.": Packs, "": Fabric}
     groups |= {"webhooks.": Webhooks, "work.": Work, "keys.": Keys, "memories.": Memories, "recalls.": Recalls}
+    groups |= {"captures.": Captures, "refusals.": Refusals}
     methods = {
         f"{group}{name}": method
         for group, kind in groups.items()

@@ -11,9 +11,19 @@ from hypothesis import strategies as st
 from muniment import Fabric, Refusal, Submission
 from muniment.errors import InvalidInput
 from muniment.model.ids import holds_card_number
-from muniment.sync_captures import Captures, Refusals
-from muniment.sync_groups import Consents, Contradictions, Keys, Memories, Queue, Recalls, Webhooks, Work
-from muniment.sync_packs import Packs
+from muniment.sync_verbs import (
+    Captures,
+    Consents,
+    Contradictions,
+    Keys,
+    Memories,
+    Packs,
+    Queue,
+    Recalls,
+    Refusals,
+    Webhooks,
+    Work,
+)
 from tests.interfaces.door import Door, complaint, door, shown, told
 from tests.interfaces.wrong import ASKERS, NAMES, SUBJECT
 from tests.interfaces.wrong_calls import CALLS

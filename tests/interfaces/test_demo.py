@@ -13,7 +13,7 @@ import pytest
 
 from muniment.database import embedded
 from muniment.model.consent import Consent
-from muniment.sync_groups import Consents
+from muniment.sync_verbs import Consents
 from tests.interfaces.command import MUNIMENT, Ran, Terminal, run, spawn
 
 STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -42,6 +42,98 @@ FEW = settings(
 )
 
 
+# Written by hand, and not taken from the declarations: what programs rely on.
+ROUTES = """
+    GET    /adoption
+    GET    /archives
+    POST   /archives/verify
+    GET    /captures
+    POST   /captures
+    GET    /captures/{capture_id}
+    POST   /captures/{capture_id}/rerun
+    GET    /chain/head
+    POST   /compile
+    GET    /consents
+    POST   /consents
+    GET    /consents/reach
+    POST   /consents/{consent_id}/revoke
+    GET    /contradictions
+    GET    /contradictions/{contradiction_id}
+    POST   /contradictions/{contradiction_id}/resolve
+    POST   /corrections
+    GET    /erasures
+    POST   /erasures
+    POST   /erasures/search
+    GET    /events
+    POST   /explain
+    POST   /golden
+    GET    /memories
+    GET    /memories/changes
+    GET    /memories/graph
+    GET    /memories/moments
+    GET    /memories/{memory_id}
+    POST   /memories/{memory_id}/retract
+    GET    /memories/{memory_id}/trail
+    GET    /metrics
+    GET    /packs
+    POST   /packs
+    GET    /packs/activations
+    GET    /packs/backfills
+    POST   /packs/backfills
+    POST   /packs/backtest
+    POST   /packs/compare
+    GET    /packs/in-force
+    GET    /packs/{ref}
+    POST   /packs/{ref}/activate
+    GET    /packs/{ref}/activation
+    POST   /packs/{ref}/retire
+    POST   /proposals
+    GET    /queue
+    POST   /queue/approve
+    GET    /queue/counts
+    GET    /queue/{proposal_id}
+    POST   /queue/{proposal_id}/approve
+    POST   /queue/{proposal_id}/assign
+    POST   /queue/{proposal_id}/attend
+    POST   /queue/{proposal_id}/check
+    POST   /queue/{proposal_id}/edit
+    GET    /queue/{proposal_id}/evidence
+    POST   /queue/{proposal_id}/lift
+    POST   /queue/{proposal_id}/override
+    POST   /queue/{proposal_id}/preview
+    POST   /queue/{proposal_id}/reject
+    POST   /queue/{proposal_id}/release
+    POST   /recall
+    GET    /recalls
+    GET    /recalls/{recall_id}
+    POST   /recalls/{recall_id}/replay
+    GET    /refusals
+    POST   /verify
+    GET    /webhooks
+    POST   /webhooks
+    DELETE /webhooks/{webhook_id}
+    GET    /webhooks/{webhook_id}
+    POST   /webhooks/{webhook_id}/replay
+    POST   /webhooks/{webhook_id}/resume
+    POST   /webhooks/{webhook_id}/rotate
+    GET    /whoami
+    POST   /work/backfill
+    GET    /work/backlog
+    GET    /work/breakers
+    POST   /work/breakers/{write_class}/resume
+    POST   /work/clock/reset
+    POST   /work/consolidate
+    POST   /work/deliver
+    GET    /work/jobs
+    GET    /work/parked
+    POST   /work/reindex
+    POST   /work/requeue
+    POST   /work/scan
+    POST   /work/seal
+    POST   /work/sweep
+"""
+
+
 @pytest.fixture(scope="module")
 def door(server: TestServer) -> Iterator[HttpDoor]:
     name = server.clone()
@@ -70,6 +162,11 @@ def _key(keys: dict[str, str], operation: dict[str, Any]) -> str:
 @pytest.fixture(scope="module")
 def api(door: HttpDoor) -> OpenApiSchema:
     return schemathesis.openapi.from_dict(door.document, config=CHECKED)
+
+
+def test_every_route_that_programs_rely_on_is_served_and_no_other(door: HttpDoor) -> None:
+    served = {(method, path.removeprefix("/v1")) for method, path, _ in door.routes()}
+    assert served == {(method, path) for method, path in (line.split() for line in ROUTES.strip().splitlines())}
 
 
 @pytest.mark.parametrize("mode", GenerationMode)

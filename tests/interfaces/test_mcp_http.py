@@ -11,7 +11,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from muniment import Refusal
-from muniment.mcp.caller import Asked
+from muniment.mcp.caller import ToolContext
 from muniment.mcp.server import Context, make_server
 from muniment.testing import People, TestServer
 from tests.interfaces.assistant import Assistant, over_http, said
@@ -353,7 +353,7 @@ def test_web_pages_are_kept_out_and_other_methods_too(door: HttpDoor, people: Pe
 
 @pytest.mark.rule("ERR-1")
 def test_an_error_of_the_program_shows_nothing_of_itself() -> None:
-    def nobody(_context: Context) -> Asked:
+    def nobody(_context: Context) -> ToolContext:
         raise RuntimeError("secret words")
 
     async def ask(server: Server[Any]) -> str:

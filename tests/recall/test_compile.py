@@ -12,7 +12,7 @@ from muniment import Fabric, RunContext
 from muniment.errors import InvalidInput, RoleMissing
 from muniment.model.compiled import CompiledMemory, Format
 from muniment.model.events import Event
-from muniment.recall import compile as compilation
+from muniment.recall import verbs as compilation
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.stories import CONSENT, promoted, proposed, remembered

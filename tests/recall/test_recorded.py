@@ -6,7 +6,7 @@ import pytest
 
 from muniment import Fabric
 from muniment.errors import InvalidInput, NotFound, RoleMissing
-from muniment.recall import recorded as group
+from muniment.recall import verbs as group
 from muniment.testing import FakeClock, People
 from tests.recall.explaining import PII, SUBJECT, not_found
 from tests.stories import CONSENT, promoted, remembered

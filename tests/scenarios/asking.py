@@ -11,7 +11,7 @@ from muniment import Recall, RunContext
 from muniment.errors import HistoryCollected, NotFound
 from muniment.model.explanation import Explanation
 from muniment.testing import People
-from tests.scenarios.facts import Memory, Moment
+from tests.scenarios.facts import Memory, PointInTime
 from tests.scenarios.oracle import OF_TIME, Tenant
 from tests.scenarios.packing import Packing
 from tests.scenarios.scoring import POLICY, in_order, priority, scores
@@ -45,7 +45,7 @@ class Looked:
     recall_id: str
     seat: Seat
     labels: frozenset[str]
-    then: Moment
+    then: PointInTime
     seen: frozenset[str]
     shown: tuple[str, ...]
     cleared: frozenset[str]
@@ -93,12 +93,14 @@ class Asking(Packing):
         self._in_order(answer, shown, seat, then, query)
         return answer
 
-    def _remember(self, tenant: int, seat: Seat, labels: frozenset[str], then: Moment, answer: Recall) -> None:
+    def _remember(self, tenant: int, seat: Seat, labels: frozenset[str], then: PointInTime, answer: Recall) -> None:
         cleared = self.oracle[tenant].cleared(then.step)
         seen = frozenset(self.oracle[tenant].visible(seat, labels, self.clock.now, then))
         self.looked.append(Looked(tenant, answer.recall_id, seat, labels, then, seen, ids_of(answer), cleared))
 
-    def _in_order(self, answer: Recall, shown: dict[str, Memory], seat: Seat, then: Moment, query: str | None) -> None:
+    def _in_order(
+        self, answer: Recall, shown: dict[str, Memory], seat: Seat, then: PointInTime, query: str | None
+    ) -> None:
         if query is None:
             order = in_order(shown.values(), priority)
         else:
@@ -238,7 +240,7 @@ class Asking(Packing):
         return asked()
 
     def _may_know(
-        self, oracle: Tenant, memory_id: str | None, seat: Seat, labels: frozenset[str], then: Moment
+        self, oracle: Tenant, memory_id: str | None, seat: Seat, labels: frozenset[str], then: PointInTime
     ) -> bool:
         if memory_id is None:
             return True

@@ -111,7 +111,7 @@ def _of_one(one: str | None, other: str | None) -> bool:
     return one is None or other is None or one == other
 
 
-class Moment(NamedTuple):
+class PointInTime(NamedTuple):
     """A point in a tenant's history: all that was done up to a step, and the time."""
 
     step: int
@@ -170,7 +170,7 @@ class Memory:
         """The region that a run had to name by then."""
         return self.required if self.required_since is not None and self.required_since <= step else None
 
-    def verdicts(self, seat: Seat, labels: frozenset[str], then: Moment) -> dict[str, bool]:
+    def verdicts(self, seat: Seat, labels: frozenset[str], then: PointInTime) -> dict[str, bool]:
         """What each filter says of it to a run there, at that moment; all but the two that count as of now."""
         return let_in(seat, self.fact.place, self.tier, self.required_in(then.step)) | {
             "classification": self.fact.label in labels,

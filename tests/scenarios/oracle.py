@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from muniment.errors import NotPromotable, SelfApproval
-from tests.scenarios.facts import Fact, Memory, Moment, covers, rank, relation, repeats_rejected, stands_for, takes_over
+from tests.scenarios.facts import (
+    Fact,
+    Memory,
+    PointInTime,
+    covers,
+    rank,
+    relation,
+    repeats_rejected,
+    stands_for,
+    takes_over,
+)
 from tests.scenarios.ledger import Agreed, Ledger
 from tests.scenarios.world import FIRST, VERSIONS, Seat, seats
 
@@ -141,9 +151,9 @@ class Tenant:
 
     # When
 
-    def moment(self, at: datetime) -> Moment:
+    def moment(self, at: datetime) -> PointInTime:
         """All that was done by that time."""
-        return Moment(sum(step <= at for step in self.steps), at)
+        return PointInTime(sum(step <= at for step in self.steps), at)
 
     def _step(self, now: datetime) -> int:
         """One more change."""
@@ -167,14 +177,14 @@ class Tenant:
         return memory.root is None or self.ledger.may_return(memory.root, now)
 
     def verdicts(
-        self, memory: Memory, seat: Seat, labels: frozenset[str], then: Moment, now: datetime
+        self, memory: Memory, seat: Seat, labels: frozenset[str], then: PointInTime, now: datetime
     ) -> dict[str, bool]:
         """What each filter says of a memory to a run there: what was, at that moment; consent and content, as of now."""
         rights = {"consent": self._allowed(memory, now), "content": not memory.tombstoned}
         return memory.verdicts(seat, labels & self.cleared(then.step), then) | rights
 
     def visible(
-        self, seat: Seat, labels: frozenset[str], now: datetime, then: Moment | None = None
+        self, seat: Seat, labels: frozenset[str], now: datetime, then: PointInTime | None = None
     ) -> dict[str, Memory]:
         """What a run there may see now, of what there was at a moment."""
         then = then or self.moment(now)
@@ -200,7 +210,7 @@ class Tenant:
             side is None or side.stands(now) for side in self.sides(dispute)
         )
 
-    def conflicts(self, shown: dict[str, Memory], then: Moment) -> set[frozenset[str]]:
+    def conflicts(self, shown: dict[str, Memory], then: PointInTime) -> set[frozenset[str]]:
         """The conflict sets of a run that sees those: whoever was in dispute then, directly or through others."""
         sets: list[set[str]] = []
         for sides, dispute in self.disputes.items():
@@ -335,7 +345,7 @@ class Tenant:
         for old in found.replaced:
             self._withdraw(old, "corrected" if proposal.fact.correction else "superseded", step, memory_id)
 
-    def withdraw(self, memory: Memory, reason: str, now: datetime, superseded_by: str | None = None) -> None:
+    def retract_memory(self, memory: Memory, reason: str, now: datetime, superseded_by: str | None = None) -> None:
         """It stands no longer, and with it ends what it was a side of."""
         self._withdraw(memory, reason, self._step(now), superseded_by)
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from math import log
 
-from tests.scenarios.facts import Memory, Moment
+from tests.scenarios.facts import Memory, PointInTime
 from tests.scenarios.world import PACKS, Seat
 
 POLICY = PACKS["mark_both"].memory_layer.recall_policy
@@ -39,7 +39,7 @@ def priority(memory: Memory) -> float:
     return 0.9 if memory.fact.by_operator else 0.5
 
 
-def scores(query: str, seat: Seat, shown: Sequence[Memory], then: Moment) -> dict[str, dict[str, float]]:
+def scores(query: str, seat: Seat, shown: Sequence[Memory], then: PointInTime) -> dict[str, dict[str, float]]:
     """The parts of every score but nearness of meaning, by memory: counted over all that is shown, and nothing else."""
     asked = set(terms(query))
     weights = POLICY.weights.model_dump()

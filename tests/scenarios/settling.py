@@ -93,7 +93,7 @@ class Settling(Reviewing):
             seen = kept in oracle.believed(self.clock.now)
             assert error is (None if seen and _may_replace(kept, gone) else Conflict), (error, kept, gone)
             if error is None:
-                oracle.withdraw(gone, "superseded", self.clock.now, kept.memory_id)
+                oracle.retract_memory(gone, "superseded", self.clock.now, kept.memory_id)
 
     def _coexist(self, tenant: int, dispute: tuple[str, str], who: str, settle: Any, regions: dict[str, str]) -> None:
         """Both stand from now on, each for the runs that name its region."""

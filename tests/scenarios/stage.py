@@ -101,7 +101,7 @@ class Stage(RuleBasedStateMachine):
     def withdrawn(self, tenant: int, memory: Memory, reason: str) -> None:
         """Note that a memory was found wanting, and look for the duplicates that come back for it."""
         people, oracle = self.on(tenant)
-        oracle.withdraw(memory, reason, self.clock.now)
+        oracle.retract_memory(memory, reason, self.clock.now)
         if reason not in BRINGS_BACK or not (aside := oracle.set_aside_for(memory)):
             return
         queue = self.fabric.queue.list(people.reviewer, closed=True, limit=1000)

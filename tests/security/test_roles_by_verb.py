@@ -1,17 +1,20 @@
 """Section 2 of the specification, verb by verb: who may do what, through the library and through a server (ISO-5)."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any, get_args
 
 import pytest
 
 from muniment import Fabric, Principal, RunContext
+from muniment.access.roles import PERSONS_ONLY
 from muniment.client import Client
 from muniment.errors import Denied, InvalidInput, MunimentError, RoleMissing
 from muniment.model.context import Role
 from muniment.model.metrics import GoldenResult
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
+from muniment.verbs.registry import verbs
 from tests.served import Served
 
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -115,6 +118,27 @@ TABLE: dict[str, tuple[set[str], Call]] = {
     "webhooks.remove": ({ADMIN}, lambda f, a: f.webhooks.remove(a, "whk_none")),
     "webhooks.rotate_secret": ({ADMIN}, lambda f, a: f.webhooks.rotate_secret(a, "whk_none")),
     "webhooks.resume": ({ADMIN}, lambda f, a: f.webhooks.resume(a, "whk_none")),
+    # It takes two roles, admin and auditor.
+    "webhooks.replay": (set(), lambda f, a: f.webhooks.replay(a, "whk_none", after=0)),
+    "record_golden": ({ADMIN}, lambda f, a: f.record_golden(a, [GoldenResult(query="of roles", passed=True)])),
+    "search_texts": ({OFFICER}, lambda f, a: f.search_texts(a, "Anna Schmidt")),
+    "captures.list": ({REVIEWER, AUDITOR}, lambda f, a: f.captures.list(a)),
+    "captures.get": ({REVIEWER, AUDITOR}, lambda f, a: f.captures.get(a, "cap_none")),
+    "captures.rerun": ({REVIEWER}, lambda f, a: f.captures.rerun(a, "cap_none", "requested")),
+    "refusals.list": ({REVIEWER, AUDITOR}, lambda f, a: f.refusals.list(a)),
+    "memories.changes": (
+        {REVIEWER, AUDITOR},
+        lambda f, a: f.memories.changes(a, since=datetime(2026, 1, 1, tzinfo=UTC)),
+    ),
+    "consent.reach": ({OFFICER, AUDITOR}, lambda f, a: f.consent.reach(a, subject=CEID)),
+    "packs.activate": ({ADMIN}, lambda f, a: f.packs.activate(a, "none@1.0.0", reason="r")),
+    "packs.plan_activation": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.packs.plan_activation(a, "none@1.0.0")),
+    "packs.retire": ({ADMIN}, lambda f, a: f.packs.retire(a, "none@1.0.0", reason="r")),
+    "packs.in_force": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.packs.in_force(a)),
+    "packs.activations": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.packs.activations(a)),
+    "packs.backfill": ({REVIEWER}, lambda f, a: f.packs.backfill(a, "none@1.0.0")),
+    "packs.backfills": ({ADMIN, AUDITOR, REVIEWER}, lambda f, a: f.packs.backfills(a)),
+    "work.reset_clock": ({ADMIN}, lambda f, a: f.work.reset_clock(a, reason="ahead")),
 }
 # Not served: keys are made on the database itself.
 LIBRARY_ONLY: dict[str, tuple[set[str], Call]] = {
@@ -124,6 +148,40 @@ LIBRARY_ONLY: dict[str, tuple[set[str], Call]] = {
     "keys.revoke": ({ADMIN}, lambda f, a: f.keys.revoke(a, "key_none")),
 }
 RUNS_ONLY = {"recall", "compile"}
+# For operators alone, whatever roles somebody else holds.
+PERSONS_ALONE = {
+    "correct",
+    "captures.rerun",
+    *(f"queue.{name}" for name in ("approve", "approve_many", "edit", "check", "preview", "attend", "reject")),
+    *(f"queue.{name}" for name in ("lift", "override", "assign", "release")),
+    "contradictions.resolve",
+    "packs.backfill",
+    "retract",
+    "consent.grant",
+    "consent.revoke",
+    "erase",
+    "search_texts",
+    "packs.register",
+    "packs.activate",
+    "packs.retire",
+    *(f"webhooks.{name}" for name in ("add", "list", "get", "remove", "rotate_secret", "resume", "replay")),
+    *(f"keys.{name}" for name in ("create", "list", "get", "revoke")),
+    "work.requeue",
+    "work.resume",
+    "work.reset_clock",
+}
+# The work of the program itself: a tenant's id and no principal; over HTTP an operator who is an admin.
+PASSES = {
+    "consolidate",
+    "reindex",
+    "seal",
+    "scan_pii",
+    "consent.sweep",
+    "webhooks.deliver",
+    "packs.run_backfill",
+}
+# It finds out who somebody is.
+OF_NOBODY = {"keys.check"}
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +210,15 @@ def is_let(call: Call, fabric: Any, who: Any) -> bool:
     except MunimentError:
         return True
     return True
+
+
+def test_the_tables_name_every_verb_and_whom_it_is_for() -> None:
+    declared = verbs()
+    assert {*TABLE, *LIBRARY_ONLY, *PASSES, *OF_NOBODY} - {"propose.correction"} == set(declared)
+    assert {name for name, one in declared.items() if one.right in PERSONS_ONLY} == PERSONS_ALONE | PASSES
+    assert {name for name, one in declared.items() if one.caller == "tenant"} == PASSES
+    assert {name for name, one in declared.items() if one.caller == "run"} == RUNS_ONLY
+    assert {name for name, one in declared.items() if one.method is None} == {*LIBRARY_ONLY, *OF_NOBODY}
 
 
 @pytest.mark.rule("ISO-5")

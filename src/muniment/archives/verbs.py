@@ -20,8 +20,10 @@ from muniment.database.storage import LATEST, Row, Transaction
 from muniment.erasure.store import hold_off_erasure
 from muniment.errors import ArchiveBroken, PurgeIncomplete
 from muniment.model.archive import Archive, ArchiveCheck, ArchiveFault, ArchiveProblem
-from muniment.model.context import Asker
+from muniment.model.context import Principal
 from muniment.model.ids import make_id
+from muniment.verbs.declaration import verb
+from muniment.verbs.inputs import Listing
 
 # Of one file: it is read as a whole, and while it is recorded the tenant's other writers wait.
 CAPTURES, SIZE = 2_500, 64 * 1024 * 1024
@@ -186,17 +188,22 @@ def _rewrite(archives: Archives, heading: Heading, row: Row, erased: set[str]) -
         raise
 
 
-async def listed(context: FabricContext, asker: Asker, count: int, after: str | None) -> list[Archive]:
-    """The tenant's archives, the latest first; raises `NotFound` for an `after` that it has not."""
-    await context.authorise(asker, "audit")
-    async with context.transaction(asker.tenant_id, "auditor") as tx:
-        return await ledger.listed(tx, count, after)
+@verb("archives", right="audit", effect="read", http="GET /archives", page_key="archive_id")
+async def list_archives(context: FabricContext, auditor: Principal, request: Listing) -> list[Archive]:
+    """List the archives that old captures went to, dropped ones too, the latest first.
+
+    `after` is the id of the last of the page before. Raises `NotFound`.
+    """
+    async with context.transaction(auditor.tenant_id, "auditor") as tx:
+        return await ledger.listed(tx, request.limit, request.after)
 
 
-async def check(context: FabricContext, asker: Asker, on_progress: Progress | None = None) -> ArchiveCheck:
-    """Whether each archive's file is there, is the one that the log speaks of, and holds what the index names."""
-    await context.authorise(asker, "audit")
-    tenant_id = asker.tenant_id
+@verb("verify_archives", right="audit", effect="read", http="POST /archives/verify", slow=True)
+async def verify_archives(
+    context: FabricContext, auditor: Principal, *, on_progress: Progress | None = None
+) -> ArchiveCheck:
+    """Verify that every archive file is there and holds what was archived, no more and no less; and what is wrong."""
+    tenant_id = auditor.tenant_id
     problems: list[ArchiveProblem] = []
     async with context.transaction(tenant_id, "auditor") as tx:
         rows = await tx.rows("archive.list", seq=LATEST, after="", count=2**31 - 1)

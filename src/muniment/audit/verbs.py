@@ -1,24 +1,36 @@
-"""The audit chain's verbs: seal what happened, prove that it stands, give the head to keep elsewhere."""
+"""The verbs of audit: the event log, the audit chain over it, and the provenance of a memory."""
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from muniment.audit import chain, row_audit
+from pydantic import Field, Strict, StringConstraints
+
+from muniment.audit import chain, provenance, row_audit
+from muniment.audit import provenance_store as trail
 from muniment.audit import verify as verification
 from muniment.audit.verify import Progress
 from muniment.context import FabricContext
 from muniment.database.row_lists import RowKey
-from muniment.errors import InvalidInput, SealBroken
-from muniment.model.chain import Head, Verification
-from muniment.model.context import Asker
-from muniment.model.fields import build
+from muniment.errors import NotFound, SealBroken
+from muniment.model.chain import Head, Sealed, Verification
+from muniment.model.context import Asker, Principal, RunContext
+from muniment.model.events import Event, EventType
+from muniment.model.fields import Name
+from muniment.model.promoted import PromotedMemory
+from muniment.model.trail import Trail
+from muniment.recall import recall as recall_handler
+from muniment.verbs.arguments import PAGE
+from muniment.verbs.declaration import verb
+from muniment.verbs.inputs import Passed, VerbInput, Whole
 
-__all__ = ["Progress", "head", "seal", "verify"]
 
-
+@verb("seal", right="work", effect="pass", http="POST /work/seal", shown_as=Sealed, cli="seal")
 async def seal(context: FabricContext, tenant_id: str) -> int:
-    """Seal all that is not sealed yet, batch after batch; how many events that were."""
+    """Seal the tenant's events in batches of the audit chain; returns how many there were.
+
+    Safe to run twice, concurrently, or to be killed: a batch can only continue the last one.
+    """
     if (own := await context.own_key(tenant_id)) is None:
         return 0
     key, sealed = chain.ChainKey(own), 0
@@ -59,35 +71,104 @@ async def adopt(context: FabricContext, tenant_id: str) -> RowKey | None:
         return None
 
 
-async def head(context: FabricContext, asker: Asker) -> Head:
-    """The head of the chain; raises `NotFound` when nothing is sealed yet."""
-    await context.authorise(asker, "audit")
-    async with context.transaction(asker.tenant_id, "auditor") as tx:
+@verb("chain_head", right="audit", effect="read", http="GET /chain/head")
+async def chain_head(context: FabricContext, auditor: Principal) -> Head:
+    """Read the head of the audit chain, to keep it elsewhere; raises `NotFound` when nothing is sealed yet."""
+    async with context.transaction(auditor.tenant_id, "auditor") as tx:
         return await chain.head(tx)
 
 
+class Verify(VerbInput):
+    """How far to verify the chain, and from where."""
+
+    head: Annotated[Head, Passed(Head | Mapping[str, Any], body=Head)] | None = Field(
+        None, description="a head that was exported earlier, to be found in the chain"
+    )
+    cursor: Annotated[str, StringConstraints(strict=True, max_length=1_000_000)] | None = Field(
+        None, description="the cursor of an answer, to continue from there"
+    )
+    count: Annotated[int, Field(strict=True, ge=1, le=2**31)] | None = Field(
+        None, description="stop after about so many events; the answer has the cursor to continue from"
+    )
+
+
+@verb("verify", right="audit", effect="read", http="POST /verify", slow=True)
 async def verify(
-    context: FabricContext,
-    asker: Asker,
-    given: Head | Mapping[str, Any] | None,
-    on_progress: Progress | None,
-    *,
-    cursor: str | None = None,
-    count: int | None = None,
+    context: FabricContext, auditor: Principal, request: Verify, *, on_progress: Progress | None = None
 ) -> Verification:
-    """Whether the chain holds, a head that was exported is still in it, and rows are what the log says."""
-    if cursor is not None and not isinstance(cursor, str):
-        raise InvalidInput("expected a cursor that verify returned", field="cursor")
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 2**31):
-        raise InvalidInput("expected a whole number of events, at least 1", field="count")
-    if given is not None and not isinstance(given, Head):
-        if not isinstance(given, Mapping):
-            raise InvalidInput("expected a head as it was exported", field="head")
-        given = build(Head, dict(given), within="head")
-    await context.authorise(asker, "audit")
-    opening = partial(context.read_only, asker.tenant_id)
-    found = await verification.verify(opening, context.vault, given, on_progress, cursor=cursor, count=count)
+    """Verify that the audit chain holds and every row is what the log says; returns every place where it is not so.
+
+    With a `head` that was exported earlier it verifies too that this is still in the chain. With a `count` it stops
+    after about so many events, and the answer has the `cursor` to continue from.
+    """
+    opening = partial(context.read_only, auditor.tenant_id)
+    found = await verification.verify(
+        opening, context.vault, request.head, on_progress, cursor=request.cursor, count=request.count
+    )
     async with opening() as tx:
         row = await tx.row("tenant.clock_bound")
     bound = row["bound"] if row is not None else None
     return found.model_copy(update={"clock_bound_s": bound.total_seconds() if bound is not None else None})
+
+
+class Events(VerbInput):
+    """Which events of the log."""
+
+    after: Annotated[int, Whole(0, 2**62)] = Field(0, description="the number of the last event that is known")
+    limit: Annotated[int, Whole(1, PAGE)] = Field(100, description="the number of entries at most")
+    types: Annotated[frozenset[EventType], Field(min_length=1, fail_fast=True)] | None = Field(
+        None, description="events of these types alone"
+    )
+    about: Name | None = Field(None, description="events that name this id")
+    latest: Annotated[bool, Strict()] = Field(
+        False, description="the last first; `after` is the number that they come before"
+    )
+
+
+@verb("events", right="audit", effect="read", http="GET /events", page_key="seq", page_limit=100, custom_route=True)
+async def events(context: FabricContext, auditor: Principal, request: Events) -> list[Event]:
+    """List the tenant's events after a number of the log: all, those of some types, or those `about` an id.
+
+    With `latest` the last come first, and `after` is the number that they come before. A page ends with a whole
+    transaction.
+    """
+    async with context.transaction(auditor.tenant_id, "auditor") as tx:
+        if request.types is None and request.about is None and not request.latest:
+            return await trail.events_after(tx, request.after, request.limit)
+        types = sorted(request.types) if request.types is not None else None
+        return await trail.events_found(
+            tx, request.after, request.limit, types=types, about=request.about, latest=request.latest
+        )
+
+
+class MemoryId(VerbInput):
+    """A memory."""
+
+    memory_id: Name
+
+
+@verb("get", right="read_memory", run_right="recall", effect="read", http="GET /memories/{memory_id}")
+async def get(context: FabricContext, asker: Asker, request: MemoryId) -> PromotedMemory:
+    """Read a memory. A run gets what it could recall now, a reviewer or auditor any memory of the tenant.
+
+    Raises `NotFound`, for another tenant's memory and for one that may not be seen as for one that does not exist.
+    """
+    if not isinstance(asker, RunContext):
+        async with context.transaction(asker.tenant_id, "auditor") as tx:
+            return await trail.memory(tx, context.vault, request.memory_id)
+    record = await recall_handler.recalled(context, asker, request.memory_id)
+    if record is None:
+        raise NotFound("no such memory", field="memory_id")
+    async with context.transaction(asker.tenant_id, "recall") as tx:
+        found = await trail.memory(tx, context.vault, request.memory_id)
+    # A run is told of a contradiction with what it sees, not with a memory or proposal hidden from it.
+    return found.model_copy(update={"contradiction": record.contradiction})
+
+
+@verb("trail", right="read_memory", effect="read", http="GET /memories/{memory_id}/trail", cli="trail")
+async def read_trail(context: FabricContext, reader: Principal, request: MemoryId) -> Trail:
+    """Follow a memory back to its capture, with every verdict, and forward to the recalls that used it.
+
+    Raises `NotFound`.
+    """
+    return await provenance.of_memory(context, reader.tenant_id, request.memory_id)

@@ -15,7 +15,7 @@ from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Tick, Transaction
 from muniment.errors import IdempotencyConflict, InvalidInput, UnknownLabel
 from muniment.language.redaction import holds_personal_data
-from muniment.model.capture import CaptureInput, holder_of
+from muniment.model.capture import CaptureInput, Receipt, holder_of
 from muniment.model.context import Principal
 from muniment.model.fields import PERSONAL
 from muniment.model.ids import make_ids
@@ -39,17 +39,6 @@ COLUMNS: tuple[str, ...] = (
     "origin",
     "observed_at",
 )
-
-
-# Not frozen: a thousand of these are made per batch, and freezing would take twice their time.
-@dataclass(slots=True)
-class Receipt:
-    """The receipt of a committed capture; `repeated` when its idempotency key had been used for it before."""
-
-    capture_id: str
-    seq: int
-    captured_at: datetime
-    repeated: bool = False
 
 
 @dataclass(slots=True)

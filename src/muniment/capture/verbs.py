@@ -1,172 +1,214 @@
-"""Captures for those who audit and review: listed, read, run again; and what gates refused from them."""
+"""The verbs of capture: write down what happened; list, read and rerun captures; list what the gates refused."""
 
-from abc import ABC, abstractmethod
-from datetime import datetime
-from typing import Annotated, Any, TypedDict, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
-from pydantic import Strict
+from anyio.lowlevel import checkpoint
+from pydantic import Field, Strict
 
 from muniment.candidates.rules import user_of
 from muniment.capture import reruns
+from muniment.capture import store as captures
+from muniment.capture.inputs import CaptureFields, CaptureMany, capture_input, capture_inputs, run_fields
 from muniment.context import FabricContext
 from muniment.errors import InvalidInput
 from muniment.model.candidate import GateName
+from muniment.model.capture import Receipt, Receipts
 from muniment.model.capture_history import CaptureEntry, CaptureHistory, CaptureState, RefusalEntry, Rerun, RerunReason
 from muniment.model.context import Asker, Principal
-from muniment.model.fields import Artifact, CaptureKind, Ceid, Instant, Name, Source, build
-from muniment.verbs import arguments as checks
+from muniment.model.fields import CaptureKind, Ceid, Instant, Name, Source
+from muniment.verbs import arguments
+from muniment.verbs.declaration import verb
+from muniment.verbs.inputs import Listing, VerbInput
 
-
-class CaptureFilters(TypedDict, total=False):
-    """What `captures.list` can be narrowed to."""
-
-    kind: CaptureKind | None
-    source: Source | None
-    subject: str | None
-    user_id: str | None
-    session_id: str | None
-    run_id: str | None
-    since: datetime | None
-    until: datetime | None
-    state: CaptureState | None
-
-
-class RefusalFilters(TypedDict, total=False):
-    """What `refusals.list` can be narrowed to."""
-
-    gate: GateName | None
-    reason: str | None
-    since: datetime | None
-    capture_id: str | None
-    latest: bool
-
-
-class _Captures(Artifact):
-    kind: CaptureKind | None = None
-    source: Source | None = None
-    subject: Ceid | None = None
-    user_id: Name | None = None
-    session_id: Name | None = None
-    run_id: Name | None = None
-    since: Instant | None = None
-    until: Instant | None = None
-    state: CaptureState | None = None
-
-
-class _Refusals(Artifact):
-    gate: GateName | None = None
-    reason: Name | None = None
-    since: Instant | None = None
-    capture_id: Name | None = None
-    latest: Annotated[bool, Strict()] = False
-
-
-class _Order(Artifact):
-    capture_id: Name
-    reason: RerunReason
-
-
-# What the index of an archive does not keep.
+BATCH_LIMIT = 10_000
+# Captures that are checked between two event-loop checkpoints.
+_SLICE = 200
+# The index of an archive does not keep these fields.
 _NOT_IN_THE_INDEX = ("source", "session_id", "run_id")
 
 
-class AsyncCaptures:
-    """What was captured. An auditor sees all; a reviewer what a proposal or a refusal came from (CAP-11)."""
-
-    def __init__(self, context: FabricContext) -> None:
-        self._context = context
-
-    async def list(
-        self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[CaptureFilters]
-    ) -> list[CaptureEntry]:
-        """Captures without their content, the latest first.
-
-        Narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, to those captured from
-        `since` on and before `until`, to a `state`; what went to an archive is listed with the state `archived` alone.
-        `after` is the id of the last capture of the page before. Raises `NotFound`.
-        """
-        given = build(_Captures, narrowed)
-        in_archives = given.state == "archived"
-        for name in _NOT_IN_THE_INDEX if in_archives else ():
-            if getattr(given, name) is not None:
-                raise InvalidInput("is not known of archived captures", field=name)
-        count, last = checks.page(limit, after)
-        principal = await self._context.authorise(asker, "read_captures")
-        pack = await self._context.pack_for(asker)
-        wanted: dict[str, Any] = dict(given) | {"subject_user": user_of(given.subject, pack)}
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return await reruns.captures(
-                tx, wanted, in_archives=in_archives, every=_sees_all(principal), count=count, after=last
-            )
-
-    async def get(self, asker: Asker, capture_id: str) -> CaptureHistory:
-        """One capture, opened, with what came of it; that it was read is an event in the log.
-
-        Raises `NotFound`, for a reviewer also where no proposal and no refusal came from it; `ArchiveBroken`.
-        """
-        wanted = checks.name(capture_id, "capture_id")
-        principal = await self._context.authorise(asker, "read_captures")
-        # INVARIANT: nothing is handed out before the event is committed.
-        async with self._context.transaction(principal.tenant_id, "writer") as tx:
-            found = await reruns.history(
-                tx, self._context.vault, self._context.archives, wanted, every=_sees_all(principal)
-            )
-            tx.emit("memory.capture_read", principal.id, capture_id=wanted, archived=found.archive is not None)
-        return found
-
-    async def rerun(self, asker: Asker, capture_id: str, reason: RerunReason) -> Rerun:
-        """Have a capture consolidated again, after a consent, an extractor or the pack changed.
-
-        It passes the same gates, under the pack in force then. What was proposed from it before, whatever became of
-        that, is not proposed again; what was refused may pass now. A parked capture is taken up again. The worker, or
-        `consolidate`, carries it out.
-        Raises `NotFound`, and `Conflict` where it waits already, was erased or is archived.
-        """
-        given = build(_Order, {"capture_id": capture_id, "reason": reason})
-        principal = await self._context.authorise(asker, "rerun")
-        async with self._context.write_once(principal.tenant_id, "writer") as tx:
-            return await reruns.order(tx, principal, given.capture_id, given.reason)
+@verb(
+    "capture",
+    right="capture",
+    effect="write",
+    http="POST /captures",
+    status=201,
+    unchecked=CaptureFields,
+    keywords=CaptureFields,
+    retry=True,
+    custom_route=True,
+)
+async def capture(context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal) -> Receipt:
+    """Write down one thing that happened. It is committed when this returns."""
+    item = capture_input(run_fields(asker), fields)
+    prepared = captures.Prepared(await context.pack_for(asker), context.now())
+    prepared.add([item])
+    return (await _write(context, principal, prepared))[0]
 
 
-class AsyncRefusals:
-    """What gates refused: which gate, why and when; never what was said."""
+@verb(
+    "capture_many",
+    right="capture",
+    effect="write",
+    http="POST /captures",
+    status=201,
+    unchecked=CaptureMany,
+    positional=("items",),
+    retry=True,
+    shown_as=Receipts,
+    slow=True,
+    custom_route=True,
+)
+async def capture_many(
+    context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal
+) -> list[Receipt]:
+    """Write down many captures, all or none, in one transaction. The receipts are in the order of the items."""
+    items: Sequence[Mapping[str, Any]] = fields["items"]
+    if not isinstance(items, Sequence) or isinstance(items, str | bytes):
+        raise InvalidInput("expected a list of captures", field="captures")
+    arguments.whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
+    prepared = captures.Prepared(await context.pack_for(asker), context.now(), batch=True)
+    known = run_fields(asker)
+    # Checking a batch is computation alone: one batch at a time, in slices, so that other calls do not wait for many.
+    async with context.batch_check:
+        for first in range(0, len(items), _SLICE):
+            prepared.add(capture_inputs(known, items[first : first + _SLICE], within="captures", first=first))
+            await checkpoint()
+    return await _write(context, principal, prepared)
 
-    def __init__(self, context: FabricContext) -> None:
-        self._context = context
 
-    async def list(
-        self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[RefusalFilters]
-    ) -> list[RefusalEntry]:
-        """Refusals, the latest first.
-
-        Narrowed to a `gate`, a `reason`, to those from `since` on, to a `capture_id`; with `latest` to those whose
-        capture was not consolidated again since. `after` is the `refusal_id` of the last of the page before.
-        """
-        given = build(_Refusals, narrowed)
-        count, last = checks.page(limit, after)
-        await self._context.authorise(asker, "read_queue")
-        wanted: dict[str, Any] = dict(given)
-        wanted["only_latest"] = wanted.pop("latest")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return await reruns.refusals(tx, wanted, count=count, after=last)
+async def _write(context: FabricContext, author: Principal, prepared: captures.Prepared) -> list[Receipt]:
+    await context.open_tenant(author.tenant_id)
+    async with context.transaction(author.tenant_id, "writer", under=prepared.pack) as tx:
+        return await captures.write(tx, context.vault, author, prepared)
 
 
-class CaptureGroups(ABC):
-    """The two groups of an open fabric."""
+class CaptureFilters(VerbInput):
+    """What `captures.list` can be narrowed to."""
 
-    @property
-    @abstractmethod
-    def _context(self) -> FabricContext: ...
+    kind: CaptureKind | None = None
+    source: Source | None = Field(None, description="the kind of principal that captured it")
+    subject: Ceid | None = Field(None, description="what it is about")
+    user_id: Name | None = Field(None, description="the end user it was captured for")
+    session_id: Name | None = None
+    run_id: Name | None = None
+    since: Instant | None = Field(None, description="captured at that moment or later")
+    until: Instant | None = Field(None, description="captured before that moment")
+    state: CaptureState | None = Field(None, description="archived captures are listed with `archived` alone")
 
-    @property
-    def captures(self) -> AsyncCaptures:
-        """What was captured, for those who audit and review."""
-        return AsyncCaptures(self._context)
 
-    @property
-    def refusals(self) -> AsyncRefusals:
-        """What gates refused."""
-        return AsyncRefusals(self._context)
+class ListCaptures(Listing, CaptureFilters):
+    """Which captures to list."""
+
+
+@verb(
+    "captures.list",
+    right="read_captures",
+    effect="read",
+    http="GET /captures",
+    keywords=CaptureFilters,
+    page_key="capture_id",
+)
+async def list_captures(context: FabricContext, reader: Principal, request: ListCaptures) -> list[CaptureEntry]:
+    """List captures without their content, the latest first.
+
+    They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`, and
+    to those captured from `since` on and before `until`. Archived captures are listed with the state `archived` alone.
+    `after` is the id of the last capture of the page before. Raises `NotFound`.
+    """
+    in_archives = request.state == "archived"
+    for name in _NOT_IN_THE_INDEX if in_archives else ():
+        if getattr(request, name) is not None:
+            raise InvalidInput("is not known of archived captures", field=name)
+    pack = await context.pack_for(reader)
+    filters = {name: getattr(request, name) for name in CaptureFilters.model_fields}
+    filters["subject_user"] = user_of(request.subject, pack)
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await reruns.captures(
+            tx, filters, in_archives=in_archives, every=_sees_all(reader), count=request.limit, after=request.after
+        )
+
+
+class CaptureId(VerbInput):
+    """A capture."""
+
+    capture_id: Name
+
+
+@verb("captures.get", right="read_captures", effect="read", http="GET /captures/{capture_id}", cli="captures get")
+async def get_capture(context: FabricContext, reader: Principal, request: CaptureId) -> CaptureHistory:
+    """Read a capture, opened, with what came of it. The reading is recorded as an event.
+
+    Raises `NotFound`, for a reviewer also where no proposal and no refusal came from it; `ArchiveBroken`.
+    """
+    # INVARIANT: nothing is handed out before the event is committed.
+    async with context.transaction(reader.tenant_id, "writer") as tx:
+        found = await reruns.history(tx, context.vault, context.archives, request.capture_id, every=_sees_all(reader))
+        tx.emit("memory.capture_read", reader.id, capture_id=request.capture_id, archived=found.archive is not None)
+    return found
+
+
+class RerunCapture(CaptureId):
+    """Which capture to consolidate again, and why."""
+
+    reason: RerunReason
+
+
+@verb(
+    "captures.rerun",
+    right="rerun",
+    effect="write",
+    http="POST /captures/{capture_id}/rerun",
+    positional=("capture_id", "reason"),
+    cli="captures rerun",
+)
+async def rerun(context: FabricContext, reviewer: Principal, request: RerunCapture) -> Rerun:
+    """Order that a capture is consolidated again, after a consent, an extractor or the pack changed.
+
+    It passes the same gates, under the pack in force then. What was proposed from it before is not proposed again,
+    whatever became of that; what was refused may pass now. A parked capture is taken up again. The worker, or
+    `consolidate`, carries it out.
+    Raises `NotFound`, and `Conflict` where it waits already, was erased or is archived.
+    """
+    async with context.write_once(reviewer.tenant_id, "writer") as tx:
+        return await reruns.order(tx, reviewer, request.capture_id, request.reason)
+
+
+class RefusalFilters(VerbInput):
+    """What `refusals.list` can be narrowed to."""
+
+    gate: GateName | None = None
+    reason: Name | None = Field(None, description="the code of the reason, such as `consent_missing`")
+    since: Instant | None = Field(None, description="refused at that moment or later")
+    capture_id: Name | None = None
+    latest: Annotated[bool, Strict()] = Field(
+        False, description="only where the capture was not consolidated again since"
+    )
+
+
+class ListRefusals(Listing, RefusalFilters):
+    """Which refusals to list."""
+
+
+@verb(
+    "refusals.list",
+    right="read_queue",
+    effect="read",
+    http="GET /refusals",
+    keywords=RefusalFilters,
+    page_key="refusal_id",
+)
+async def list_refusals(context: FabricContext, reader: Principal, request: ListRefusals) -> list[RefusalEntry]:
+    """List what the gates refused, the latest first: which gate and why, without content.
+
+    They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those whose
+    capture was not consolidated again since. `after` is the `refusal_id` of the last of the page before.
+    """
+    filters = {name: getattr(request, name) for name in RefusalFilters.model_fields}
+    filters["only_latest"] = filters.pop("latest")
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await reruns.refusals(tx, filters, count=request.limit, after=request.after)
 
 
 def _sees_all(principal: Principal) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from muniment.settings import Settings
     from muniment.sync import Fabric
     from muniment.sync_verbs import Verbs
-    from muniment.verbs.inputs import RecallFields
+    from muniment.verbs.keywords import RecallFields
 
 # Exit codes: something failed or differs; policy refused, and nothing is broken.
 FAILED, REFUSED = 1, 3

@@ -17,9 +17,10 @@ from muniment.cli.output import Progress, Screen, progress, write_error, write_n
 from muniment.cli.write import fail_if_unreadable, run_consolidation
 from muniment.errors import InvalidInput, MunimentError
 from muniment.model.candidate import Consolidation, Refusal
+from muniment.model.capture import Receipt
 from muniment.model.context import Principal
 from muniment.model.fields import CaptureKind
-from muniment.verbs.inputs import ProposeFields
+from muniment.verbs.keywords import ProposeFields
 
 if TYPE_CHECKING:
     from muniment.capture.store import Receipt

@@ -19,8 +19,8 @@ from muniment.model.proposal import HumanReason, Outcome, Proposal
 from muniment.model.review_views import OpenStatus, Risk
 
 if TYPE_CHECKING:
-    from muniment.review.verbs import EditFields
     from muniment.sync_verbs import Verbs
+    from muniment.verbs.keywords import EditFields
 
 app = typer.Typer()
 queue = group(app, "queue", lists=True)

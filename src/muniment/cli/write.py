@@ -28,7 +28,7 @@ from muniment.model.proposal import Submission
 
 if TYPE_CHECKING:
     from muniment.sync_verbs import Verbs
-    from muniment.verbs.inputs import CaptureFields, CorrectFields, ProposeFields
+    from muniment.verbs.keywords import CaptureFields, CorrectFields, ProposeFields
 
 app = typer.Typer()
 _OPTIONS = (*CIRCUMSTANCES, *SPEAKS_FOR, *ASKER)

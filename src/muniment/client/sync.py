@@ -1,18 +1,20 @@
-"""Client: the blocking face of AsyncClient, with the same methods; no logic of its own."""
+"""Client: AsyncClient with methods that block."""
 
-from typing import Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
-from muniment.client.core import AsyncClient
+from muniment.client.generated import AsyncClient
 from muniment.client.transport import ANSWER_WITHIN, PAUSES
-from muniment.fabric import AsyncFabric
 from muniment.model.context import Principal
 from muniment.sync_verbs import Verbs
+
+if TYPE_CHECKING:
+    from muniment.fabric import AsyncFabric
 
 
 class Client(Verbs):
     """A memory fabric behind a server. Use `with Client.open(url, key) as fabric`, or open it and close it.
 
-    See `AsyncClient`: who asks is whoever the credential is of.
+    See `AsyncClient`: the asker is whoever the credential belongs to.
     """
 
     @classmethod
@@ -24,10 +26,10 @@ class Client(Verbs):
         timeout: float = ANSWER_WITHIN,
         retries: int = len(PAUSES),
     ) -> Self:
-        """See `AsyncClient.open`."""
-        # INVARIANT: it has every verb of the fabric, with the same signature; a test compares them.
+        """Open a client; the arguments are those of `AsyncClient.open`."""
+        # INVARIANT: it has every verb of the fabric, with the same signature; both are generated, and a test compares.
         return cls._started(cast("AsyncFabric", AsyncClient.open(url, key, timeout=timeout, retries=retries)))
 
     def me(self) -> Principal:
-        """See `AsyncClient.me`."""
+        """Read whose credential it is."""
         return self._wait(cast("AsyncClient", self._fabric).me)

@@ -1,7 +1,7 @@
 """The wire: one request, tried again where that is safe, and its problem as the error that the fabric would raise."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from random import uniform
 from typing import Any, TypeVar, cast
@@ -186,7 +186,9 @@ def _written(body: Mapping[str, Any]) -> bytes:
 def _text(value: Any) -> str | list[str]:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, list):
-        # Said once for each.
-        return [str(one) for one in cast("list[Any]", value)]
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        # Given once for each.
+        return [str(one) for one in cast("Iterable[Any]", value)]
+    return str(value)

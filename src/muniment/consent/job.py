@@ -4,7 +4,7 @@ It also deletes expired idempotency records, and the presence of reviewers who l
 """
 
 from muniment.access import idempotency as requests
-from muniment.consent.verbs import AsyncConsents
+from muniment.consent.verbs import sweep
 from muniment.job import Done
 from muniment.opening import Opened
 from muniment.review.store import sweep_presence
@@ -12,7 +12,7 @@ from muniment.review.store import sweep_presence
 
 async def run(opened: Opened, tenant_id: str) -> Done:
     """Sweep ended consents, expired requests and past presence."""
-    swept = await AsyncConsents(opened.context).sweep(tenant_id)
+    swept = await sweep(opened.context, tenant_id)
     async with opened.context.transaction(tenant_id, "jobs") as tx:
         forgotten, gone = await requests.sweep(tx), await sweep_presence(tx)
     return Done({"consents": swept.consents, "memories": swept.memories, "requests": forgotten, "attendances": gone})

@@ -1,19 +1,21 @@
 """Contradictions as a reviewer settles them: which side stands, or where each of them does (CTR-5)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated
+
+from pydantic import Field, Strict
 
 from muniment.audit import provenance_store as trail
 from muniment.consent import store as ledger
-from muniment.context import FabricContext, retry_on_pack_change
+from muniment.context import FabricContext
 from muniment.contradictions import store as contradictions
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data
 from muniment.model.candidate import Scope
-from muniment.model.context import Asker, Principal
-from muniment.model.contradiction import Contradiction, ContradictionShown, Side
-from muniment.model.fields import Artifact, Name, Note, Qualifiers, build
+from muniment.model.context import Principal
+from muniment.model.contradiction import Contradiction, ContradictionShown, ResolutionMethod, Side
+from muniment.model.fields import Name, Note, Qualifiers
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
 from muniment.promotion import store as promote
@@ -22,13 +24,57 @@ from muniment.promotion.retract import retract_memory
 from muniment.promotion.rules import covers
 from muniment.review import store as review
 from muniment.review.regate import regate
-from muniment.verbs import arguments as checks
+from muniment.verbs.arguments import PAGE
+from muniment.verbs.declaration import verb
+from muniment.verbs.inputs import Listing, VerbInput, Whole
 
-ResolutionMethod = Literal["supersede", "coexist", "retract", "block"]
+
+class ListContradictions(Listing):
+    """Which contradictions to list."""
+
+    limit: Annotated[int, Whole(1, PAGE)] = 200
+    proposal_id: Name | None = Field(None, description="those of one proposal")
+    closed: Annotated[bool, Strict()] = Field(False, description="also those that were settled")
 
 
-class _Resolution(Artifact):
+@verb("contradictions.list", right="read_queue", effect="read", http="GET /contradictions", page_key="contradiction_id")
+async def list_contradictions(
+    context: FabricContext, reader: Principal, request: ListContradictions
+) -> list[Contradiction]:
+    """List the open contradictions, of all or of one proposal, oldest first; with `closed` also the settled ones.
+
+    `after` is the id of the last of the page before.
+    """
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        if request.after is not None:
+            await contradictions.one(tx, request.after, field="after")
+        return await contradictions.listed(
+            tx, proposal_id=request.proposal_id, closed=request.closed, after=request.after, limit=request.limit
+        )
+
+
+class ContradictionId(VerbInput):
+    """A contradiction."""
+
     contradiction_id: Name
+
+
+@verb("contradictions.get", right="read_queue", effect="read", http="GET /contradictions/{contradiction_id}")
+async def get_contradiction(context: FabricContext, reader: Principal, request: ContradictionId) -> ContradictionShown:
+    """Read a contradiction with both its sides opened; raises `NotFound`."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        one = await contradictions.one(tx, request.contradiction_id)
+        sides = {"existing": one.existing, "incoming": one.incoming}
+        return ContradictionShown(
+            contradiction=one,
+            proposal=(await review.load(tx, context.vault, one.proposal_id)).proposal,
+            **{name: await trail.memory(tx, context.vault, side) for name, side in sides.items() if side},
+        )
+
+
+class Resolve(ContradictionId):
+    """How to settle a contradiction."""
+
     way: ResolutionMethod
     keep: Side | None = None
     existing: Qualifiers | None = None
@@ -36,99 +82,44 @@ class _Resolution(Artifact):
     note: Note | None = None
 
 
-class AsyncContradictions:
-    """Facts that cannot both hold."""
+@verb(
+    "contradictions.resolve",
+    right="review",
+    effect="write",
+    http="POST /contradictions/{contradiction_id}/resolve",
+    positional=("contradiction_id", "way"),
+    retry=True,
+)
+async def resolve(context: FabricContext, reviewer: Principal, request: Resolve) -> Contradiction:
+    """Settle an open contradiction, in one of four ways.
 
-    def __init__(self, context: FabricContext) -> None:
-        self._context = context
-
-    async def list(
-        self,
-        asker: Asker,
-        *,
-        proposal_id: str | None = None,
-        closed: bool = False,
-        limit: int = 200,
-        after: str | None = None,
-    ) -> list[Contradiction]:
-        """The open ones, of all or of one proposal, oldest first; with `closed` those that are settled too.
-
-        `after` is the id of the last of the page before.
-        """
-        all_ = checks.flag(closed, "closed")
-        count, last = checks.page(limit, after)
-        incoming = checks.name(proposal_id, "proposal_id") if proposal_id is not None else None
-        await self._context.authorise(asker, "read_queue")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            if last is not None:
-                await contradictions.one(tx, last, field="after")
-            return await contradictions.listed(tx, proposal_id=incoming, closed=all_, after=last, limit=count)
-
-    async def get(self, asker: Asker, contradiction_id: str) -> ContradictionShown:
-        """One with both its sides opened, as they stand; raises `NotFound`."""
-        checks.name(contradiction_id, "contradiction_id")
-        await self._context.authorise(asker, "read_queue")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            one = await contradictions.one(tx, contradiction_id)
-            sides = {"existing": one.existing, "incoming": one.incoming}
-            return ContradictionShown(
-                contradiction=one,
-                proposal=(await review.load(tx, self._context.vault, one.proposal_id)).proposal,
-                **{name: await trail.memory(tx, self._context.vault, side) for name, side in sides.items() if side},
-            )
-
-    @retry_on_pack_change
-    async def resolve(
-        self,
-        asker: Asker,
-        contradiction_id: str,
-        way: ResolutionMethod,
-        *,
-        keep: Side | None = None,
-        existing: dict[str, str] | None = None,
-        incoming: dict[str, str] | None = None,
-        note: str | None = None,
-    ) -> Contradiction:
-        """Settle an open one, in one of four ways.
-
-        `supersede`: the side to `keep` (by default the incoming) takes the other's place. `coexist`: both stand, each
-        seen only by runs that say the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to
-        `keep` (by default the existing is withdrawn) is found wrong. `block`: the incoming, still a proposal, never
-        becomes a memory. Where the incoming waits in the queue and is kept, this is its approval, under the same rules.
-        It is a verdict on the incoming's proposal too, with the note. Raises `NotFound`, `Conflict` for one that is
-        settled, `SelfApproval`, `NotPromotable`.
-        """
-        given = build(
-            _Resolution,
-            {
-                "contradiction_id": contradiction_id,
-                "way": way,
-                "keep": keep,
-                "existing": existing,
-                "incoming": incoming,
-                "note": note,
-            },
-        )
-        _fits(given)
-        principal = await self._context.authorise(asker, "review")
-        pack = await self._context.pack_for(asker)
-        async with (
-            self._context.reported(principal, "review", contradiction_id),
-            self._context.write_once(principal.tenant_id, "writer", under=pack) as tx,
-        ):
-            one = await contradictions.one(tx, contradiction_id)
-            # Of two who settle it at once the second waits here, and then finds it settled.
-            loaded = await review.load(tx, self._context.vault, one.proposal_id, locked=True)
-            one = await contradictions.one(tx, contradiction_id)
-            if not one.open:
-                raise Conflict(f"was settled before: {one.outcome or 'a side expired'}", field="contradiction_id")
-            if loaded.proposal.status in ("pending", "held"):
-                again = await regate(self._context, tx, loaded, pack)
-                if not again.stands:
-                    return await contradictions.one(tx, contradiction_id)
-            await _Settlement(self._context, tx, principal, one, loaded, pack, given).carry_out()
-            await review.decide(tx, loaded, "resolve", principal, pack, reason=given.way, note=given.note)
-            return await contradictions.one(tx, contradiction_id)
+    `supersede`: the side to `keep` (by default the incoming) replaces the other. `coexist`: both stay, each visible
+    only to runs that have the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to `keep` (by
+    default the existing) is retracted as wrong. `block`: the incoming, still a proposal, never becomes a memory. Where
+    the incoming waits in the queue and is kept, this is its approval, under the same rules. It is a verdict on the
+    incoming's proposal too, with the note. Raises `NotFound`, `Conflict` for one that is settled, `SelfApproval`,
+    `NotPromotable`.
+    """
+    _fits(request)
+    pack = await context.pack_for(reviewer)
+    contradiction_id = request.contradiction_id
+    async with (
+        context.reported(reviewer, "review", contradiction_id),
+        context.write_once(reviewer.tenant_id, "writer", under=pack) as tx,
+    ):
+        one = await contradictions.one(tx, contradiction_id)
+        # Of two who settle it at once the second waits here, and then finds it settled.
+        loaded = await review.load(tx, context.vault, one.proposal_id, locked=True)
+        one = await contradictions.one(tx, contradiction_id)
+        if not one.open:
+            raise Conflict(f"was settled before: {one.outcome or 'a side expired'}", field="contradiction_id")
+        if loaded.proposal.status in ("pending", "held"):
+            again = await regate(context, tx, loaded, pack)
+            if not again.stands:
+                return await contradictions.one(tx, contradiction_id)
+        await _Settlement(context, tx, reviewer, one, loaded, pack, request).carry_out()
+        await review.decide(tx, loaded, "resolve", reviewer, pack, reason=request.way, note=request.note)
+        return await contradictions.one(tx, contradiction_id)
 
 
 @dataclass(frozen=True)
@@ -141,7 +132,7 @@ class _Settlement:
     one: Contradiction
     loaded: review.Loaded
     pack: Pack
-    given: _Resolution
+    given: Resolve
 
     async def carry_out(self) -> None:
         """By the way that was given; where the incoming is a proposal still, keeping the existing blocks it."""
@@ -226,7 +217,7 @@ def _agrees(scope: Scope, said: dict[str, str], side: str) -> None:
         raise InvalidInput("disagrees with the qualifiers it has: no run could see it", field=side)
 
 
-def _fits(given: _Resolution) -> None:
+def _fits(given: Resolve) -> None:
     """Each way asks for its own; raises `InvalidInput` naming what is missing or too much."""
     if given.way == "coexist":
         for side, said in (("existing", given.existing), ("incoming", given.incoming)):

@@ -1,4 +1,4 @@
-"""Corrections: written on a memory or on a key, in its scope and with at least its label (COR-1)."""
+"""The verbs of corrections: correct a memory or a key (COR-1), and measure how corrections are adopted."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -8,27 +8,31 @@ from pydantic import model_validator
 from muniment.audit import provenance_store as trail
 from muniment.candidates.propose import submit, submitted_under
 from muniment.candidates.rules import statement_confidence
-from muniment.context import FabricContext, retry_on_pack_change
+from muniment.capture.inputs import CorrectFields, proposal_input, run_fields
+from muniment.context import FabricContext
+from muniment.corrections import adoption as adoptions
 from muniment.errors import Conflict, InvalidInput, NotFound
+from muniment.model.adoption import Adoption
 from muniment.model.candidate import Refusal
 from muniment.model.capture import CaptureInput
-from muniment.model.context import Asker
-from muniment.model.fields import Artifact, Ceid, Name, Predicate, misses
+from muniment.model.context import Asker, Principal
+from muniment.model.fields import Ceid, Name, Predicate, build, misses
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Submission
 from muniment.pack import Pack
-from muniment.verbs.inputs import proposal_input, run_fields
+from muniment.verbs.declaration import verb
+from muniment.verbs.inputs import VerbInput
 
 
-class Target(Artifact):
-    """What is corrected: a memory, or whatever stands on a key."""
+class Target(VerbInput):
+    """What is corrected: a memory, or the fact on a key."""
 
     memory_id: Name | None = None
     entity: Ceid | None = None
     predicate: Predicate | None = None
 
     @model_validator(mode="after")
-    def _one_way_to_name_it(self) -> Self:
+    def _memory_or_key(self) -> Self:
         if self.memory_id is not None and (self.entity is not None or self.predicate is not None):
             raise misses("memory_id", "give a memory, or an entity and a predicate, not both")
         if self.memory_id is None and (self.entity is None or self.predicate is None):
@@ -36,28 +40,51 @@ class Target(Artifact):
         return self
 
 
-@retry_on_pack_change
+class Correct(CorrectFields):
+    """A correction, on a memory or on a key."""
+
+    memory_id: Name | None = None
+    entity: Ceid | None = None
+    predicate: Predicate | None = None
+
+
+@verb(
+    "correct",
+    right="correct",
+    effect="write",
+    http="POST /corrections",
+    status=201,
+    unchecked=Correct,
+    keywords=CorrectFields,
+    retry=True,
+)
 async def correct(
-    context: FabricContext, asker: Asker, target: Target, fields: Mapping[str, Any]
+    context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal
 ) -> Submission | Refusal:
-    """Submit a correction; raises `NotFound`, and `Conflict` for a memory that was withdrawn before."""
-    author = await context.authorise(asker, "correct")
+    """Correct a memory, or the fact on a key: `value` for a typed fact, `text` for a plain one.
+
+    The correction takes its target's key, subject, scope and label. Another person approves it; then it replaces the
+    target and comes before everything else on its key. Raises `NotFound`, and `Conflict` for a memory that was
+    retracted before.
+    """
+    target = build(Target, {name: fields.get(name) for name in Target.model_fields})
+    said = {name: value for name, value in fields.items() if name not in Target.model_fields}
     pack = await context.pack_for(asker)
     given: dict[str, Any] = {"entity": target.entity, "predicate": target.predicate}
     if target.memory_id is not None:
-        async with context.transaction(author.tenant_id, "auditor") as tx:
+        async with context.transaction(principal.tenant_id, "auditor") as tx:
             memory = await trail.memory(tx, context.vault, target.memory_id)
-            # Said again after it took its target's place, it is answered as the first time.
-            if memory.retracted_at is not None and isinstance(key := fields.get("idempotency_key"), str):
-                before = await submitted_under(context, tx, author, key, target.memory_id)
+            # Repeated under the same key after it replaced its target, it gets the answer of the first time.
+            if memory.retracted_at is not None and isinstance(key := said.get("idempotency_key"), str):
+                before = await submitted_under(context, tx, principal, key, target.memory_id)
                 if before is not None:
                     return before
             given = on_memory(memory, pack)
-    return await submit(context, author, pack, item(run_fields(asker), given, fields, target.memory_id, pack))
+    return await submit(context, principal, pack, item(run_fields(asker), given, said, target.memory_id, pack))
 
 
 def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:
-    """What a correction takes over from the memory it is written on; raises `Conflict` for one that is withdrawn."""
+    """What a correction takes over from its memory; raises `Conflict` for one that was retracted."""
     if memory.tombstoned_at is not None:
         raise NotFound("no such memory", field="memory_id")
     if memory.retracted_at is not None:
@@ -80,7 +107,7 @@ def on_memory(memory: PromotedMemory, pack: Pack) -> dict[str, Any]:
 def item(
     known: Mapping[str, Any], target: Mapping[str, Any], fields: Mapping[str, Any], memory_id: str | None, pack: Pack
 ) -> CaptureInput:
-    """The correction as it is captured; what the caller says of its circumstances comes before the target's.
+    """The correction as it is captured; what the caller says of its circumstances outweighs the target's.
 
     Its confidence, if none is given, is that of an operator's own statement.
     """
@@ -92,3 +119,10 @@ def item(
     if given.get("value") is None and given.get("text") is None:
         raise InvalidInput("is required: what is right instead", field="value" if given.get("entity") else "text")
     return proposal_input(dict(known), given, corrects=memory_id)
+
+
+@verb("adoption", right="audit", effect="read", http="GET /adoption", cli="adoption")
+async def adoption(context: FabricContext, auditor: Principal) -> Adoption:
+    """Count the corrections that were adopted: a decision made with one differs from the last made without."""
+    async with context.transaction(auditor.tenant_id, "auditor") as tx:
+        return await adoptions.measure(tx, context.vault)

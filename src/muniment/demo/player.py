@@ -15,7 +15,7 @@ from muniment.model.context import Principal
 from muniment.model.events import Event
 from muniment.model.proposal import Submission
 from muniment.sync import Fabric
-from muniment.verbs.inputs import ProposeFields
+from muniment.verbs.keywords import ProposeFields
 
 DAYS = 60
 # The last days are one day of the play, so that some of what arrives then is overdue.

@@ -12,7 +12,7 @@ from muniment.database.storage import Row, Transaction
 from muniment.erasure import store as erasure
 from muniment.errors import ArchiveBroken, InvalidInput, NotFound, SealBroken
 from muniment.language import name_search as texts
-from muniment.model.context import Asker, Principal
+from muniment.model.context import Principal
 from muniment.model.ids import make_id
 from muniment.model.name_search import NameHit, NameSearch, NameSearchInput, Place
 from muniment.model.promoted import Retraction
@@ -52,9 +52,8 @@ class _Page:
         return self.finished or len(self.hits) >= self.limit or self.searched >= MOST_SEARCHED
 
 
-async def search(context: FabricContext, asker: Asker, request: NameSearchInput) -> NameSearch:
+async def search(context: FabricContext, officer: Principal, request: NameSearchInput) -> NameSearch:
     """Search one page; raises `NotFound` for an unknown erasure or search, `InvalidInput` for one of another name."""
-    officer = await context.authorise(asker, "erase")
     await context.open_tenant(officer.tenant_id)
     name = texts.folded(request.name)
     if len(name) < 2:
@@ -188,9 +187,8 @@ async def _record(
         tx.emit("memory.note", officer.id, about="name_search", mark=mark.hex(), **shown)
 
 
-async def take_away(context: FabricContext, asker: Asker, memory_id: str) -> Retraction:
+async def take_away(context: FabricContext, officer: Principal, memory_id: str) -> Retraction:
     """Retract one memory as erased and delete its text; raises `NotFound`, or `Conflict` if that was done before."""
-    officer = await context.authorise(asker, "erase")
     async with context.write_once(officer.tenant_id, "privacy") as tx:
         retraction, session_id = await erasure.erase_memory(tx, officer, memory_id)
     if session_id is not None:

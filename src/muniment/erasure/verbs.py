@@ -1,42 +1,45 @@
-"""The verbs of erasure, which `AsyncFabric` has: forget a person, the receipts, search texts for a name."""
+"""The verbs of erasure: erase a person, list the receipts, search texts for a name."""
 
 from muniment.context import FabricContext
-from muniment.erasure import erase as erasing
 from muniment.erasure import name_search
-from muniment.model.context import Asker
+from muniment.erasure import store as erasure
+from muniment.model.context import Principal
 from muniment.model.erasure import Erasure, ErasureInput
-from muniment.model.fields import build
 from muniment.model.name_search import NameSearch, NameSearchInput
-from muniment.verbs import arguments as checks
+from muniment.verbs.declaration import verb
+from muniment.verbs.inputs import Listing
 
 
-class ErasureVerbs:
-    """What a privacy officer does about a person who asks to be forgotten."""
+@verb("erase", right="erase", effect="write", http="POST /erasures", status=201, retry=True, slow=True)
+async def erase(context: FabricContext, officer: Principal, request: ErasureInput) -> Erasure:
+    """Erase a subject, an end user, or both where they are one person. It cannot be undone.
 
-    @property
-    def _context(self) -> FabricContext:
-        raise NotImplementedError
+    Their keys are destroyed and the content is gone; tombstones stay. Once this returns, no interface and no dump
+    yields the content. A job then purges what lies beneath the tables and sets `purged_at` on the receipt.
+    """
+    await context.open_tenant(officer.tenant_id)
+    pack = await context.pack_for(officer)
+    async with context.write_once(officer.tenant_id, "privacy", under=pack) as tx:
+        receipt, sessions = await erasure.erase(tx, context.vault, officer, request, pack)
+    # A session store that is away keeps sealed bytes that nothing opens any more; the purge comes again.
+    for session_id, memory_ids in sessions.items():
+        await context.sessions.forget(officer.tenant_id, session_id, memory_ids)
+    return receipt
 
-    async def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
-        """Forget a subject, an end user, or both where they are one person.
 
-        Keys are destroyed, content is gone, tombstones stay: from the moment this returns no interface and no dump
-        yields the content. A job then cleans what lies beneath and sets `purged_at` on the receipt.
-        """
-        return await erasing.erase(self._context, asker, build(ErasureInput, {"subject": subject, "user_id": user_id}))
+@verb("erasures", right="read_erasures", effect="read", http="GET /erasures", page_key="erasure_id", cli="erasures")
+async def erasures(context: FabricContext, reader: Principal, request: Listing) -> list[Erasure]:
+    """List the receipts of erasures, the latest first; `after` is the id of the last of the page before."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await erasure.receipts(tx, request.limit, request.after)
 
-    async def erasures(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Erasure]:
-        """The receipts of erasures, the latest first; `after` is the id of the last of the page before."""
-        return await erasing.receipts(self._context, asker, *checks.page(limit, after))
 
-    async def search_texts(
-        self, asker: Asker, name: str, *, erasure_id: str | None = None, limit: int = 50, after: str | None = None
-    ) -> NameSearch:
-        """Look for a name in every opened text: what others say of a person in passing, which no erasure finds by ids.
+@verb("search_texts", right="erase", effect="read", http="POST /erasures/search", positional=("name",), slow=True)
+async def search_texts(context: FabricContext, officer: Principal, request: NameSearchInput) -> NameSearch:
+    """Search every opened text for a name, to find what others say of a person, which no erasure finds by ids.
 
-        A page of hits, with how far the search has come; `after` of a page goes on with it. Each page is recorded, the
-        name as a keyed hash alone; a search that is finished for an `erasure_id` stands on its receipt. A privacy
-        officer takes a memory away with `retract(..., reason="erased")`.
-        """
-        given = {"name": name, "erasure_id": erasure_id, "limit": limit, "after": after}
-        return await name_search.search(self._context, asker, build(NameSearchInput, given))
+    Returns a page of hits and how far the search has come; `after` of a page continues it. Each page is recorded, the
+    name as a keyed hash alone; a search that is finished for an `erasure_id` stands on its receipt. A privacy officer
+    removes a memory with `retract(..., reason="erased")`.
+    """
+    return await name_search.search(context, officer, request)

@@ -18,25 +18,13 @@ from muniment.http.credentials import Credentials
 from muniment.http.event_stream import Streams
 from muniment.http.middleware import RequestMiddleware
 from muniment.http.oidc import TokenVerifier
-from muniment.http.routes import (
-    audit,
-    captures,
-    memories,
-    packs,
-    privacy,
-    queue,
-    reading,
-    webhooks,
-    whoami,
-    work,
-    writing,
-)
+from muniment.http.routes import declared, special
 from muniment.http.server_metrics import CONTENT_TYPE, ServerMetrics
 from muniment.http.settings import ServerSettings
 from muniment.mcp import over_http
 from muniment.model.fields import Artifact
 
-PARTS = (whoami, writing, captures, memories, reading, queue, privacy, audit, webhooks, packs, work)
+PARTS = (special, declared)
 _PROBLEM: Mapping[int | str, dict[str, Any]] = {
     status: {"description": words, "content": {problems.CONTENT_TYPE: {"schema": problems.Problem.model_json_schema()}}}
     for status, words in (("4XX", "the request is refused"), ("5XX", "the server cannot answer it now"))

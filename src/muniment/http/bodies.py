@@ -1,50 +1,29 @@
-"""What requests bring and what lists give, beside the artifacts themselves. Unknown fields are refused everywhere."""
+"""Request bodies and pages: how a verb's input is read from JSON. Unknown fields are refused everywhere."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, Discriminator, Field, Strict, StringConstraints, Tag, WrapValidator
+from annotated_types import Ge, Le
+from fastapi import Query
+from pydantic import BaseModel, Discriminator, Field, Strict, Tag, WrapValidator, create_model
+from pydantic.fields import FieldInfo
 
-from muniment.capture.store import Receipt
-from muniment.contradictions.verbs import ResolutionMethod
 from muniment.errors import InvalidInput
 from muniment.http.caller import inside_run
 from muniment.model.capture import Happening
-from muniment.model.capture_history import RerunReason
-from muniment.model.chain import Head
 from muniment.model.context import Run, RunContext
-from muniment.model.contradiction import Side
-from muniment.model.fields import (
-    Artifact,
-    AsOf,
-    CaptureKind,
-    Ceid,
-    EvidenceRefs,
-    Instant,
-    Intent,
-    Json,
-    Label,
-    Name,
-    Note,
-    Predicate,
-    Probability,
-    Qualifiers,
-    Query,
-    Text,
-    Tier,
-    WriteClass,
-)
-from muniment.model.metrics import GoldenResult
-from muniment.model.promoted import RetractionReason
-from muniment.verbs.inputs import CompileInput, RecallInput
+from muniment.model.fields import Artifact, Name
+from muniment.verbs.arguments import PAGE
+from muniment.verbs.declaration import Declaration
+from muniment.verbs.inputs import OtherRun, Passed, Whole
 
 T = TypeVar("T")
 # Captures of one request (CAP-8).
 BATCH_LIMIT = 1000
 _RUN = "the agent's run; tenant and agent are the credential's"
-_VERSION = "the version that was read; if it is another by now, nothing is done (412). `If-Match` says the same."
-Version = Annotated[int, Field(strict=True, ge=0, le=2**31)]
-PackText = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=1024 * 1024)]
+Limit = Annotated[int, Query(ge=1, le=PAGE, description="how many at most")]
+After = Annotated[str | None, Query(min_length=1, max_length=256, description="`next` of the page before")]
+AfterNumber = Annotated[int | None, Query(ge=0, le=2**62, description="`next` of the page before")]
 
 
 def _inside_run(value: Any, build: Callable[[Any], Run]) -> Run:
@@ -53,6 +32,16 @@ def _inside_run(value: Any, build: Callable[[Any], Run]) -> Run:
 
 
 OwnRun = Annotated[Run, WrapValidator(_inside_run)]
+_MaybeRun = OwnRun | None
+
+
+class RunAsked(Run):
+    """A run that a reviewer or an auditor asks about: of any agent of the tenant."""
+
+    agent_id: Name | None = None
+
+
+_RunAbout = Annotated[RunAsked, WrapValidator(_inside_run)]
 
 
 class Page(BaseModel, Generic[T]):
@@ -60,6 +49,11 @@ class Page(BaseModel, Generic[T]):
 
     items: Sequence[T]
     next: str | None = None
+
+
+def page(items: Sequence[T], limit: int, key: str) -> Page[T]:
+    """A page of what was found; a full one may be followed by another."""
+    return Page(items=items, next=str(getattr(items[-1], key)) if items and len(items) >= limit else None)
 
 
 class CaptureBody(Happening):
@@ -85,262 +79,70 @@ Captured = Annotated[
 ]
 
 
-class Receipts(Artifact):
-    """That they are committed, in the order given."""
-
-    receipts: tuple[Receipt, ...]
-
-
-class _Circumstances(Artifact):
-    subject: Ceid | None = None
-    user_id: Name | None = None
-    intent_id: Intent | None = None
-    qualifiers: Qualifiers = Field(default_factory=dict)
-    evidence_refs: EvidenceRefs = ()
-    observed_at: Instant | None = None
-    origin: Name | None = None
-    idempotency_key: Name | None = None
-    value: Json = None
-    text: Text | None = None
-    confidence: Probability = 0.60
-    run: OwnRun | None = Field(default=None, description=_RUN)
-
-
-class ProposalBody(_Circumstances):
-    """A typed fact, and the circumstances of its capture."""
-
-    write_class: WriteClass
-    classification: Label
-    entity: Ceid | None = None
-    predicate: Predicate | None = None
-    kind: CaptureKind = "statement"
-    session_id: Name | None = None
-    run_id: Name | None = None
-    recall_id: Name | None = None
-    workflow_id: Name | None = None
-    decision_key: Name | None = None
-
-
-class CorrectionBody(_Circumstances):
-    """A correction, on a memory or on a key."""
-
-    memory_id: Name | None = None
-    entity: Ceid | None = None
-    predicate: Predicate | None = None
-    classification: Label | None = None
-
-
-class RecallBody(RecallInput):
-    """What a run wants to know."""
-
-    run: OwnRun = Field(description=_RUN)
-
-
-class CompileBody(RecallBody, CompileInput):
-    """What a run wants to know, and how it is to be written."""
-
-    tokenizer: (
-        Annotated[str, StringConstraints(strict=True, pattern=r"^(wordllama|characters|tiktoken:[a-z0-9_.-]{1,64})$")]
-        | None
-    ) = Field(default=None, description="`wordllama`, `characters` or `tiktoken:<name>`")
-
-
-class RunAsked(Run):
-    """A run that a reviewer or an auditor asks about: of any agent of the tenant."""
-
-    agent_id: Name | None = None
-
-
-class ExplainBody(Artifact):
-    """Which memory, in which recall or at which moment, and for which run."""
-
-    memory_id: Name
-    recall_id: Name | None = None
-    as_of: AsOf | None = None
-    run: Annotated[RunAsked, WrapValidator(_inside_run)] | None = Field(
-        default=None, description="an agent's own run; else the run that is asked about"
-    )
-
-
-class RetractBody(Artifact):
-    """Why a memory is withdrawn."""
-
-    reason: RetractionReason
-
-
-class _Versioned(Artifact):
-    version: Version | None = Field(default=None, description=_VERSION)
-
-
-class _Action(_Versioned):
-    note: Note | None = None
-
-
-class ApproveBody(_Action):
-    """An approval."""
-
-    supersedes: Name | None = None
-
-
-class ApproveManyBody(Artifact):
-    """Many approvals."""
-
-    proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
-    note: Note | None = None
-    acknowledge: Annotated[dict[Name, Name], Field(max_length=10_000)] | None = Field(
-        default=None,
-        description="takes in single ones that are not ordinary: by proposal, why, which the verdict records",
-    )
-
-
-class CheckBody(Artifact):
-    """What an edit would change."""
-
-    text: Text | None = None
-    value: Json = None
-    classification: Label | None = None
-    evidence_refs: EvidenceRefs | None = None
-
-
-class EditBody(CheckBody, _Action):
-    """What an edit changes."""
-
-
-class PreviewBody(Artifact):
-    """Whose recall is looked at, and for which query; no run: one in the proposal's own scope."""
-
-    run: Annotated[RunAsked, WrapValidator(_inside_run)] | None = None
-    query: Query | None = None
-
-
-class RejectBody(_Action):
-    """A rejection."""
-
-    reason: Name
-
-
-class OverrideBody(_Action):
-    """Another tier, another priority."""
-
-    tier: Tier | None = None
-    priority: Probability | None = None
-
-
-class AssignBody(_Versioned):
-    """To whom; nobody said: to oneself."""
-
-    to: Name | None = None
-
-
-class ActionBody(_Action):
-    """An action that needs no more said."""
-
-
-class ReleaseBody(_Versioned):
-    """That a held one goes on."""
-
-
-class ResolveBody(Artifact):
-    """How a contradiction is settled."""
-
-    way: ResolutionMethod
-    keep: Side | None = None
-    existing: Qualifiers | None = None
-    incoming: Qualifiers | None = None
-    note: Note | None = None
-
-
-class RevokeBody(Artifact):
-    """What a revocation rests on."""
-
-    evidence_refs: EvidenceRefs = ()
-
-
-class VerifyBody(Artifact):
-    """A head that was exported earlier, to be found in the chain; how far to go, and from where."""
-
-    head: Head | None = None
-    cursor: Annotated[str, StringConstraints(strict=True, max_length=1_000_000)] | None = Field(
-        default=None, description="the cursor of an answer, to go on from there"
-    )
-    count: Annotated[int, Field(strict=True, ge=1, le=2**31)] | None = Field(
-        default=None, description="stop after about so many events; the answer has the cursor to go on from"
-    )
-
-
-class ReplayEventsBody(Artifact):
-    """From where on events are posted again."""
-
-    after: Annotated[int, Field(strict=True, ge=0, le=2**62)]
-
-
-class GoldenBody(Artifact):
-    """How golden queries were answered."""
-
-    results: Annotated[tuple[GoldenResult, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
-
-
-class PackBody(Artifact):
-    """A pack, as its YAML or JSON text."""
-
-    pack: PackText
-
-
-class CompareBody(Artifact):
-    """Two packs, each a registered one (`acme@1.2.0`) or a text."""
-
-    one: PackText
-    other: PackText
-
-
-class BacktestBody(Artifact):
-    """The pack to try, a registered one or a text, on which part of history, and beside which."""
-
-    pack: PackText
-    against: Name | None = None
-    since: Instant | None = None
-    until: Instant | None = None
-    limit: Annotated[int, Field(strict=True, ge=1, le=10_000)] = 1000
-    recalls: Annotated[int, Field(strict=True, ge=0, le=2_000)] = 200
-    texts: Annotated[bool, Strict()] = False
-
-
-class BackfillBody(Artifact):
-    """The registered pack whose ontology memories are to follow."""
-
-    ref: Name
-    dry_run: Annotated[bool, Strict()] = False
-
-
-class ActivateBody(Artifact):
-    """Why a version is put in force, and, if it is to be that one alone, in the place of which."""
-
-    reason: Note
-    expected: Name | None = None
-
-
-class RetireBody(Artifact):
-    """Why the use of a version ends."""
-
-    reason: Note
-
-
-class ClockResetBody(Artifact):
-    """Why a tenant's clock is brought back."""
-
-    reason: Name
-
-
-class RerunBody(Artifact):
-    """Why a capture is to be consolidated again."""
-
-    reason: RerunReason
-
-
-class RequeueBody(Artifact):
-    """Which parked captures; none named: all."""
-
-    capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)] | None = None
+def body_of(verb: Declaration[Any]) -> type[Artifact] | None:
+    """The model of a verb's body: the fields of its input that the path has not, and the run; None for no body."""
+    fields = dict(verb.input.model_fields) if verb.input is not None and verb.caller != "tenant" else {}
+    taken: dict[str, Any] = {
+        name: (_in_body(one), _described(one)) for name, one in fields.items() if name not in verb.path_fields
+    }
+    if verb.caller == "run":
+        taken["run"] = (OwnRun, Field(description=_RUN))
+    elif verb.caller == "asker" and "run" not in taken:
+        taken["run"] = (_MaybeRun, Field(default=None, description=_RUN))
+    if not taken:
+        return None
+    name = "".join(part.title() for part in verb.name.replace(".", "_").split("_"))
+    return create_model(f"{name}Body", __base__=Artifact, __doc__=verb.input.__doc__ if verb.input else None, **taken)
+
+
+def _described(one: FieldInfo) -> Any:
+    if one.is_required():
+        return Field(description=one.description)
+    if one.default_factory is not None:
+        return Field(default_factory=one.default_factory, description=one.description)
+    return Field(default=one.default, description=one.description)
+
+
+def _in_body(one: FieldInfo) -> Any:
+    """The type of a field in a body."""
+    return _translated(one.annotation, tuple(one.metadata), strict=True)
+
+
+def in_query(one: FieldInfo) -> Any:
+    """The type of a field in a query, where numbers and flags are written as text."""
+    return Annotated[_translated(one.annotation, tuple(one.metadata), strict=False), Query(description=one.description)]
+
+
+def _translated(kind: Any, metadata: tuple[Any, ...], *, strict: bool) -> Any:
+    for mark in metadata:
+        if isinstance(mark, Passed) and mark.body is not None:
+            return mark.body
+    if get_origin(kind) is Annotated and kind != OtherRun:
+        inner, *more = get_args(kind)
+        return _translated(inner, (*more, *metadata), strict=strict)
+    if kind == OtherRun:
+        return _RunAbout
+    if type(None) in get_args(kind):
+        held: Any = None
+        for part in get_args(kind):
+            one = part if part is type(None) else _translated(part, (), strict=strict)
+            held = one if held is None else held | one
+        return held
+    if kind in (int, bool):
+        return _plain(kind, metadata, strict=strict)
+    kept = tuple(mark for mark in metadata if not isinstance(mark, Passed))
+    return Annotated[(kind, *kept)] if kept else kind
+
+
+def _plain(kind: Any, metadata: tuple[Any, ...], *, strict: bool) -> Any:
+    """A number or a flag with its bounds; strict in JSON, which has numbers and flags of its own."""
+    marks: list[Any] = []
+    for mark in metadata:
+        if isinstance(mark, Whole):
+            marks += [Ge(mark.least), Le(mark.most)]
+        marks += [one for one in (mark.metadata if isinstance(mark, FieldInfo) else [mark]) if isinstance(one, Ge | Le)]
+    marks += [Strict()] if strict else []
+    return Annotated[(kind, *marks)] if marks else kind
 
 
 def given(body: BaseModel, *apart: str) -> dict[str, Any]:
@@ -354,8 +156,3 @@ def run_asked(run: RunAsked, tenant_id: str) -> RunContext:
         raise InvalidInput("is required: whose run is it", field="run.agent_id")
     # It is asked what such a run would see: the role it is asked about is taken for one that its agent holds.
     return RunContext(**given(run), tenant_id=tenant_id, roles={run.role})
-
-
-def page(items: Sequence[T], limit: int, key: str) -> Page[T]:
-    """A page of what was found; a full one may be followed by another."""
-    return Page(items=items, next=getattr(items[-1], key) if len(items) == limit else None)

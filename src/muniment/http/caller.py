@@ -1,18 +1,20 @@
-"""Who asks: the credential that the door has checked, and the role that each route declares."""
+"""Who asks: the credential that the middleware has checked, and the right that each route takes."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 from fastapi import Header, Request
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
-from muniment.access.roles import Verb
+from muniment.access.roles import ALLOWED
+from muniment.access.roles import Verb as Right
 from muniment.errors import InvalidInput, Unauthenticated
 from muniment.fabric import AsyncFabric
 from muniment.model.context import RUN_HEADER, RUN_LIMIT, Asker, Principal, Run, RunContext
 from muniment.model.credential import Credential
 from muniment.model.fields import invalid
+from muniment.verbs.declaration import Declaration, Effect
 
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 _RUN: TypeAdapter[Run] = TypeAdapter(Run)
@@ -34,10 +36,10 @@ RunHeader = Annotated[
 class Asking:
     """One request's asker, and the fabric it asks."""
 
-    def __init__(self, fabric: AsyncFabric, credential: Credential, verb: Verb) -> None:
+    def __init__(self, fabric: AsyncFabric, credential: Credential, verb: Right) -> None:
         self.fabric = fabric
         self.credential = credential
-        self.verb: Verb = verb
+        self.verb: Right = verb
 
     @property
     def principal(self) -> Principal:
@@ -63,43 +65,60 @@ class Asking:
 
 
 class May:
-    """A dependency: the route's own verb. Whoever may not do that is refused before anything else is looked at.
+    """A dependency: the right that a route takes. A caller without it is refused before anything else is looked at.
 
-    Without a verb every credential will do; with `also` it takes the right to both.
+    Without a right every credential will do. `agents` is the right of agents, `also` is needed too, and `other` will do
+    for those who hold its role and not that of the right itself.
     """
 
-    def __init__(self, verb: Verb | None, *, agents: Verb | None = None, also: Verb | None = None) -> None:
-        self.verb: Verb | None = verb
-        self.agents: Verb | None = agents
-        self.also: Verb | None = also
+    def __init__(
+        self,
+        right: Right | None,
+        *,
+        agents: Right | None = None,
+        also: Right | None = None,
+        other: Right | None = None,
+        effect: Effect = "read",
+        takes_key: bool = False,
+    ) -> None:
+        self.right: Right | None = right
+        self.agents: Right | None = agents
+        self.also: Right | None = also
+        self.other: Right | None = other
+        self.effect: Effect = effect
+        self.takes_key = takes_key
+
+    @classmethod
+    def of(cls, verb: Declaration[Any]) -> "May":
+        """What the declaration of a verb says."""
+        return cls(
+            verb.right,
+            agents=verb.run_right,
+            also=verb.also_right,
+            other=verb.other_right,
+            effect=verb.effect,
+            takes_key=verb.takes_key,
+        )
 
     async def __call__(self, request: Request) -> Asking:
         """The asker, if it may; raises `Unauthenticated`, `RoleMissing`."""
         credential = cast("Credential | None", request.scope.get("state", {}).get("credential"))
         if credential is None:
             raise Unauthenticated("give a key or a token: Authorization: Bearer ...")
-        of_agent = self.agents is not None and credential.principal.kind == "agent"
-        verb = self.agents if of_agent else self.verb
+        right = self._right(credential.principal)
         fabric = cast("AsyncFabric", request.app.state.fabric)
-        if verb is not None:
-            await fabric.access.allow(credential.principal, verb)
+        if right is not None:
+            await fabric.access.allow(credential.principal, right)
         if self.also is not None:
             await fabric.access.allow(credential.principal, self.also)
-        return Asking(fabric, credential, verb or "recall")
+        return Asking(fabric, credential, right or "recall")
 
-
-class MayRetract(May):
-    """A reviewer; or a privacy officer, who may for the reason `erased` alone."""
-
-    def __init__(self) -> None:
-        super().__init__("retract")
-
-    async def __call__(self, request: Request) -> Asking:
-        """The asker, if it may; raises `Unauthenticated`, `RoleMissing`."""
-        credential = cast("Credential | None", request.scope.get("state", {}).get("credential"))
-        roles = {*credential.principal.roles} if credential is not None else set[str]()
-        officer = "privacy_officer" in roles and "reviewer" not in roles
-        return await (May("erase") if officer else May("retract"))(request)
+    def _right(self, principal: Principal) -> Right | None:
+        if self.agents is not None and principal.kind == "agent":
+            return self.agents
+        if self.right is None or self.other is None or principal.roles & ALLOWED[self.right]:
+            return self.right
+        return self.other if principal.roles & ALLOWED[self.other] else self.right
 
 
 def run_of(header: str | None) -> Run | None:

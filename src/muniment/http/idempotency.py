@@ -1,4 +1,4 @@
-"""Once: a write under an idempotency key is carried out once, and answered the second time as the first."""
+"""Idempotency: a write under a key is carried out once, and answered the second time as the first."""
 
 from collections.abc import Callable, Coroutine
 from hashlib import sha256
@@ -21,39 +21,6 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 REPLAYED = "Idempotency-Replayed"
 _KEY: TypeAdapter[str] = TypeAdapter(KeyText)
-# These verbs take the key themselves, and need no answer kept.
-OWN_KEYS = frozenset({"/captures", "/proposals", "/corrections"})
-# These do what is left to do, in as many transactions as it takes. Made twice they do nothing more, so that the key is
-# claimed once they are through, for the same answer.
-PASSES = frozenset(
-    {
-        "/golden",
-        "/work/consolidate",
-        "/work/reindex",
-        "/work/seal",
-        "/work/scan",
-        "/work/sweep",
-        "/work/deliver",
-        "/work/backfill",
-    }
-)
-# These write nothing that could be done twice.
-READS = frozenset(
-    {
-        "/recall",
-        "/compile",
-        "/explain",
-        "/recalls/{recall_id}/replay",
-        "/verify",
-        "/archives/verify",
-        "/packs/compare",
-        "/packs/backtest",
-        "/queue/{proposal_id}/check",
-        "/queue/{proposal_id}/preview",
-        "/queue/{proposal_id}/attend",
-        "/erasures/search",
-    }
-)
 
 
 def verb_of(route: APIRoute) -> May:
@@ -72,8 +39,9 @@ class IdempotentRoute(APIRoute):
         async def handler(request: Request) -> Response:
             return await inner(BoundedRequest(request, body))
 
-        path = self.path.removeprefix("/v1")
-        if self.methods == {"GET"} or path in OWN_KEYS | READS:
+        may = verb_of(self)
+        # A read does nothing that could be done twice; a verb that takes the key itself needs no answer kept.
+        if self.methods == {"GET"} or may.effect == "read" or may.takes_key:
             return handler
 
         async def once(request: Request) -> Response:
@@ -82,8 +50,8 @@ class IdempotentRoute(APIRoute):
             if given is None or credential is None:
                 return await handler(request)
             # Whoever may not do it any more is not told what came of it either.
-            await verb_of(self)(request)
-            return await _once(handler, request, credential, _checked(given), passes=path in PASSES)
+            await may(request)
+            return await _once(handler, request, credential, _checked(given), passes=may.effect == "pass")
 
         return once
 
@@ -104,6 +72,7 @@ async def _once(handler: Handler, request: Request, credential: Credential, key:
             raise
         except MunimentError as error:
             response = problems.of(error, problems.request_id(request.scope))
+    # A pass made twice does nothing more: its key is claimed once it is through, for the same answer.
     if passes and response.status_code < HTTPStatus.BAD_REQUEST:
         try:
             await requests.claim(asked)

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from muniment.access.roles import ALLOWED, PERSONS_ONLY, Verb
 from muniment.http.caller import IDEMPOTENCY_HEADER, KEY_SAID, KeyText
-from muniment.http.idempotency import READS, verb_of
+from muniment.http.idempotency import verb_of
 from muniment.loops import in_thread
 
 OVERVIEW = (
@@ -52,13 +52,13 @@ def openapi(app: FastAPI, parts: tuple[Any, ...]) -> dict[str, Any]:
 
 def _tell(operation: dict[str, Any], route: APIRoute, method: str) -> None:
     may = verb_of(route)
-    verbs: list[Verb] = [verb for verb in (may.verb, may.agents) if verb is not None]
+    verbs: list[Verb] = [verb for verb in (may.right, may.agents) if verb is not None]
     operation["x-verbs"] = verbs
     operation["x-roles"] = sorted({role for verb in verbs for role in ALLOWED[verb]})
     operation["x-roles-also"] = sorted(ALLOWED[may.also]) if may.also is not None else []
     operation["x-persons-only"] = bool(verbs) and all(verb in PERSONS_ONLY for verb in verbs)
     parameters = operation.setdefault("parameters", [])
-    if method != "GET" and route.path not in READS and all(one["name"] != IDEMPOTENCY_HEADER for one in parameters):
+    if method != "GET" and may.effect != "read" and all(one["name"] != IDEMPOTENCY_HEADER for one in parameters):
         parameters.append(_KEY)
 
 

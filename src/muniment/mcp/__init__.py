@@ -1,1 +1,1 @@
-"""The MCP door: the tools that an agent needs and no others, over stdio and over streamable HTTP."""
+"""The MCP server: the tools that an agent needs and no others, over stdio and over streamable HTTP."""

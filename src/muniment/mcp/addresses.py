@@ -1,4 +1,4 @@
-"""The addresses of resources: a memory's papers, those of all that a recall returned, and of one in it."""
+"""The addresses of resources: the provenance of a memory, of all that a recall returned, and of one memory in it."""
 
 from mcp.shared.uri_template import UriTemplate
 
@@ -8,5 +8,5 @@ IN_RECALL = UriTemplate.parse("muniment://recalls/{recall_id}/memories/{memory_i
 
 
 def memory(memory_id: str) -> str:
-    """Where a memory's papers are read."""
+    """The address of a memory's provenance."""
     return MEMORY.expand({"memory_id": memory_id})

@@ -1,25 +1,15 @@
-"""What each tool takes. Whom a run acts for is the door's to say: no tenant, agent, user, session or clearance here."""
+"""What each tool takes: fields of a verb's input, described for a model.
 
-from typing import Annotated, Any, Literal
+Whom a run acts for is settled by the connection: no tenant, agent, user, session or clearance here.
+"""
 
-from pydantic import Field
+from typing import Annotated, Any, Literal, get_origin
 
-from muniment.model.fields import (
-    Artifact,
-    CaptureKind,
-    Ceid,
-    EvidenceRefs,
-    Instant,
-    Json,
-    Label,
-    Name,
-    Predicate,
-    Probability,
-    Query,
-    Text,
-    Tier,
-    WriteClass,
-)
+from pydantic import BaseModel, Field, create_model
+
+from muniment.capture.inputs import CaptureFields, ProposeFields
+from muniment.model.fields import Artifact, Instant
+from muniment.verbs.inputs import CompileInput, ExplainInput, RecallInput
 
 # Corrections are a person's to write.
 ProposedClass = Literal["preference", "decision_outcome", "statement", "evidence_link"]
@@ -27,131 +17,99 @@ ProposedClass = Literal["preference", "decision_outcome", "statement", "evidence
 TextFormat = Literal["markdown", "xml", "json"]
 
 
-class _Circumstances(Artifact):
-    classification: Label = Field(
-        description="How sensitive it is: PUBLIC, INTERNAL, CONFIDENTIAL, PII (about an identifiable person's private "
-        "matters) or RESTRICTED, unless this tenant's pack declares other labels. When in doubt take the stricter one.",
-    )
-    subject: Ceid | None = Field(
-        default=None,
-        description="Whom or what it is about, as namespace:id with an opaque id, such as customer:cus_77. Never a "
-        "name, a mail address or a card number.",
-    )
-    evidence_refs: EvidenceRefs = Field(
-        default=(),
-        description="What it rests on, such as tool:crm.lookup:tc_212 or session:sess_42f1. References, not content.",
-    )
-    origin: Name | None = Field(
-        default=None, description="Where it came from, such as tool:crm.lookup or channel:app_chat."
-    )
-    recall_id: Name | None = Field(default=None, description="The recall it rests on (rcl_...), where there was one.")
-    decision_key: Name | None = Field(
-        default=None, description="Which decision it belongs to, such as refund:ord_4711; needed for an evidence_link."
-    )
-    observed_at: Instant | None = Field(
-        default=None, description="When it was seen, in ISO 8601 with its zone; now when not said."
-    )
-    idempotency_key: Name | None = Field(
-        default=None, description="Any string of yours. The same call again under the same key changes nothing."
-    )
+def _arguments(verb: str, taken: type[BaseModel], described: dict[str, str], **types: Any) -> type[Artifact]:
+    """A model of those fields of an input; `types` are narrower than the input's own. What is optional may be null."""
+    fields: dict[str, Any] = {}
+    for name, description in described.items():
+        one = taken.model_fields[name]
+        kind: Any = types.get(name) or (Annotated[(one.annotation, *one.metadata)] if one.metadata else one.annotation)
+        if one.is_required():
+            fields[name] = (kind, Field(description=description))
+            continue
+        may_be_null = one.annotation is not Any and get_origin(one.annotation) is not tuple
+        default = None if may_be_null else one.default
+        fields[name] = (kind | None if may_be_null else kind, Field(default=default, description=description))
+    return create_model(f"{verb.title()}Arguments", __base__=Artifact, __doc__=f"What `{verb}` takes.", **fields)
 
 
-class CaptureArguments(_Circumstances):
-    """What `capture` takes."""
+_CIRCUMSTANCES = {
+    "classification": "How sensitive it is: PUBLIC, INTERNAL, CONFIDENTIAL, PII (about an identifiable person's "
+    "private matters) or RESTRICTED, unless this tenant's pack declares other labels. When in doubt take the "
+    "stricter one.",
+    "subject": "Whom or what it is about, as namespace:id with an opaque id, such as customer:cus_77. Never a "
+    "name, a mail address or a card number.",
+    "evidence_refs": "What it rests on, such as tool:crm.lookup:tc_212 or session:sess_42f1. References, not content.",
+    "origin": "Where it came from, such as tool:crm.lookup or channel:app_chat.",
+    "recall_id": "The recall it rests on (rcl_...), where there was one.",
+    "decision_key": "Which decision it belongs to, such as refund:ord_4711; needed for an evidence_link.",
+    "observed_at": "When it was seen, in ISO 8601 with its zone; by default now.",
+    "idempotency_key": "Any string of yours. The same call again under the same key changes nothing.",
+}
+_NARROWED = {
+    "query": "The question or topic in plain words, such as 'refunds to an expired card'. Without it, the most "
+    "important memories come first.",
+    "limit": "At most so many records; the tenant's pack bounds it.",
+    "entities": "Only about these, such as customer:cus_77.",
+    "hops": "Also about entities that are one or two steps from those in the entity graph.",
+    "classes": "Only of these classes.",
+    "tiers": "Only of these tiers.",
+    "as_of": "What was known at that past moment, in ISO 8601 with its zone; by default now.",
+}
 
-    kind: CaptureKind = Field(
-        description="What happened: message (somebody said it), tool_result (a tool returned it), decision (you "
-        "decided it), effect (something was done), approval (a person allowed it), statement (a plain fact)."
-    )
-    text: Text | None = Field(
-        default=None, description="What happened, in words, at most 32 KiB. Give text, a payload, or both."
-    )
-    payload: Json = Field(
-        default=None, description="What happened, as JSON, at most 256 KiB; a tool's result as it came."
-    )
-
-
-class ProposeArguments(_Circumstances):
-    """What `propose` takes."""
-
-    write_class: ProposedClass = Field(
-        description="preference (what somebody wants), decision_outcome (how a decision turned out), statement (a "
-        "plain fact in words) or evidence_link (that a decision rests on evidence; references only)."
-    )
-    text: Text | None = Field(
-        default=None,
-        description="The fact as one sentence that can be understood on its own. Required for a statement; for the "
+CaptureArguments = _arguments(
+    "capture",
+    CaptureFields,
+    {
+        **_CIRCUMSTANCES,
+        "kind": "What happened: message (somebody said it), tool_result (a tool returned it), decision (you "
+        "decided it), effect (something was done), approval (a person allowed it), statement (a plain fact).",
+        "text": "What happened, in words, at most 32 KiB. Give text, a payload, or both.",
+        "payload": "What happened, as JSON, at most 256 KiB; a tool's result as it came.",
+    },
+)
+ProposeArguments = _arguments(
+    "propose",
+    ProposeFields,
+    {
+        **_CIRCUMSTANCES,
+        "write_class": "preference (what somebody wants), decision_outcome (how a decision turned out), statement (a "
+        "plain fact in words) or evidence_link (that a decision rests on evidence; references only).",
+        "text": "The fact as one sentence that can be understood on its own. Required for a statement; for the "
         "others it is how the value reads; none for an evidence_link.",
-    )
-    entity: Ceid | None = Field(
-        default=None,
-        description="Whom or what the fact is about, such as customer:cus_77. With predicate and value for a "
+        "entity": "Whom or what the fact is about, such as customer:cus_77. With predicate and value for a "
         "preference or a decision_outcome; none for a statement.",
-    )
-    predicate: Predicate | None = Field(
-        default=None, description="What is said of the entity, such as prefers_communication_channel."
-    )
-    value: Json = Field(default=None, description="What the predicate's value is, as JSON, such as email.")
-    confidence: Probability | None = Field(
-        default=None, description="How sure you are, from 0 to 1; 0.6 when not said. Your record corrects it."
-    )
-    kind: CaptureKind | None = Field(
-        default=None, description="What it was learned from; statement when not said. An evidence_link takes decision."
-    )
-
-
-class _Narrowed(Artifact):
-    query: Query | None = Field(
-        default=None,
-        description="The question or topic in plain words, such as 'refunds to an expired card'. Left out, the most "
-        "important memories come first.",
-    )
-    limit: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = Field(
-        default=None, description="At most so many records; the tenant's pack bounds it."
-    )
-    entities: Annotated[tuple[Ceid, ...], Field(max_length=256, fail_fast=True)] | None = Field(
-        default=None, description="Only about these, such as customer:cus_77."
-    )
-    hops: Annotated[int, Field(strict=True, ge=0, le=2)] | None = Field(
-        default=None, description="Also about entities that are one or two steps from those in the entity graph."
-    )
-    classes: Annotated[tuple[WriteClass, ...], Field(max_length=64, fail_fast=True)] | None = Field(
-        default=None, description="Only of these classes."
-    )
-    tiers: Annotated[tuple[Tier, ...], Field(max_length=64, fail_fast=True)] | None = Field(
-        default=None, description="Only of these tiers."
-    )
-    as_of: Instant | None = Field(
-        default=None, description="What was known at that past moment, in ISO 8601 with its zone; now when not said."
-    )
-
-
-class RecallArguments(_Narrowed):
-    """What `recall` takes."""
-
-
-class CompileArguments(_Narrowed):
-    """What `compile` takes."""
-
-    token_budget: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | None = Field(
-        default=None, description="Most tokens that the text may take; 1024 when not said."
-    )
-    format: TextFormat | None = Field(default=None, description="How the text is written; markdown when not said.")
-
-
-class ExplainArguments(Artifact):
-    """What `explain` takes."""
-
-    memory_id: Name = Field(description="The memory (pm_...), as a recall or a compile named it.")
-    recall_id: Name | None = Field(
-        default=None, description="Why it was or was not in that recall of yours (rcl_...). Not together with as_of."
-    )
-    as_of: Instant | None = Field(
-        default=None, description="Whether it could be seen at that past moment, in ISO 8601 with its zone."
-    )
+        "predicate": "What is said of the entity, such as prefers_communication_channel.",
+        "value": "What the predicate's value is, as JSON, such as email.",
+        "confidence": "How sure you are, from 0 to 1; by default 0.6. Your record corrects it.",
+        "kind": "What it was learned from; by default statement. An evidence_link takes decision.",
+    },
+    write_class=ProposedClass,
+)
+RecallArguments = _arguments("recall", RecallInput, _NARROWED, as_of=Instant)
+CompileArguments = _arguments(
+    "compile",
+    CompileInput,
+    {
+        **_NARROWED,
+        "token_budget": "Most tokens that the text may take; by default 1024.",
+        "format": "How the text is written; by default markdown.",
+    },
+    as_of=Instant,
+    format=TextFormat,
+)
+ExplainArguments = _arguments(
+    "explain",
+    ExplainInput,
+    {
+        "memory_id": "The memory (pm_...), as a recall or a compile named it.",
+        "recall_id": "Why it was or was not in that recall of yours (rcl_...). Not together with as_of.",
+        "as_of": "Whether it could be seen at that past moment, in ISO 8601 with its zone.",
+    },
+    as_of=Instant,
+)
 
 
 def given(arguments: Artifact) -> dict[str, Any]:
-    """What was said, by name; what was not is the fabric's to fill in."""
+    """The arguments that were given, by name; for the others the verb has its defaults."""
     said = {name: getattr(arguments, name) for name in arguments.model_fields_set}
     return {name: value for name, value in said.items() if value is not None}

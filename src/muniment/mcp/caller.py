@@ -1,4 +1,4 @@
-"""Who asks, and what is asked: an open fabric, or a client of a server, and the run that the door settled."""
+"""Who calls a tool: a run, on an open fabric or on a client of a server."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from muniment.model.context import RunContext
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One request's fabric and run. Nothing that a model says changes either."""
+class ToolContext:
+    """The fabric and the run of one request. No argument of a tool changes either."""
 
     fabric: AsyncFabric | AsyncClient
     run: RunContext

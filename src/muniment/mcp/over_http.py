@@ -1,4 +1,4 @@
-"""Over streamable HTTP: every request for itself, by its credential and the run that its header tells of.
+"""Over streamable HTTP: every request for itself, with its credential and the run in its header.
 
 There are no sessions, so that any server behind a balancer answers any request.
 """
@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from muniment.errors import Denied, TooLarge, Unauthenticated
 from muniment.fabric import AsyncFabric
-from muniment.mcp.caller import Asked
+from muniment.mcp.caller import ToolContext
 from muniment.mcp.server import Context, make_server
 from muniment.model.context import RUN_HEADER, RUN_LIMIT, Run, RunContext
 from muniment.model.credential import Credential
@@ -26,12 +26,12 @@ PATH = "/mcp"
 METHODS = ("POST",)
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 
-# A run as the header's text tells of it; raises `InvalidInput`.
+# Parses the run in the header; raises `InvalidInput`.
 RunOf = Callable[[str | None], Run | None]
 
 
 class McpOverHttp:
-    """ASGI: answers MCP at one address, behind a door that has checked the credential."""
+    """ASGI: answers MCP at one address, behind middleware that has checked the credential."""
 
     def __init__(self, fabric: AsyncFabric, *, run_of: RunOf, body_limit: int) -> None:
         self._fabric = fabric
@@ -61,15 +61,15 @@ class McpOverHttp:
         await access.allow(principal, "recall")
         if principal.kind != "agent":
             raise Denied(f"MCP is for agents; this credential is of kind {principal.kind}")
-        told = headers.get(RUN_HEADER)
-        if told is not None and len(told) > RUN_LIMIT:
+        header = headers.get(RUN_HEADER)
+        if header is not None and len(header) > RUN_LIMIT:
             raise TooLarge(f"is longer than {RUN_LIMIT} characters", field="run")
-        run = self._run_of(told) or Run(run_id=headers.get("mcp-session-id") or f"mcp_{token_hex(8)}")
+        run = self._run_of(header) or Run(run_id=headers.get("mcp-session-id") or f"mcp_{token_hex(8)}")
         return await access.run(credential, run)
 
-    def _who(self, context: Context) -> Asked:
+    def _who(self, context: Context) -> ToolContext:
         request = cast("Request", context.request)
-        return Asked(self._fabric, cast("RunContext", request.scope["state"]["run"]))
+        return ToolContext(self._fabric, cast("RunContext", request.scope["state"]["run"]))
 
 
 def _from_no_page(origin: str | None) -> None:

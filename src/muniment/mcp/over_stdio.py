@@ -10,7 +10,7 @@ from mcp.server.stdio import stdio_server
 
 from muniment.client import AsyncClient
 from muniment.fabric import AsyncFabric
-from muniment.mcp.caller import Asked
+from muniment.mcp.caller import ToolContext
 from muniment.mcp.server import make_server
 from muniment.model.context import RunContext
 
@@ -20,9 +20,9 @@ _AT_ONCE = 64 * 1024
 
 async def serve(fabric: AsyncFabric | AsyncClient, run: RunContext) -> None:
     """Answer what comes on stdin, on stdout, until stdin ends. Whatever else is printed meanwhile goes to stderr."""
-    asked = Asked(fabric, run)
-    server = make_server(lambda _context: asked)
-    # Its own reader waits for stdin in a thread, which nothing can break off: told to end, we would not.
+    context = ToolContext(fabric, run)
+    server = make_server(lambda _context: context)
+    # The library reads stdin in a thread that cannot be cancelled: the process would not end.
     lines = cast("anyio.AsyncFile[str]", _lines())
     async with stdio_server(stdin=lines) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

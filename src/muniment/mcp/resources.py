@@ -1,11 +1,11 @@
-"""Resources: the papers of a memory, or of what a recall returned, as far as the run may see them now."""
+"""Resources: the provenance of a memory, or of what a recall returned, as far as the run may see it now."""
 
 import mcp_types as types
 from pydantic import Field
 
 from muniment.errors import NotFound
 from muniment.mcp import addresses
-from muniment.mcp.caller import Asked
+from muniment.mcp.caller import ToolContext
 from muniment.model.explanation import Explanation
 from muniment.model.fields import Artifact
 from muniment.model.promoted import PromotedMemory
@@ -16,7 +16,7 @@ JSON = "application/json"
 TEMPLATES = (
     types.ResourceTemplate(
         name="memory",
-        title="A memory and its papers",
+        title="A memory and its provenance",
         uri_template=str(addresses.MEMORY),
         mime_type=JSON,
         description="A recalled memory with its provenance: capture, source, origin, evidence, consent, who approved "
@@ -28,7 +28,7 @@ TEMPLATES = (
         uri_template=str(addresses.RECALL),
         mime_type=JSON,
         description="One of the agent's own recalls: when, under which pack, and the memories it returned, in their "
-        "order, each with its provenance, without what they say. What this run may not see any more is not there.",
+        "order, each with its provenance, without their texts. What this run may no longer see is left out.",
     ),
     types.ResourceTemplate(
         name="memory-in-recall",
@@ -41,23 +41,23 @@ TEMPLATES = (
 )
 
 
-class Papers(Artifact):
+class MemoryProvenance(Artifact):
     """A memory as a run may see it now, and why it sees, or saw, it."""
 
     memory: PromotedMemory
     why: Explanation = Field(description="now, or in the recall that was asked about")
 
 
-async def read(asked: Asked, uri: str) -> Papers | RecallShown:
-    """What is at that address; raises `NotFound` for what the run may not see exactly as for what is not there."""
+async def read(context: ToolContext, uri: str) -> MemoryProvenance | RecallShown:
+    """Read a resource; raises `NotFound` for what the run may not see exactly as for what does not exist."""
     for template in (addresses.IN_RECALL, addresses.MEMORY):
         found = template.match(uri)
         if found is not None:
             ids = {name: str(value) for name, value in found.items()}
-            memory = await asked.fabric.get(asked.run, ids["memory_id"])
-            why = await asked.fabric.explain(asked.run, memory_id=ids["memory_id"], recall_id=ids.get("recall_id"))
-            return Papers(memory=memory, why=why)
+            memory = await context.fabric.get(context.run, ids["memory_id"])
+            why = await context.fabric.explain(context.run, memory_id=ids["memory_id"], recall_id=ids.get("recall_id"))
+            return MemoryProvenance(memory=memory, why=why)
     recall = addresses.RECALL.match(uri)
     if recall is not None:
-        return await asked.fabric.recalls.get(asked.run, str(recall["recall_id"]))
+        return await context.fabric.recalls.get(context.run, str(recall["recall_id"]))
     raise NotFound("there is nothing at this address", field="uri")

@@ -6,6 +6,9 @@ from pydantic import TypeAdapter
 
 from muniment.model.fields import Artifact
 
+# Pydantic's titles say nothing; not every client knows a set.
+_LEFT_OUT = ("title", "uniqueItems")
+
 
 def of_arguments(model: type[Artifact]) -> dict[str, Any]:
     """The schema of what a tool takes: plain types, every field described, no field but those."""
@@ -24,7 +27,11 @@ def _plain(schema: dict[str, Any], *, optional: bool) -> dict[str, Any]:
     for name, value in schema.items():
         if name in ("properties", "$defs"):
             shown[name] = {key: _plain(one, optional=optional) for key, one in value.items()}
-        elif name == "title" or (name == "pattern" and r"\x" in value) or (optional and name == "default"):
+        elif (
+            name in ("title", "uniqueItems")
+            or (name == "pattern" and r"\x" in value)
+            or (optional and name == "default")
+        ):
             continue
         elif name == "anyOf" and optional:
             (alone,) = [one for one in value if one != {"type": "null"}]

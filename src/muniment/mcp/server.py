@@ -1,4 +1,4 @@
-"""The server: answers clients' requests by the tools and the resources, whatever they come over."""
+"""The server: answers requests with the tools and the resources, over any transport."""
 
 import logging
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from muniment import __version__
 from muniment.errors import MunimentError, StorageError, StorageUnavailable
 from muniment.mcp import resources
-from muniment.mcp.caller import Asked
+from muniment.mcp.caller import ToolContext
 from muniment.mcp.tools import INSTRUCTIONS, TOOLS
 from muniment.tracing import span
 
@@ -22,12 +22,12 @@ log = logging.getLogger("muniment.mcp")
 
 Context = ServerRequestContext[Any, Any]
 Page = types.PaginatedRequestParams | None
-# Who asks in a request: settled by the door it came through.
-Who = Callable[[Context], Asked]
+# Who calls, as the transport of the request settled it.
+Who = Callable[[Context], ToolContext]
 
 
 def make_server(who: Who) -> Server[Any]:
-    """A server of the tools and the resources, for whoever asks."""
+    """Make a server of the tools and the resources."""
 
     async def list_tools(_context: Context, _page: Page) -> types.ListToolsResult:
         return types.ListToolsResult(tools=list(_tools()))
@@ -40,7 +40,7 @@ def make_server(who: Who) -> Server[Any]:
             with span("mcp.tool", tool=tool.name):
                 return await tool.called(who(context), params.arguments or {})
         except Exception as error:
-            return _failed(_told(error))
+            return _failed(_problem(error))
 
     async def list_resources(_context: Context, _page: Page) -> types.ListResourcesResult:
         # Which memories there are is for recall to say, under its filters.
@@ -53,12 +53,12 @@ def make_server(who: Who) -> Server[Any]:
         uri = str(params.uri)
         try:
             with span("mcp.resource"):
-                papers = await resources.read(who(context), uri)
+                found = await resources.read(who(context), uri)
         except Exception as error:
-            told = _told(error)
-            code = types.INTERNAL_ERROR if told["code"] == "internal" else types.INVALID_PARAMS
-            raise MCPError(code, _in_words(told), told) from None
-        text = to_json(papers, indent=2).decode()
+            problem = _problem(error)
+            code = types.INTERNAL_ERROR if problem["code"] == "internal" else types.INVALID_PARAMS
+            raise MCPError(code, _in_words(problem), problem) from None
+        text = to_json(found, indent=2).decode()
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, mime_type=resources.JSON, text=text)]
         )
@@ -91,8 +91,8 @@ def _schemas() -> dict[str, dict[str, Any]]:
     return {tool.name: tool.input_schema for tool in _tools()}
 
 
-def _told(error: Exception) -> dict[str, object]:
-    """An error as a caller may be told of it: code, field and message, never what is inside."""
+def _problem(error: Exception) -> dict[str, object]:
+    """An error as the caller gets it: code, field and message, no internals."""
     if not isinstance(error, MunimentError):
         # INVARIANT: the error's own words stay out of the log; they may quote what a caller sent.
         log.error("unforeseen", extra={"error": type(error).__name__})
@@ -103,12 +103,12 @@ def _told(error: Exception) -> dict[str, object]:
     return error.as_dict()
 
 
-def _failed(told: dict[str, object]) -> types.CallToolResult:
+def _failed(problem: dict[str, object]) -> types.CallToolResult:
     return types.CallToolResult(
-        content=[types.TextContent(text=_in_words(told))], structured_content={"error": told}, is_error=True
+        content=[types.TextContent(text=_in_words(problem))], structured_content={"error": problem}, is_error=True
     )
 
 
-def _in_words(told: dict[str, object]) -> str:
-    field = f" ({told['field']})" if "field" in told else ""
-    return f"{told['code']}{field}: {told['message']}"
+def _in_words(problem: dict[str, object]) -> str:
+    field = f" ({problem['field']})" if "field" in problem else ""
+    return f"{problem['code']}{field}: {problem['message']}"

@@ -5,10 +5,10 @@ What memories say goes through the compiler, which keeps it in its block: a memo
 
 from collections.abc import Iterable, Iterator
 
-from muniment.capture.store import Receipt
 from muniment.language.embedding.tokenizers import tokenizer
 from muniment.mcp import addresses
 from muniment.model.candidate import Refusal
+from muniment.model.capture import Receipt
 from muniment.model.compiled import CompiledMemory, Manifest
 from muniment.model.explanation import Explanation
 from muniment.model.proposal import Submission
@@ -20,7 +20,7 @@ _WORDS = 8_000
 
 
 def captured(receipt: Receipt) -> str:
-    """That it is written down, and what that does not mean."""
+    """That it is written down, and that it is not memory yet."""
     again = " It was captured before, under the same idempotency key; nothing was added." if receipt.repeated else ""
     return (
         f"Captured as {receipt.capture_id}.{again} It is kept, but it is not memory yet: what it holds is checked, "
@@ -42,7 +42,7 @@ def proposed(outcome: Submission | Refusal) -> str:
 
 
 def recalled(answer: Recall) -> str:
-    """The records with their papers, and how each is found again."""
+    """The records with their provenance, and the address of each."""
     shown = compile_memory(
         answer.records,
         answer.low_confidence,
@@ -58,25 +58,25 @@ def _counted(answer: Recall) -> str:
     if not answer.all_records:
         return f"Nothing is known that this run may see ({answer.recall_id})."
     counts = {"": answer.records, " of low confidence": answer.low_confidence, " in conflict": answer.conflicts}
-    told = ", ".join(f"{len(found)}{what}" for what, found in counts.items() if found)
-    return f"Recalled ({answer.recall_id}): {told}."
+    summary = ", ".join(f"{len(found)}{what}" for what, found in counts.items() if found)
+    return f"Recalled ({answer.recall_id}): {summary}."
 
 
 def compiled(memory: CompiledMemory) -> str:
-    """The text to be put into a prompt, and how each label in it is found again."""
-    told = f"Compiled ({memory.compile_id} of {memory.recall_id}): {memory.budget.used} tokens."
+    """The text to be put into a prompt, and the address of each label in it."""
+    summary = f"Compiled ({memory.compile_id} of {memory.recall_id}): {memory.budget.used} tokens."
     if not memory.blocks:
-        told = f"Nothing is known that this run may see, or nothing that fits ({memory.recall_id})."
+        summary = f"Nothing is known that this run may see, or nothing that fits ({memory.recall_id})."
     left_out = len(memory.budget.left_out)
     room = [f"{left_out} had no room within {memory.budget.token_budget} tokens."] if left_out else []
-    return _joined(told, memory.text, _labels(memory.manifest), *room, *_apart(memory.omitted, memory.degraded))
+    return _joined(summary, memory.text, _labels(memory.manifest), *room, *_apart(memory.omitted, memory.degraded))
 
 
 def explained(why: Explanation) -> str:
     """Whether it is visible, and which filters hid it."""
     where = f" in {why.recall_id}" if why.recall_id else ""
-    told = f"{why.memory_id} is {why.visibility}{where}, as of {why.at.isoformat(timespec='seconds')}."
-    return _joined(told, *_details(why), apart=" ")
+    summary = f"{why.memory_id} is {why.visibility}{where}, as of {why.at.isoformat(timespec='seconds')}."
+    return _joined(summary, *_details(why), apart=" ")
 
 
 def _details(why: Explanation) -> Iterator[str]:
@@ -85,13 +85,13 @@ def _details(why: Explanation) -> Iterator[str]:
     if why.returned is not None:
         yield "That recall returned it." if why.returned else "That recall did not return it."
     if why.missed is not None:
-        yield "It was asked for more narrowly." if why.missed == "narrowed" else "The limit cut it off."
+        yield "That recall was narrowed to others." if why.missed == "narrowed" else "The limit cut it off."
     if why.prompts:
         yield f"It went into {', '.join(why.prompts)}."
     if why.retraction_reason is not None:
         yield f"It was retracted: {why.retraction_reason}."
     if why.superseded_by is not None:
-        yield f"{why.superseded_by} took its place."
+        yield f"{why.superseded_by} replaced it."
 
 
 def _labels(manifest: Manifest) -> str:

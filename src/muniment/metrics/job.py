@@ -8,7 +8,7 @@ from typing import Any
 
 from muniment.database.storage import Transaction
 from muniment.job import Done
-from muniment.metrics.verbs import scan_for_pii
+from muniment.metrics.verbs import scan_pii
 from muniment.opening import Opened
 from muniment.pack import Pack
 from muniment.promotion import store as promotion
@@ -17,7 +17,7 @@ from muniment.promotion.rules import budget_name
 
 async def scan(opened: Opened, tenant_id: str) -> Done:
     """Scan a bounded number of memories; the metrics show what was found."""
-    found = await scan_for_pii(opened.context, tenant_id)
+    found = await scan_pii(opened.context, tenant_id)
     return Done({"memories": found.scanned, "violations": len(found.found)}, more=not found.done)
 
 

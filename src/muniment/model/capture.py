@@ -1,5 +1,6 @@
 """Capture: what happened, as it came, written once."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Self
 
@@ -81,13 +82,10 @@ class TypedFact(Artifact):
         return "statement" if by_text and self.value is None else "typed"
 
 
-class Happening(Artifact):
-    """Something that happened, as a caller reports it."""
+class Circumstances(Artifact):
+    """What a caller says about a capture beside its content."""
 
-    kind: CaptureKind
     classification: Label
-    text: Text | None = None
-    payload: Json = None
     origin: OpenName | None = None
     subject: Ceid | None = None
     user_id: OpenName | None = None
@@ -101,6 +99,18 @@ class Happening(Artifact):
     evidence_refs: EvidenceRefs = ()
     observed_at: Instant | None = None
     idempotency_key: OpenName | None = None
+
+
+class _Kind(Artifact):
+    kind: CaptureKind
+
+
+# The kind comes first: of several fields that are missing the first is named.
+class Happening(Circumstances, _Kind):
+    """Something that happened, as a caller tells of it."""
+
+    text: Text | None = None
+    payload: Json = None
 
 
 class CaptureInput(Happening):
@@ -136,6 +146,32 @@ class Content(Artifact):
     payload: Any = None
     fact: TypedFact | None = None
     evidence_refs: tuple[str, ...] = ()
+
+
+# Not frozen: a thousand of these are made per batch, and freezing would take twice their time.
+@dataclass(slots=True)
+class Receipt:
+    """That a capture is committed; `repeated` when its idempotency key had brought it in before."""
+
+    capture_id: str
+    seq: int
+    captured_at: datetime
+    repeated: bool = False
+
+
+class Receipts(Artifact):
+    """The receipts of many captures, in the order of the captures."""
+
+    receipts: tuple[Receipt, ...]
+
+    @classmethod
+    def of(cls, receipts: list[Receipt]) -> "Receipts":
+        """The list as an object."""
+        return cls(receipts=tuple(receipts))
+
+    def result(self) -> list[Receipt]:
+        """The list itself."""
+        return list(self.receipts)
 
 
 class Capture(Artifact):

@@ -72,3 +72,18 @@ class Verification(Artifact):
     cursor: str | None = Field(
         default=None, description="the cursor to continue with, of a verification that is not finished"
     )
+
+
+class Sealed(Artifact):
+    """How many events were sealed."""
+
+    events: int
+
+    @classmethod
+    def of(cls, events: int) -> "Sealed":
+        """The number as an object."""
+        return cls(events=events)
+
+    def result(self) -> int:
+        """The number itself."""
+        return self.events

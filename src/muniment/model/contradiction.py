@@ -22,6 +22,7 @@ Outcome = Literal[
     "consent_revoked",
 ]
 Side = Literal["existing", "incoming"]
+ResolutionMethod = Literal["supersede", "coexist", "retract", "block"]
 
 
 class Contradiction(Artifact):

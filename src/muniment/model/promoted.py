@@ -1,5 +1,6 @@
 """PromotedMemory: a fact that may be recalled, with its provenance."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -75,3 +76,11 @@ class Retraction(Artifact):
     retracted_by: str
     reason: RetractionReason
     superseded_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Reindexed:
+    """How many memories got words or vectors that they lacked, and the embedder that is in use now."""
+
+    memories: int
+    embedder: str

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import psycopg
@@ -19,24 +18,12 @@ from muniment.model.context import Principal
 from muniment.model.names import same_person
 from muniment.pack import Pack, builtin_pack, load_pack
 from muniment.packs.loosening import loosened, needs_second_person
+from muniment.packs.types import RegisteredPack
 from muniment.recall.rules import NOTICE
 
 # Who the program itself acts as.
 PROGRAM = "muniment"
 _CACHED = 1024
-
-
-@dataclass(frozen=True)
-class RegisteredPack:
-    """A pack as it stands in the registry; `retired` when it can be neither activated nor pinned any more."""
-
-    ref: str
-    digest: str
-    registered_at: datetime
-    registered_by: str
-    pack: Pack
-    retired: bool = False
-    in_force: bool = False
 
 
 class Packs:

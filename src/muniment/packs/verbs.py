@@ -1,25 +1,23 @@
-"""Packs: registered, compared, tried against history, put in force and retired."""
+"""The verbs of packs: register, compare, backtest, put in force, retire, backfill."""
 
-import logging
 import re
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, Strict, StringConstraints
+from pydantic import BeforeValidator, Field, Strict, StringConstraints, ValidationInfo
 from pydantic_core import to_json
 
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
-from muniment.errors import Conflict, InvalidInput, PackChanged, PackImmutable, SecondPersonRequired
+from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data, redactor_of
 from muniment.loops import in_thread
 from muniment.model.activation import Activation, ActivationPlan, Retirement
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
-from muniment.model.context import Asker
-from muniment.model.fields import Artifact, Instant, Name, Note, build
+from muniment.model.context import Principal
+from muniment.model.fields import Instant, Name, Note
 from muniment.model.pack_difference import PackDifference
 from muniment.pack import Pack, load_pack
 from muniment.packs import backfill as backfilling
@@ -28,258 +26,352 @@ from muniment.packs import backtest as backtesting
 from muniment.packs import store as packs
 from muniment.packs.difference import differences
 from muniment.packs.loosening import loosened, needs_second_person
-from muniment.promotion.reindex import tenants
+from muniment.packs.types import PackShown, RegisteredPack
 from muniment.recall.rules import NOTICE, archive_horizon, capture_horizons, replay_horizon
-from muniment.verbs import arguments as checks
+from muniment.verbs.arguments import PAGE
+from muniment.verbs.declaration import verb
+from muniment.verbs.inputs import Listing, Passed, VerbInput, Whole
 
 # What stands before the @ cannot begin a pack's text.
 _REF = re.compile(r"[a-z][a-z0-9_.-]{0,63}@[0-9][0-9A-Za-z.-]{0,127}")
 _REASON_LIMIT = 500
 
-log = logging.getLogger("muniment.packs")
+
+def _pack_source(value: Any, info: ValidationInfo) -> Any:
+    if not isinstance(value, str | Path | Pack):
+        raise InvalidInput("expected a path, the pack's text, or a loaded pack", field=info.field_name)
+    return value
 
 
-class _Window(Artifact):
+_PackText = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=1024 * 1024)]
+# A registered pack's name, a file's path, a pack's text, or a loaded pack; over HTTP a name or a text.
+PackSource = Annotated[Any, BeforeValidator(_pack_source), Passed(str | Path | Pack, body=_PackText, send="pack_text")]
+Reason = Annotated[Note, StringConstraints(max_length=_REASON_LIMIT)]
+
+
+class Register(VerbInput):
+    """The pack to register."""
+
+    pack: PackSource
+
+
+@verb(
+    "packs.register",
+    right="packs",
+    effect="write",
+    http="POST /packs",
+    status=201,
+    positional=("pack",),
+    shown_as=PackShown,
+)
+async def register(context: FabricContext, admin: Principal, request: Register) -> RegisteredPack:
+    """Register a pack, given as a file's path, its text, or loaded; the same again changes nothing.
+
+    Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
+    """
+    loaded = request.pack if isinstance(request.pack, Pack) else await in_thread(load_pack, request.pack)
+    redactor_of(loaded)  # A rule that needs what is not installed fails here, not at the first candidate.
+    await context.open_tenant(admin.tenant_id)
+    async with context.write_once(admin.tenant_id, "writer") as tx:
+        registered = await packs.register(tx, loaded, admin.id)
+    context.packs.remember(admin.tenant_id, registered.pack)
+    return registered
+
+
+class PackRef(VerbInput):
+    """A registered version, such as `acme@1.2.0`."""
+
+    ref: Name
+
+
+class Retire(PackRef):
+    """Which version to retire, and why."""
+
+    reason: Reason
+
+
+class Activate(Retire):
+    """Which version to put in force, and why."""
+
+    expected: Name | None = Field(None, description="only if this version is in force now")
+
+
+@verb("packs.activate", right="packs", effect="write", http="POST /packs/{ref}/activate")
+async def activate(context: FabricContext, admin: Principal, request: Activate) -> Activation:
+    """Put a registered version in force: from now on everything in the tenant is decided under it.
+
+    Another admin than the one who registered it has to do so where a pack asks for it (`activation: four_eyes`) and
+    wherever it loosens a rule; see `plan_activation`. With `expected`, only if that version is in force now.
+    Raises `NotFound`, `SecondPersonRequired`, `PackChanged`, and `Conflict` for a version that is in force or retired.
+    """
+    await context.open_tenant(admin.tenant_id)
+    await _check_reason(context, admin, request.reason)
+    async with (
+        context.reported(admin, "packs", request.ref),
+        context.write_once(admin.tenant_id, "writer") as tx,
+    ):
+        redactor_of((await packs.one(tx, request.ref)).pack)  # A rule that needs what is not installed fails here.
+        made = await packs.activate(tx, context.packs, request.ref, admin, request.reason, expected=request.expected)
+    context.packs.forget_in_force(admin.tenant_id)
+    return made
+
+
+@verb("packs.plan_activation", right="read_packs", effect="read", http="GET /packs/{ref}/activation")
+async def plan_activation(context: FabricContext, reader: Principal, request: PackRef) -> ActivationPlan:
+    """Show what activating a registered version would change, and who may do it. Nothing is changed by asking.
+
+    The rules in which it differs from the version in force; how many open proposals would pass the gates again; and
+    where a horizon is shortened, how much would be collected when that takes effect, seven days later. Raises
+    `NotFound`, and `Conflict` for a version that is in force or retired.
+    """
+    ref = request.ref
+    async with context.read_only(reader.tenant_id) as tx:
+        chosen = await packs.one(tx, ref)
+        if chosen.retired or chosen.in_force:
+            raise Conflict(f"{ref} is {'retired' if chosen.retired else 'in force already'}", field="ref")
+        now = await context.packs.read_in_force(tx)
+        waiting = await tx.row("pack.waiting_under_others", pack=ref)
+        assert waiting is not None, "a count has one row"
+        plan = ActivationPlan(
+            pack=ref,
+            in_force=now.ref if now is not None else None,
+            difference=differences(now, chosen.pack) if now is not None else None,
+            loosens=loosened(now, chosen.pack) if now is not None else (),
+            second_person=now is not None and needs_second_person(now, chosen.pack),
+            registered_by=chosen.registered_by,
+            proposals=waiting["proposals"],
+        )
+        return plan.model_copy(update=await _shortened(tx, now, chosen.pack) if now is not None else {})
+
+
+@verb("packs.retire", right="packs", effect="write", http="POST /packs/{ref}/retire", cli="pack retire")
+async def retire(context: FabricContext, admin: Principal, request: Retire) -> Retirement:
+    """Retire a version for good: it can be neither activated nor pinned. The past is still read under it.
+
+    Raises `NotFound`, and `Conflict` for the version in force and for one that is retired.
+    """
+    await context.open_tenant(admin.tenant_id)
+    await _check_reason(context, admin, request.reason)
+    async with context.write_once(admin.tenant_id, "writer") as tx:
+        return await packs.retire(tx, request.ref, admin, request.reason)
+
+
+class InForce(VerbInput):
+    """At which time."""
+
+    at: Instant | None = Field(None, description="by default now")
+
+
+@verb("packs.in_force", right="read_packs", effect="read", http="GET /packs/in-force", cli="pack in-force")
+async def in_force(context: FabricContext, reader: Principal, request: InForce) -> Activation:
+    """Read which version is in force, or was at a time: who put it there, when and why.
+
+    A time before the first activation has the first one's. Raises `NotFound` in a tenant without any.
+    """
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await packs.activation_at(tx, request.at or tx.now)
+
+
+class ListActivations(VerbInput):
+    """Which activations to list."""
+
+    limit: Annotated[int, Whole(1, PAGE)] = Field(50, description="the number of entries at most")
+    after: Annotated[int, Field(strict=True, ge=0, le=2**62)] | None = Field(
+        None, description="the `seq` of the last entry of the page before"
+    )
+
+
+@verb(
+    "packs.activations",
+    right="read_packs",
+    effect="read",
+    http="GET /packs/activations",
+    page_key="seq",
+    cli="pack history",
+)
+async def activations(context: FabricContext, reader: Principal, request: ListActivations) -> Sequence[Activation]:
+    """List every activation, the latest first; `after` is the `seq` of the last of the page before."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await packs.activations(tx, request.limit, request.after)
+
+
+async def _check_reason(context: FabricContext, admin: Principal, reason: str) -> None:
+    """A reason stands in the log, out of an erasure's reach: no personal data there."""
+    if holds_personal_data(await context.pack_for(admin), [reason]):
+        raise InvalidInput("holds personal data, which has no place in the log", field="reason")
+
+
+@verb("packs.get", right="read_packs", effect="read", http="GET /packs/{ref}", shown_as=PackShown, cli="pack show")
+async def get_pack(context: FabricContext, reader: Principal, request: PackRef) -> RegisteredPack:
+    """Read a registered pack; raises `NotFound`."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await packs.one(tx, request.ref)
+
+
+class ListPacks(Listing):
+    """Which packs to list."""
+
+    limit: Annotated[int, Whole(1, PAGE)] = 200
+
+
+@verb(
+    "packs.list",
+    right="read_packs",
+    effect="read",
+    http="GET /packs",
+    page_key="ref",
+    shown_as=PackShown,
+    cli="pack list",
+)
+async def list_packs(context: FabricContext, reader: Principal, request: ListPacks) -> list[RegisteredPack]:
+    """List all packs in the order of their registration; `after` is the reference of the last of the page before."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await packs.listed(tx, request.limit, request.after)
+
+
+class Compare(VerbInput):
+    """Two packs."""
+
+    one: PackSource
+    other: PackSource
+
+
+@verb(
+    "packs.compare",
+    right="read_packs",
+    effect="read",
+    http="POST /packs/compare",
+    positional=("one", "other"),
+    cli="pack compare",
+)
+async def compare(context: FabricContext, reader: Principal, request: Compare) -> PackDifference:
+    """Show in what the other pack differs from the one, rule by rule.
+
+    Each is a registered one (`acme@1.2.0`), a file's path, a pack's text, or loaded. Raises `NotFound` and
+    `PackInvalid`.
+    """
+    one = await _named(context, reader, request.one, "one")
+    return differences(one, await _named(context, reader, request.other, "other"))
+
+
+class RunBacktest(VerbInput):
+    """The pack to try, beside which other, and on which part of the past."""
+
+    pack: PackSource
+    against: Name | None = Field(None, description="a registered pack; by default the one in force")
     since: Instant | None = None
     until: Instant | None = None
-    texts: Annotated[bool, Strict()] = False
+    limit: Annotated[int, Whole(1, 10_000)] = Field(1000, description="the number of captures at most")
+    recalls: Annotated[int, Whole(0, 2_000)] = Field(200, description="the number of recalls at most")
+    texts: Annotated[bool, Strict()] = Field(False, description="show a reviewer the beginning of texts, masked")
 
 
-class _Change(Artifact):
-    ref: Name
-    reason: Annotated[Note, StringConstraints(max_length=_REASON_LIMIT)]
-    expected: Name | None = None
+@verb("packs.backtest", right="backtest", effect="read", http="POST /packs/backtest", positional=("pack",), slow=True)
+async def backtest(
+    context: FabricContext,
+    reader: Principal,
+    request: RunBacktest,
+    *,
+    on_progress: backtesting.Progress | None = None,
+) -> Backtest:
+    """Run the latest captures and recalls of a window through a pack, beside the one in force or `against`.
+
+    Nothing is written and no other service is called. Examples are ids; with `texts` a reviewer is also shown the
+    beginning of what can be read in the queue, masked by both packs.
+    """
+    if request.texts:
+        await context.authorise(reader, "review")
+    against = request.against
+    ruling = await _registered(context, reader, against, "against") if against else await context.pack_for(reader)
+    tried = await _named(context, reader, request.pack, "pack")
+    redactor_of(tried)
+    return await backtesting.backtest(
+        context,
+        reader.tenant_id,
+        tried,
+        ruling,
+        since=request.since,
+        until=request.until,
+        limit=request.limit,
+        recalls=request.recalls,
+        texts=request.texts,
+        on_progress=on_progress,
+    )
 
 
-class _When(Artifact):
-    at: Instant | None = None
-    after: Annotated[int, Field(strict=True, ge=0, le=2**62)] | None = None
+class OrderBackfill(PackRef):
+    """Which ontology memories are to follow."""
+
+    dry_run: Annotated[bool, Strict()] = Field(False, description="plan it, and order nothing")
 
 
-class AsyncPacks:
-    """The packs registered in a tenant."""
+@verb(
+    "packs.backfill",
+    right="review",
+    effect="write",
+    http="POST /packs/backfills",
+    status=201,
+    positional=("ref",),
+    slow=True,
+)
+async def backfill(context: FabricContext, reviewer: Principal, request: OrderBackfill) -> Backfill:
+    """Order that live memories follow the ontology of a registered pack: renamed, retyped, dropped predicates.
 
-    def __init__(self, context: FabricContext) -> None:
-        self._context = context
-
-    async def register(self, asker: Asker, pack: str | Path | Pack) -> packs.RegisteredPack:
-        """Register a pack, given as a file's path, its text, or loaded; the same again changes nothing.
-
-        Raises `PackInvalid`, or `PackImmutable` for other content under a registered version.
-        """
-        if not isinstance(pack, str | Path | Pack):
-            raise InvalidInput("expected a path, the pack's text, or a loaded pack", field="pack")
-        principal = await self._context.authorise(asker, "packs")
-        loaded = pack if isinstance(pack, Pack) else await in_thread(load_pack, pack)
-        redactor_of(loaded)  # A rule that needs what is not installed is told here, not at the first candidate.
-        await self._context.open_tenant(principal.tenant_id)
-        async with self._context.write_once(principal.tenant_id, "writer") as tx:
-            registered = await packs.register(tx, loaded, principal.id)
-        self._context.packs.remember(principal.tenant_id, registered.pack)
-        return registered
-
-    async def activate(self, asker: Asker, ref: str, *, reason: str, expected: str | None = None) -> Activation:
-        """Put a registered version in force: from this moment on everything in the tenant is decided under it.
-
-        Another admin than the one who registered it has to do so where a pack asks for it (`activation: four_eyes`) and
-        wherever it loosens a rule; `plan_activation` tells. With `expected`, only if that version is in force now.
-        Raises `NotFound`, `SecondPersonRequired`, `PackChanged`, and `Conflict` for a version that is in force or
-        retired.
-        """
-        given = build(_Change, {"ref": ref, "reason": reason, "expected": expected})
-        admin = await self._context.authorise(asker, "packs")
-        await self._context.open_tenant(admin.tenant_id)
-        await self._check_reason(asker, given.reason)
-        async with (
-            self._context.reported(admin, "packs", given.ref),
-            self._context.write_once(admin.tenant_id, "writer") as tx,
-        ):
-            redactor_of((await packs.one(tx, given.ref)).pack)  # A rule that needs what is not installed is told here.
-            made = await packs.activate(
-                tx, self._context.packs, given.ref, admin, given.reason, expected=given.expected
-            )
-        self._context.packs.forget_in_force(admin.tenant_id)
-        return made
-
-    async def plan_activation(self, asker: Asker, ref: str) -> ActivationPlan:
-        """What activating a registered version would change, and who may do it. Nothing is changed by asking.
-
-        It differs from the version in force in these rules; so many open proposals pass the gates again; and where a
-        horizon is shortened, so much would be collected when that takes effect, seven days later. Raises `NotFound`,
-        and `Conflict` for a version that is in force or retired.
-        """
-        checks.name(ref, "ref")
-        await self._context.authorise(asker, "read_packs")
-        async with self._context.read_only(asker.tenant_id) as tx:
-            chosen = await packs.one(tx, ref)
-            if chosen.retired or chosen.in_force:
-                raise Conflict(f"{ref} is {'retired' if chosen.retired else 'in force already'}", field="ref")
-            now = await self._context.packs.read_in_force(tx)
-            waiting = await tx.row("pack.waiting_under_others", pack=ref)
-            assert waiting is not None, "a count has one row"
-            plan = ActivationPlan(
-                pack=ref,
-                in_force=now.ref if now is not None else None,
-                difference=differences(now, chosen.pack) if now is not None else None,
-                loosens=loosened(now, chosen.pack) if now is not None else (),
-                second_person=now is not None and needs_second_person(now, chosen.pack),
-                registered_by=chosen.registered_by,
-                proposals=waiting["proposals"],
-            )
-            return plan.model_copy(update=await _shortened(tx, now, chosen.pack) if now is not None else {})
-
-    async def retire(self, asker: Asker, ref: str, *, reason: str) -> Retirement:
-        """End the use of a version for good: it can be neither activated nor pinned; the past is still read under it.
-
-        Raises `NotFound`, and `Conflict` for the version in force and for one that is retired.
-        """
-        given = build(_Change, {"ref": ref, "reason": reason})
-        admin = await self._context.authorise(asker, "packs")
-        await self._context.open_tenant(admin.tenant_id)
-        await self._check_reason(asker, given.reason)
-        async with self._context.write_once(admin.tenant_id, "writer") as tx:
-            return await packs.retire(tx, given.ref, admin, given.reason)
-
-    async def in_force(self, asker: Asker, *, at: datetime | None = None) -> Activation:
-        """Which version is in force, or was at a time: who put it there, when and why.
-
-        A time before the first activation has the first one's. Raises `NotFound` in a tenant without any.
-        """
-        given = build(_When, {"at": at})
-        await self._context.authorise(asker, "read_packs")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return await packs.activation_at(tx, given.at or tx.now)
-
-    # Sequence, not list: `list` is a verb of this class.
-    async def activations(self, asker: Asker, *, limit: int = 50, after: int | None = None) -> Sequence[Activation]:
-        """Every activation, the latest first; `after` is the `seq` of the last of the page before."""
-        count = checks.page_size(limit)
-        given = build(_When, {"after": after})
-        await self._context.authorise(asker, "read_packs")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return await packs.activations(tx, count, given.after)
-
-    async def _check_reason(self, asker: Asker, reason: str) -> None:
-        """A reason stands in the log, out of an erasure's reach: no personal data there."""
-        if holds_personal_data(await self._context.pack_for(asker), [reason]):
-            raise InvalidInput("holds personal data, which has no place in the log", field="reason")
-
-    async def get(self, asker: Asker, ref: str) -> packs.RegisteredPack:
-        """One registered pack; raises `NotFound`."""
-        checks.name(ref, "ref")
-        await self._context.authorise(asker, "read_packs")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return await packs.one(tx, ref)
-
-    async def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[packs.RegisteredPack]:
-        """All, in the order of their registration; `after` is the reference of the last of the page before."""
-        count, last = checks.page(limit, after)
-        await self._context.authorise(asker, "read_packs")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return await packs.listed(tx, count, last)
-
-    async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
-        """In what the other pack differs from the one, rule by rule.
-
-        Each is a registered one (`acme@1.2.0`), a file's path, a pack's text, or loaded. Raises `NotFound` and
-        `PackInvalid`.
-        """
-        await self._context.authorise(asker, "read_packs")
-        return differences(await self._named(asker, one, "one"), await self._named(asker, other, "other"))
-
-    async def backtest(
-        self,
-        asker: Asker,
-        pack: str | Path | Pack,
-        *,
-        against: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        limit: int = 1000,
-        recalls: int = 200,
-        texts: bool = False,
-        on_progress: backtesting.Progress | None = None,
-    ) -> Backtest:
-        """Run the latest captures and recalls of a window through a pack, beside the one in force or `against`.
-
-        Nothing is written and nobody outside is asked. Examples are ids; with `texts` a reviewer is also shown the
-        beginning of what can be read in the queue, masked by both packs.
-        """
-        given = build(_Window, {"since": since, "until": until, "texts": texts})
-        captures = checks.whole_number(limit, "limit", least=1, most=10_000)
-        some = checks.whole_number(recalls, "recalls", least=0, most=2_000)
-        beside = checks.name(against, "against") if against is not None else None
-        await self._context.authorise(asker, "backtest")
-        if given.texts:
-            await self._context.authorise(asker, "review")
-        ruling = await self._registered(asker, beside, "against") if beside else await self._context.pack_for(asker)
-        tried = await self._named(asker, pack, "pack")
-        redactor_of(tried)
-        return await backtesting.backtest(
-            self._context,
-            asker.tenant_id,
-            tried,
-            ruling,
-            since=given.since,
-            until=given.until,
-            limit=captures,
-            recalls=some,
-            texts=given.texts,
-            on_progress=on_progress,
-        )
-
-    async def backfill(self, asker: Asker, ref: str, *, dry_run: bool = False) -> Backfill:
-        """Order that live memories follow the ontology of a registered pack: renamed, retyped, dropped predicates.
-
-        Whoever orders it approves every record that comes of it; `run_backfill`, or the worker, carries it out. With
-        `dry_run` nothing is ordered. Raises `NotFound`, and `Conflict` while another is under way.
-        """
-        checks.name(ref, "ref")
-        only_planned = checks.flag(dry_run, "dry_run")
-        principal = await self._context.authorise(asker, "review")
-        async with self._context.reported(principal, "review", ref):
-            if only_planned:
-                return await backfilling.planned(self._context, principal, ref)
-            return await backfilling.order(self._context, principal, ref)
-
-    # Sequence, not list: `list` is a verb of this class.
-    async def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
-        """The orders, the latest first: how far each is, and the memories that wait for a person.
-
-        `after` is the id of the last of the page before.
-        """
-        count, last = checks.page(limit, after)
-        await self._context.authorise(asker, "read_packs")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return await backfills.listed(tx, count, after=last)
-
-    async def run_backfill(self, tenant_id: str, *, on_progress: backfilling.Progress | None = None) -> Backfill | None:
-        """Carry out the tenant's order to its end; what came of it, or None where nothing was ordered.
-
-        Safe to run twice, at once, or to be killed: the next pass goes on.
-        """
-        checks.tenant(tenant_id, "tenant_id")
-        return await backfilling.run(self._context, tenant_id, on_progress)
-
-    async def _named(self, asker: Asker, given: str | Path | Pack, field: str) -> Pack:
-        """The registered pack of that name, or one that was handed in; raises `NotFound`."""
-        if isinstance(given, str) and _REF.fullmatch(given):
-            return await self._registered(asker, given, field)
-        return await in_thread(_handed_in, given, field)
-
-    async def _registered(self, asker: Asker, ref: str, field: str) -> Pack:
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            if ref == self._context.packs.default.ref and await self._context.packs.read_in_force(tx) is None:
-                return self._context.packs.default
-            return (await packs.one(tx, ref, field)).pack
+    Whoever orders it approves every record that comes of it; `run_backfill`, or the worker, carries it out. With
+    `dry_run` nothing is ordered. Raises `NotFound`, and `Conflict` while another is under way.
+    """
+    async with context.reported(reviewer, "review", request.ref):
+        if request.dry_run:
+            return await backfilling.planned(context, reviewer, request.ref)
+        return await backfilling.order(context, reviewer, request.ref)
 
 
-def _handed_in(given: str | Path | Pack, field: str) -> Pack:
+@verb(
+    "packs.backfills",
+    right="read_packs",
+    effect="read",
+    http="GET /packs/backfills",
+    page_key="backfill_id",
+    cli="pack backfills",
+)
+async def list_backfills(context: FabricContext, reader: Principal, request: Listing) -> Sequence[Backfill]:
+    """List the orders, the latest first: how far each is, and the memories that wait for a person.
+
+    `after` is the id of the last of the page before.
+    """
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await backfills.listed(tx, request.limit, after=request.after)
+
+
+@verb("packs.run_backfill", right="work", effect="pass", http="POST /work/backfill")
+async def run_backfill(
+    context: FabricContext, tenant_id: str, *, on_progress: backfilling.Progress | None = None
+) -> Backfill | None:
+    """Carry out the tenant's order to its end; returns what came of it, or None where nothing was ordered.
+
+    Safe to run twice, concurrently, or to be killed: the next pass continues.
+    """
+    return await backfilling.run(context, tenant_id, on_progress)
+
+
+async def _named(context: FabricContext, reader: Principal, given: str | Path | Pack, field: str) -> Pack:
+    """The registered pack of that name, or one that was passed; raises `NotFound`."""
+    if isinstance(given, str) and _REF.fullmatch(given):
+        return await _registered(context, reader, given, field)
+    return await in_thread(_loaded, given)
+
+
+async def _registered(context: FabricContext, reader: Principal, ref: str, field: str) -> Pack:
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        if ref == context.packs.default.ref and await context.packs.read_in_force(tx) is None:
+            return context.packs.default
+        return (await packs.one(tx, ref, field)).pack
+
+
+def _loaded(given: str | Path | Pack) -> Pack:
     if isinstance(given, Pack):
         # Checked once more as a document: a copy with changes was never checked as a whole.
         return load_pack(to_json(given.document()))
-    if not isinstance(given, str | Path):
-        raise InvalidInput("expected a registered pack, a path, a pack's text, or a loaded pack", field=field)
     return load_pack(given)
 
 
@@ -310,60 +402,3 @@ async def _shortened(tx: Transaction, before: Pack, after: Pack) -> dict[str, ob
     if not changed:
         return {}
     return {"horizons_from": then, "collects_memories": memories, "archives_captures": captures}
-
-
-async def activate_at_start(context: FabricContext) -> list[Activation]:
-    """Put the pack that the process was started with in force in every tenant that is under another (PAC-6).
-
-    By the program, as an event of its own. Raises `SecondPersonRequired` with the tenants where PAC-5 asks for a
-    person, `PackImmutable` where that version is registered with other content, `Conflict` where it is retired. Then
-    nothing is changed in any tenant.
-    """
-    own, refused, wanted = context.packs.default, list[str](), list[tuple[str, str]]()
-    for tenant_id in await tenants(context):
-        now = await _under(context, tenant_id, own)
-        if now.ref == own.ref:
-            continue
-        if needs_second_person(now, own):
-            refused.append(f"{tenant_id} (under {now.ref})")
-        else:
-            wanted.append((tenant_id, now.ref))
-    if refused:
-        shown = ", ".join(refused[:10]) + (f" and {len(refused) - 10} more" if len(refused) > 10 else "")
-        raise SecondPersonRequired(
-            f"{own.ref} needs an admin who did not register it (muniment pack register, then activate) in {shown}",
-            field="activate",
-        )
-    found = [await _activated_at_start(context, tenant_id, own, expected) for tenant_id, expected in wanted]
-    return [one for one in found if one is not None]
-
-
-async def _under(context: FabricContext, tenant_id: str, own: Pack) -> Pack:
-    """The pack in force in the tenant, where the process's own can follow it."""
-    async with context.transaction(tenant_id, "auditor") as tx:
-        row = await tx.row("tenant.pack", pack=own.ref)
-        now = await context.packs.read_in_force(tx)
-    if row is not None and row["digest"] != own.digest:
-        raise PackImmutable(f"{own.ref} is registered in {tenant_id} with other content", field="pack")
-    if row is not None and not row["usable"]:
-        raise Conflict(f"{own.ref} is retired in {tenant_id}", field="pack")
-    return now or await context.current_pack(tenant_id)
-
-
-async def _activated_at_start(context: FabricContext, tenant_id: str, own: Pack, expected: str) -> Activation | None:
-    """None where somebody else put a pack in force at this moment, such as another process that is started too."""
-    for attempt in (1, 2):
-        try:
-            async with context.transaction(tenant_id, "writer") as tx:
-                await packs.register(tx, own, packs.PROGRAM)
-                return await packs.activate(tx, context.packs, own.ref, None, "given at start", expected=expected)
-        except PackChanged:
-            log.warning("tenant %s: another pack was put in force at this moment; %s was not", tenant_id, own.ref)
-            return None
-        except PackImmutable:
-            # Registered by another process at this moment; the second look finds it.
-            if attempt == 2:
-                raise
-        finally:
-            context.packs.forget_in_force(tenant_id)
-    return None

@@ -1,24 +1,16 @@
 """Reindexing: rebuild the durable tier's index from its log, and add the words and vectors that memories lack."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from muniment.candidates.comparison import TextComparer
 from muniment.context import FabricContext
 from muniment.contradictions.rules import Comparison
 from muniment.database.address import Address
 from muniment.database.storage import as_owner
+from muniment.model.promoted import Reindexed
 from muniment.promotion.indexing import Rebuilt, index_missing, rebuild_durable
 
 Progress = Callable[[int], None]
-
-
-@dataclass(frozen=True)
-class Reindexed:
-    """How many memories were indexed, and the embedder that is in use now."""
-
-    memories: int
-    embedder: str
 
 
 async def rebuilt(context: FabricContext, address: Address, tenant_id: str) -> Rebuilt:

@@ -5,10 +5,9 @@ is held for as long as one recall takes.
 """
 
 from muniment.context import FabricContext, RecallPacks
-from muniment.errors import AlreadyDecided, InvalidInput, MunimentError, NotFound, StorageUnavailable
+from muniment.errors import AlreadyDecided, MunimentError, NotFound, StorageUnavailable
 from muniment.model.candidate import Scope
 from muniment.model.context import Principal, RunContext
-from muniment.model.fields import build
 from muniment.model.names import is_among
 from muniment.model.review_views import Preview
 from muniment.pack import Pack
@@ -18,7 +17,6 @@ from muniment.recall.recall import dependencies, view_now
 from muniment.recall.store import preview_recall
 from muniment.review import store as review
 from muniment.review.regate import regate
-from muniment.verbs.inputs import RecallInput
 
 _NAME = "preview"
 
@@ -27,15 +25,12 @@ async def preview(
     context: FabricContext, asker: Principal, proposal_id: str, run: RunContext | None, query: str | None
 ) -> Preview:
     """Return what a run would recall before and after; raises `NotFound`, `AlreadyDecided`, `InvalidInput`."""
-    given = build(RecallInput, {"query": query})
-    if run is not None and not isinstance(run, RunContext):
-        raise InvalidInput("expected a RunContext", field="run")
     if run is not None and run.tenant_id != asker.tenant_id:
         raise NotFound("no such proposal", field="proposal_id")
     pack = await context.pack_for(asker)
     packs = await context.recall_packs(run) if run is not None else RecallPacks(pack, pack)
     decides = packs.decides
-    needed = await dependencies(context, asker.tenant_id, given.query)
+    needed = await dependencies(context, asker.tenant_id, query)
     async with context.dry_run(asker.tenant_id, under=pack) as tx:
         loaded = await review.load(tx, context.vault, proposal_id)
         review.check_undecided(loaded)
@@ -43,7 +38,7 @@ async def preview(
         whose = run or _run_of(proposal.candidate.scope, asker.tenant_id, decides)
         view = view_now(whose, packs, tx.now)
         request = Request(
-            limit=decides.memory_layer.recall_policy.max_recalls, query=given.query, decision_key=whose.decision_key
+            limit=decides.memory_layer.recall_policy.max_recalls, query=query, decision_key=whose.decision_key
         )
         before = await preview_recall(tx, needed, view, decides, request)
         if proposal.audits is not None:

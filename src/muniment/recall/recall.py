@@ -1,8 +1,6 @@
 """Recall, from the request to the recorded answer, now or as of a past time."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from anyio import fail_after
 
@@ -13,7 +11,6 @@ from muniment.errors import EmbedderUnavailable, HistoryCollected, InvalidInput,
 from muniment.language.embedding import Embedder, StaticEmbedder, embedded
 from muniment.language.instructions import as_seen
 from muniment.model.context import RunContext
-from muniment.model.fields import build
 from muniment.model.recall import Recall, Record
 from muniment.pack import Pack
 from muniment.packs.store import Packs
@@ -27,19 +24,9 @@ from muniment.verbs.inputs import RecallInput
 PATIENCE_SECONDS = 5.0
 
 
-async def asked(context: FabricContext, run: RunContext, query: str | None, narrowed: Mapping[str, Any]) -> RecallInput:
-    """Check a run's request; raises `InvalidInput`, `Denied`."""
-    if not isinstance(run, RunContext):
-        raise InvalidInput("recall takes a RunContext", field="run")
-    given = build(RecallInput, {"query": query, **narrowed})
-    await context.authorise(run, "recall")
-    return given
-
-
 @retry_on_pack_change
-async def recall(context: FabricContext, run: RunContext, query: str | None, narrowed: Mapping[str, Any]) -> Recall:
+async def recall(context: FabricContext, run: RunContext, given: RecallInput) -> Recall:
     """Answer a recall and record it; raises `HistoryCollected` beyond the replay horizon."""
-    given = await asked(context, run, query, narrowed)
     packs = await context.recall_packs(run)
     needed = await dependencies(context, run.tenant_id, given.query)
     for attempt in (1, 2):

@@ -1,7 +1,5 @@
 """Editing a proposal: a reviewer's changes become a draft that replaces it, or that is only checked."""
 
-from typing import Any, TypedDict
-
 from muniment.candidates import store as candidates
 from muniment.candidates.drafts import Draft, fact_text, reset_candidate
 from muniment.candidates.intake import Intake
@@ -13,42 +11,30 @@ from muniment.errors import Conflict, InvalidInput
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.context import Principal
-from muniment.model.fields import Artifact, EvidenceRefs, Label, Note, WriteClass, build
+from muniment.model.fields import EvidenceRefs, Json, Label, Text, WriteClass, build
 from muniment.model.review_views import Against, EditCheck
 from muniment.pack import Pack
 from muniment.promotion.promote import capture_of
 from muniment.review.rules import reasons_for_a_person
 from muniment.review.store import Loaded, suspended_classes
+from muniment.verbs.inputs import VerbInput
 
 # As the table of candidates has it.
 EDITS_LIMIT = 8
 
 
-class EditFields(TypedDict, total=False):
-    """What `edit` can change."""
+class EditFields(VerbInput):
+    """What an edit changes; a field that is not given stays as it is."""
 
-    text: str
-    value: Any
-    classification: str
-    evidence_refs: list[str]
-
-
-class Edit(Artifact):
-    """The changes, as far as they can be checked without the proposal."""
-
-    note: Note | None = None
-    text: Any = None
-    value: Any = None
+    text: Text | None = None
+    value: Json = None
     classification: Label | None = None
     evidence_refs: EvidenceRefs | None = None
 
-
-def changed(changes: EditFields, note: str | None = None) -> Edit:
-    """Check the changes; raises `InvalidInput`."""
-    given = build(Edit, {"note": note, **changes})
-    if not changes:
-        raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
-    return given
+    def check(self) -> None:
+        """Raise `InvalidInput` where nothing is changed."""
+        if self.model_fields_set.isdisjoint(EditFields.model_fields):
+            raise InvalidInput("name what to change: text, value, classification or evidence_refs", field="changes")
 
 
 async def draft(
@@ -57,8 +43,7 @@ async def draft(
     editor: Principal,
     loaded: Loaded,
     pack: Pack,
-    changes: EditFields,
-    given: Edit,
+    given: EditFields,
 ) -> Draft:
     """Draft the edited fact; raises `Conflict` for what cannot be edited, and `InvalidInput`."""
     if loaded.proposal.audits is not None:
@@ -68,7 +53,7 @@ async def draft(
     capture = await capture_of(context, tx, loaded, to_edit=True)
     (candidate_id,) = candidates.new_ids(tx, 1)
     ordinals = await candidates.next_ordinals(tx, [capture.capture_id])
-    edited = _edited(editor, loaded.proposal.candidate, pack, changes, given, capture, candidate_id)
+    edited = _edited(editor, loaded.proposal.candidate, pack, given, capture, candidate_id)
     return Draft(edited, capture, ordinals[capture.capture_id], loaded.editors)
 
 
@@ -113,13 +98,13 @@ def _edited(
     editor: Principal,
     old: Candidate,
     pack: Pack,
-    changes: EditFields,
-    given: Edit,
+    given: EditFields,
     capture: Capture,
     candidate_id: str,
 ) -> Candidate:
-    value = changes.get("value", old.value)
-    text = changes.get("text", None if "value" in changes else old.text)
+    changed = given.model_fields_set
+    value = given.value if "value" in changed else old.value
+    text = given.text if "text" in changed else None if "value" in changed else old.text
     fact = build(
         TypedFact,
         {

@@ -1,359 +1,374 @@
-"""The review queue as a reviewer works it."""
+"""The verbs of the review queue."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, TypedDict, Unpack
+from typing import Annotated, Any
 
 from pydantic import Field, Strict
 
 from muniment.candidates.intake import enqueue_drafts
-from muniment.context import FabricContext, retry_on_pack_change
+from muniment.context import FabricContext
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput, NotFound, VersionConflict
 from muniment.model.candidate import Refusal
-from muniment.model.context import Asker, Principal, RunContext
+from muniment.model.context import Principal
 from muniment.model.evidence import Evidence
-from muniment.model.fields import Artifact, Ceid, Name, Note, Probability, Tier, WriteClass, build
+from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
 from muniment.model.proposal import Action, HumanReason, Outcome, Proposal
 from muniment.model.review_views import EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
 from muniment.pack import Pack
 from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing
+from muniment.review import approve as approving
 from muniment.review import edit as editing
 from muniment.review import rejection_store as rejections
 from muniment.review import store as review
-from muniment.review.approve import approve_many, approve_one
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
 from muniment.review.regate import regate
-from muniment.verbs import arguments as checks
+from muniment.verbs.declaration import verb
+from muniment.verbs.inputs import Listing, OtherRun, VerbInput, Whole
 
 # Approved in one transaction: others of the tenant wait no longer than that.
 AT_ONCE = 200
 
 
-class _Remark(Artifact):
-    reason: Name | None = None
+class QueueFilters(VerbInput):
+    """What `queue.list` can be narrowed to."""
+
+    write_class: WriteClass | None = None
+    closed: Annotated[bool, Strict()] = Field(False, description="also those that had their final verdict")
+    tier: Tier | None = Field(None, description="the tier it would go to")
+    risk: Risk | None = None
+    reason: HumanReason | None = Field(None, description="why a person has to look at it")
+    entity: Ceid | None = Field(None, description="what it is about")
+    assignee: Name | None = Field(None, description="who it is assigned to")
+    status: OpenStatus | None = Field(None, description="of open proposals")
+    overdue: Annotated[bool, Strict()] | None = None
+
+
+class ListProposals(Listing, QueueFilters):
+    """Which proposals to list."""
+
+
+@verb("queue.list", right="read_queue", effect="read", http="GET /queue", keywords=QueueFilters, page_key="proposal_id")
+async def list_proposals(context: FabricContext, reader: Principal, request: ListProposals) -> list[Proposal]:
+    """List open proposals by due time, the earliest first; with `closed` also those that had their final verdict.
+
+    They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look, an
+    `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
+    `overdue` or are not. `after` is the id of the last proposal of the page before.
+    """
+    filters = review.QueueFilter(**{name: getattr(request, name) for name in QueueFilters.model_fields})
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        last = request.after
+        if last is not None and not await review.load_many(tx, context.vault, [last]):
+            raise NotFound("no such proposal", field="after")
+        ids = await review.page(tx, filters, after=last, count=request.limit)
+        found = await review.load_many(tx, context.vault, ids, skip_broken=True)
+        return [loaded.proposal for loaded in found]
+
+
+@verb("queue.counts", right="read_queue", effect="read", http="GET /queue/counts")
+async def counts(context: FabricContext, reader: Principal) -> QueueCounts:
+    """Count the proposals that are open, overdue, soon due, held and assigned to the caller; by class, risk, tier and
+    reason.
+    """
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await review.counts(tx, reader.id)
+
+
+class ProposalId(VerbInput):
+    """A proposal."""
+
+    proposal_id: Name
+
+
+@verb("queue.get", right="read_queue", effect="read", http="GET /queue/{proposal_id}")
+async def get_proposal(context: FabricContext, reader: Principal, request: ProposalId) -> Proposal:
+    """Read a proposal with all its verdicts; raises `NotFound`."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await _read(context, tx, request.proposal_id)
+
+
+@verb("queue.evidence", right="read_queue", effect="read", http="GET /queue/{proposal_id}/evidence")
+async def evidence(context: FabricContext, reader: Principal, request: ProposalId) -> Evidence:
+    """Read a proposal beside what it rests on: its capture, earlier texts, its consent, the memories it meets.
+
+    It says too whether the caller could approve it. Raises `NotFound`.
+    """
+    return await evidence_of(context, reader, request.proposal_id)
+
+
+class ProposalAction(ProposalId):
+    """An action on a proposal, as it was at `version`."""
+
+    version: Annotated[int, Whole(0, 2**31)] | None = Field(
+        None,
+        description="the version that was read; if it has changed since, nothing is done (412). `If-Match` says the "
+        "same.",
+    )
+
+
+class NotedAction(ProposalAction):
+    """An action on a proposal, with a note."""
+
     note: Note | None = None
-    supersedes: Name | None = None
+
+
+class Approve(NotedAction):
+    """An approval."""
+
+    supersedes: Name | None = Field(None, description="the memory that this one replaces")
+
+
+@verb("queue.approve", right="review", effect="write", http="POST /queue/{proposal_id}/approve", retry=True)
+async def approve(context: FabricContext, reviewer: Principal, request: Approve) -> Proposal:
+    """Approve a proposal and promote it in the same transaction; `supersedes` names a memory that it replaces.
+
+    The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or `blocked`
+    if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what was promoted
+    without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`, `AlreadyDecided`,
+    `NotPromotable`.
+    """
+    async with _open(context, reviewer, request) as at:
+        if at.became is not None:
+            return at.became
+        await approving.approve_one(
+            context, at.tx, at.loaded, at.pack, reviewer, note=request.note, supersedes=request.supersedes
+        )
+        return await _read(context, at.tx, request.proposal_id)
+
+
+class ApproveMany(VerbInput):
+    """Many approvals."""
+
+    proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
+    note: Note | None = None
+    acknowledge: Annotated[dict[Name, Name], Field(max_length=10_000)] | None = Field(
+        None, description="by proposal, why one that is not ordinary is approved too; the verdict records it"
+    )
+
+
+@verb(
+    "queue.approve_many",
+    right="review",
+    effect="write",
+    http="POST /queue/approve",
+    positional=("proposal_ids",),
+    slow=True,
+)
+async def approve_many(context: FabricContext, reviewer: Principal, request: ApproveMany) -> Sequence[Outcome]:
+    """Approve those of many proposals that are ordinary, each as `approve` would; the outcomes are in the same order.
+
+    Ordinary is what is not sensitive, not high risk, not low in trust, contradicts nothing and is not assigned to
+    somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every reason.
+    `acknowledge` takes single ones in: by proposal, why, which is recorded with the verdict. One that cannot be
+    approved (`error`: what `approve` would raise) stops no other.
+    """
+    acknowledged = request.acknowledge or {}
+    for proposal_id in acknowledged:
+        if proposal_id not in request.proposal_ids:
+            raise InvalidInput("names a proposal that is not among those to approve", field="acknowledge")
+        if not any(character.isalnum() for character in acknowledged[proposal_id]):
+            raise InvalidInput("is no reason: say why in words", field=f"acknowledge.{proposal_id}")
+    return await approving.approve_many(context, reviewer, request.proposal_ids, request.note, acknowledged, AT_ONCE)
+
+
+class EditProposal(NotedAction, EditFields):
+    """What to change in a proposal."""
+
+
+@verb(
+    "queue.edit", right="review", effect="write", http="POST /queue/{proposal_id}/edit", keywords=EditFields, retry=True
+)
+async def edit(context: FabricContext, reviewer: Principal, request: EditProposal) -> Proposal | Refusal:
+    """Replace a proposal by an edited one. It passes the gates again; both texts are kept.
+
+    When a gate refuses it, the refusal is returned and nothing is changed.
+    """
+    request.check()
+    async with _open(context, reviewer, request) as at:
+        if at.became is not None:
+            return at.became
+        draft = await editing.draft(context, at.tx, reviewer, at.loaded, at.pack, request)
+        entered, refusals = await enqueue_drafts(context, at.tx, at.pack, [draft], edit_of=request.proposal_id)
+        if refusals:
+            return refusals[0]
+        await at.decide("edit", note=request.note)
+        return await _read(context, at.tx, entered[0])
+
+
+class CheckEdit(ProposalId, EditFields):
+    """An edit to try."""
+
+
+@verb(
+    "queue.check",
+    right="review",
+    effect="read",
+    http="POST /queue/{proposal_id}/check",
+    keywords=EditFields,
+    retry=True,
+)
+async def check(context: FabricContext, reviewer: Principal, request: CheckEdit) -> EditCheck:
+    """Try an edit without making it: which gate would refuse it, or what it would become.
+
+    Raises what `edit` would.
+    """
+    request.check()
+    pack = await context.pack_for(reviewer)
+    async with context.read_only(reviewer.tenant_id, under=pack) as tx:
+        loaded = await review.load(tx, context.vault, request.proposal_id)
+        review.check_undecided(loaded)
+        draft = await editing.draft(context, tx, reviewer, loaded, pack, request)
+        return await editing.check(context, tx, pack, request.proposal_id, draft)
+
+
+class PreviewApproval(ProposalId):
+    """Which recall to preview."""
+
+    run: OtherRun | None = Field(None, description="the run that recalls; by default one in the proposal's own scope")
+    query: Query | None = None
+
+
+@verb("queue.preview", right="review", effect="read", http="POST /queue/{proposal_id}/preview", retry=True)
+async def preview(context: FabricContext, reviewer: Principal, request: PreviewApproval) -> Preview:
+    """Show what a recall would return before and after the approval of a proposal. Nothing is kept of either.
+
+    The recall is that of `run`, or of a run in the proposal's own scope. What would prevent the approval is in `error`.
+    Raises `NotFound`, `AlreadyDecided`, and `Conflict` while too many previews of the tenant are running.
+    """
+    return await previewing.preview(context, reviewer, request.proposal_id, request.run, request.query)
+
+
+@verb("queue.attend", right="review", effect="read", http="POST /queue/{proposal_id}/attend")
+async def attend(context: FabricContext, reviewer: Principal, request: ProposalId) -> Sequence[Presence]:
+    """Record that the caller looks at a proposal; returns who else did in the last 30 seconds. It decides nothing."""
+    async with context.transaction(reviewer.tenant_id, "writer") as tx:
+        await review.check_exists(tx, request.proposal_id)
+        return await review.attend(tx, request.proposal_id, reviewer.id)
+
+
+class Reject(NotedAction):
+    """A rejection."""
+
+    reason: Name
+
+
+@verb("queue.reject", right="review", effect="write", http="POST /queue/{proposal_id}/reject", retry=True)
+async def reject(context: FabricContext, reviewer: Principal, request: Reject) -> Proposal:
+    """End a proposal without promotion, with a reason. The same fact is refused for as long as the pack says.
+
+    A sample that is rejected (`audits`) takes the memory it was drawn from with it, as `wrong`.
+    """
+    async with _open(context, reviewer, request) as at:
+        if at.became is not None:
+            return at.became
+        candidate, audits = at.loaded.proposal.candidate, at.loaded.proposal.audits
+        if audits is not None:
+            with suppress(Conflict):  # Withdrawn before.
+                await retract_memory(context, at.tx, audits, by=reviewer.id, reason="wrong", pack=at.pack)
+        await at.decide("reject", reason=request.reason, note=request.note)
+        comparer = await context.comparer(at.tx, at.pack)
+        await rejections.remember_rejection(at.tx, context.vault, request.proposal_id, candidate, comparer)
+        return await _read(context, at.tx, request.proposal_id)
+
+
+@verb("queue.lift", right="review", effect="write", http="POST /queue/{proposal_id}/lift", retry=True)
+async def lift(context: FabricContext, reviewer: Principal, request: NotedAction) -> Proposal:
+    """Forget a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
+    async with _open(context, reviewer, request, ended=True) as at:
+        if at.loaded.proposal.status != "rejected":
+            raise Conflict(f"was not rejected: it is {at.loaded.proposal.status}", field="proposal_id")
+        if any(verdict.action == "lift" for verdict in at.loaded.proposal.verdicts):
+            raise Conflict("was lifted before", field="proposal_id")
+        await at.decide("lift", note=request.note)
+        return await _read(context, at.tx, request.proposal_id)
+
+
+class Override(NotedAction):
+    """Another tier, another priority."""
+
     tier: Tier | None = None
     priority: Probability | None = None
 
 
-class _Many(Artifact):
-    proposal_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)]
-    note: Note | None = None
-    acknowledge: Annotated[dict[Name, Name], Field(max_length=10_000)] = Field(default_factory=dict)
+@verb("queue.override", right="review", effect="write", http="POST /queue/{proposal_id}/override", retry=True)
+async def override(context: FabricContext, reviewer: Principal, request: Override) -> Proposal:
+    """Change the tier or the priority of a proposal. Of both tiers the stricter approval holds."""
+    if request.tier is None and request.priority is None:
+        raise InvalidInput("give a tier, a priority, or both", field="tier")
+    async with _open(context, reviewer, request) as at:
+        if at.became is not None:
+            return at.became
+        if request.tier == "working" and at.loaded.proposal.candidate.scope.session_id is None:
+            raise InvalidInput("the working tier needs a session, which this fact has not", field="tier")
+        await at.decide("override", tier=request.tier, priority=request.priority, note=request.note)
+        return await _read(context, at.tx, request.proposal_id)
 
 
-class QueueFilters(TypedDict, total=False):
-    """What `list` can be narrowed to."""
+class Assign(ProposalAction):
+    """Whom to assign a proposal to."""
 
-    write_class: WriteClass | None
-    closed: bool
-    tier: Tier | None
-    risk: Risk | None
-    reason: HumanReason | None
-    entity: str | None
-    assignee: str | None
-    status: OpenStatus | None
-    overdue: bool | None
+    to: Name | None = Field(None, description="by default the caller")
 
 
-class _Narrowed(Artifact):
-    write_class: WriteClass | None = None
-    closed: Annotated[bool, Strict()] = False
-    tier: Tier | None = None
-    risk: Risk | None = None
-    reason: HumanReason | None = None
-    entity: Ceid | None = None
-    assignee: Name | None = None
-    status: OpenStatus | None = None
-    overdue: Annotated[bool, Strict()] | None = None
+@verb("queue.assign", right="review", effect="write", http="POST /queue/{proposal_id}/assign", retry=True)
+async def assign(context: FabricContext, reviewer: Principal, request: Assign) -> Proposal:
+    """Assign a proposal to a person; by default to the caller."""
+    async with _open(context, reviewer, request) as at:
+        if at.became is not None:
+            return at.became
+        await at.decide("assign", assignee=request.to or reviewer.id)
+        return await _read(context, at.tx, request.proposal_id)
 
 
-class AsyncQueue:
-    """Proposals by due time; every action is a verdict of a named person.
+@verb("queue.release", right="review", effect="write", http="POST /queue/{proposal_id}/release", retry=True)
+async def release(context: FabricContext, reviewer: Principal, request: ProposalAction) -> Proposal:
+    """End the assignment of a proposal, or its being held."""
+    async with _open(context, reviewer, request) as at:
+        if at.became is not None:
+            return at.became
+        await at.decide("release")
+        return await _read(context, at.tx, request.proposal_id)
 
-    Given the `version` that the person read, an action on one raises `VersionConflict` where it is another now.
+
+@asynccontextmanager
+async def _open(
+    context: FabricContext, reviewer: Principal, request: ProposalAction, *, ended: bool = False
+) -> AsyncGenerator["_Open"]:
+    """Lock a proposal for one reviewer's action; one that had its final verdict only with `ended`.
+
+    One made under another pack passes the gates again first. Where it does not pass there is nothing to act on:
+    `became` is what to return.
     """
-
-    def __init__(self, context: FabricContext) -> None:
-        self._context = context
-
-    async def list(
-        self, asker: Asker, *, limit: int = 50, after: str | None = None, **narrowed: Unpack[QueueFilters]
-    ) -> list[Proposal]:
-        """Open proposals, the one due first first; with `closed` also those that had their final verdict.
-
-        Narrowed to a `write_class`, the `tier` it would go to, a `risk`, a `reason` for a person to look, an `entity`
-        that it is about, an `assignee`, a `status` (`pending` or `held`: open ones alone), what is `overdue` or is
-        not. `after` is the id of the last proposal of the page before.
-        """
-        wanted = review.QueueFilter(**dict(build(_Narrowed, narrowed)))
-        count, last = checks.page(limit, after)
-        await self._context.authorise(asker, "read_queue")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            if last is not None and not await review.load_many(tx, self._context.vault, [last]):
-                raise NotFound("no such proposal", field="after")
-            ids = await review.page(tx, wanted, after=last, count=count)
-            found = await review.load_many(tx, self._context.vault, ids, skip_broken=True)
-            return [loaded.proposal for loaded in found]
-
-    async def counts(self, asker: Asker) -> QueueCounts:
-        """How many are open, overdue, soon due, held and the asker's own; by class, risk, tier and reason."""
-        principal = await self._context.authorise(asker, "read_queue")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return await review.counts(tx, principal.id)
-
-    async def get(self, asker: Asker, proposal_id: str) -> Proposal:
-        """One proposal with all its verdicts; raises `NotFound`."""
-        checks.name(proposal_id, "proposal_id")
-        await self._context.authorise(asker, "read_queue")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return (await review.load(tx, self._context.vault, proposal_id)).proposal
-
-    async def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
-        """A proposal beside what it rests on: capture, earlier texts, consent, the memories it meets.
-
-        And whether whoever asks could approve it. Raises `NotFound`.
-        """
-        checks.name(proposal_id, "proposal_id")
-        principal = await self._context.authorise(asker, "read_queue")
-        return await evidence_of(self._context, principal, proposal_id)
-
-    @retry_on_pack_change
-    async def approve(
-        self,
-        asker: Asker,
-        proposal_id: str,
-        *,
-        note: str | None = None,
-        supersedes: str | None = None,
-        version: int | None = None,
-    ) -> Proposal:
-        """Approve and promote in one transaction; `supersedes` names a memory that it takes the place of.
-
-        The proposal comes back `promoted`; or `duplicate` if a live memory says the same already; or `held` or
-        `blocked` if it contradicts one and the pack says so, or `held` if there is no room left. A sample of what was
-        promoted without a person (`audits`) is confirmed, as its duplicate. Raises `SelfApproval`, `AlreadyDecided`,
-        `NotPromotable`.
-        """
-        given = build(_Remark, {"note": note, "supersedes": supersedes})
-        async with self._open(asker, proposal_id, version) as at:
-            if at.became is not None:
-                return at.became
-            await approve_one(
-                self._context, at.tx, at.loaded, at.pack, at.principal, note=given.note, supersedes=given.supersedes
-            )
-            return await self._read(at.tx, proposal_id)
-
-    # Sequence, not list: `list` is a verb of this class.
-    async def approve_many(
-        self,
-        asker: Asker,
-        proposal_ids: Sequence[str],
-        *,
-        note: str | None = None,
-        acknowledge: Mapping[str, str] | None = None,
-    ) -> Sequence[Outcome]:
-        """Approve those of many that are ordinary, each as `approve` would; what becomes of each, in the order asked.
-
-        Ordinary is what is not sensitive, not high risk, not low in trust, contradicts nothing and is not assigned to
-        somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every reason.
-        `acknowledge` takes single ones in: by proposal, why, which is recorded with the verdict. One that cannot be
-        approved (`error`: what `approve` would raise) stops no other.
-        """
-        given = build(_Many, {"proposal_ids": proposal_ids, "note": note, "acknowledge": acknowledge or {}})
-        for proposal_id in given.acknowledge:
-            if proposal_id not in given.proposal_ids:
-                raise InvalidInput("names a proposal that is not among those to approve", field="acknowledge")
-            if not any(character.isalnum() for character in given.acknowledge[proposal_id]):
-                raise InvalidInput("is no reason: say why in words", field=f"acknowledge.{proposal_id}")
-        principal = await self._context.authorise(asker, "review")
-        return await approve_many(self._context, principal, given.proposal_ids, given.note, given.acknowledge, AT_ONCE)
-
-    @retry_on_pack_change
-    async def edit(
-        self,
-        asker: Asker,
-        proposal_id: str,
-        *,
-        note: str | None = None,
-        version: int | None = None,
-        **changes: Unpack[EditFields],
-    ) -> Proposal | Refusal:
-        """Put an edited candidate in the proposal's place. It passes the gates again; both texts are kept.
-
-        A refusal by a gate comes back as a value, and nothing is changed.
-        """
-        given = editing.changed(changes, note)
-        async with self._open(asker, proposal_id, version) as at:
-            if at.became is not None:
-                return at.became
-            draft = await editing.draft(self._context, at.tx, at.principal, at.loaded, at.pack, changes, given)
-            entered, refusals = await enqueue_drafts(self._context, at.tx, at.pack, [draft], edit_of=proposal_id)
-            if refusals:
-                return refusals[0]
-            await at.decide("edit", note=given.note)
-            return await self._read(at.tx, entered[0])
-
-    @retry_on_pack_change
-    async def check(self, asker: Asker, proposal_id: str, **changes: Unpack[EditFields]) -> EditCheck:
-        """What `edit` with these changes would become, without making it: refused by which gate, or how it would stand.
-
-        Raises what `edit` would.
-        """
-        checks.name(proposal_id, "proposal_id")
-        given = editing.changed(changes)
-        principal = await self._context.authorise(asker, "review")
-        pack = await self._context.pack_for(asker)
-        async with self._context.read_only(asker.tenant_id, under=pack) as tx:
-            loaded = await review.load(tx, self._context.vault, proposal_id)
+    proposal_id, version = request.proposal_id, request.version
+    pack = await context.pack_for(reviewer)
+    async with (
+        context.reported(reviewer, "review", proposal_id),
+        context.write_once(reviewer.tenant_id, "writer", under=pack) as tx,
+    ):
+        loaded = await review.load(tx, context.vault, proposal_id, locked=True)
+        if version is not None and version != loaded.proposal.version:
+            raise VersionConflict(f"it is at version {loaded.proposal.version} now: read it again", field="version")
+        withdrawn: str | None = None
+        if not ended:
             review.check_undecided(loaded)
-            draft = await editing.draft(self._context, tx, principal, loaded, pack, changes, given)
-            return await editing.check(self._context, tx, pack, proposal_id, draft)
+            again = await regate(context, tx, loaded, pack)
+            withdrawn = None if again.stands else again.replaced_by or proposal_id
+        became = await _read(context, tx, withdrawn) if withdrawn is not None else None
+        yield _Open(tx, reviewer, loaded, pack, became)
 
-    @retry_on_pack_change
-    async def preview(
-        self, asker: Asker, proposal_id: str, *, run: RunContext | None = None, query: str | None = None
-    ) -> Preview:
-        """What a recall would give before and after its approval, by anybody who may; nothing is kept of either.
 
-        Of that `run`, else of one in the proposal's own scope. What stands against an approval is told in `error`.
-        Raises `NotFound`, `AlreadyDecided`, and `Conflict` while too many of the tenant are asked for.
-        """
-        checks.name(proposal_id, "proposal_id")
-        principal = await self._context.authorise(asker, "review")
-        return await previewing.preview(self._context, principal, proposal_id, run, query)
-
-    # Sequence, not list: `list` is a verb of this class.
-    async def attend(self, asker: Asker, proposal_id: str) -> Sequence[Presence]:
-        """Say that one looks at it, and hear who else did in the last 30 seconds. It decides nothing."""
-        checks.name(proposal_id, "proposal_id")
-        principal = await self._context.authorise(asker, "review")
-        async with self._context.transaction(asker.tenant_id, "writer") as tx:
-            await review.check_exists(tx, proposal_id)
-            return await review.attend(tx, proposal_id, principal.id)
-
-    @retry_on_pack_change
-    async def reject(
-        self, asker: Asker, proposal_id: str, *, reason: str, note: str | None = None, version: int | None = None
-    ) -> Proposal:
-        """End it without promotion, with a reason. It is remembered: the same fact is refused for the pack's time.
-
-        A sample that is rejected (`audits`) takes the memory it was drawn from with it, as `wrong`.
-        """
-        given = build(_Remark, {"reason": reason, "note": note})
-        if given.reason is None:
-            raise InvalidInput("is required", field="reason")
-        async with self._open(asker, proposal_id, version) as at:
-            if at.became is not None:
-                return at.became
-            candidate, audits = at.loaded.proposal.candidate, at.loaded.proposal.audits
-            if audits is not None:
-                with suppress(Conflict):  # Withdrawn before.
-                    await retract_memory(self._context, at.tx, audits, by=at.principal.id, reason="wrong", pack=at.pack)
-            await at.decide("reject", reason=given.reason, note=given.note)
-            comparer = await self._context.comparer(at.tx, at.pack)
-            await rejections.remember_rejection(at.tx, self._context.vault, proposal_id, candidate, comparer)
-            return await self._read(at.tx, proposal_id)
-
-    @retry_on_pack_change
-    async def lift(
-        self, asker: Asker, proposal_id: str, *, note: str | None = None, version: int | None = None
-    ) -> Proposal:
-        """Forget a rejection: the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
-        given = build(_Remark, {"note": note})
-        async with self._open(asker, proposal_id, version, ended=True) as at:
-            if at.loaded.proposal.status != "rejected":
-                raise Conflict(f"was not rejected: it is {at.loaded.proposal.status}", field="proposal_id")
-            if any(verdict.action == "lift" for verdict in at.loaded.proposal.verdicts):
-                raise Conflict("was lifted before", field="proposal_id")
-            await at.decide("lift", note=given.note)
-            return await self._read(at.tx, proposal_id)
-
-    @retry_on_pack_change
-    async def override(
-        self,
-        asker: Asker,
-        proposal_id: str,
-        *,
-        tier: Tier | None = None,
-        priority: float | None = None,
-        note: str | None = None,
-        version: int | None = None,
-    ) -> Proposal:
-        """Change where it would go or how much it would count; the stricter approval of both tiers holds."""
-        given = build(_Remark, {"tier": tier, "priority": priority, "note": note})
-        if given.tier is None and given.priority is None:
-            raise InvalidInput("give a tier, a priority, or both", field="tier")
-        async with self._open(asker, proposal_id, version) as at:
-            if at.became is not None:
-                return at.became
-            if given.tier == "working" and at.loaded.proposal.candidate.scope.session_id is None:
-                raise InvalidInput("the working tier needs a session, which this fact has not", field="tier")
-            await at.decide("override", tier=given.tier, priority=given.priority, note=given.note)
-            return await self._read(at.tx, proposal_id)
-
-    @retry_on_pack_change
-    async def assign(
-        self, asker: Asker, proposal_id: str, *, to: str | None = None, version: int | None = None
-    ) -> Proposal:
-        """Put a name on it: one's own, or another's."""
-        whom = checks.name(to, "to") if to is not None else None
-        async with self._open(asker, proposal_id, version) as at:
-            if at.became is not None:
-                return at.became
-            await at.decide("assign", assignee=whom or at.principal.id)
-            return await self._read(at.tx, proposal_id)
-
-    @retry_on_pack_change
-    async def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
-        """Take the name off it, or bring it back from being held."""
-        async with self._open(asker, proposal_id, version) as at:
-            if at.became is not None:
-                return at.became
-            await at.decide("release")
-            return await self._read(at.tx, proposal_id)
-
-    @asynccontextmanager
-    async def _open(
-        self, asker: Asker, proposal_id: str, version: int | None, *, ended: bool = False
-    ) -> AsyncGenerator["_Open"]:
-        """A proposal, held for one reviewer to act on; one that had its final verdict only if told.
-
-        One made under another pack passes the gates again first. Where it no longer stands there is nothing to act
-        on: `became` is what is to be answered.
-        """
-        checks.name(proposal_id, "proposal_id")
-        if version is not None:
-            checks.whole_number(version, "version", least=0, most=2**31)
-        principal = await self._context.authorise(asker, "review")
-        pack = await self._context.pack_for(asker)
-        async with (
-            self._context.reported(principal, "review", proposal_id),
-            self._context.write_once(principal.tenant_id, "writer", under=pack) as tx,
-        ):
-            loaded = await review.load(tx, self._context.vault, proposal_id, locked=True)
-            if version is not None and version != loaded.proposal.version:
-                raise VersionConflict(f"it is at version {loaded.proposal.version} now: read it again", field="version")
-            withdrawn: str | None = None
-            if not ended:
-                review.check_undecided(loaded)
-                again = await regate(self._context, tx, loaded, pack)
-                withdrawn = None if again.stands else again.replaced_by or proposal_id
-            became = await self._read(tx, withdrawn) if withdrawn is not None else None
-            yield _Open(tx, principal, loaded, pack, became)
-
-    async def _read(self, tx: Transaction, proposal_id: str) -> Proposal:
-        return (await review.load(tx, self._context.vault, proposal_id)).proposal
+async def _read(context: FabricContext, tx: Transaction, proposal_id: str) -> Proposal:
+    return (await review.load(tx, context.vault, proposal_id)).proposal
 
 
 @dataclass(frozen=True)
 class _Open:
-    """A proposal in the hands of a reviewer."""
+    """A proposal that a reviewer acts on."""
 
     tx: Transaction
     principal: Principal
@@ -362,6 +377,6 @@ class _Open:
     became: Proposal | None = None
 
     async def decide(self, action: Action, **what: Any) -> None:
-        """Write the reviewer's verdict."""
+        """Record the reviewer's verdict."""
         assert self.became is None, "it was withdrawn: there is nothing to decide"
         await review.decide(self.tx, self.loaded, action, self.principal, self.pack, **what)

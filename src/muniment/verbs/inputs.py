@@ -1,150 +1,85 @@
-"""The fields each verb takes, for type checkers; at run time pydantic checks them and names the one at fault."""
+"""What callers pass to verbs: the base of the input types, pages, numbers within bounds, and the inputs of recall."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Annotated, Any, Required, Self, TypedDict
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
-from pydantic import Field, StringConstraints, TypeAdapter, model_validator
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, StringConstraints, ValidationInfo, model_validator
+from pydantic_core import CoreSchema, core_schema
 
 from muniment.errors import InvalidInput
-from muniment.model.capture import CaptureInput, TypedFact
 from muniment.model.compiled import Format
-from muniment.model.context import Asker, Principal, RunContext
-from muniment.model.fields import (
-    Artifact,
-    AsOf,
-    CaptureKind,
-    Ceid,
-    Name,
-    Query,
-    Tier,
-    WriteClass,
-    build,
-    build_many,
-    misses,
-)
+from muniment.model.context import RunContext
+from muniment.model.fields import Artifact, AsOf, Ceid, Name, Query, Tier, WriteClass, misses
+from muniment.verbs import arguments
+from muniment.verbs.arguments import PAGE
 
 
-class _Circumstances(TypedDict, total=False):
-    classification: Required[str]
-    origin: str | None
-    subject: str | None
-    user_id: str | None
-    session_id: str | None
-    run_id: str | None
-    recall_id: str | None
-    intent_id: str | None
-    workflow_id: str | None
-    decision_key: str | None
-    qualifiers: Mapping[str, str]
-    evidence_refs: Sequence[str]
-    observed_at: datetime | None
-    idempotency_key: str | None
+class VerbInput(Artifact):
+    """Base of the input types: the fields that a caller passes, each with its type and documentation."""
 
 
-class CaptureFields(_Circumstances, total=False):
-    """What `capture` takes."""
+@dataclass(frozen=True)
+class Whole:
+    """Metadata of an `int` field: a whole number within bounds, refused by our own messages."""
 
-    kind: Required[CaptureKind]
-    text: str | None
-    payload: Any
+    least: int
+    most: int
 
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        bounds = core_schema.int_schema(ge=self.least, le=self.most)
+        return core_schema.with_info_before_validator_function(self._check, bounds)
 
-class ProposeFields(_Circumstances, total=False):
-    """What `propose` takes: a typed fact, and the circumstances of its capture."""
-
-    write_class: Required[WriteClass]
-    entity: str | None
-    predicate: str | None
-    value: Any
-    text: str | None
-    confidence: float
-    kind: CaptureKind
+    def _check(self, value: Any, info: ValidationInfo) -> int:
+        return arguments.whole_number(value, info.field_name or "", least=self.least, most=self.most)
 
 
-class CorrectFields(TypedDict, total=False):
-    """What `correct` takes beside its target."""
+@dataclass(frozen=True)
+class Passed:
+    """Metadata of a field whose callers pass another type than it holds.
 
-    value: Any
-    text: str | None
-    confidence: float
-    classification: str
-    subject: str | None
-    user_id: str | None
-    intent_id: str | None
-    qualifiers: Mapping[str, str]
-    evidence_refs: Sequence[str]
-    observed_at: datetime | None
-    origin: str | None
-    idempotency_key: str | None
+    `caller` is the type in Python signatures, `body` the one over HTTP; `send` names the function of
+    `muniment.client.connection` that turns the first into the second.
+    """
+
+    caller: Any
+    body: Any = None
+    send: str | None = None
 
 
-class ConsentFields(TypedDict, total=False):
-    """What `consent.grant` takes."""
+class Listing(VerbInput):
+    """A page of a list."""
 
-    subject: Required[str]
-    purpose: Required[str]
-    predicates_allowed: Required[Sequence[str]]
-    data_classifications_allowed: Required[Sequence[str]]
-    basis: Required[str]
-    valid_from: datetime | None
-    valid_until: datetime | None
-    evidence_refs: Sequence[str]
-    supersedes: str | None
+    limit: Annotated[int, Whole(1, PAGE)] = Field(50, description="the number of entries at most")
+    after: Name | None = Field(None, description="the id of the last entry of the page before")
 
 
-class RecallFields(TypedDict, total=False):
+def _is_run(value: Any) -> Any:
+    if value is not None and not isinstance(value, RunContext):
+        raise InvalidInput("expected a RunContext", field="run")
+    return value
+
+
+# A run that is asked about, not one that asks.
+OtherRun = Annotated[RunContext, BeforeValidator(_is_run)]
+
+
+class RecallFields(VerbInput):
     """What a recall is narrowed by."""
 
-    limit: int | None
-    tiers: Sequence[Tier] | None
-    classes: Sequence[WriteClass] | None
-    entities: Sequence[str] | None
-    hops: int
-    as_of: datetime | int | None
-
-
-class ExplainInput(Artifact):
-    """What `explain` is asked about."""
-
-    memory_id: Name
-    recall_id: Name | None = None
-    as_of: AsOf | None = None
-    run: RunContext | None = None
-
-    @model_validator(mode="after")
-    def _one_moment(self) -> Self:
-        if self.recall_id is not None and (self.as_of is not None or self.run is not None):
-            raise misses("recall_id", "a recall has its own moment and its own run; give it alone")
-        return self
-
-
-class CompileFields(RecallFields, total=False):
-    """How a recall is compiled, beside what it is narrowed by."""
-
-    token_budget: int
-    format: Format
-    tokenizer: str | None
-
-
-class CompileInput(Artifact):
-    """A compile as it was asked for."""
-
-    token_budget: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = 1024
-    format: Format = "markdown"
-    tokenizer: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=4096)] | None = None
-
-
-class RecallInput(Artifact):
-    """A recall as it was asked for."""
-
-    query: Query | None = None
-    limit: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = None
-    tiers: Annotated[frozenset[Tier], Field(fail_fast=True)] | None = None
-    classes: Annotated[frozenset[WriteClass], Field(fail_fast=True)] | None = None
-    entities: Annotated[frozenset[Ceid], Field(max_length=256, fail_fast=True)] | None = None
-    hops: Annotated[int, Field(strict=True, ge=0, le=2)] = 0
-    as_of: AsOf | None = None
+    limit: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = Field(
+        None, description="the number of records at most; the pack in force bounds it"
+    )
+    tiers: Annotated[frozenset[Tier], Field(fail_fast=True)] | None = Field(None, description="only of these tiers")
+    classes: Annotated[frozenset[WriteClass], Field(fail_fast=True)] | None = Field(
+        None, description="only of these classes"
+    )
+    entities: Annotated[frozenset[Ceid], Field(max_length=256, fail_fast=True)] | None = Field(
+        None, description="only about these entities"
+    )
+    hops: Annotated[int, Field(strict=True, ge=0, le=2)] = Field(
+        0, description="also about entities so many steps from these in the entity graph"
+    )
+    as_of: AsOf | None = Field(None, description="what was known at that past moment, or at that sequence number")
 
     @model_validator(mode="after")
     def _hops_begin_somewhere(self) -> Self:
@@ -153,64 +88,47 @@ class RecallInput(Artifact):
         return self
 
 
-_FROM_RUN = ("user_id", "session_id", "run_id", "intent_id", "workflow_id", "decision_key", "qualifiers")
-_CAPTURES: TypeAdapter[list[CaptureInput]] = TypeAdapter(Annotated[list[CaptureInput], Field(fail_fast=True)])
-# The fields that need a look before pydantic's.
-_LOOKED_AT = frozenset({"fact", "user_id"})
-# What a correction is written on is said to `correct` alone.
-_OF_FACT = frozenset(TypedFact.model_fields) - {"corrects"}
+class RecallInput(RecallFields):
+    """A recall."""
+
+    query: Query | None = Field(None, description="the question or topic; by default the most important come first")
 
 
-def run_fields(asker: Asker) -> dict[str, Any]:
-    """What a run context knows about everything that is captured in it; an end user captures for itself alone."""
-    if not isinstance(asker, RunContext):
-        own = isinstance(asker, Principal) and asker.kind == "end_user"
-        return {"user_id": asker.id} if own else {}
-    return {name: getattr(asker, name) for name in _FROM_RUN}
+# Over HTTP no tokenizer is read from a file of the server's.
+_SERVED_TOKENIZER = Annotated[
+    str, StringConstraints(strict=True, pattern=r"^(wordllama|characters|tiktoken:[a-z0-9_.-]{1,64})$")
+]
 
 
-def capture_input(known: dict[str, Any], fields: Mapping[str, Any]) -> CaptureInput:
-    """A checked capture; what the run knows is filled in where the caller did not say otherwise."""
-    return build(CaptureInput, _filled(known, fields))
+class CompileFields(RecallFields):
+    """How a recall is compiled, beside what it is narrowed by."""
+
+    token_budget: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] = Field(
+        1024, description="the number of tokens at most"
+    )
+    format: Format = "markdown"
+    tokenizer: (
+        Annotated[
+            str, StringConstraints(strict=True, min_length=1, max_length=4096), Passed(str, body=_SERVED_TOKENIZER)
+        ]
+        | None
+    ) = Field(None, description="`wordllama`, `characters` or `tiktoken:<name>`")
 
 
-def capture_inputs(
-    known: dict[str, Any], items: Sequence[Mapping[str, Any]], *, within: str, first: int
-) -> list[CaptureInput]:
-    """Many checked captures; an error names the item, counted from `first`."""
-    looked_at = _LOOKED_AT if known.get("user_id") is not None else {"fact"}
-    if all(type(item) is dict and looked_at.isdisjoint(item) for item in items):
-        given: list[Mapping[str, Any]] = [{**known, **item} for item in items]
-    else:
-        given = [_named(known, item, f"{within}.{place}") for place, item in enumerate(items, first)]
-    return build_many(CaptureInput, _CAPTURES, given, within=within, first=first)
+class CompileInput(CompileFields, RecallInput):
+    """A recall to compile."""
 
 
-def _named(known: dict[str, Any], fields: Mapping[str, Any], place: str) -> dict[str, Any]:
-    try:
-        return _filled(known, fields)
-    except InvalidInput as error:
-        error.field = f"{place}.{error.field}" if error.field else place
-        raise
+class ExplainInput(VerbInput):
+    """Which memory to explain, in which recall or at which moment, and for which run."""
 
+    memory_id: Name
+    recall_id: Name | None = None
+    as_of: AsOf | None = None
+    run: OtherRun | None = Field(None, description="an agent's own run; else the run that is asked about")
 
-def _filled(known: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(fields, Mapping):
-        raise InvalidInput("expected a mapping of fields")
-    if "fact" in fields:
-        raise InvalidInput("is not a known field", field="fact")
-    filled = {**known, **fields}
-    own = known.get("user_id")
-    if own is not None and filled["user_id"] not in (own, None):
-        raise InvalidInput("is another user than the run's own", field="user_id")
-    return filled
-
-
-def proposal_input(known: dict[str, Any], fields: Mapping[str, Any], *, corrects: str | None = None) -> CaptureInput:
-    """A checked proposal: the typed fact within its capture."""
-    given = _filled(known, fields)
-    stated = {name: given.pop(name) for name in list(given) if name in _OF_FACT}
-    fact = build(TypedFact, stated | {"corrects": corrects})
-    if "payload" in given:
-        raise InvalidInput("is not a known field", field="payload")
-    return build(CaptureInput, {"kind": "statement"} | given | {"fact": fact})
+    @model_validator(mode="after")
+    def _one_moment(self) -> Self:
+        if self.recall_id is not None and (self.as_of is not None or self.run is not None):
+            raise misses("recall_id", "a recall has its own moment and its own run; give it alone")
+        return self

@@ -2,11 +2,11 @@
 
 from muniment.job import Done
 from muniment.opening import Opened
-from muniment.webhooks.verbs import AsyncWebhooks
+from muniment.webhooks.verbs import deliver
 
 
 async def run(opened: Opened, tenant_id: str) -> Done:
     """A bounded number of events to each."""
-    sent = await AsyncWebhooks(opened.context).deliver(tenant_id)
+    sent = await deliver(opened.context, tenant_id)
     counts = {"delivered": sent.delivered, "retrying": sent.retrying, "parked": sent.parked}
     return Done(counts, sent.more, sent.next_at)

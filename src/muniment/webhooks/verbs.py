@@ -1,20 +1,21 @@
-"""Webhooks: an admin registers them, the program posts to them."""
+"""The verbs of webhooks: an admin registers them, the program posts events to them."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 from anyio import CancelScope, CapacityLimiter, create_task_group
+from pydantic import Field
 
 from muniment import outbound
 from muniment.context import FabricContext
 from muniment.database.sealing import SubjectKey
 from muniment.errors import InvalidInput, MunimentError, NotFound
-from muniment.model.context import Asker
-from muniment.model.events import Event, EventType
-from muniment.model.fields import build
+from muniment.model.context import Principal
+from muniment.model.events import Event
+from muniment.model.fields import Name
 from muniment.model.webhook import Deliveries, Webhook, WebhookInput
-from muniment.verbs import arguments as checks
-from muniment.verbs.arguments import whole_number
+from muniment.verbs.declaration import verb
+from muniment.verbs.inputs import Listing, VerbInput, Whole
 from muniment.webhooks import store as webhooks
 from muniment.webhooks.messages import CONTENT_TYPE, encoded, new_secret, signed
 from muniment.webhooks.sending import Sender
@@ -28,116 +29,147 @@ _WHY = {
 }
 
 
-class AsyncWebhooks:
-    """The webhooks of a tenant: its events are posted to each of them, in order, at least once."""
+class WebhookId(VerbInput):
+    """A webhook."""
 
-    def __init__(self, context: FabricContext) -> None:
-        self._context = context
+    webhook_id: Name
 
-    async def add(self, asker: Asker, *, url: str, types: Iterable[EventType] | None = None) -> Webhook:
-        """Register one for all events from now on, or for those of some types; its secret is shown this once.
 
-        Raises `InvalidInput` for an address that may not be posted to.
-        """
-        given = build(WebhookInput, {"url": url, "types": types})
-        admin = await self._context.authorise(asker, "webhooks")
-        allowed = self._context.outbox.allow_private
-        outbound.parse(given.url, allow_private=allowed)
-        try:
-            await outbound.find(given.url, allow_private=allowed)
-        except outbound.Refused as refused:
-            raise InvalidInput(_WHY[str(refused)], field="url") from None
-        await self._context.open_tenant(admin.tenant_id)
-        async with self._context.write_once(admin.tenant_id, "writer") as tx:
-            key = await self._context.vault.comparing(tx)
-            return await webhooks.add(tx, key, admin.id, given, new_secret())
+@verb("webhooks.add", right="webhooks", effect="write", http="POST /webhooks", status=201)
+async def add(context: FabricContext, admin: Principal, request: WebhookInput) -> Webhook:
+    """Register a webhook for all events from now on, or for those of some types. Its secret is shown this once.
 
-    async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
-        """All, the oldest first, each with its place in the log.
+    Raises `InvalidInput` for an address that may not be posted to.
+    """
+    allowed = context.outbox.allow_private
+    outbound.parse(request.url, allow_private=allowed)
+    try:
+        await outbound.find(request.url, allow_private=allowed)
+    except outbound.Refused as refused:
+        raise InvalidInput(_WHY[str(refused)], field="url") from None
+    await context.open_tenant(admin.tenant_id)
+    async with context.write_once(admin.tenant_id, "writer") as tx:
+        key = await context.vault.comparing(tx)
+        return await webhooks.add(tx, key, admin.id, request, new_secret())
 
-        `after` is the id of the last of the page before.
-        """
-        count, last = checks.page(limit, after)
-        admin = await self._context.authorise(asker, "webhooks")
-        async with self._context.transaction(admin.tenant_id, "auditor") as tx:
-            key = await self._context.vault.known_comparing(tx)
-            return await webhooks.listed(tx, key, count, last)
 
-    async def get(self, asker: Asker, webhook_id: str) -> Webhook:
-        """One; raises `NotFound`."""
-        checks.name(webhook_id, "webhook_id")
-        admin = await self._context.authorise(asker, "webhooks")
-        async with self._context.transaction(admin.tenant_id, "auditor") as tx:
-            key = await self._context.vault.known_comparing(tx)
-            if key is None:
-                raise NotFound("no such webhook", field="webhook_id")
-            return await webhooks.one(tx, key, webhook_id)
+@verb("webhooks.list", right="webhooks", effect="read", http="GET /webhooks", page_key="webhook_id", cli="webhook list")
+async def list_webhooks(context: FabricContext, admin: Principal, request: Listing) -> list[Webhook]:
+    """List all webhooks, the oldest first, each with its position in the log.
 
-    async def remove(self, asker: Asker, webhook_id: str) -> None:
-        """Take it away for good, with its secret; raises `NotFound`."""
-        checks.name(webhook_id, "webhook_id")
-        admin = await self._context.authorise(asker, "webhooks")
-        async with self._context.write_once(admin.tenant_id, "writer") as tx:
-            await webhooks.remove(tx, admin.id, webhook_id)
+    `after` is the id of the last of the page before.
+    """
+    async with context.transaction(admin.tenant_id, "auditor") as tx:
+        key = await context.vault.known_comparing(tx)
+        return await webhooks.listed(tx, key, request.limit, request.after)
 
-    async def rotate_secret(self, asker: Asker, webhook_id: str) -> Webhook:
-        """Give it another secret, shown this once; messages carry a signature of the old one too for a day."""
-        checks.name(webhook_id, "webhook_id")
-        admin = await self._context.authorise(asker, "webhooks")
-        async with self._context.write_once(admin.tenant_id, "writer") as tx:
-            key = await self._context.vault.comparing(tx)
-            return await webhooks.rotate(tx, key, admin.id, webhook_id, new_secret())
 
-    async def resume(self, asker: Asker, webhook_id: str) -> Webhook:
-        """Let one that is parked, or waits for its next try, go on at once, with the event it stands at."""
-        checks.name(webhook_id, "webhook_id")
-        admin = await self._context.authorise(asker, "webhooks")
-        async with self._context.write_once(admin.tenant_id, "writer") as tx:
-            key = await self._context.vault.comparing(tx)
-            return await webhooks.resume(tx, key, admin.id, webhook_id)
+@verb("webhooks.get", right="webhooks", effect="read", http="GET /webhooks/{webhook_id}")
+async def get_webhook(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
+    """Read a webhook with its position in the log; raises `NotFound`."""
+    async with context.transaction(admin.tenant_id, "auditor") as tx:
+        key = await context.vault.known_comparing(tx)
+        if key is None:
+            raise NotFound("no such webhook", field="webhook_id")
+        return await webhooks.one(tx, key, request.webhook_id)
 
-    async def replay(self, asker: Asker, webhook_id: str, *, after: int) -> Webhook:
-        """Post again everything after that number of the log; 0 is its beginning.
 
-        It takes the right to read the log too: what was written before the webhook was there goes out with it.
-        """
-        checks.name(webhook_id, "webhook_id")
-        start = whole_number(after, "after", least=0, most=2**62)
-        admin = await self._context.authorise(asker, "webhooks")
-        await self._context.authorise(asker, "audit")
-        async with self._context.write_once(admin.tenant_id, "writer") as tx:
-            key = await self._context.vault.comparing(tx)
-            return await webhooks.replay(tx, key, admin.id, webhook_id, start)
+@verb(
+    "webhooks.remove",
+    right="webhooks",
+    effect="write",
+    http="DELETE /webhooks/{webhook_id}",
+    status=204,
+    cli="webhook remove",
+)
+async def remove(context: FabricContext, admin: Principal, request: WebhookId) -> None:
+    """Remove a webhook for good, with its secret; raises `NotFound`."""
+    async with context.write_once(admin.tenant_id, "writer") as tx:
+        await webhooks.remove(tx, admin.id, request.webhook_id)
 
-    async def deliver(self, tenant_id: str, *, max_events: int = 1000) -> Deliveries:
-        """Post to each of the tenant's webhooks what it lacks, at most so many events each.
 
-        Safe to run twice, at once, or to be killed: one posts to a webhook at a time, and what was posted without its
-        answer being noted is posted again.
-        """
-        checks.tenant(tenant_id, "tenant_id")
-        most = whole_number(max_events, "max_events", least=1, most=1_000_000)
-        async with self._context.transaction(tenant_id, "jobs") as tx:
-            due, next_at = await webhooks.due(tx)
-        if not due or (key := await self._context.own_key(tenant_id)) is None:
-            return Deliveries(next_at=next_at)
-        rounds = [_Round(self._context, tenant_id, key, one, most) for one in due]
-        limiter = CapacityLimiter(_AT_ONCE)
-        async with create_task_group() as group:
-            for one in rounds:
-                group.start_soon(one.run, limiter)
+@verb(
+    "webhooks.rotate_secret",
+    right="webhooks",
+    effect="write",
+    http="POST /webhooks/{webhook_id}/rotate",
+    cli="webhook rotate",
+)
+async def rotate_secret(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
+    """Give a webhook another secret, shown this once. For a day messages are signed with the old one too."""
+    async with context.write_once(admin.tenant_id, "writer") as tx:
+        key = await context.vault.comparing(tx)
+        return await webhooks.rotate(tx, key, admin.id, request.webhook_id, new_secret())
+
+
+@verb(
+    "webhooks.resume", right="webhooks", effect="write", http="POST /webhooks/{webhook_id}/resume", cli="webhook resume"
+)
+async def resume(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
+    """Resume a webhook that is parked, or waits for its next try, at the event that failed."""
+    async with context.write_once(admin.tenant_id, "writer") as tx:
+        key = await context.vault.comparing(tx)
+        return await webhooks.resume(tx, key, admin.id, request.webhook_id)
+
+
+class ReplayEvents(WebhookId):
+    """From where on events are posted again."""
+
+    after: Annotated[int, Whole(0, 2**62)]
+
+
+@verb(
+    "webhooks.replay",
+    right="webhooks",
+    also_right="audit",
+    effect="write",
+    http="POST /webhooks/{webhook_id}/replay",
+    cli="webhook replay",
+)
+async def replay(context: FabricContext, admin: Principal, request: ReplayEvents) -> Webhook:
+    """Post everything after that number of the log again; 0 is its beginning.
+
+    It takes the right to read the log too, since events from before the webhook was registered go out.
+    """
+    async with context.write_once(admin.tenant_id, "writer") as tx:
+        key = await context.vault.comparing(tx)
+        return await webhooks.replay(tx, key, admin.id, request.webhook_id, request.after)
+
+
+class Deliver(VerbInput):
+    """How much to deliver."""
+
+    max_events: Annotated[int, Whole(1, 1_000_000)] = Field(1000, description="the number of events at most")
+
+
+@verb("webhooks.deliver", right="work", effect="pass", http="POST /work/deliver")
+async def deliver(context: FabricContext, tenant_id: str, request: Deliver) -> Deliveries:
+    """Post to each of the tenant's webhooks what it has not got yet, at most `max_events` each.
+
+    Safe to run twice, concurrently, or to be killed: one process posts to a webhook at a time, and what was posted
+    without its answer being recorded is posted again.
+    """
+    async with context.transaction(tenant_id, "jobs") as tx:
+        due, next_at = await webhooks.due(tx)
+    if not due or (key := await context.own_key(tenant_id)) is None:
+        return Deliveries(next_at=next_at)
+    rounds = [_Round(context, tenant_id, key, one, request.max_events) for one in due]
+    limiter = CapacityLimiter(_AT_ONCE)
+    async with create_task_group() as group:
         for one in rounds:
-            if one.error is not None:
-                raise one.error
-        async with self._context.transaction(tenant_id, "jobs") as tx:
-            next_at = await webhooks.next_time(tx)
-        return Deliveries(
-            delivered=sum(one.delivered for one in rounds),
-            retrying=sum(one.retrying for one in rounds),
-            parked=sum(one.parked for one in rounds),
-            more=any(one.more for one in rounds),
-            next_at=next_at,
-        )
+            group.start_soon(one.run, limiter)
+    for one in rounds:
+        if one.error is not None:
+            raise one.error
+    async with context.transaction(tenant_id, "jobs") as tx:
+        next_at = await webhooks.next_time(tx)
+    return Deliveries(
+        delivered=sum(one.delivered for one in rounds),
+        retrying=sum(one.retrying for one in rounds),
+        parked=sum(one.parked for one in rounds),
+        more=any(one.more for one in rounds),
+        next_at=next_at,
+    )
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The work in hand, for those who run it: backlog, parked captures, jobs, and classes that were suspended."""
+"""The verbs of the work in hand: backlog, parked captures, job runs, suspended classes, and the tenant's clock."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -9,94 +9,122 @@ from muniment.context import FabricContext
 from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data
 from muniment.model.breaker import Breaker
-from muniment.model.context import Asker
-from muniment.model.fields import Artifact, Name, WriteClass, build
+from muniment.model.context import Principal
+from muniment.model.fields import Name, WriteClass
 from muniment.model.work import Backlog, ClockReset, JobRun, Parked
 from muniment.review import store as review
-from muniment.verbs import arguments as checks
+from muniment.verbs.arguments import PAGE
+from muniment.verbs.declaration import verb
+from muniment.verbs.inputs import Listing, VerbInput, Whole
 
 
-class _Named(Artifact):
+@verb("work.backlog", right="read_work", effect="read", http="GET /work/backlog")
+async def backlog(context: FabricContext, reader: Principal) -> Backlog:
+    """Count what waits to be consolidated."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        row = await tx.row("candidate.backlog")
+        assert row is not None
+        return Backlog(**row)
+
+
+class ListParked(Listing):
+    """Which parked captures to list."""
+
+    limit: Annotated[int, Whole(1, PAGE)] = 100
+
+
+@verb(
+    "work.parked", right="read_work", effect="read", http="GET /work/parked", page_key="capture_id", cli="work parked"
+)
+async def parked(context: FabricContext, reader: Principal, request: ListParked) -> Sequence[Parked]:
+    """List the captures that were given up after the last try, oldest first.
+
+    `after` is the id of the last of the page before.
+    """
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        rows = await tx.rows("candidate.parked", after=request.after or "", count=request.limit)
+        return [Parked(**row) for row in rows]
+
+
+class Requeue(VerbInput):
+    """Which parked captures to try again; by default all."""
+
     capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)] | None = None
 
 
-class _Reason(Artifact):
+@verb(
+    "work.requeue",
+    right="work",
+    effect="write",
+    http="POST /work/requeue",
+    positional=("capture_ids",),
+    cli="work requeue",
+)
+async def requeue(context: FabricContext, admin: Principal, request: Requeue) -> Sequence[str]:
+    """Have parked captures tried again, by default all; returns the ids of those that were parked."""
+    async with context.write_once(admin.tenant_id, "writer") as tx:
+        ids = list(request.capture_ids) if request.capture_ids is not None else None
+        again = sorted(row["capture_id"] for row in await tx.rows("candidate.requeue", capture_ids=ids))
+        if again:
+            tx.emit("memory.note", admin.id, about="requeued", captures=len(again))
+        return again
+
+
+@verb("work.jobs", right="read_work", effect="read", http="GET /work/jobs", cli="work jobs")
+async def jobs(context: FabricContext, reader: Principal) -> Sequence[JobRun]:
+    """List when each job ran last."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return [JobRun(**row) for row in await tx.rows("jobs.runs")]
+
+
+@verb("work.breakers", right="read_work", effect="read", http="GET /work/breakers", cli="work breakers")
+async def breakers(context: FabricContext, reader: Principal) -> Sequence[Breaker]:
+    """List the classes whose promotion without a person was ever suspended, and their present state."""
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        return await review.breakers(tx)
+
+
+class ResetClock(VerbInput):
+    """Why a tenant's clock is reset."""
+
     reason: Name
 
 
-class AsyncWork:
-    """What the jobs are at in a tenant."""
+@verb("work.reset_clock", right="work", effect="write", http="POST /work/clock/reset", cli="work reset-clock")
+async def reset_clock(context: FabricContext, admin: Principal, request: ResetClock) -> ClockReset:
+    """Set the tenant's clock back to now, after a program's clock was ahead. Sequence numbers continue.
 
-    def __init__(self, context: FabricContext) -> None:
-        self._context = context
+    It is an event, `memory.clock_reset`. A time that the clock passes twice is ambiguous to `as_of` from then on; a
+    sequence number never is. Raises `Conflict` where the clock is not ahead, and `ClockAhead` where this program's own
+    clock is.
+    """
+    if holds_personal_data(await context.pack_for(admin), [request.reason]):
+        raise InvalidInput("holds personal data, which an event cannot", field="reason")
+    async with context.write_once(admin.tenant_id, "writer") as tx:
+        done = await tx.set_back(admin.id, request.reason)
+        if done is None:
+            raise Conflict("the tenant's clock is not ahead")
+        tick, was_at = done
+        tx.emit("memory.clock_reset", admin.id, was_at=was_at, reason=request.reason)
+    return ClockReset(seq=tick.seq, at=tick.at, was_at=was_at, reset_by=admin.id, reason=request.reason)
 
-    async def backlog(self, asker: Asker) -> Backlog:
-        """How much waits to be consolidated."""
-        await self._context.authorise(asker, "read_work")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            row = await tx.row("candidate.backlog")
-            assert row is not None
-            return Backlog(**row)
 
-    async def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
-        """Captures that were given up after the last try, oldest first; `after` is the last id of the page before."""
-        count, last = checks.page(limit, after)
-        await self._context.authorise(asker, "read_work")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return [Parked(**row) for row in await tx.rows("candidate.parked", after=last or "", count=count)]
+class ResumeClass(VerbInput):
+    """A suspended class."""
 
-    async def requeue(self, asker: Asker, capture_ids: Sequence[str] | None = None) -> Sequence[str]:
-        """Have parked captures tried again, all of them where none is named; gives those that were parked."""
-        given = build(_Named, {"capture_ids": capture_ids})
-        principal = await self._context.authorise(asker, "work")
-        async with self._context.write_once(principal.tenant_id, "writer") as tx:
-            ids = list(given.capture_ids) if given.capture_ids is not None else None
-            again = sorted(row["capture_id"] for row in await tx.rows("candidate.requeue", capture_ids=ids))
-            if again:
-                tx.emit("memory.note", principal.id, about="requeued", captures=len(again))
-            return again
+    write_class: WriteClass
 
-    async def jobs(self, asker: Asker) -> Sequence[JobRun]:
-        """When each job ran last."""
-        await self._context.authorise(asker, "read_work")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return [JobRun(**row) for row in await tx.rows("jobs.runs")]
 
-    async def breakers(self, asker: Asker) -> Sequence[Breaker]:
-        """The classes whose promotion without a person was ever suspended, and how they stand."""
-        await self._context.authorise(asker, "read_work")
-        async with self._context.transaction(asker.tenant_id, "auditor") as tx:
-            return await review.breakers(tx)
+@verb("work.resume", right="work", effect="write", http="POST /work/breakers/{write_class}/resume", cli="work resume")
+async def resume(context: FabricContext, admin: Principal, request: ResumeClass) -> Breaker:
+    """Let a suspended class be promoted without a person again; its samples are counted from the start.
 
-    async def reset_clock(self, asker: Asker, *, reason: str) -> ClockReset:
-        """Bring the tenant's clock back to now, after a program's clock was ahead; the numbers go on.
-
-        It is an event, `memory.clock_reset`. A time that the clock passes twice by this is ambiguous to `as_of` from
-        then on; a number never is. Raises `Conflict` where the clock is not ahead, and `ClockAhead` where this
-        program's own clock is.
-        """
-        given = build(_Reason, {"reason": reason})
-        principal = await self._context.authorise(asker, "work")
-        if holds_personal_data(await self._context.pack_for(asker), [given.reason]):
-            raise InvalidInput("holds personal data, which an event cannot", field="reason")
-        async with self._context.write_once(principal.tenant_id, "writer") as tx:
-            done = await tx.set_back(principal.id, given.reason)
-            if done is None:
-                raise Conflict("the tenant's clock is not ahead")
-            tick, was_at = done
-            tx.emit("memory.clock_reset", principal.id, was_at=was_at, reason=given.reason)
-        return ClockReset(seq=tick.seq, at=tick.at, was_at=was_at, reset_by=principal.id, reason=given.reason)
-
-    async def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
-        """Let a suspended class be promoted without a person again; its samples are counted anew.
-
-        Raises `Conflict` for a class that is not suspended.
-        """
-        which = checks.write_class(write_class, "write_class")
-        principal = await self._context.authorise(asker, "work")
-        async with self._context.write_once(principal.tenant_id, "writer") as tx:
-            if which not in await review.suspended_classes(tx):
-                raise Conflict("is not suspended", field="write_class")
-            await review.resume_class(tx, which, principal)
-        async with self._context.transaction(principal.tenant_id, "auditor") as tx:
-            return next(one for one in await review.breakers(tx) if one.write_class == which)
+    Raises `Conflict` for a class that is not suspended.
+    """
+    write_class = request.write_class
+    async with context.write_once(admin.tenant_id, "writer") as tx:
+        if write_class not in await review.suspended_classes(tx):
+            raise Conflict("is not suspended", field="write_class")
+        await review.resume_class(tx, write_class, admin)
+    async with context.transaction(admin.tenant_id, "auditor") as tx:
+        return next(one for one in await review.breakers(tx) if one.write_class == write_class)

@@ -9,9 +9,8 @@ from muniment.console.forms import raw_fields, read_form, redirect, text_field
 from muniment.console.listing import load_listing
 from muniment.console.rendering import page
 from muniment.console.visitors import Requires, Visitor, error_text
-from muniment.contradictions.verbs import ResolutionMethod
 from muniment.errors import Conflict, Denied, InvalidInput, MunimentError, NotPromotable
-from muniment.model.contradiction import Contradiction, ContradictionShown, Side
+from muniment.model.contradiction import Contradiction, ContradictionShown, ResolutionMethod, Side
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Requires("read_queue"))]

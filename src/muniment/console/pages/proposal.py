@@ -29,7 +29,7 @@ from muniment.model.candidate import Candidate, Refusal
 from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier
 from muniment.model.proposal import Verdict
-from muniment.review.edit import EditFields
+from muniment.verbs.keywords import EditFields
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Requires("read_queue"))]

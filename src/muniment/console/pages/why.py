@@ -15,7 +15,7 @@ from muniment.errors import InvalidInput, MunimentError
 from muniment.model.context import RunContext
 from muniment.model.explanation import Explanation, FilterName, FilterVerdict
 from muniment.model.promoted import PromotedMemory
-from muniment.recall.recorded import LOOKED_THROUGH
+from muniment.recall.verbs import LOOKED_THROUGH
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Requires("read_memory"))]

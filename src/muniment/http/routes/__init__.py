@@ -1,1 +1,1 @@
-"""The routes of `/v1`, one file for each part of the pipeline. Each declares the verb that its role must allow."""
+"""The routes of `/v1`: those that follow from the declarations of the verbs, and those that are written by hand."""

@@ -1,0 +1,96 @@
+"""The routes that are written by hand: one or many captures, streams, Prometheus text, and who one is."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+
+from muniment.audit.verbs import events as list_events
+from muniment.capture.verbs import capture as write_capture
+from muniment.errors import InvalidInput
+from muniment.http.bodies import Captured, CapturesBody, Limit, Page, given, page
+from muniment.http.caller import Asking, IdempotencyKey, May
+from muniment.http.event_stream import STREAM, Streams
+from muniment.http.idempotency import IdempotentRoute
+from muniment.http.routes.declared import keyed
+from muniment.http.server_metrics import CONTENT_TYPE
+from muniment.metrics.prometheus import prometheus_text
+from muniment.metrics.verbs import metrics as measure
+from muniment.model.capture import Receipt, Receipts
+from muniment.model.credential import Credential
+from muniment.model.events import Event, EventType
+from muniment.model.fields import Instant, Name
+from muniment.model.metrics import Metrics
+
+router = APIRouter(route_class=IdempotentRoute)
+
+_TEXT: dict[str, Any] = {"schema": {"type": "string"}}
+
+
+@router.get("/whoami", tags=["whoami"])
+async def whoami(asking: Annotated[Asking, Depends(May(None))]) -> Credential:
+    """Read whom the credential of this request stands for."""
+    return asking.credential
+
+
+@router.post("/captures", status_code=201, tags=["captures"])
+async def capture(
+    asking: Annotated[Asking, Depends(May.of(write_capture))], body: Captured, key: IdempotencyKey = None
+) -> Receipt | Receipts:
+    """Write down one thing that happened, or many in `captures`, all or none. It is committed when this answers."""
+    asker = await asking.asker(body.run)
+    if not isinstance(body, CapturesBody):
+        return await asking.fabric.capture(asker, **keyed(given(body, "run"), key))
+    items = [given(item) for item in body.captures]
+    if key is not None:
+        items = [
+            item if item.get("idempotency_key") else item | {"idempotency_key": f"{key}#{n}"}
+            for n, item in enumerate(items)
+        ]
+    return Receipts.of(await asking.fabric.capture_many(asker, items))
+
+
+@router.get("/events", tags=["events"], responses={200: {"content": {STREAM: _TEXT}}}, response_model=Page[Event])
+async def events(
+    asking: Annotated[Asking, Depends(May.of(list_events))],
+    request: Request,
+    after: Annotated[
+        int | None, Query(ge=0, le=2**62, description="the number of the last event that is known")
+    ] = None,
+    limit: Limit = list_events.page_limit,
+    types: Annotated[list[EventType] | None, Query(description="of these types alone; said once for each")] = None,
+    about: Annotated[Name | None, Query(description="an id that they name")] = None,
+    latest: Annotated[bool, Query(description="the last first; `after` is the number that they come before")] = False,
+    accept: Annotated[str | None, Header(include_in_schema=False)] = None,
+    last_event_id: Annotated[
+        str | None, Header(max_length=64, description="where a stream that broke off goes on")
+    ] = None,
+) -> Page[Event] | Response:
+    """List the tenant's events after a number, as a page; for `Accept: text/event-stream` as a stream that goes on.
+
+    A page ends with a whole transaction. A stream sends each event as a CloudEvent under its own id; with that id as
+    `Last-Event-ID`, the next stream continues after it.
+    """
+    if STREAM in (accept or ""):
+        if types is not None or about is not None or latest:
+            raise InvalidInput("a stream tells of everything, in its order", field="types")
+        streams: Streams = request.app.state.streams
+        return streams.open(asking, after, last_event_id, request.state.check_again)
+    found = await asking.fabric.events(
+        asking.principal, after=after or 0, limit=limit, types=types, about=about, latest=latest
+    )
+    return page(found, limit, "seq")
+
+
+@router.get("/metrics", tags=["metrics"], responses={200: {"content": {"text/plain": _TEXT}}}, response_model=Metrics)
+async def metrics(
+    asking: Annotated[Asking, Depends(May.of(measure))],
+    since: Instant | None = None,
+    until: Instant | None = None,
+    accept: Annotated[str | None, Header(include_in_schema=False)] = None,
+) -> Metrics | Response:
+    """Measure what the tenant's memory does and how well; for `Accept: text/plain` in the format of Prometheus."""
+    found = await asking.fabric.metrics(asking.principal, since=since, until=until)
+    # Prometheus names OpenMetrics first, and this among the rest; who names JSON too is a program of another kind.
+    if "text/plain" in (accept or "") and "application/json" not in (accept or ""):
+        return Response(prometheus_text({found.tenant_id: found}), media_type=CONTENT_TYPE)
+    return found

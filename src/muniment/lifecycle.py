@@ -1,0 +1,126 @@
+"""Opening and closing a fabric, and the parts of it that are for interfaces."""
+
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from muniment.access.access import AsyncAccess
+from muniment.access.requests import AsyncRequests
+from muniment.candidates.extractors.models import Models
+from muniment.context import FabricContext
+from muniment.database.master import MasterKeys
+from muniment.errors import InvalidInput
+from muniment.language.assertion import Judge, judge
+from muniment.language.embedding import Embedder
+from muniment.opening import Opened, connect
+from muniment.pack import Pack
+from muniment.packs.start import activate_at_start
+from muniment.settings import Clock, Settings
+
+
+class FabricLifecycle:
+    """An asynchronous fabric without its verbs."""
+
+    def __init__(self, settings: Settings, master_keys: MasterKeys | None) -> None:
+        self._settings = settings
+        self._master_keys = master_keys
+        self._opened: Opened | None = None
+
+    @classmethod
+    def open(
+        cls,
+        url: str | None = None,
+        *,
+        pack: str | Path | Pack | None = None,
+        activate: bool = False,
+        home: str | Path | None = None,
+        clock: Clock | None = None,
+        master_keys: MasterKeys | None = None,
+        judge: Judge = judge,
+        embedder: str | Embedder | None = None,
+        redis_url: str | None = None,
+        private_webhooks: bool | None = None,
+        archives: str | Path | None = None,
+        models: Models | Mapping[str, Any] | str | Path | None = None,
+    ) -> Self:
+        """Open the fabric on that database, or on the embedded one in `home` (MUNIMENT_HOME, else ./.muniment).
+
+        `pack` (MUNIMENT_PACK) is put in force in tenants that have none yet. Where another is in force, that one goes
+        on deciding, unless `activate` says to put this one in force instead (raises `SecondPersonRequired` where that
+        takes two people). An embedded database is created and migrated as needed; another must have been, by `muniment
+        db migrate`.
+        `judge` decides whether two texts assert the same or contradict each other; the built-in needs no model.
+        `embedder` (MUNIMENT_EMBEDDER) turns texts into vectors, `redis_url` (MUNIMENT_REDIS_URL) is where processes
+        share the working tier; both have a built-in by default. `private_webhooks` allows webhooks on addresses that
+        are not on the internet, and without https; `archives` (MUNIMENT_ARCHIVES) is the folder that old captures go
+        to, `models` (MUNIMENT_MODELS) the language models that packs may name, or a file of them.
+        """
+        settings = Settings.gather(
+            url,
+            pack=pack,
+            activate=activate,
+            home=home,
+            clock=clock,
+            judge=judge,
+            embedder=embedder,
+            redis_url=redis_url,
+            private_webhooks=private_webhooks,
+            archives=archives,
+            models=models,
+        )
+        return cls(settings, master_keys)
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Self:
+        return await self._open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _open(self) -> Self:
+        if self._opened is None:
+            opened = await connect(self._settings, self._master_keys)
+            try:
+                if self._settings.activate:
+                    await activate_at_start(opened.context)
+            except BaseException:
+                await opened.close()
+                raise
+            self._opened = opened
+        return self
+
+    async def close(self) -> None:
+        """Close the connections; the embedded server stops with the last process that uses it."""
+        if self._opened is not None:
+            opened, self._opened = self._opened, None
+            await opened.close()
+
+    @property
+    def _context(self) -> FabricContext:
+        return self.opened.context
+
+    @property
+    def opened(self) -> Opened:
+        """The parts of the open fabric, for a worker in the same process; raises `InvalidInput` if it is not open."""
+        if self._opened is None:
+            raise InvalidInput("the fabric is not open")
+        return self._opened
+
+    @property
+    def access(self) -> AsyncAccess:
+        """What interfaces check before they call a verb."""
+        return AsyncAccess(self._context)
+
+    @property
+    def requests(self) -> AsyncRequests:
+        """The requests made under callers' idempotency keys, for interfaces."""
+        return AsyncRequests(self._context)
+
+
+class FabricGroup:
+    """A group of verbs of an open fabric."""
+
+    def __init__(self, context: FabricContext) -> None:
+        self._context = context

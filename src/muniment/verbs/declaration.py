@@ -1,0 +1,230 @@
+"""The declaration of a verb: its name, input, result, right and HTTP route, written once beside its handler.
+
+`muniment.verbs.generate` writes the Python APIs from the declarations, and `muniment.http.routes` serves them.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar, cast, get_type_hints
+
+from muniment.access.roles import Verb as Right
+from muniment.context import FabricContext, retry_on_pack_change
+from muniment.errors import InvalidInput
+from muniment.model.context import Asker, Principal, RunContext
+from muniment.model.fields import Artifact, build
+from muniment.verbs import arguments
+
+T = TypeVar("T")
+Method = Literal["GET", "POST", "DELETE"]
+# Who calls: a principal; a principal or a run; a run; nobody, but for one tenant; nobody.
+Caller = Literal["principal", "asker", "run", "tenant", "nobody"]
+# What a call does: it writes nothing that matters twice; it writes once, in one transaction; it works off what is
+# due, in as many transactions as that takes, and doing so again does no harm.
+Effect = Literal["read", "write", "pass"]
+# What a page holds over HTTP when the request does not say.
+HTTP_PAGE = 50
+
+
+@dataclass(frozen=True)
+class Declaration(Generic[T]):
+    """A verb. Calling it checks the input, authorises the caller and runs the handler."""
+
+    name: str
+    right: Right | None
+    effect: Effect
+    handler: Callable[..., Awaitable[T]]
+    caller: Caller
+    input: type[Artifact] | None
+    # Whether the handler takes the fields as they were passed, and checks them itself.
+    unchecked: bool
+    result: Any
+    on_progress: Any
+    takes_principal: bool
+    positional: tuple[str, ...]
+    keywords: type[Artifact] | None
+    method: Method | None
+    path: str
+    status: int
+    page_key: str | None
+    page_limit: int
+    run_right: Right | None
+    also_right: Right | None
+    other_right: Right | None
+    right_for: Callable[[Asker, Any], Right] | None
+    shown_as: Any
+    slow: bool
+    custom_route: bool
+    cli: str | None
+
+    @property
+    def group(self) -> str:
+        """The group it belongs to, such as `queue`; empty for a verb of the fabric itself."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def verb(self) -> str:
+        """Its name within the group, which is the name of the method."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def doc(self) -> str:
+        """What it does, as its handler says."""
+        return inspect.cleandoc(self.handler.__doc__ or "")
+
+    @property
+    def path_fields(self) -> tuple[str, ...]:
+        """The fields that the path of its route holds."""
+        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))
+
+    @property
+    def versioned(self) -> bool:
+        """Whether it acts on the version of something that the caller read (`If-Match`)."""
+        return self.input is not None and "version" in self.input.model_fields
+
+    @property
+    def takes_key(self) -> bool:
+        """Whether an idempotency key is part of its input."""
+        return self.input is not None and "idempotency_key" in self.input.model_fields
+
+    async def __call__(
+        self, context: FabricContext, caller: Any = None, /, *, on_progress: Any = None, **fields: Any
+    ) -> T:
+        """Check the input, authorise the caller, run the handler; raises `InvalidInput`, `RoleMissing`."""
+        given: list[Any] = []
+        more: dict[str, Any] = {"on_progress": on_progress} if self.on_progress is not None else {}
+        if self.caller == "run" and not isinstance(caller, RunContext):
+            raise InvalidInput(f"{self.name} takes a RunContext", field="run")
+        if self.caller == "tenant":
+            given.append(arguments.tenant(caller, "tenant_id"))
+        request: Any = fields if self.unchecked or self.input is None else build(self.input, fields)
+        if self.caller in ("principal", "asker", "run"):
+            principal = await self._authorise(context, caller, request)
+            given.append(principal if self.caller == "principal" else caller)
+            if self.takes_principal:
+                more["principal"] = principal
+        if self.input is not None:
+            given.append(request)
+        return await self.handler(context, *given, **more)
+
+    async def _authorise(self, context: FabricContext, asker: Asker, request: Any) -> Principal:
+        right = self.right
+        if self.right_for is not None and isinstance(asker, Principal | RunContext):
+            right = self.right_for(asker, request)
+        elif self.run_right is not None and isinstance(asker, RunContext):
+            right = self.run_right
+        assert right is not None, "a verb that somebody asks for takes a right"
+        principal = await context.authorise(asker, right)
+        if self.also_right is not None:
+            await context.authorise(asker, self.also_right)
+        return principal
+
+
+_DECLARED: dict[str, Declaration[Any]] = {}
+
+
+def verb(
+    name: str,
+    *,
+    right: Right | None,
+    effect: Effect,
+    http: str | None,
+    status: int = 200,
+    retry: bool = False,
+    positional: tuple[str, ...] | None = None,
+    keywords: type[Artifact] | None = None,
+    unchecked: type[Artifact] | None = None,
+    page_key: str | None = None,
+    page_limit: int = HTTP_PAGE,
+    run_right: Right | None = None,
+    also_right: Right | None = None,
+    other_right: Right | None = None,
+    right_for: Callable[[Asker, Any], Right] | None = None,
+    shown_as: Any = None,
+    slow: bool = False,
+    custom_route: bool = False,
+    cli: str | None = None,
+) -> Callable[[Callable[..., Awaitable[T]]], Declaration[T]]:
+    """Declare a verb on its handler, `async def handler(context, caller, request)`.
+
+    The annotation of the second parameter says who calls: `Principal`, `Asker`, `RunContext`, or `str` for a tenant's
+    id. That of the third is the input type; with `unchecked`, its fields come as a mapping that the handler checks.
+    Keyword parameters: `principal` is the authorised principal where the second is an `Asker`, `on_progress` a
+    callback.
+
+    - `right`: the row of the table of roles that the caller must pass. `run_right` is a run's, `also_right` is needed
+      too, `other_right` lets others in over HTTP whom `right_for` then sends to it.
+    - `http`: method and path, such as `"POST /queue/{proposal_id}/approve"`; None where it is not served. With
+      `custom_route` its route is written by hand. `shown_as` is the type that is sent instead of the result.
+    - `positional`: the fields that Python callers may pass by position; by default those of the path.
+    - `keywords`: the fields that become `**fields`, typed by the `TypedDict` of that name.
+    - `page_key`: for a list, the attribute of an entry that `after` names.
+    - `cli`: the command that takes the fields of the input as they are, such as `"webhook list"`.
+    - `retry`: repeat the call when another pack is put in force meanwhile.
+    """
+
+    def declare(handler: Callable[..., Awaitable[T]]) -> Declaration[T]:
+        method, _, path = (http or "").partition(" ")
+        hints = get_type_hints(handler, include_extras=True)
+        result = hints.pop("return")
+        on_progress = hints.pop("on_progress", None)
+        takes_principal = hints.pop("principal", None) if "principal" in _keyword_only(handler) else None
+        parameters = list(hints.values())[1:]
+        caller = _caller(parameters)
+        if caller != "nobody":
+            parameters.pop(0)
+        taken = unchecked or (parameters[0] if parameters else None)
+        path_fields = tuple(part[1:-1] for part in path.split("/") if part.startswith("{"))
+        made = Declaration(
+            name=name,
+            right=right,
+            effect=effect,
+            handler=retry_on_pack_change(handler) if retry else handler,
+            caller=caller,
+            input=taken,
+            unchecked=unchecked is not None,
+            result=result,
+            on_progress=on_progress,
+            takes_principal=takes_principal is not None,
+            positional=path_fields if positional is None else positional,
+            keywords=keywords,
+            method=cast("Method", method) if http is not None else None,
+            path=path,
+            status=status,
+            page_key=page_key,
+            page_limit=page_limit,
+            run_right=run_right,
+            also_right=also_right,
+            other_right=other_right,
+            right_for=right_for,
+            shown_as=shown_as,
+            slow=slow or effect == "pass",
+            custom_route=custom_route,
+            cli=cli,
+        )
+        if name in _DECLARED:
+            raise ValueError(f"the verb {name} is declared twice")
+        _DECLARED[name] = made
+        return made
+
+    return declare
+
+
+def _keyword_only(handler: Callable[..., Any]) -> set[str]:
+    return {one.name for one in inspect.signature(handler).parameters.values() if one.kind is one.KEYWORD_ONLY}
+
+
+def _caller(parameters: list[Any]) -> Caller:
+    first = parameters[0] if parameters else None
+    if first is Principal:
+        return "principal"
+    if first == Asker:
+        return "asker"
+    if first is RunContext:
+        return "run"
+    return "tenant" if first is str else "nobody"
+
+
+def declared() -> Mapping[str, Declaration[Any]]:
+    """The verbs that were declared so far, by name."""
+    return _DECLARED
