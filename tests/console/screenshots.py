@@ -9,8 +9,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import Browser, Page
 
-from muniment import AsyncFabric, Fabric
-from muniment import demo
+from muniment import AsyncFabric, Fabric, demo
 from muniment.demo.shop import ANTON, BORIS, PETRA, SHOP, TENANT
 from muniment.errors import RoleMissing
 from muniment.model.proposal import Proposal
