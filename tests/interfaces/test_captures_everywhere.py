@@ -81,7 +81,7 @@ def test_captures_and_refusals_at_the_command_line(terminal: Terminal) -> None:
     assert terminal.json("captures", "--capture-kind", "message") == []
     (no,) = terminal.json("refusals", "--gate", "consent", "--latest")
     assert (no["capture_id"], no["reason"]) == (capture, "consent_missing")
-    assert "consent: consent_missing" in terminal("refusals").out
+    assert "consent  consent_missing" in terminal("refusals").out
     read = terminal("captures", "get", capture)
     assert "keeps bees" in read.out
     assert "refused by consent: consent_missing" in read.out

@@ -1,4 +1,4 @@
-"""The demo: the story of one correction, told step by step on a database of its own."""
+"""The demo: the story of one correction, step by step, on a database of its own."""
 
 import os
 import shutil

@@ -74,7 +74,7 @@ class _Shop:
         self._start = start
         # With this seed the first days already lead to contradictions on the last one.
         self._random = Random(618)  # noqa: S311  a play, no secret
-        # Each pair is asked about once before any is asked about again.
+        # The days go through the pairs in this order.
         self._pairs = [(buyer, predicate) for buyer in BUYERS for predicate in _PREFERENCES]
         self._random.shuffle(self._pairs)
 

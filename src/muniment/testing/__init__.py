@@ -1,4 +1,4 @@
-"""Helpers for tests of Muniment and of what is built on it: a throw-away database, a clock to set, people to act."""
+"""Helpers for tests of Muniment and of programs that use it: a temporary database, a clock to set, principals."""
 
 from muniment.testing.clock import FakeClock
 from muniment.testing.database import TestServer

@@ -1,4 +1,4 @@
-"""A clock that moves when told."""
+"""A clock that tests set."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,13 +6,13 @@ START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
 class FakeClock:
-    """Give it to `Fabric.open(clock=...)`; it stands still until it is moved, in either direction."""
+    """A clock for `Fabric.open(clock=...)`; its time changes only when a test moves it, in either direction."""
 
     def __init__(self, now: datetime = START) -> None:
         self.now = now
 
     def __call__(self) -> datetime:
-        """The time it shows."""
+        """Return its time."""
         return self.now
 
     def advance(self, **by: float) -> datetime:

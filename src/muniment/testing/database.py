@@ -1,4 +1,4 @@
-"""A throw-away PostgreSQL: one embedded server, and as many copies of a migrated database as wanted."""
+"""A temporary PostgreSQL: one embedded server, and copies of a migrated database."""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +19,7 @@ MASTER_KEYS = LocalMasterKeys(b"a master key for tests, 32 bytes")
 
 
 class TestServer:
-    """An embedded server in that folder, whose databases set no bound to clocks (AUD-5).
+    """An embedded server in a folder, whose databases set no bound on clocks (AUD-5).
 
     Unless `durable`, commits do not wait for the disk.
     """
@@ -32,7 +32,7 @@ class TestServer:
         self._lease: embedded.Lease | None = None
 
     def __enter__(self) -> Self:
-        # A run of tests that is told to end leaves no server behind.
+        # A test run that is terminated leaves no server running.
         embedded.release_before_ending()
         self._lease = embedded.acquire(self.home)
         with self.connect("postgres") as connection:
@@ -40,7 +40,7 @@ class TestServer:
                 connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
             connection.execute("SELECT pg_reload_conf()")
         asyncio.run(prepared(self._lease))
-        # Fake clocks go where they like.
+        # Fake clocks may be ahead of the database's.
         asyncio.run(set_bound(make_conninfo(self.conninfo, dbname=DATABASE), None))
         return self
 
@@ -57,12 +57,12 @@ class TestServer:
         return self._lease.conninfo
 
     def connect(self, database: str, user: str = "postgres") -> "psycopg.Connection[tuple[object, ...]]":
-        """A plain connection as any role."""
+        """Connect to a database as any role."""
         place = make_conninfo(self.conninfo, dbname=database, user=user, options="-c search_path=muniment,public")
         return psycopg.connect(place, autocommit=True)
 
     def clone(self) -> str:
-        """A fresh, migrated, empty database; gives its name."""
+        """Create a migrated, empty database, and return its name."""
         name = f"test_{uuid4().hex}"
         with self.connect("postgres") as connection:
             statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER {}")
@@ -70,15 +70,15 @@ class TestServer:
         return name
 
     def url(self, database: str) -> str:
-        """That database as the owner, for `Fabric.open`."""
+        """Return the address of a database as its owner, for `Fabric.open`."""
         return make_conninfo(self.conninfo, dbname=database, user=OWNER)
 
     def task_url(self, database: str, task: str) -> str:
-        """That database as the login of a task."""
+        """Return the address of a database as the login of a task."""
         options = "-c search_path=muniment,public"
         return make_conninfo(self.conninfo, dbname=database, user=f"muniment_{task}", options=options)
 
     def drop(self, database: str) -> None:
-        """Remove a database, whoever is still connected."""
+        """Drop a database, also if it has connections."""
         with self.connect("postgres") as connection:
             connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(database)))

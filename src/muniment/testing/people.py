@@ -10,7 +10,7 @@ SPEAKS_FOR_ALL = SpeaksFor(tools=frozenset({"*"}), channels=frozenset({"*"}))
 
 
 class People:
-    """The cast of a test."""
+    """The people of a tenant in tests."""
 
     def __init__(self, tenant_id: str) -> None:
         self.tenant_id = tenant_id
@@ -23,13 +23,13 @@ class People:
         self.service = Principal(tenant_id=tenant_id, id="importer", kind="system", roles=frozenset({"agent"}))
 
     def person(self, name: str, *roles: str) -> Principal:
-        """A person with those roles."""
+        """Return a person with these roles."""
         return Principal(tenant_id=self.tenant_id, id=name, kind="operator", roles=frozenset(roles))
 
     def run(self, user_id: str | None = "cust_1", **fields: Any) -> RunContext:
-        """A run of the agent `bot` for that user: it sees every label and speaks for every tool and channel.
+        """Return a run of the agent `bot` for a user: it sees every label and speaks for every tool and channel.
 
-        It holds the role that it is said to act in.
+        The agent has the role that it acts in.
         """
         allowed = {"PUBLIC", "INTERNAL", "CONFIDENTIAL", "PII", "RESTRICTED"}
         given: dict[str, Any] = {
