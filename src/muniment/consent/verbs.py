@@ -1,7 +1,6 @@
 """The verbs of the consent ledger."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
 from muniment.consent import store as consent
 from muniment.consent import tombstones
@@ -10,9 +9,8 @@ from muniment.errors import InvalidInput
 from muniment.model.consent import Consent, ConsentInput, ConsentReach, Sweep
 from muniment.model.context import Principal
 from muniment.model.fields import Ceid, EvidenceRefs, Name
-from muniment.verbs.arguments import PAGE
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, VerbInput, Whole
+from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
 class ConsentFields(ConsentInput):
@@ -98,7 +96,7 @@ class ListConsents(Listing):
     """Which consents to list."""
 
     subject: Ceid | None = None
-    limit: Annotated[int, Whole(1, PAGE)] = 200
+    limit: PageSize = 200
 
 
 @verb(
