@@ -58,7 +58,7 @@ class Reach(VerbInput):
 
 @verb("consent.reach", right="read_consent", effect="read", http="GET /consents/reach")
 async def reach(context: FabricContext, reader: Principal, request: Reach) -> Sequence[ConsentReach]:
-    """Count what a revocation would hide: the live memories that rest on a consent and its renewals, and their tiers.
+    """Count what a revocation would hide: the live memories on a consent and its renewals, by tier and class.
 
     Of one consent, or of each that a subject has or had, the latest 100 first. Ids and numbers, no content. Raises
     `NotFound`.

@@ -223,7 +223,7 @@ class ListPacks(Listing):
     cli="pack list",
 )
 async def list_packs(context: FabricContext, reader: Principal, request: ListPacks) -> list[RegisteredPack]:
-    """List all packs in the order of their registration; `after` is the reference of the last of the page before."""
+    """List all packs in the order of their registration; `after` is the last reference of the page before."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await packs.listed(tx, request.limit, request.after)
 
