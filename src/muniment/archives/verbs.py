@@ -202,7 +202,7 @@ async def list_archives(context: FabricContext, auditor: Principal, request: Lis
 async def verify_archives(
     context: FabricContext, auditor: Principal, *, on_progress: Progress | None = None
 ) -> ArchiveCheck:
-    """Verify that every archive file is there and holds what was archived, no more and no less; and what is wrong."""
+    """Verify that every archive file is there and holds exactly what was archived; returns what is wrong."""
     tenant_id = auditor.tenant_id
     problems: list[ArchiveProblem] = []
     async with context.transaction(tenant_id, "auditor") as tx:

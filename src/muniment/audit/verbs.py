@@ -20,9 +20,8 @@ from muniment.model.fields import Name
 from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Trail
 from muniment.recall import recall as recall_handler
-from muniment.verbs.arguments import PAGE
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Passed, VerbInput, Whole
+from muniment.verbs.inputs import PageSize, Passed, VerbInput, Whole
 
 
 @verb("seal", right="work", effect="pass", http="POST /work/seal", shown_as=Sealed, cli="seal")
@@ -115,7 +114,7 @@ class Events(VerbInput):
     """Which events of the log."""
 
     after: Annotated[int, Whole(0, 2**62)] = Field(0, description="the number of the last event that is known")
-    limit: Annotated[int, Whole(1, PAGE)] = Field(100, description="the number of entries at most")
+    limit: PageSize = Field(100, description="the number of entries at most")
     types: Annotated[frozenset[EventType], Field(min_length=1, fail_fast=True)] | None = Field(
         None, description="events of these types alone"
     )

@@ -44,7 +44,7 @@ async def propose(
 async def consolidate(
     context: FabricContext, tenant_id: str, *, on_progress: consolidation.Progress | None = None
 ) -> Consolidation:
-    """Turn the tenant's waiting captures into proposals or refusals, and promote what policy promotes without a person.
+    """Turn the tenant's waiting captures into proposals or refusals, and promote what needs no person.
 
     A capture whose extractor fails is tried again later, and parked in the end; nothing is lost. Safe to run twice,
     concurrently, or to be killed.

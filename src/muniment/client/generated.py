@@ -139,9 +139,7 @@ class AsyncQueueClient(ClientGroup):
         return await self._list(asker, "/v1/queue", _PROPOSAL, limit=limit, after=after, **fields)
 
     async def counts(self, asker: Asker) -> QueueCounts:
-        """Count the proposals that are open, overdue, soon due, held and assigned to the caller; by class, risk, tier
-        and reason.
-        """
+        """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
         return await self._get(asker, "/v1/queue/counts", _QUEUE_COUNTS)
 
     async def get(self, asker: Asker, proposal_id: str) -> Proposal:
@@ -186,8 +184,7 @@ class AsyncQueueClient(ClientGroup):
         note: str | None = None,
         acknowledge: Mapping[str, str] | None = None,
     ) -> Sequence[Outcome]:
-        """Approve those of many proposals that are ordinary, each as `approve` would; the outcomes are in the same
-        order.
+        """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
 
         Ordinary is what is not sensitive, not high risk, not low in trust, contradicts nothing and is not assigned to
         somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every reason.
@@ -244,9 +241,7 @@ class AsyncQueueClient(ClientGroup):
         )
 
     async def attend(self, asker: Asker, proposal_id: str) -> Sequence[Presence]:
-        """Record that the caller looks at a proposal; returns who else did in the last 30 seconds. It decides
-        nothing.
-        """
+        """Record that the caller looks at a proposal; returns who else did in the last 30 seconds."""
         return await self._send(asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}/attend", _PRESENCE_LIST)
 
     async def reject(
@@ -266,9 +261,7 @@ class AsyncQueueClient(ClientGroup):
     async def lift(
         self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None
     ) -> Proposal:
-        """Forget a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not
-        rejected.
-        """
+        """Forget a rejection: the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
         return await self._send(
             asker,
             f"/v1/queue/{segment(proposal_id, 'proposal_id')}/lift",
@@ -328,8 +321,7 @@ class AsyncConsentsClient(ClientGroup):
     async def reach(
         self, asker: Asker, *, consent_id: str | None = None, subject: str | None = None
     ) -> Sequence[ConsentReach]:
-        """Count what a revocation would hide: the live memories that rest on a consent and its renewals, and their
-        tiers.
+        """Count what a revocation would hide: the live memories on a consent and its renewals, by tier and class.
 
         Of one consent, or of each that a subject has or had, the latest 100 first. Ids and numbers, no content. Raises
         `NotFound`.
@@ -450,9 +442,7 @@ class AsyncMemoriesClient(ClientGroup):
         )
 
     async def moments(self, asker: Asker, *, entity: str | None = None, user_id: str | None = None) -> Sequence[Turn]:
-        """List the moments at which memories began or ended within the replay horizon, in order; at most the latest
-        500.
-        """
+        """List the moments within the replay horizon at which memories began or ended, at most the latest 500."""
         return await self._get(asker, "/v1/memories/moments", _TURN_LIST, {"entity": entity, "user_id": user_id})
 
     async def graph(self, asker: Asker, entity: str, *, hops: int = 1) -> Graph:
@@ -522,8 +512,7 @@ class AsyncRecallsClient(ClientGroup):
         return await self._list(asker, "/v1/recalls", _RECALL_NOTED, limit=limit, after=after, **fields)
 
     async def get(self, asker: Asker, recall_id: str) -> RecallShown:
-        """Read a recorded recall with what it returned, in order: each memory's provenance, and whether the same run
-        would see it now.
+        """Read a recorded recall: the provenance of what it returned, and whether its run would see that now.
 
         A run gets its own recalls, with the provenance of what it may see now, as if there were no more (REC-7); the
         texts it gets by `recall` and `get`, which are recorded. Raises `NotFound`, for another's exactly as for what
@@ -628,9 +617,7 @@ class AsyncPacksClient(ClientGroup):
         return (await self._get(asker, f"/v1/packs/{segment(ref, 'ref')}", _PACK_SHOWN)).result()
 
     async def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
-        """List all packs in the order of their registration; `after` is the reference of the last of the page
-        before.
-        """
+        """List all packs in the order of their registration; `after` is the last reference of the page before."""
         return [one.result() for one in await self._list(asker, "/v1/packs", _PACK_SHOWN, limit=limit, after=after)]
 
     async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
@@ -834,8 +821,7 @@ class AsyncClient(ClientLifecycle):
     async def consolidate(
         self, tenant_id: str, *, on_progress: Callable[[Consolidation], None] | None = None
     ) -> Consolidation:
-        """Turn the tenant's waiting captures into proposals or refusals, and promote what policy promotes without a
-        person.
+        """Turn the tenant's waiting captures into proposals or refusals, and promote what needs no person.
 
         A capture whose extractor fails is tried again later, and parked in the end; nothing is lost. Safe to run twice,
         concurrently, or to be killed.
@@ -1035,9 +1021,7 @@ class AsyncClient(ClientLifecycle):
     async def verify_archives(
         self, asker: Asker, *, on_progress: Callable[[int, int], None] | None = None
     ) -> ArchiveCheck:
-        """Verify that every archive file is there and holds what was archived, no more and no less; and what is
-        wrong.
-        """
+        """Verify that every archive file is there and holds exactly what was archived; returns what is wrong."""
         return await self._send(asker, "/v1/archives/verify", _ARCHIVE_CHECK, slow=True)
 
     async def metrics(self, asker: Asker, *, since: datetime | None = None, until: datetime | None = None) -> Metrics:

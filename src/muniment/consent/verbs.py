@@ -1,7 +1,6 @@
 """The verbs of the consent ledger."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
 from muniment.consent import store as consent
 from muniment.consent import tombstones
@@ -10,9 +9,8 @@ from muniment.errors import InvalidInput
 from muniment.model.consent import Consent, ConsentInput, ConsentReach, Sweep
 from muniment.model.context import Principal
 from muniment.model.fields import Ceid, EvidenceRefs, Name
-from muniment.verbs.arguments import PAGE
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, VerbInput, Whole
+from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
 class ConsentFields(ConsentInput):
@@ -60,7 +58,7 @@ class Reach(VerbInput):
 
 @verb("consent.reach", right="read_consent", effect="read", http="GET /consents/reach")
 async def reach(context: FabricContext, reader: Principal, request: Reach) -> Sequence[ConsentReach]:
-    """Count what a revocation would hide: the live memories that rest on a consent and its renewals, and their tiers.
+    """Count what a revocation would hide: the live memories on a consent and its renewals, by tier and class.
 
     Of one consent, or of each that a subject has or had, the latest 100 first. Ids and numbers, no content. Raises
     `NotFound`.
@@ -98,7 +96,7 @@ class ListConsents(Listing):
     """Which consents to list."""
 
     subject: Ceid | None = None
-    limit: Annotated[int, Whole(1, PAGE)] = 200
+    limit: PageSize = 200
 
 
 @verb(

@@ -24,15 +24,14 @@ from muniment.promotion.retract import retract_memory
 from muniment.promotion.rules import covers
 from muniment.review import store as review
 from muniment.review.regate import regate
-from muniment.verbs.arguments import PAGE
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, VerbInput, Whole
+from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
 class ListContradictions(Listing):
     """Which contradictions to list."""
 
-    limit: Annotated[int, Whole(1, PAGE)] = 200
+    limit: PageSize = 200
     proposal_id: Name | None = Field(None, description="those of one proposal")
     closed: Annotated[bool, Strict()] = Field(False, description="also those that were settled")
 

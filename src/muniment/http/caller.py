@@ -21,7 +21,7 @@ _RUN: TypeAdapter[Run] = TypeAdapter(Run)
 
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
 KEY_SAID = (
-    "Any string of the caller's, a UUID for one. The same request under the same key is carried out once: for a day "
+    "Any string of the caller's, such as a UUID. The same request under the same key is carried out once: for a day "
     "the second is answered as the first was."
 )
 IdempotencyKey = Annotated[KeyText | None, Header(alias=IDEMPOTENCY_HEADER, description=KEY_SAID)]
@@ -34,7 +34,7 @@ RunHeader = Annotated[
 
 
 class Asking:
-    """One request's asker, and the fabric it asks."""
+    """Who calls in one request, and the fabric."""
 
     def __init__(self, fabric: AsyncFabric, credential: Credential, verb: Right) -> None:
         self.fabric = fabric
@@ -48,19 +48,19 @@ class Asking:
 
     @property
     def tenant_id(self) -> str:
-        """The tenant it is of."""
+        """The tenant of the credential."""
         return self.credential.principal.tenant_id
 
     async def asker(self, run: Run | None) -> Asker:
-        """The run that is told of, or who holds the credential."""
+        """The run in the body, or else the holder of the credential."""
         return await self.fabric.access.asker(self.credential, run, self.verb)
 
     async def run(self, run: Run) -> RunContext:
-        """The run of an agent."""
+        """The run of an agent, within what its credential allows."""
         return await self.fabric.access.run(self.credential, run, self.verb)
 
     async def asker_by_header(self, header: str | None) -> Asker:
-        """The run that the header tells of, or who holds the credential."""
+        """The run in the header, or else the holder of the credential."""
         return await self.asker(run_of(header))
 
 
@@ -122,7 +122,7 @@ class May:
 
 
 def run_of(header: str | None) -> Run | None:
-    """A run as a header tells of it; raises `InvalidInput`."""
+    """Parse the run in a header; raises `InvalidInput`."""
     if header is None:
         return None
     with inside_run():
@@ -134,7 +134,7 @@ def run_of(header: str | None) -> Run | None:
 
 @contextmanager
 def inside_run() -> Generator[None]:
-    """A run that is wrong says so itself, and does not know where in the request it stands."""
+    """Put `run.` before the field of an error: a run does not know that it is part of a request."""
     try:
         yield
     except InvalidInput as error:

@@ -24,16 +24,16 @@ _KEY: TypeAdapter[str] = TypeAdapter(KeyText)
 
 
 def verb_of(route: APIRoute) -> May:
-    """What a route asks for; every route of `/v1` asks for one thing."""
+    """The right that a route takes; every route of `/v1` takes one."""
     (may,) = (found.call for found in route.dependant.dependencies if isinstance(found.call, May))
     return may
 
 
 class IdempotentRoute(APIRoute):
-    """A route whose writes heed `Idempotency-Key`."""
+    """A route whose writes are carried out once under an `Idempotency-Key`."""
 
     def get_route_handler(self) -> Handler:
-        """FastAPI's handler with a body that is parsed within bounds, and once under a key where one is given."""
+        """Wrap FastAPI's handler: the body is parsed within bounds, and a write under a key is carried out once."""
         inner, body = super().get_route_handler(), Body(self)
 
         async def handler(request: Request) -> Response:
@@ -44,51 +44,52 @@ class IdempotentRoute(APIRoute):
         if self.methods == {"GET"} or may.effect == "read" or may.takes_key:
             return handler
 
-        async def once(request: Request) -> Response:
-            given = request.headers.get(IDEMPOTENCY_HEADER)
+        async def idempotent(request: Request) -> Response:
+            key = request.headers.get(IDEMPOTENCY_HEADER)
             credential = cast("Credential | None", request.scope["state"].get("credential"))
-            if given is None or credential is None:
+            if key is None or credential is None:
                 return await handler(request)
-            # Whoever may not do it any more is not told what came of it either.
+            # A caller who may no longer do it is not shown the earlier answer either.
             await may(request)
-            return await _once(handler, request, credential, _checked(given), passes=may.effect == "pass")
+            return await _carry_out(handler, request, credential, _checked(key), passes=may.effect == "pass")
 
-        return once
+        return idempotent
 
 
-async def _once(handler: Handler, request: Request, credential: Credential, key: str, *, passes: bool) -> Response:
+async def _carry_out(handler: Handler, request: Request, credential: Credential, key: str, *, passes: bool) -> Response:
+    """Carry a request out, unless it was before: then give the answer of the first time."""
     fabric = cast("AsyncFabric", request.app.state.fabric)
     requests, principal = fabric.requests, credential.principal
     mark = await _fingerprint(request)
     if (earlier := await requests.answer(principal, key, mark)) is not None:
-        return _again(earlier.status, earlier.body)
+        return _replayed(earlier.status, earlier.body)
     with requests.begin(principal, key, mark) as asked:
         try:
             response = await handler(request)
         except RequestRepeated:
-            # Another with the same key came in between, and may have been answered by now.
+            # Another request under the same key was first, and may have been answered by now.
             if (earlier := await requests.answer(principal, key, mark)) is not None:
-                return _again(earlier.status, earlier.body)
+                return _replayed(earlier.status, earlier.body)
             raise
         except MunimentError as error:
             response = problems.of(error, problems.request_id(request.scope))
-    # A pass made twice does nothing more: its key is claimed once it is through, for the same answer.
+    # A pass that is made twice does nothing more, so its key is claimed when it is through.
     if passes and response.status_code < HTTPStatus.BAD_REQUEST:
         try:
             await requests.claim(asked)
         except RequestRepeated:
-            # Another under the same key made the same pass, and was first to say so.
+            # Another made the same pass under the same key, and claimed it first.
             if (earlier := await requests.answer(principal, key, mark)) is not None:
-                return _again(earlier.status, earlier.body)
+                return _replayed(earlier.status, earlier.body)
             raise
     await requests.keep(asked, response.status_code, bytes(response.body))
     return response
 
 
-def _again(status: int | None, body: bytes | None) -> Response:
+def _replayed(status: int | None, body: bytes | None) -> Response:
     if status is None or body is None:
         raise RequestRepeated(
-            "a request under this key was carried out; its answer is not there (any more): look at what it changed"
+            "a request under this key was carried out; its answer is not there any more: look at what it changed"
         )
     kind = problems.CONTENT_TYPE if status >= 400 else "application/json"
     return Response(body, status, {REPLAYED: "true"}, kind if body else None)
@@ -101,8 +102,8 @@ async def _fingerprint(request: Request) -> bytes:
     return mark.digest()
 
 
-def _checked(given: str) -> str:
+def _checked(key: str) -> str:
     try:
-        return _KEY.validate_python(given)
+        return _KEY.validate_python(key)
     except ValidationError as error:
         raise invalid(error, within=IDEMPOTENCY_HEADER) from None

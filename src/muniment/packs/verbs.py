@@ -28,9 +28,8 @@ from muniment.packs.difference import differences
 from muniment.packs.loosening import loosened, needs_second_person
 from muniment.packs.types import PackShown, RegisteredPack
 from muniment.recall.rules import NOTICE, archive_horizon, capture_horizons, replay_horizon
-from muniment.verbs.arguments import PAGE
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, Passed, VerbInput, Whole
+from muniment.verbs.inputs import Listing, PageSize, Passed, VerbInput, Whole
 
 # What stands before the @ cannot begin a pack's text.
 _REF = re.compile(r"[a-z][a-z0-9_.-]{0,63}@[0-9][0-9A-Za-z.-]{0,127}")
@@ -175,7 +174,7 @@ async def in_force(context: FabricContext, reader: Principal, request: InForce) 
 class ListActivations(VerbInput):
     """Which activations to list."""
 
-    limit: Annotated[int, Whole(1, PAGE)] = Field(50, description="the number of entries at most")
+    limit: PageSize = Field(50, description="the number of entries at most")
     after: Annotated[int, Field(strict=True, ge=0, le=2**62)] | None = Field(
         None, description="the `seq` of the last entry of the page before"
     )
@@ -211,7 +210,7 @@ async def get_pack(context: FabricContext, reader: Principal, request: PackRef) 
 class ListPacks(Listing):
     """Which packs to list."""
 
-    limit: Annotated[int, Whole(1, PAGE)] = 200
+    limit: PageSize = 200
 
 
 @verb(
@@ -224,7 +223,7 @@ class ListPacks(Listing):
     cli="pack list",
 )
 async def list_packs(context: FabricContext, reader: Principal, request: ListPacks) -> list[RegisteredPack]:
-    """List all packs in the order of their registration; `after` is the reference of the last of the page before."""
+    """List all packs in the order of their registration; `after` is the last reference of the page before."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await packs.listed(tx, request.limit, request.after)
 

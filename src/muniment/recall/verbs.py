@@ -164,8 +164,7 @@ async def list_recalls(context: FabricContext, reader: Principal, request: ListR
     "recalls.get", right="read_memory", run_right="recall", effect="read", http="GET /recalls/{recall_id}", retry=True
 )
 async def get_recall(context: FabricContext, asker: Asker, request: RecallId) -> RecallShown:
-    """Read a recorded recall with what it returned, in order: each memory's provenance, and whether the same run would
-    see it now.
+    """Read a recorded recall: the provenance of what it returned, and whether its run would see that now.
 
     A run gets its own recalls, with the provenance of what it may see now, as if there were no more (REC-7); the texts
     it gets by `recall` and `get`, which are recorded. Raises `NotFound`, for another's exactly as for what does not
@@ -289,7 +288,7 @@ async def changes(context: FabricContext, reader: Principal, request: ChangesBet
 
 @verb("memories.moments", right="read_memory", effect="read", http="GET /memories/moments")
 async def moments(context: FabricContext, reader: Principal, request: MemoryScope) -> Sequence[Turn]:
-    """List the moments at which memories began or ended within the replay horizon, in order; at most the latest 500."""
+    """List the moments within the replay horizon at which memories began or ended, at most the latest 500."""
     async with context.read_only(reader.tenant_id) as tx:
         return await (await _browser(context, tx, MemorySelection(request.user_id, request.entity))).turns()
 

@@ -72,9 +72,7 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
 
 @verb("queue.counts", right="read_queue", effect="read", http="GET /queue/counts")
 async def counts(context: FabricContext, reader: Principal) -> QueueCounts:
-    """Count the proposals that are open, overdue, soon due, held and assigned to the caller; by class, risk, tier and
-    reason.
-    """
+    """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await review.counts(tx, reader.id)
 
@@ -160,7 +158,7 @@ class ApproveMany(VerbInput):
     slow=True,
 )
 async def approve_many(context: FabricContext, reviewer: Principal, request: ApproveMany) -> Sequence[Outcome]:
-    """Approve those of many proposals that are ordinary, each as `approve` would; the outcomes are in the same order.
+    """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
 
     Ordinary is what is not sensitive, not high risk, not low in trust, contradicts nothing and is not assigned to
     somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every reason.
@@ -245,7 +243,7 @@ async def preview(context: FabricContext, reviewer: Principal, request: PreviewA
 
 @verb("queue.attend", right="review", effect="read", http="POST /queue/{proposal_id}/attend")
 async def attend(context: FabricContext, reviewer: Principal, request: ProposalId) -> Sequence[Presence]:
-    """Record that the caller looks at a proposal; returns who else did in the last 30 seconds. It decides nothing."""
+    """Record that the caller looks at a proposal; returns who else did in the last 30 seconds."""
     async with context.transaction(reviewer.tenant_id, "writer") as tx:
         await review.check_exists(tx, request.proposal_id)
         return await review.attend(tx, request.proposal_id, reviewer.id)
@@ -278,7 +276,7 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
 
 @verb("queue.lift", right="review", effect="write", http="POST /queue/{proposal_id}/lift", retry=True)
 async def lift(context: FabricContext, reviewer: Principal, request: NotedAction) -> Proposal:
-    """Forget a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
+    """Forget a rejection: the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
     async with _open(context, reviewer, request, ended=True) as at:
         if at.loaded.proposal.status != "rejected":
             raise Conflict(f"was not rejected: it is {at.loaded.proposal.status}", field="proposal_id")

@@ -1,43 +1,32 @@
-"""Checks of single arguments: the field is named, the value is not told back."""
+"""Checks of single arguments. An error names the field and does not repeat the value."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import Strict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from muniment.errors import InvalidInput, TooLarge
-from muniment.model.fields import Ceid, Name, TenantId, WriteClass, invalid
+from muniment.model.fields import Name, TenantId, WriteClass, invalid
 
+# The most entries that a page can have.
 PAGE = 1000
 _T = TypeVar("_T")
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 _TENANT: TypeAdapter[str] = TypeAdapter(TenantId)
-_CEID: TypeAdapter[str] = TypeAdapter(Ceid)
-_FLAG: TypeAdapter[bool] = TypeAdapter(Annotated[bool, Strict()])
 _CLASS: TypeAdapter[WriteClass] = TypeAdapter(WriteClass)
 
 
 def name(value: Any, field: str) -> str:
-    """An id or a name."""
+    """Check an id or a name; raises `InvalidInput`."""
     return _checked(_NAME, value, field)
 
 
 def tenant(value: Any, field: str) -> str:
-    """A tenant's id."""
+    """Check a tenant's id; raises `InvalidInput`."""
     return _checked(_TENANT, value, field)
 
 
-def ceid(value: Any, field: str) -> str:
-    """An entity's id."""
-    return _checked(_CEID, value, field)
-
-
-def flag(value: Any, field: str) -> bool:
-    """True or False, nothing like it."""
-    return _checked(_FLAG, value, field)
-
-
 def write_class(value: Any, field: str) -> WriteClass:
-    """A write class."""
+    """Check a write class; raises `InvalidInput`."""
     return _checked(_CLASS, value, field)
 
 
@@ -48,18 +37,8 @@ def _checked(kind: TypeAdapter[_T], value: Any, field: str) -> _T:
         raise invalid(error, within=field) from None
 
 
-def page_size(limit: Any) -> int:
-    """How many rows a page has; raises `InvalidInput`."""
-    return whole_number(limit, "limit", least=1, most=PAGE)
-
-
-def page(limit: Any, after: Any) -> tuple[int, str | None]:
-    """How many rows a page has, and the id of the last of the page before it; raises `InvalidInput`."""
-    return page_size(limit), name(after, "after") if after is not None else None
-
-
 def whole_number(value: Any, field: str, *, least: int, most: int) -> int:
-    """A whole number within bounds; raises `InvalidInput` or `TooLarge`."""
+    """Check a whole number and its bounds; raises `InvalidInput` or `TooLarge`."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInput("expected a whole number", field=field)
     if value < least:

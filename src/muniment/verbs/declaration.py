@@ -154,13 +154,14 @@ def verb(
 
     - `right`: the row of the table of roles that the caller must pass. `run_right` is a run's, `also_right` is needed
       too, `other_right` lets others in over HTTP whom `right_for` then sends to it.
+    - `effect`: `read`, `write` or `pass`, see `Effect`; how an idempotency key is handled follows from it.
     - `http`: method and path, such as `"POST /queue/{proposal_id}/approve"`; None where it is not served. With
       `custom_route` its route is written by hand. `shown_as` is the type that is sent instead of the result.
     - `positional`: the fields that Python callers may pass by position; by default those of the path.
     - `keywords`: the fields that become `**fields`, typed by the `TypedDict` of that name.
     - `page_key`: for a list, the attribute of an entry that `after` names.
     - `cli`: the command that takes the fields of the input as they are, such as `"webhook list"`.
-    - `retry`: repeat the call when another pack is put in force meanwhile.
+    - `retry`: repeat the call when another pack is put in force meanwhile. `slow`: a client waits minutes for it.
     """
 
     def declare(handler: Callable[..., Awaitable[T]]) -> Declaration[T]:

@@ -46,10 +46,13 @@ class Passed:
     send: str | None = None
 
 
+PageSize = Annotated[int, Whole(1, PAGE)]
+
+
 class Listing(VerbInput):
     """A page of a list."""
 
-    limit: Annotated[int, Whole(1, PAGE)] = Field(50, description="the number of entries at most")
+    limit: PageSize = Field(50, description="the number of entries at most")
     after: Name | None = Field(None, description="the id of the last entry of the page before")
 
 

@@ -15,7 +15,7 @@ from muniment.model.events import Event
 from muniment.model.fields import Name
 from muniment.model.webhook import Deliveries, Webhook, WebhookInput
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, VerbInput, Whole
+from muniment.verbs.inputs import Listing, Passed, VerbInput, Whole
 from muniment.webhooks import store as webhooks
 from muniment.webhooks.messages import CONTENT_TYPE, encoded, new_secret, signed
 from muniment.webhooks.sending import Sender
@@ -139,7 +139,10 @@ async def replay(context: FabricContext, admin: Principal, request: ReplayEvents
 class Deliver(VerbInput):
     """How much to deliver."""
 
-    max_events: Annotated[int, Whole(1, 1_000_000)] = Field(1000, description="the number of events at most")
+    # A request does not take as long as a pass of the worker may.
+    max_events: Annotated[int, Whole(1, 1_000_000), Passed(int, body=Annotated[int, Field(ge=1, le=10_000)])] = Field(
+        1000, description="the number of events at most"
+    )
 
 
 @verb("webhooks.deliver", right="work", effect="pass", http="POST /work/deliver")

@@ -13,9 +13,8 @@ from muniment.model.context import Principal
 from muniment.model.fields import Name, WriteClass
 from muniment.model.work import Backlog, ClockReset, JobRun, Parked
 from muniment.review import store as review
-from muniment.verbs.arguments import PAGE
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, VerbInput, Whole
+from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
 @verb("work.backlog", right="read_work", effect="read", http="GET /work/backlog")
@@ -30,7 +29,7 @@ async def backlog(context: FabricContext, reader: Principal) -> Backlog:
 class ListParked(Listing):
     """Which parked captures to list."""
 
-    limit: Annotated[int, Whole(1, PAGE)] = 100
+    limit: PageSize = 100
 
 
 @verb(

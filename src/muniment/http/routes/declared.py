@@ -70,8 +70,8 @@ def _parameters(verb: Declaration[Any], body: Any) -> Iterable[Parameter]:
     fields = dict(verb.input.model_fields) if verb.input is not None else {}
     for name in verb.path_fields:
         kind = fields.pop(name).annotation
-        # An id that is none is told of by the verb; a choice is documented.
-        yield one(name, str if kind is str else kind)
+        # The verb itself refuses what is no id.
+        yield one(name, kind)
     if verb.page_key is not None:
         after = fields.pop("after")
         fields.pop("limit")
@@ -104,7 +104,7 @@ def _fields(request: dict[str, Any], verb: Declaration[Any]) -> dict[str, Any]:
 async def _asker(asking: Asking, request: dict[str, Any], fields: dict[str, Any], verb: Declaration[Any]) -> Asker:
     """Who asks: the holder of the credential, or its run. A run that is asked about becomes a field."""
     if verb.method == "GET":
-        return await asking.asker_by_header(request.get("run"))
+        return await asking.asker_by_header(request["run"]) if verb.caller == "asker" else asking.principal
     run: Any = getattr(request.get("body"), "run", None)
     if verb.caller == "run":
         return await asking.run(run)
