@@ -3,7 +3,7 @@
 from typing import Any
 
 from muniment import Fabric, Refusal, Submission
-from muniment.job import Done
+from muniment.job import JobResult
 from muniment.model.context import Asker
 from muniment.model.proposal import Proposal
 from muniment.testing import People
@@ -67,7 +67,7 @@ def remembered(fabric: Fabric, people: People, value: Any = "email", *, by: Aske
     return done.memory_id
 
 
-def run_job(fabric: Fabric, job: str, tenant_id: str) -> Done:
+def run_job(fabric: Fabric, job: str, tenant_id: str) -> JobResult:
     """One run of a job, as the worker would, in the fabric's own loop."""
     return fabric._portal.call(JOBS[job].run, fabric._fabric._opened, tenant_id)
 

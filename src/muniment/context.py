@@ -13,7 +13,7 @@ from anyio import Semaphore, fail_after
 
 from muniment.access import idempotency
 from muniment.access.idempotency import CURRENT_REQUEST
-from muniment.access.roles import Verb, may
+from muniment.access.roles import Right, may
 from muniment.archives.folder import Archives
 from muniment.candidates.comparison import TextComparer
 from muniment.candidates.extractors.models import Models
@@ -30,7 +30,7 @@ from muniment.promotion.embedders import Embedders
 from muniment.recall.rules import may_pin, narrow_recall_policy
 from muniment.sessions.store import SessionStore
 from muniment.settings import Clock
-from muniment.webhooks.settings import Rules
+from muniment.webhooks.settings import WebhookSettings
 
 # Seconds that a dry run waits for the one before it.
 _DRY_RUN_WAIT = 5.0
@@ -90,7 +90,7 @@ class FabricContext:
     judge: Judge
     embedders: Embedders
     sessions: SessionStore
-    outbox: Rules = field(default_factory=Rules)
+    outbox: WebhookSettings = field(default_factory=WebhookSettings)
     archives: Archives = field(default_factory=lambda: Archives(None))
     models: Models = field(default_factory=Models)
     # One dry run at a time in each tenant.
@@ -198,9 +198,9 @@ class FabricContext:
     async def own_key(self, tenant_id: str) -> SubjectKey | None:
         """Read the tenant's own data key for a job, whose login may not; None for a tenant without any writes."""
         async with self.transaction(tenant_id, "writer") as tx:
-            return await self.vault.comparing(tx) if await self.vault.tenant(tx) is not None else None
+            return await self.vault.tenant_data_key(tx) if await self.vault.tenant(tx) is not None else None
 
-    async def authorise(self, asker: Asker, verb: Verb) -> Principal:
+    async def authorise(self, asker: Asker, verb: Right) -> Principal:
         """The acting principal; where its roles do not allow the verb, a security event and `RoleMissing`."""
         if not isinstance(asker, Principal | RunContext):
             raise InvalidInput("expected a Principal or a RunContext", field="asker")
@@ -215,7 +215,7 @@ class FabricContext:
         return principal
 
     @asynccontextmanager
-    async def reported(self, principal: Principal, verb: Verb, target: str | None = None) -> AsyncGenerator[None]:
+    async def reported(self, principal: Principal, verb: Right, target: str | None = None) -> AsyncGenerator[None]:
         """Write a security event for any denial raised inside, after its transaction was rolled back (AUD-3)."""
         try:
             yield
@@ -223,7 +223,7 @@ class FabricContext:
             await self.report(principal, verb, error, target)
             raise
 
-    async def report(self, principal: Principal, verb: Verb, error: Denied, target: str | None = None) -> None:
+    async def report(self, principal: Principal, verb: Right, error: Denied, target: str | None = None) -> None:
         """Write the security event of a denied attempt to the tenant's log, if there is such a tenant."""
         async with self.transaction(principal.tenant_id, "writer") as tx:
             if await self.vault.tenant(tx) is not None:

@@ -24,7 +24,7 @@ from muniment.model.archive import Archive, ArchiveCheck
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.breaker import Breaker
-from muniment.model.browse import Graph, MemoryChanges, MemoryShown, Turn
+from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import Receipt
 from muniment.model.capture_history import CaptureEntry, CaptureHistory, RefusalEntry, Rerun, RerunReason
@@ -32,7 +32,7 @@ from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.consent import Consent, ConsentReach, Sweep
 from muniment.model.context import Asker, RunContext
-from muniment.model.contradiction import Contradiction, ContradictionShown, ResolutionMethod, Side
+from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
 from muniment.model.credential import Credential
 from muniment.model.erasure import Erasure
 from muniment.model.events import Event, EventType
@@ -45,7 +45,7 @@ from muniment.model.pack_difference import PackDifference
 from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, RetractionReason
 from muniment.model.proposal import Outcome, Proposal, Submission
 from muniment.model.recall import Recall
-from muniment.model.recalls import RecallNoted, RecallShown
+from muniment.model.recalls import RecallDetails, RecallSummary
 from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
 from muniment.model.trail import Trail
 from muniment.model.webhook import Deliveries, Webhook
@@ -285,7 +285,7 @@ class AsyncContradictions(FabricGroup):
             self._context, asker, limit=limit, after=after, proposal_id=proposal_id, closed=closed
         )
 
-    async def get(self, asker: Asker, contradiction_id: str) -> ContradictionShown:
+    async def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
         """Read a contradiction with both its sides opened; raises `NotFound`."""
         return await contradictions_verbs.get_contradiction(self._context, asker, contradiction_id=contradiction_id)
 
@@ -326,7 +326,7 @@ class AsyncMemories(FabricGroup):
 
     async def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **fields: Unpack[MemoryFilters]
-    ) -> list[MemoryShown]:
+    ) -> list[MemorySummary]:
         """List live memories, the newest first; with a `query` those with its words, the best match first.
 
         They can be narrowed to an `entity`, a `user_id`, a `tier`, a `write_class`; `state` is `ended` or `all` instead
@@ -412,7 +412,7 @@ class AsyncRecalls(FabricGroup):
 
     async def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **fields: Unpack[RecallFilters]
-    ) -> list[RecallNoted]:
+    ) -> list[RecallSummary]:
         """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
 
         With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
@@ -420,7 +420,7 @@ class AsyncRecalls(FabricGroup):
         """
         return await recall_verbs.list_recalls(self._context, asker, limit=limit, after=after, **fields)
 
-    async def get(self, asker: Asker, recall_id: str) -> RecallShown:
+    async def get(self, asker: Asker, recall_id: str) -> RecallDetails:
         """Read a recorded recall: the provenance of what it returned, and whether its run would see that now.
 
         A run gets its own recalls, with the provenance of what it may see now, as if there were no more (REC-7); the

@@ -8,7 +8,7 @@ from muniment.opening import Opened
 
 
 @dataclass(frozen=True)
-class Done:
+class JobResult:
     """The result of a run: counts, whether more work is waiting, and when the job is due again at the latest."""
 
     counts: dict[str, int] = field(default_factory=dict[str, int])
@@ -21,7 +21,7 @@ class Done:
         return {name: count for name, count in self.counts.items() if count}
 
 
-Run = Callable[[Opened, str], Awaitable[Done]]
+Run = Callable[[Opened, str], Awaitable[JobResult]]
 
 
 @dataclass(frozen=True)

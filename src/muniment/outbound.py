@@ -103,7 +103,7 @@ def find_blocking(url: str, *, allow_private: bool) -> Target:
     return _target(parts, host, port, [str(address[0]) for *_, address in found], allow_private)
 
 
-def refuses_literally(url: str) -> bool:
+def is_private_host(url: str) -> bool:
     """Whether the host is a private address or a name of this machine, without resolving it."""
     host = urlsplit(url).hostname or ""
     try:

@@ -22,7 +22,7 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)
 PAUSES = (0.25, 1.0)
 CONNECT_WITHIN = 5.0
 # The connection failed, so that trying again does no harm. A server that is too slow is not tried again.
-TRY_AGAIN = (
+RETRIED_ERRORS = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
     httpx2.ReadError,
@@ -75,14 +75,14 @@ _REFUSED = {
 }
 
 
-def unreached(error: Exception) -> Failure:
+def connection_failure(error: Exception) -> Failure:
     """What an error of the connection means; by its class alone, as its message may hold what was sent."""
     if isinstance(error, Refused):
         return Failure(_REFUSED[str(error)], again=str(error) == "host_not_found")
-    return Failure(f"cannot be reached: {type(error).__name__}", again=isinstance(error, TRY_AGAIN))
+    return Failure(f"cannot be reached: {type(error).__name__}", again=isinstance(error, RETRIED_ERRORS))
 
 
-def unusable(error: Exception) -> str:
+def client_failure(error: Exception) -> str:
     """Why no client could be created; by the class alone, as the message may show a proxy's password."""
     return f"a proxy or certificates in the environment cannot be used: {type(error).__name__}"
 
@@ -98,7 +98,7 @@ def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def guarded(*, allow_private: bool) -> dict[str, Any]:
+def guarded_options(*, allow_private: bool) -> dict[str, Any]:
     """Arguments of an async client that calls public addresses alone (ISO-7).
 
     Where the operator allows private addresses nothing is refused, and the environment may name a proxy.
@@ -106,7 +106,7 @@ def guarded(*, allow_private: bool) -> dict[str, Any]:
     return {} if allow_private else {"transport": GuardedTransport(), "trust_env": False}
 
 
-def guarded_blocking(*, allow_private: bool) -> dict[str, Any]:
+def guarded_blocking_options(*, allow_private: bool) -> dict[str, Any]:
     """The same for a blocking client."""
     return {} if allow_private else {"transport": GuardedBlockingTransport(), "trust_env": False}
 
@@ -184,7 +184,7 @@ async def fetch(
                 headers={"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "muniment"},
                 timeout=httpx2.Timeout(within, connect=min(within, CONNECT_WITHIN)),
                 follow_redirects=False,
-                **guarded(allow_private=allow_private),
+                **guarded_options(allow_private=allow_private),
             ) as client,
             client.stream(method, url, data=form) as response,
         ):

@@ -12,7 +12,7 @@ from muniment.errors import InvalidInput
 from muniment.language.assertion import Judge, judge
 from muniment.language.embedding import Embedder
 from muniment.pack import Pack, load_pack
-from muniment.webhooks.settings import Rules
+from muniment.webhooks.settings import WebhookSettings
 
 Clock = Callable[[], datetime]
 
@@ -28,7 +28,7 @@ class Settings:
     judge: Judge = judge
     embedder: str | Embedder | None = None
     redis_url: str | None = None
-    webhooks: Rules = field(default_factory=Rules)
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     archives: Path | None = None
     activate: bool = False
     models: Models = field(default_factory=Models)
@@ -68,7 +68,7 @@ class Settings:
             judge,
             embedder or os.environ.get("MUNIMENT_EMBEDDER") or None,
             redis_url or os.environ.get("MUNIMENT_REDIS_URL") or None,
-            Rules.gather(private_webhooks),
+            WebhookSettings.gather(private_webhooks),
             _archives(archives, None if url is not None else folder),
             activate,
             Models.gather(models),

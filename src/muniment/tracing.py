@@ -48,7 +48,7 @@ def request_span(method: str, headers: Mapping[bytes, bytes]) -> AbstractContext
     return _open(f"HTTP {method}", SpanKind.SERVER, headers, {})
 
 
-def spanned(name: str) -> Callable[[Callable[_P, Awaitable[_T]]], Callable[_P, Coroutine[Any, Any, _T]]]:
+def with_span(name: str) -> Callable[[Callable[_P, Awaitable[_T]]], Callable[_P, Coroutine[Any, Any, _T]]]:
     """Wrap every call of a coroutine function in a span of that name."""
 
     def wrap(function: Callable[_P, Awaitable[_T]]) -> Callable[_P, Coroutine[Any, Any, _T]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muniment import Fabric
-from muniment.access.store import presented, token_of
+from muniment.access.store import parse_token, token_of
 from muniment.database.storage import Transaction
 from muniment.erasure import key_rotation as rotation
 from muniment.errors import InvalidInput, NotFound, RoleMissing, Unauthenticated
@@ -90,7 +90,7 @@ def test_whatever_is_wrong_with_a_token_the_answer_is_the_same(fabric: Fabric, p
     ]
     assert [one for one in wrong if let_in(fabric, one)] == []
     assert let_in(fabric, token)
-    assert presented(token) is not None
+    assert parse_token(token) is not None
 
 
 def test_a_wrong_token_opens_no_tenant(fabric: Fabric, people: People, rows: Any) -> None:

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.access.roles import ALLOWED, PERSONS_ONLY, Verb, may
+from muniment.access.roles import ALLOWED, PERSONS_ONLY, Right, may
 from muniment.model.context import Principal, Role, RunContext
 from muniment.model.fields import Source
 
 ROLES: tuple[Role, ...] = get_args(Role)
 KINDS: tuple[Source, ...] = get_args(Source)
-VERBS: tuple[Verb, ...] = get_args(Verb)
+VERBS: tuple[Right, ...] = get_args(Right)
 
 # Section 2 of the specification, and its example in section 11, in which a correction_writer captures.
-TABLE: dict[Verb, set[Role]] = {
+TABLE: dict[Right, set[Role]] = {
     "capture": {"agent", "correction_writer"},
     "propose": {"agent", "correction_writer"},
     "recall": {"agent"},
@@ -41,7 +41,7 @@ TABLE: dict[Verb, set[Role]] = {
     "backtest": {"admin", "auditor", "reviewer"},
     "read_work": {"admin", "auditor", "reviewer"},
 }
-READING: set[Verb] = {
+READING: set[Right] = {
     "read_queue",
     "read_captures",
     "read_consent",
@@ -67,7 +67,7 @@ def test_every_verb_has_its_line_in_the_table() -> None:
 @pytest.mark.rule("ISO-5")
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_person_with_one_role_may_exactly_what_the_table_says(verb: Verb, role: Role) -> None:
+def test_a_person_with_one_role_may_exactly_what_the_table_says(verb: Right, role: Role) -> None:
     decision = may(person(role), verb)
     assert decision.passed == (role in TABLE[verb])
     code = decision.reasons[0].code
@@ -77,13 +77,13 @@ def test_a_person_with_one_role_may_exactly_what_the_table_says(verb: Verb, role
 @pytest.mark.rule("ISO-5")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("verb", VERBS)
-def test_without_a_role_nothing_is_allowed(verb: Verb, kind: Source) -> None:
+def test_without_a_role_nothing_is_allowed(verb: Right, kind: Source) -> None:
     assert not may(person(kind=kind), verb).passed
 
 
 @pytest.mark.rule("ISO-5")
 @given(roles=st.sets(st.sampled_from(ROLES)), verb=st.sampled_from(VERBS))
-def test_several_roles_may_what_each_may_and_nothing_more(roles: set[Role], verb: Verb) -> None:
+def test_several_roles_may_what_each_may_and_nothing_more(roles: set[Role], verb: Right) -> None:
     together = may(person(*roles), verb).passed
     assert together == any(may(person(role), verb).passed for role in roles)
 
@@ -91,7 +91,7 @@ def test_several_roles_may_what_each_may_and_nothing_more(roles: set[Role], verb
 @pytest.mark.rule("REV-4", "ISO-5")
 @pytest.mark.parametrize("kind", ["agent", "system"])
 @pytest.mark.parametrize("verb", ["correct", "rerun", "review", "retract", "consent", "packs", "webhooks", "keys"])
-def test_no_role_makes_an_agent_or_a_service_a_person(verb: Verb, kind: Source) -> None:
+def test_no_role_makes_an_agent_or_a_service_a_person(verb: Right, kind: Source) -> None:
     decision = may(person(*ROLES, kind=kind), verb)
     assert not decision.passed
     assert decision.reasons[0].code == "person_required"

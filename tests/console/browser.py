@@ -7,13 +7,13 @@ from typing import Any
 import httpx2
 
 from muniment import Principal
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 
 
 class Browser:
     """The session of a signed-in person."""
 
-    def __init__(self, door: HttpDoor, who: Principal) -> None:
+    def __init__(self, door: RunningServer, who: Principal) -> None:
         self._http = httpx2.Client(base_url=door.url, headers={"Accept": "text/html"}, timeout=30)
         self._http.post("/console/signin", data={"key": door.key(who)})
 

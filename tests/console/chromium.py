@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from muniment import Principal
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -82,7 +82,7 @@ class Window:
         if not request.url.startswith(f"{self.url}/"):
             self.problems.append(f"asked elsewhere: {request.url}")
 
-    def sign_in(self, door: HttpDoor, who: Principal) -> Self:
+    def sign_in(self, door: RunningServer, who: Principal) -> Self:
         """Sign in with an API key, without using the sign-in page."""
         answer = self.context.request.post("/console/signin", form={"key": door.key(who)}, max_redirects=0)
         assert answer.status == 303, answer.text()

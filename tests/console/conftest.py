@@ -10,7 +10,7 @@ from muniment.console.pages import live
 from muniment.testing import People, TestServer
 from tests.console.browser import Browser
 from tests.console.chromium import Scheme, Window, chromium
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 
 # Opens a window for a signed-in person: `open_window(people.reviewer)`, optionally narrow or dark.
 OpenWindow = Callable[..., Window]
@@ -18,13 +18,13 @@ SignIn = Callable[[Principal], Browser]
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database) as opened:
         yield opened
 
 
 @pytest.fixture
-def signed_in(door: HttpDoor) -> Iterator[SignIn]:
+def signed_in(door: RunningServer) -> Iterator[SignIn]:
     """Sign somebody in, in a browser without script."""
     browsers: list[Browser] = []
 
@@ -65,13 +65,15 @@ def chromium_browser() -> Iterator[Chromium]:
 
 
 @pytest.fixture(scope="package")
-def site(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
+def site(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database) as opened:
         yield opened
 
 
 @pytest.fixture
-def open_window(chromium_browser: Chromium, site: HttpDoor, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenWindow]:
+def open_window(
+    chromium_browser: Chromium, site: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[OpenWindow]:
     """Open windows; at the end, each must have reported no problem."""
     monkeypatch.setattr(live, "CHECK_EVERY", 0.02)
     windows: list[Window] = []

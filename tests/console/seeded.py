@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from muniment import Principal
 from muniment.testing import People
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import CONSENT, KEY, promoted, proposed, worked
 
 SUBJECT = "customer:cust_1"
@@ -21,7 +21,7 @@ class SeededTenant:
     paths: dict[str, str]
 
 
-def seed_tenant(door: HttpDoor, people: People) -> SeededTenant:
+def seed_tenant(door: RunningServer, people: People) -> SeededTenant:
     """Write proposals of several kinds, live and ended memories, contradictions, consents, an erasure, recalls, packs."""
     near, run = door.near, people.run()
     clara = people.second_reviewer

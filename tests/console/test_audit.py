@@ -17,7 +17,7 @@ from muniment.errors import RoleMissing, StorageUnavailable
 from muniment.pack import builtin_pack, load_pack
 from muniment.testing import People, TestServer
 from tests.console.browser import Browser, words
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import promoted, run_job
 
 HOSTILE = "<script>alert(1)</script>\u202e" + "W" * 300
@@ -41,7 +41,9 @@ def kinds(page: str) -> list[str]:
 
 
 @pytest.mark.rule("AUD-1")
-def test_the_log_is_read_latest_first_by_type_actor_and_id(auditor: Browser, door: HttpDoor, people: People) -> None:
+def test_the_log_is_read_latest_first_by_type_actor_and_id(
+    auditor: Browser, door: RunningServer, people: People
+) -> None:
     memory_id = promoted(door.near, people)
     door.near.retract(people.second_reviewer, memory_id, reason="wrong")
     everything = kinds(auditor.get("audit"))
@@ -64,7 +66,7 @@ def test_a_moment_of_an_event_is_told_as_any_other_and_what_is_none_stays_as_it_
     ]
 
 
-def test_a_long_log_comes_page_by_page_and_nothing_twice(auditor: Browser, door: HttpDoor, people: People) -> None:
+def test_a_long_log_comes_page_by_page_and_nothing_twice(auditor: Browser, door: RunningServer, people: People) -> None:
     for number in range(60):
         door.near.capture(people.service, kind="statement", text=f"fact {number}", classification="INTERNAL")
     first = auditor.get("audit", type="memory.captured")
@@ -81,7 +83,7 @@ def test_a_long_log_comes_page_by_page_and_nothing_twice(auditor: Browser, door:
 
 
 @pytest.mark.rule("AUD-3")
-def test_what_was_denied_stands_apart(auditor: Browser, door: HttpDoor, people: People) -> None:
+def test_what_was_denied_stands_apart(auditor: Browser, door: RunningServer, people: People) -> None:
     assert "No security events" in auditor.get("audit/security")
     promoted(door.near, people)
     with pytest.raises(RoleMissing):
@@ -93,7 +95,7 @@ def test_what_was_denied_stands_apart(auditor: Browser, door: HttpDoor, people: 
 
 @pytest.mark.rule("AUD-2")
 def test_the_chain_is_verified_and_every_break_is_told_at_its_place(
-    auditor: Browser, door: HttpDoor, people: People, tamper: Callable[[str], None]
+    auditor: Browser, door: RunningServer, people: People, tamper: Callable[[str], None]
 ) -> None:
     assert "Nothing is sealed yet" in auditor.get("audit/chain")
     auditor.get("audit/head.json", 404)
@@ -113,7 +115,7 @@ def test_the_chain_is_verified_and_every_break_is_told_at_its_place(
 
 @pytest.mark.rule("AUD-4")
 def test_a_row_that_is_not_what_the_log_says_is_named(
-    auditor: Browser, door: HttpDoor, people: People, tamper: Callable[[str], None]
+    auditor: Browser, door: RunningServer, people: People, tamper: Callable[[str], None]
 ) -> None:
     memory = promoted(door.near, people)
     door.near.seal(people.tenant_id)
@@ -131,7 +133,9 @@ def test_a_head_that_is_none_is_told_beside_the_form(auditor: Browser) -> None:
         assert words(f"<p>{wrong}</p>") in words(answer.text)
 
 
-def test_a_script_is_told_how_far_it_is_and_then_the_page(auditor: Browser, door: HttpDoor, people: People) -> None:
+def test_a_script_is_told_how_far_it_is_and_then_the_page(
+    auditor: Browser, door: RunningServer, people: People
+) -> None:
     promoted(door.near, people)
     door.near.seal(people.tenant_id)
     answer = auditor.post("audit/chain", accept="application/x-ndjson")
@@ -179,7 +183,7 @@ def test_archives_are_listed_and_looked_at(server: TestServer, database: str, pe
     document = builtin_pack().document()
     document["pack_meta"] |= {"id": "acme.archives"}
     document["memory_layer"]["retention"] |= {"captures": {"statement": "30d"}, "archives": "365d"}
-    with HttpDoor(server, database, pack=load_pack(json.dumps(document)), archives=tmp_path) as door:
+    with RunningServer(server, database, pack=load_pack(json.dumps(document)), archives=tmp_path) as door:
         early = Browser(door, people.auditor)
         assert "No archives" in early.get("audit/archives")
         promoted(door.near, people)
@@ -203,7 +207,7 @@ def test_archives_are_listed_and_looked_at(server: TestServer, database: str, pe
 
 
 def test_what_was_written_at_once_by_the_hundred_is_told_and_shown_when_asked_for(
-    auditor: Browser, door: HttpDoor, people: People
+    auditor: Browser, door: RunningServer, people: People
 ) -> None:
     said = [{"kind": "statement", "text": f"parcel {n} is late", "classification": "INTERNAL"} for n in range(120)]
     door.near.capture_many(people.service, said)
@@ -216,7 +220,7 @@ def test_what_was_written_at_once_by_the_hundred_is_told_and_shown_when_asked_fo
 
 @pytest.mark.rule("AUD-1")
 def test_a_memorys_trail_goes_back_to_its_capture_and_hostile_words_stay_words(
-    auditor: Browser, door: HttpDoor, people: People, others: People
+    auditor: Browser, door: RunningServer, people: People, others: People
 ) -> None:
     memory_id = promoted(door.near, people, HOSTILE)
     recall = door.near.recall(people.run())
@@ -232,7 +236,7 @@ def test_a_memorys_trail_goes_back_to_its_capture_and_hostile_words_stay_words(
     assert auditor.get("audit/trail", 404, memory_id=theirs).replace(theirs, "pm_nothing") == nothing
 
 
-def test_only_an_auditor_is_let_in(door: HttpDoor, people: People) -> None:
+def test_only_an_auditor_is_let_in(door: RunningServer, people: People) -> None:
     reviewer = Browser(door, people.reviewer)
     for path in ("audit", "audit/security", "audit/chain", "audit/head.json", "audit/archives", "audit/trail"):
         reviewer.get(path, 403)

@@ -8,14 +8,14 @@ from playwright.sync_api import expect
 
 from muniment.testing import People
 from tests.console.conftest import OpenWindow
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import CONSENT, KEY, promoted, proposed, texts, worked
 
 SUBJECT = "customer:cust_1"
 
 
 @pytest.mark.rule("CON-1")
-def test_a_consent_is_granted_renewed_and_revoked(open_window: OpenWindow, site: HttpDoor, people: People) -> None:
+def test_a_consent_is_granted_renewed_and_revoked(open_window: OpenWindow, site: RunningServer, people: People) -> None:
     window = open_window(people.officer)
     page = window.go("consent")
     page.get_by_role("link", name="Record a consent").first.click()
@@ -47,7 +47,7 @@ def test_a_consent_is_granted_renewed_and_revoked(open_window: OpenWindow, site:
 
 
 def test_a_person_is_erased_only_once_their_id_was_typed(
-    open_window: OpenWindow, site: HttpDoor, people: People
+    open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
     promoted(site.near, people, "grey-parrot", subject=SUBJECT)
     window = open_window(people.officer)
@@ -68,7 +68,7 @@ def test_a_person_is_erased_only_once_their_id_was_typed(
 
 @pytest.mark.rule("AUD-2")
 def test_the_log_is_narrowed_and_the_chain_verified_in_place(
-    open_window: OpenWindow, site: HttpDoor, people: People, tmp_path: Path
+    open_window: OpenWindow, site: RunningServer, people: People, tmp_path: Path
 ) -> None:
     promoted(site.near, people)
     worked(site.near, people.tenant_id)
@@ -99,7 +99,7 @@ def test_the_log_is_narrowed_and_the_chain_verified_in_place(
 
 @pytest.mark.rule("AUD-3")
 def test_denied_attempts_and_the_papers_of_a_memory_are_a_click_away(
-    open_window: OpenWindow, site: HttpDoor, people: People
+    open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
     memory = promoted(site.near, people)
     stranger = open_window(people.officer)
@@ -113,7 +113,9 @@ def test_denied_attempts_and_the_papers_of_a_memory_are_a_click_away(
     expect(page.locator("[data-trail]")).to_have_attribute("data-trail", memory)
 
 
-def test_the_charts_of_a_window_can_be_read_as_tables(open_window: OpenWindow, site: HttpDoor, people: People) -> None:
+def test_the_charts_of_a_window_can_be_read_as_tables(
+    open_window: OpenWindow, site: RunningServer, people: People
+) -> None:
     promoted(site.near, people)
     proposed(site.near, people.run(), **KEY | {"predicate": "eats"}, value="rye")
     window = open_window(people.person("rita", "auditor", "admin"))
@@ -130,7 +132,7 @@ def test_the_charts_of_a_window_can_be_read_as_tables(open_window: OpenWindow, s
 
 @pytest.mark.rule("PAC-1", "PAC-3", "PAC-4")
 def test_a_pack_is_registered_compared_and_tried_on_history(
-    open_window: OpenWindow, site: HttpDoor, people: People
+    open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
     site.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     site.near.capture(people.run(), kind="message", text="I prefer email.", classification="INTERNAL")

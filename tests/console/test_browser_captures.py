@@ -5,11 +5,11 @@ import pytest
 from muniment.testing import People
 from tests.console.conftest import OpenWindow
 from tests.console.test_captures import refused
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 
 
 @pytest.mark.rule("CAP-11")
-def test_a_capture_is_run_again_by_keyboard(open_window: OpenWindow, site: HttpDoor, people: People) -> None:
+def test_a_capture_is_run_again_by_keyboard(open_window: OpenWindow, site: RunningServer, people: People) -> None:
     capture_id = refused(site, people)
     window = open_window(people.reviewer)
     page = window.page

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from muniment.testing import People
 from tests.console.chromium import Window
 from tests.console.seeded import SeededTenant, seed_tenant
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.soak import SOAKING
 
 PAGES = (
@@ -39,12 +39,12 @@ TABBED_THROUGH = (
 
 
 @pytest.fixture(scope="module")
-def seeded(site: HttpDoor) -> SeededTenant:
+def seeded(site: RunningServer) -> SeededTenant:
     return seed_tenant(site, People(f"tenant_{uuid4().hex[:12]}"))
 
 
 @pytest.fixture(scope="module")
-def window(chromium_browser: Browser, site: HttpDoor, seeded: SeededTenant) -> Iterator[Window]:
+def window(chromium_browser: Browser, site: RunningServer, seeded: SeededTenant) -> Iterator[Window]:
     with Window(chromium_browser, site.url).sign_in(site, seeded.everybody) as opened:
         yield opened
 
@@ -72,7 +72,7 @@ def test_what_opens_can_be_read_too(window: Window, seeded: SeededTenant, name: 
     window.press("Escape")
 
 
-def test_the_page_to_sign_in_and_a_page_that_is_not_there(chromium_browser: Browser, site: HttpDoor) -> None:
+def test_the_page_to_sign_in_and_a_page_that_is_not_there(chromium_browser: Browser, site: RunningServer) -> None:
     with Window(chromium_browser, site.url) as stranger:
         stranger.go("signin")
         stranger.check()

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from muniment.testing import People
 from tests.console.conftest import OpenWindow
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import promoted, proposed
 
 SUBJECT = "customer:cust_1"
@@ -18,7 +18,7 @@ def shown(page: Page) -> list[str | None]:
 
 
 def test_memories_are_searched_and_one_is_opened_with_its_whole_life(
-    open_window: OpenWindow, site: HttpDoor, people: People
+    open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
     item = proposed(site.near, people.run(), write_class="statement", text="the harbour office closes at noon")
     harbour = site.near.queue.approve(people.reviewer, item.proposal_id, note="heard it").memory_id
@@ -50,7 +50,7 @@ def test_memories_are_searched_and_one_is_opened_with_its_whole_life(
 
 @pytest.mark.rule("REC-7")
 def test_the_slider_goes_from_change_to_change_by_keyboard(
-    open_window: OpenWindow, site: HttpDoor, people: People
+    open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
     first = promoted(site.near, people, "email")
     site.clock.advance(hours=1)
@@ -78,7 +78,7 @@ def test_the_slider_goes_from_change_to_change_by_keyboard(
 
 
 def test_two_moments_are_compared_in_the_viewers_own_time(
-    open_window: OpenWindow, site: HttpDoor, people: People
+    open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
     first = promoted(site.near, people, "email")
     site.clock.advance(hours=1)
@@ -99,7 +99,7 @@ def test_two_moments_are_compared_in_the_viewers_own_time(
     expect(stamp).to_have_attribute("title", since.strftime("%Y-%m-%d %H:%M:%S UTC"))
 
 
-def test_the_graph_leads_from_entity_to_entity(open_window: OpenWindow, site: HttpDoor, people: People) -> None:
+def test_the_graph_leads_from_entity_to_entity(open_window: OpenWindow, site: RunningServer, people: People) -> None:
     promoted(site.near, people, "company:acme", predicate="works_at")
     promoted(site.near, people, "company:globex", entity="company:acme", predicate="part_of")
     window = open_window(people.reviewer)
@@ -113,7 +113,7 @@ def test_the_graph_leads_from_entity_to_entity(open_window: OpenWindow, site: Ht
 
 @pytest.mark.rule("REC-10")
 def test_why_a_memory_was_seen_is_explained_and_the_recall_replayed(
-    open_window: OpenWindow, site: HttpDoor, people: People
+    open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
     memory = promoted(site.near, people)
     site.near.recall(people.run())
@@ -138,7 +138,7 @@ def test_why_a_memory_was_seen_is_explained_and_the_recall_replayed(
 
 @pytest.mark.rule("REC-5", "REC-9", "REC-10")
 def test_a_recall_is_picked_from_the_latest_and_leads_to_why_and_to_its_replay(
-    open_window: OpenWindow, site: HttpDoor, people: People
+    open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
     memory = promoted(site.near, people)
     recall = site.near.recall(people.run(run_id="r1")).recall_id

@@ -7,7 +7,7 @@ import pytest
 from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.console.conftest import SignIn
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import CONSENT, told
 
 SUBJECT = "customer:cust_1"
@@ -19,7 +19,7 @@ SECRET: dict[str, Any] = {
 }
 
 
-def refused(door: HttpDoor, people: People, **fields: Any) -> str:
+def refused(door: RunningServer, people: People, **fields: Any) -> str:
     capture_id = door.near.capture(people.run(), **SECRET | fields).capture_id
     door.near.consolidate(people.tenant_id)
     return capture_id
@@ -27,7 +27,7 @@ def refused(door: HttpDoor, people: People, **fields: Any) -> str:
 
 @pytest.mark.rule("CAP-11", "CAN-5")
 def test_refusals_have_a_page_with_gate_and_reason_and_a_way_to_run_the_capture_again(
-    reviewer: Browser, door: HttpDoor, people: People
+    reviewer: Browser, door: RunningServer, people: People
 ) -> None:
     assert "No refusals" in reviewer.get("captures/refusals")
     capture_id = refused(door, people)
@@ -54,7 +54,7 @@ def test_refusals_have_a_page_with_gate_and_reason_and_a_way_to_run_the_capture_
 
 @pytest.mark.rule("CAP-11", "ISO-5")
 def test_a_capture_is_read_on_a_page_of_its_own_and_that_is_recorded(
-    reviewer: Browser, auditor: Browser, signed_in: SignIn, door: HttpDoor, people: People
+    reviewer: Browser, auditor: Browser, signed_in: SignIn, door: RunningServer, people: People
 ) -> None:
     capture_id = refused(door, people)
     nothing = refused(door, people, kind="message", text="Hello there", classification="PUBLIC")
@@ -82,7 +82,7 @@ def test_a_capture_is_read_on_a_page_of_its_own_and_that_is_recorded(
 
 @pytest.mark.rule("CAP-11")
 def test_long_lists_of_captures_and_refusals_come_page_by_page(
-    auditor: Browser, door: HttpDoor, people: People
+    auditor: Browser, door: RunningServer, people: People
 ) -> None:
     items = [SECRET | {"text": f"fact {n}"} for n in range(60)]
     ids = [one.capture_id for one in door.near.capture_many(people.run(), items)]

@@ -8,11 +8,11 @@ from muniment.console.pages import contradictions as page_of_contradictions
 from muniment.model.contradiction import Contradiction
 from muniment.testing import People
 from tests.console.browser import Browser, words
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import KEY, promoted, proposed
 
 
-def open_contradiction(door: HttpDoor, people: People, predicate: str = "prefers_channel") -> Contradiction:
+def open_contradiction(door: RunningServer, people: People, predicate: str = "prefers_channel") -> Contradiction:
     door.clock.advance(seconds=1)
     key = KEY | {"predicate": predicate}
     promoted(door.near, people, "email", **key)
@@ -25,13 +25,13 @@ def picks(page: str) -> list[str]:
     return re.findall(r'data-pick="(ctr_\w+)"', page)
 
 
-def after(door: HttpDoor, people: People, one: Contradiction) -> Contradiction:
+def after(door: RunningServer, people: People, one: Contradiction) -> Contradiction:
     found = door.near.contradictions.list(people.reviewer, closed=True)
     return next(each for each in found if each.contradiction_id == one.contradiction_id)
 
 
 def test_the_oldest_comes_first_with_both_sides_and_their_papers(
-    door: HttpDoor, reviewer: Browser, people: People, monkeypatch: pytest.MonkeyPatch
+    door: RunningServer, reviewer: Browser, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "No contradictions" in reviewer.get("contradictions")
     first, second = open_contradiction(door, people), open_contradiction(door, people, "prefers_reply")
@@ -52,7 +52,7 @@ def test_the_oldest_comes_first_with_both_sides_and_their_papers(
 
 
 @pytest.mark.rule("CTR-5")
-def test_each_way_settles_it(door: HttpDoor, reviewer: Browser, people: People) -> None:
+def test_each_way_settles_it(door: RunningServer, reviewer: Browser, people: People) -> None:
     ways: dict[str, tuple[dict[str, str], str]] = {
         "supersede": ({"keep": "incoming", "existing": "left=aside"}, "superseded"),
         "coexist": ({"existing": "region=de", "incoming": "region=at, channel = web"}, "coexist"),
@@ -72,7 +72,7 @@ def test_each_way_settles_it(door: HttpDoor, reviewer: Browser, people: People) 
 
 
 def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
-    door: HttpDoor, reviewer: Browser, people: People
+    door: RunningServer, reviewer: Browser, people: People
 ) -> None:
     one = open_contradiction(door, people)
     place = f"contradictions/{one.contradiction_id}/resolve"
@@ -94,7 +94,7 @@ def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
     assert after(door, people, one).open
 
 
-def test_who_comes_second_is_told_that_it_is_settled(door: HttpDoor, reviewer: Browser, people: People) -> None:
+def test_who_comes_second_is_told_that_it_is_settled(door: RunningServer, reviewer: Browser, people: People) -> None:
     one = open_contradiction(door, people)
     door.near.contradictions.resolve(people.second_reviewer, one.contradiction_id, "block")
     late = reviewer.post(f"contradictions/{one.contradiction_id}/resolve", way="supersede", keep="incoming")
@@ -103,7 +103,7 @@ def test_who_comes_second_is_told_that_it_is_settled(door: HttpDoor, reviewer: B
     assert "by clara" in words(late.text)
 
 
-def test_an_auditor_reads_them_and_settles_none(door: HttpDoor, people: People, others: People) -> None:
+def test_an_auditor_reads_them_and_settles_none(door: RunningServer, people: People, others: People) -> None:
     one = open_contradiction(door, people)
     anton, theirs = Browser(door, people.auditor), Browser(door, others.reviewer)
     page = anton.get("contradictions")

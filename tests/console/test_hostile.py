@@ -12,7 +12,7 @@ from muniment import Fabric
 from muniment.console.visitors import sign_notice
 from muniment.testing import People
 from tests.console.chromium import PAGE_CHECKS, Window
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import CONSENT, promoted, proposed, worked
 
 RUNS = "window.__pwned=1"
@@ -39,7 +39,7 @@ PREDICATE = "p" + "w" * 120
 class Poisoned:
     """A tenant in which every text that anybody can write is meant to do harm."""
 
-    def __init__(self, door: HttpDoor) -> None:
+    def __init__(self, door: RunningServer) -> None:
         self.people = people = People(f"<script>{RUNS}</script>{uuid4().hex[:12]}{'W' * 60}")
         near = door.near
         self.run = people.run(NAME, session_id=NAME, workflow_id=NAME, qualifiers={"region": NAME})
@@ -94,12 +94,12 @@ class Poisoned:
 
 
 @pytest.fixture(scope="module")
-def poisoned(site: HttpDoor) -> Poisoned:
+def poisoned(site: RunningServer) -> Poisoned:
     return Poisoned(site)
 
 
 @pytest.fixture(scope="module")
-def window(chromium_browser: Browser, site: HttpDoor, poisoned: Poisoned) -> Iterator[Window]:
+def window(chromium_browser: Browser, site: RunningServer, poisoned: Poisoned) -> Iterator[Window]:
     somebody = poisoned.people.person(WHO + "eve", "reviewer", "auditor", "privacy_officer", "admin")
     with Window(chromium_browser, site.url).sign_in(site, somebody) as opened:
         opened.page.on("dialog", lambda dialog: opened.problems.append(f"asked: {dialog.message}"))

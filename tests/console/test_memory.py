@@ -8,7 +8,7 @@ import pytest
 
 from muniment.testing import People
 from tests.console.browser import Browser, words
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import CONSENT, KEY, promoted, proposed
 
 SUBJECT = "customer:cust_1"
@@ -20,7 +20,7 @@ def shown(page: str) -> list[str]:
     return re.findall(r'<tr data-row data-memory="(pm_\w+)"', page)
 
 
-def statement(door: HttpDoor, people: People, text: str, **fields: Any) -> str:
+def statement(door: RunningServer, people: People, text: str, **fields: Any) -> str:
     item = proposed(door.near, people.run(), write_class="statement", text=text, **fields)
     memory_id = door.near.queue.approve(people.reviewer, item.proposal_id, note="heard it").memory_id
     assert memory_id is not None
@@ -28,7 +28,7 @@ def statement(door: HttpDoor, people: People, text: str, **fields: Any) -> str:
 
 
 def test_memories_are_browsed_by_entity_user_tier_class_words_and_state(
-    reviewer: Browser, door: HttpDoor, people: People
+    reviewer: Browser, door: RunningServer, people: People
 ) -> None:
     email = promoted(door.near, people, "email")
     other = promoted(door.near, people, "tea", entity="customer:cust_2", predicate="drinks", user_id="cust_2")
@@ -46,7 +46,7 @@ def test_memories_are_browsed_by_entity_user_tier_class_words_and_state(
 
 
 def test_pages_follow_each_other(
-    reviewer: Browser, door: HttpDoor, people: People, monkeypatch: pytest.MonkeyPatch
+    reviewer: Browser, door: RunningServer, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("muniment.console.listing.PAGE_SIZE", 2)
     ids = [promoted(door.near, people, "x", predicate=f"likes_{n}") for n in range(5)]
@@ -90,7 +90,7 @@ def test_what_cannot_be_asked_is_told_beside_the_form_with_what_was_typed(
 
 
 @pytest.mark.rule("AUD-1")
-def test_one_memory_shows_its_whole_life(reviewer: Browser, door: HttpDoor, people: People) -> None:
+def test_one_memory_shows_its_whole_life(reviewer: Browser, door: RunningServer, people: People) -> None:
     door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     memory_id = promoted(
         door.near, people, "email", subject=SUBJECT, classification="PII", evidence_refs=["tool:crm.lookup:tc_1"]
@@ -121,7 +121,9 @@ def test_one_memory_shows_its_whole_life(reviewer: Browser, door: HttpDoor, peop
     assert 'data-state="superseded"' in page
 
 
-def test_what_was_erased_shows_its_papers_and_nothing_else(reviewer: Browser, door: HttpDoor, people: People) -> None:
+def test_what_was_erased_shows_its_papers_and_nothing_else(
+    reviewer: Browser, door: RunningServer, people: People
+) -> None:
     memory_id = promoted(door.near, people, "grey-parrot", subject=SUBJECT)
     door.near.erase(people.officer, subject=SUBJECT)
     page = reviewer.get(f"memory/{memory_id}")
@@ -130,7 +132,7 @@ def test_what_was_erased_shows_its_papers_and_nothing_else(reviewer: Browser, do
     assert "content erased" in reviewer.get("memory", state="ended")
 
 
-def test_another_tenants_memory_is_as_none(reviewer: Browser, door: HttpDoor, others: People) -> None:
+def test_another_tenants_memory_is_as_none(reviewer: Browser, door: RunningServer, others: People) -> None:
     theirs = promoted(door.near, others)
     for memory_id in (theirs, "pm_none"):
         assert "no such memory" in reviewer.get(f"memory/{memory_id}", 404)
@@ -138,7 +140,9 @@ def test_another_tenants_memory_is_as_none(reviewer: Browser, door: HttpDoor, ot
 
 
 @pytest.mark.rule("PRO-6")
-def test_a_reviewer_retracts_with_a_reason_and_a_typed_word(reviewer: Browser, door: HttpDoor, people: People) -> None:
+def test_a_reviewer_retracts_with_a_reason_and_a_typed_word(
+    reviewer: Browser, door: RunningServer, people: People
+) -> None:
     memory_id = promoted(door.near, people)
     path = f"memory/{memory_id}/retract"
     for wrong in ({"reason": "wrong"}, {"reason": "wrong", "confirmation": "yes"}, {"confirmation": "retract"}):
@@ -157,7 +161,7 @@ def test_a_reviewer_retracts_with_a_reason_and_a_typed_word(reviewer: Browser, d
     assert reviewer.post(path, reason="wrong", confirmation="retract").status_code == 409
 
 
-def test_an_auditor_reads_and_is_not_shown_what_only_a_reviewer_does(door: HttpDoor, people: People) -> None:
+def test_an_auditor_reads_and_is_not_shown_what_only_a_reviewer_does(door: RunningServer, people: People) -> None:
     memory_id = promoted(door.near, people)
     auditor = Browser(door, people.auditor)
     assert "Retract permanently" not in auditor.get(f"memory/{memory_id}")
@@ -171,7 +175,7 @@ def test_an_auditor_reads_and_is_not_shown_what_only_a_reviewer_does(door: HttpD
 
 @pytest.mark.rule("REC-7")
 def test_the_slider_shows_a_users_memory_as_it_was_at_any_moment(
-    reviewer: Browser, door: HttpDoor, people: People
+    reviewer: Browser, door: RunningServer, people: People
 ) -> None:
     first = promoted(door.near, people, "email")
     began = door.near.get(people.reviewer, first).promoted_at
@@ -198,7 +202,7 @@ def test_the_slider_shows_a_users_memory_as_it_was_at_any_moment(
     assert "There has never been a memory" in reviewer.get("memory/over-time", user_id="CUST_1")
 
 
-def test_two_moments_are_compared(reviewer: Browser, door: HttpDoor, people: People) -> None:
+def test_two_moments_are_compared(reviewer: Browser, door: RunningServer, people: People) -> None:
     first = promoted(door.near, people, "email")
     stays = promoted(door.near, people, "rye", predicate="eats")
     door.clock.advance(hours=1)
@@ -214,7 +218,7 @@ def test_two_moments_are_compared(reviewer: Browser, door: HttpDoor, people: Peo
     assert stays not in page
 
 
-def test_the_graph_is_drawn_and_told_as_a_table(reviewer: Browser, door: HttpDoor, people: People) -> None:
+def test_the_graph_is_drawn_and_told_as_a_table(reviewer: Browser, door: RunningServer, people: People) -> None:
     memory_id = promoted(door.near, people, "company:acme", predicate="works_at")
     promoted(door.near, people, "company:globex", entity="company:acme", predicate="part_of")
     page = reviewer.get("memory/graph", entity=SUBJECT)
@@ -226,7 +230,7 @@ def test_the_graph_is_drawn_and_told_as_a_table(reviewer: Browser, door: HttpDoo
     assert "Choose an entity" in reviewer.get("memory/graph")
 
 
-def test_stored_words_stay_words(reviewer: Browser, door: HttpDoor, people: People) -> None:
+def test_stored_words_stay_words(reviewer: Browser, door: RunningServer, people: People) -> None:
     memory_id = statement(door, people, HOSTILE, evidence_refs=["<img src=x onerror=alert(1)>"])
     typed = promoted(door.near, people, {"<b>": ["</pre><script>alert(2)</script>"]})
     for path in ("memory", f"memory/{memory_id}", f"memory/{typed}", "memory/over-time", f"why?memory_id={memory_id}"):

@@ -16,7 +16,7 @@ from muniment.console.figures import accuracy, calibration, figures, throughput
 from muniment.model.metrics import AutoAccuracy, CalibrationCurve, CurvePoint, Metrics, OperatorDay, QueueMetrics
 from muniment.testing import People, TestServer
 from tests.console.browser import Browser, words
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import KEY, promoted, proposed
 
 HOSTILE = "</text><script>alert(1)</script>\u202e" + "W" * 300
@@ -155,7 +155,7 @@ def test_accuracy_shows_its_interval_and_calibration_what_was_approved() -> None
 # ---- the pages ----
 
 
-def test_a_window_is_chosen_and_its_figures_are_counted(door: HttpDoor, people: People) -> None:
+def test_a_window_is_chosen_and_its_figures_are_counted(door: RunningServer, people: People) -> None:
     browser = Browser(door, people.auditor)
     promoted(door.near, people)
     page = browser.get("metrics")
@@ -174,7 +174,7 @@ def test_a_window_is_chosen_and_its_figures_are_counted(door: HttpDoor, people: 
 
 
 @pytest.mark.rule("MET-3")
-def test_tokens_are_a_share_of_the_captures_or_so_many_times_theirs(door: HttpDoor, people: People) -> None:
+def test_tokens_are_a_share_of_the_captures_or_so_many_times_theirs(door: RunningServer, people: People) -> None:
     auditor = Browser(door, people.auditor)
     assert "data-tokens" not in auditor.get("metrics"), "no prompt was compiled"
     promoted(door.near, people)
@@ -187,7 +187,7 @@ def test_tokens_are_a_share_of_the_captures_or_so_many_times_theirs(door: HttpDo
 
 
 @pytest.mark.rule("JOB-6")
-def test_an_admin_resumes_a_suspended_class_and_nobody_else(door: HttpDoor, people: People, sql: Sql) -> None:
+def test_an_admin_resumes_a_suspended_class_and_nobody_else(door: RunningServer, people: People, sql: Sql) -> None:
     promoted(door.near, people)
     ((seq, at, txid),) = sql(
         "SELECT seq, at, txid FROM muniment.ticks WHERE tenant_id = %s ORDER BY seq DESC LIMIT 1", people.tenant_id
@@ -210,7 +210,9 @@ def test_an_admin_resumes_a_suspended_class_and_nobody_else(door: HttpDoor, peop
 
 
 @pytest.mark.rule("CAN-3")
-def test_parked_captures_are_seen_and_an_admin_has_them_tried_again(door: HttpDoor, people: People, sql: Sql) -> None:
+def test_parked_captures_are_seen_and_an_admin_has_them_tried_again(
+    door: RunningServer, people: People, sql: Sql
+) -> None:
     proposed(door.near, people.run(), **KEY, value="x")
     at = door.clock.now
     for name in ("cap_a", "cap_b", "cap_c"):
@@ -234,7 +236,7 @@ def test_parked_captures_are_seen_and_an_admin_has_them_tried_again(door: HttpDo
         one.close()
 
 
-def test_a_privacy_officer_sees_no_figures(door: HttpDoor, people: People) -> None:
+def test_a_privacy_officer_sees_no_figures(door: RunningServer, people: People) -> None:
     officer = Browser(door, people.officer)
     officer.get("metrics", 403)
     officer.get("metrics/work", 403)

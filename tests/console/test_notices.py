@@ -7,14 +7,14 @@ import pytest
 from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.console.conftest import SignIn
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import KEY, proposed
 
 DONE = "Assigned to <b>mallory</b>"
 
 
 @pytest.fixture
-def place(door: HttpDoor, people: People, reviewer: Browser) -> str:
+def place(door: RunningServer, people: People, reviewer: Browser) -> str:
     """Where an assignment redirects to, with its notice."""
     item = proposed(door.near, people.run(), **KEY, value="email").proposal_id
     done = reviewer.post(f"queue/{item}/assign", to="<b>mallory</b>")

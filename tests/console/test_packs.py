@@ -9,7 +9,7 @@ from muniment.pack import builtin_pack
 from muniment.testing import People
 from tests.console.browser import Browser, words
 from tests.console.conftest import SignIn
-from tests.interfaces.http import PACK, HttpDoor
+from tests.interfaces.http import PACK, RunningServer
 from tests.pack_activation import acme, activate, put_in_force, register
 from tests.pack_activation import admin as admin_of
 from tests.stories import KEY, promoted, proposed
@@ -25,7 +25,7 @@ def text_of(version: str, recalls: int = 4) -> str:
 
 @pytest.mark.rule("PAC-1")
 def test_a_pack_is_checked_registered_once_and_refused_with_every_problem_at_its_line(
-    admin: Browser, door: HttpDoor, people: People
+    admin: Browser, door: RunningServer, people: People
 ) -> None:
     checked = admin.post("packs/check", text=text_of("1.0.0"))
     assert "acme@1.0.0 is valid" in words(checked.text)
@@ -49,7 +49,7 @@ def test_a_pack_is_checked_registered_once_and_refused_with_every_problem_at_its
 
 
 def test_one_pack_is_shown_whole_and_another_tenants_is_not(
-    admin: Browser, door: HttpDoor, people: People, others: People
+    admin: Browser, door: RunningServer, people: People, others: People
 ) -> None:
     door.near.packs.register(people.admin, text_of("1.0.0"))
     door.near.packs.register(others.admin, text_of("9.0.0"))
@@ -61,7 +61,7 @@ def test_one_pack_is_shown_whole_and_another_tenants_is_not(
 
 
 @pytest.mark.rule("PAC-4")
-def test_two_packs_are_compared_rule_by_rule(reviewer: Browser, door: HttpDoor, people: People) -> None:
+def test_two_packs_are_compared_rule_by_rule(reviewer: Browser, door: RunningServer, people: People) -> None:
     door.near.packs.register(people.admin, text_of("1.0.0"))
     page = reviewer.get("packs/compare", one=PACK, other="acme@1.0.0")
     assert 'data-change="memory_layer.recall_policy.max_recalls"' in page
@@ -74,7 +74,9 @@ def test_two_packs_are_compared_rule_by_rule(reviewer: Browser, door: HttpDoor, 
 
 
 @pytest.mark.rule("PAC-3")
-def test_a_pack_is_tried_on_history_and_nothing_is_written(reviewer: Browser, door: HttpDoor, people: People) -> None:
+def test_a_pack_is_tried_on_history_and_nothing_is_written(
+    reviewer: Browser, door: RunningServer, people: People
+) -> None:
     promoted(door.near, people)
     proposed(door.near, people.run(), entity="customer:cust_1", predicate="eats", value="<i>cake</i>")
     document = yaml.safe_load(text_of("3.0.0"))
@@ -104,7 +106,7 @@ def test_a_pack_is_tried_on_history_and_nothing_is_written(reviewer: Browser, do
     ],
 )
 def test_what_cannot_be_tried_is_told_beside_the_form(
-    reviewer: Browser, door: HttpDoor, people: People, wrong: dict[str, str], said: str
+    reviewer: Browser, door: RunningServer, people: People, wrong: dict[str, str], said: str
 ) -> None:
     promoted(door.near, people)
     answer = reviewer.post("packs/backtest", **wrong)
@@ -112,7 +114,7 @@ def test_what_cannot_be_tried_is_told_beside_the_form(
 
 
 def test_only_an_admin_registers_and_only_a_reviewer_is_shown_texts(
-    reviewer: Browser, door: HttpDoor, people: People
+    reviewer: Browser, door: RunningServer, people: People
 ) -> None:
     reviewer.get("packs/new", 403)
     assert "packs/new" not in reviewer.get("packs")
@@ -140,7 +142,7 @@ def row_of(page: str, ref: str) -> str:
 
 @pytest.mark.rule("PAC-5")
 def test_the_list_shows_which_version_is_in_force_since_when_and_by_whom(
-    admin: Browser, reviewer: Browser, door: HttpDoor, people: People
+    admin: Browser, reviewer: Browser, door: RunningServer, people: People
 ) -> None:
     promoted(door.near, people)
     register(door.near, people.tenant_id, acme("1.0.0", STRICT))
@@ -162,7 +164,7 @@ def test_the_list_shows_which_version_is_in_force_since_when_and_by_whom(
 
 @pytest.mark.rule("PAC-5", "PAC-9")
 def test_before_an_activation_the_page_shows_what_differs_what_is_loosened_and_offers_a_backtest(
-    admin: Browser, door: HttpDoor, people: People
+    admin: Browser, door: RunningServer, people: People
 ) -> None:
     proposed(door.near, people.run(), **KEY, value="email")
     register(door.near, people.tenant_id, acme("1.0.0", LAX))
@@ -185,7 +187,7 @@ def test_before_an_activation_the_page_shows_what_differs_what_is_loosened_and_o
 
 @pytest.mark.rule("PAC-5")
 def test_who_registered_a_pack_that_loosens_a_rule_is_refused_and_another_admin_is_not(
-    admin: Browser, signed_in: SignIn, door: HttpDoor, people: People
+    admin: Browser, signed_in: SignIn, door: RunningServer, people: People
 ) -> None:
     promoted(door.near, people)
     register(door.near, people.tenant_id, acme("1.0.0", LAX))
@@ -215,7 +217,7 @@ def test_who_registered_a_pack_that_loosens_a_rule_is_refused_and_another_admin_
 
 @pytest.mark.rule("PAC-5")
 def test_the_history_shows_every_activation_with_its_reason_and_what_it_loosened(
-    auditor: Browser, door: HttpDoor, people: People, others: People
+    auditor: Browser, door: RunningServer, people: People, others: People
 ) -> None:
     put_in_force(door.near, others.tenant_id, acme("9.0.0"))
     put_in_force(door.near, people.tenant_id, acme("1.0.0", LAX))
@@ -235,7 +237,7 @@ def test_the_history_shows_every_activation_with_its_reason_and_what_it_loosened
 
 @pytest.mark.rule("PAC-5")
 def test_a_version_is_retired_with_a_reason_and_the_one_in_force_is_not(
-    admin: Browser, door: HttpDoor, people: People
+    admin: Browser, door: RunningServer, people: People
 ) -> None:
     register(door.near, people.tenant_id, acme("1.0.0"))
     register(door.near, people.tenant_id, acme("1.1.0"))
@@ -257,7 +259,7 @@ def test_a_version_is_retired_with_a_reason_and_the_one_in_force_is_not(
 
 
 def test_only_an_admin_activates_or_retires(
-    reviewer: Browser, auditor: Browser, door: HttpDoor, people: People
+    reviewer: Browser, auditor: Browser, door: RunningServer, people: People
 ) -> None:
     register(door.near, people.tenant_id, acme("1.0.0", STRICT))
     for browser in (reviewer, auditor):

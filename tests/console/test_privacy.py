@@ -7,7 +7,7 @@ import pytest
 
 from muniment.testing import People
 from tests.console.browser import Browser, words
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import CONSENT, promoted, texts
 
 SUBJECT = "customer:cust_1"
@@ -17,7 +17,7 @@ GRANT = {"subject": SUBJECT, "purpose": "support", "predicates": "*", "labels": 
 
 @pytest.mark.rule("CON-1")
 def test_a_consent_is_recorded_renewed_and_revoked_and_the_ledger_keeps_all_three(
-    officer: Browser, door: HttpDoor, people: People
+    officer: Browser, door: RunningServer, people: People
 ) -> None:
     assert "No consents yet" in officer.get("consent")
     done = officer.post("consent", **GRANT, evidence=f"screen:v3\n{HOSTILE}\n", valid_until="2026-02-01T00:00")
@@ -49,7 +49,7 @@ def test_a_consent_is_recorded_renewed_and_revoked_and_the_ledger_keeps_all_thre
 
 @pytest.mark.rule("CON-3")
 def test_what_rested_on_a_consent_is_hidden_when_an_officer_revokes_it_here(
-    officer: Browser, door: HttpDoor, people: People
+    officer: Browser, door: RunningServer, people: People
 ) -> None:
     given = door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     assert "No visible memory depends on this consent" in words(officer.get("consent", subject=SUBJECT))
@@ -64,7 +64,7 @@ def test_what_rested_on_a_consent_is_hidden_when_an_officer_revokes_it_here(
     assert len(texts(door.near, people.run())) == 1
 
 
-def test_what_ends_soon_stands_before_all_others(officer: Browser, door: HttpDoor, people: People) -> None:
+def test_what_ends_soon_stands_before_all_others(officer: Browser, door: RunningServer, people: People) -> None:
     for days in (40, 20, 10):
         ends = door.clock.now + timedelta(days=days)
         door.near.consent.grant(people.officer, subject=f"customer:d{days}", valid_until=ends, **CONSENT)
@@ -86,7 +86,7 @@ def test_what_ends_soon_stands_before_all_others(officer: Browser, door: HttpDoo
     ],
 )
 def test_a_consent_that_cannot_be_is_told_beside_the_form_with_what_was_typed(
-    officer: Browser, door: HttpDoor, people: People, wrong: dict[str, str], said: str
+    officer: Browser, door: RunningServer, people: People, wrong: dict[str, str], said: str
 ) -> None:
     answer = officer.post("consent", **{**GRANT, "basis": "typed <b>before</b>", **wrong})
     assert answer.status_code == 400
@@ -102,7 +102,7 @@ def test_a_subject_that_is_none_is_told_beside_the_search(officer: Browser) -> N
 
 
 def test_an_auditor_reads_the_ledger_and_the_receipts_but_has_nothing_to_press(
-    auditor: Browser, door: HttpDoor, people: People
+    auditor: Browser, door: RunningServer, people: People
 ) -> None:
     given = door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     ledger = auditor.get("consent", subject=SUBJECT)
@@ -116,7 +116,9 @@ def test_an_auditor_reads_the_ledger_and_the_receipts_but_has_nothing_to_press(
     assert door.near.erasures(people.officer) == []
 
 
-def test_a_form_without_the_sessions_own_token_does_nothing(officer: Browser, door: HttpDoor, people: People) -> None:
+def test_a_form_without_the_sessions_own_token_does_nothing(
+    officer: Browser, door: RunningServer, people: People
+) -> None:
     for path, fields in (("consent", GRANT), ("erasures", {"subject": SUBJECT, "typed": SUBJECT})):
         assert officer.post(path, **fields, form_token="another").status_code == 403
     assert (door.near.consent.list(people.officer), door.near.erasures(people.officer)) == ([], [])
@@ -124,7 +126,7 @@ def test_a_form_without_the_sessions_own_token_does_nothing(officer: Browser, do
 
 @pytest.mark.rule("ERA-2")
 def test_a_person_is_erased_only_when_their_id_was_typed_once_more(
-    officer: Browser, door: HttpDoor, people: People
+    officer: Browser, door: RunningServer, people: People
 ) -> None:
     door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     promoted(door.near, people, classification="PII", subject=SUBJECT)
@@ -147,7 +149,7 @@ def test_a_person_is_erased_only_when_their_id_was_typed_once_more(
     assert texts(door.near, people.run()) == []
 
 
-def test_whoever_is_not_named_is_not_erased(officer: Browser, door: HttpDoor, people: People) -> None:
+def test_whoever_is_not_named_is_not_erased(officer: Browser, door: RunningServer, people: People) -> None:
     assert officer.post("erasures", typed="").status_code == 400
     assert officer.post("erasures", subject="no ceid", typed="no ceid").status_code == 400
     officer.get("erasures", 400, subject="no ceid")
@@ -156,7 +158,7 @@ def test_whoever_is_not_named_is_not_erased(officer: Browser, door: HttpDoor, pe
 
 @pytest.mark.rule("ERA-5")
 def test_an_officer_searches_for_a_name_and_takes_a_memory_away(
-    officer: Browser, auditor: Browser, door: HttpDoor, people: People
+    officer: Browser, auditor: Browser, door: RunningServer, people: People
 ) -> None:
     memory_id = promoted(door.near, people, f"a garden with Anna Lindqvist {HOSTILE}", predicate="shares")
     receipt = door.near.erase(people.officer, subject="customer:anna_17")

@@ -9,7 +9,7 @@ import pytest
 from muniment.model.proposal import Proposal
 from muniment.testing import People
 from tests.console.browser import Browser, words
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import CONSENT, KEY, promoted, proposed
 
 SUBJECT = "customer:cust_1"
@@ -17,11 +17,11 @@ JSON = {"Accept": "application/json"}
 
 
 @pytest.fixture
-def item(door: HttpDoor, people: People) -> Proposal:
+def item(door: RunningServer, people: People) -> Proposal:
     return proposed(door.near, people.run(session_id="sess_1"), **KEY, value="email", evidence_refs=["tool:crm:1"])
 
 
-def now(door: HttpDoor, people: People, proposal_id: str) -> Proposal:
+def now(door: RunningServer, people: People, proposal_id: str) -> Proposal:
     return door.near.queue.get(people.reviewer, proposal_id)
 
 
@@ -31,7 +31,7 @@ def sent(reviewer: Browser, path: str, **fields: str) -> httpx2.Response:
     return reviewer._http.post(f"/console/{path}", data={"form_token": token, **fields}, headers=JSON)
 
 
-def test_a_proposal_stands_beside_its_evidence(door: HttpDoor, reviewer: Browser, people: People) -> None:
+def test_a_proposal_stands_beside_its_evidence(door: RunningServer, reviewer: Browser, people: People) -> None:
     door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     said = "Thanks! I prefer email over phone, and I moved to Vienna."
     told: dict[str, Any] = {"subject": SUBJECT, "classification": "PII", "origin": "channel:app_chat"}
@@ -55,7 +55,9 @@ def test_a_proposal_stands_beside_its_evidence(door: HttpDoor, reviewer: Browser
     assert found.candidate.capture_id in page
 
 
-def test_what_it_contradicts_stands_beside_it_word_by_word(door: HttpDoor, reviewer: Browser, people: People) -> None:
+def test_what_it_contradicts_stands_beside_it_word_by_word(
+    door: RunningServer, reviewer: Browser, people: People
+) -> None:
     memory_id = promoted(door.near, people, "email")
     item = proposed(door.near, people.run(), **KEY, value="phone")
     page = reviewer.get(f"queue/{item.proposal_id}")
@@ -68,7 +70,7 @@ def test_what_it_contradicts_stands_beside_it_word_by_word(door: HttpDoor, revie
 
 
 @pytest.mark.rule("REV-5")
-def test_every_action_is_a_form(door: HttpDoor, reviewer: Browser, people: People, item: Proposal) -> None:
+def test_every_action_is_a_form(door: RunningServer, reviewer: Browser, people: People, item: Proposal) -> None:
     place = f"queue/{item.proposal_id}"
     assert (
         reviewer.post(f"{place}/assign", version="0", to="clara").headers["location"].startswith(f"/console/{place}?")
@@ -108,7 +110,7 @@ def test_every_action_is_a_form(door: HttpDoor, reviewer: Browser, people: Peopl
     ],
 )
 def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
-    door: HttpDoor,
+    door: RunningServer,
     reviewer: Browser,
     people: People,
     item: Proposal,
@@ -126,7 +128,7 @@ def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
 
 @pytest.mark.rule("REV-5")
 def test_who_was_second_is_told_who_was_first_and_what_they_did(
-    door: HttpDoor, reviewer: Browser, people: People, item: Proposal
+    door: RunningServer, reviewer: Browser, people: People, item: Proposal
 ) -> None:
     place = f"queue/{item.proposal_id}"
     door.near.queue.assign(people.second_reviewer, item.proposal_id)
@@ -145,7 +147,7 @@ def test_who_was_second_is_told_who_was_first_and_what_they_did(
 
 
 @pytest.mark.rule("REV-4")
-def test_who_wrote_it_is_not_offered_to_approve_it(door: HttpDoor, people: People) -> None:
+def test_who_wrote_it_is_not_offered_to_approve_it(door: RunningServer, people: People) -> None:
     both = people.person("mia", "reviewer", "correction_writer")
     own = proposed(door.near, both, write_class="statement", text="Mia has an NDA", user_id="cust_1").proposal_id
     mia, clara = Browser(door, both), Browser(door, people.second_reviewer)
@@ -160,7 +162,7 @@ def test_who_wrote_it_is_not_offered_to_approve_it(door: HttpDoor, people: Peopl
 
 
 def test_an_edit_is_checked_by_the_gates_before_it_is_made(
-    door: HttpDoor, reviewer: Browser, people: People, item: Proposal
+    door: RunningServer, reviewer: Browser, people: People, item: Proposal
 ) -> None:
     place = f"queue/{item.proposal_id}"
     typed = {"value": "phone", "text": item.candidate.text, "classification": "INTERNAL", "evidence_refs": "tool:crm:1"}
@@ -190,7 +192,7 @@ def test_an_edit_is_checked_by_the_gates_before_it_is_made(
     assert "<del>email</del><ins>phone</ins>" in page
 
 
-def test_a_value_that_is_no_text_is_edited_as_json(door: HttpDoor, reviewer: Browser, people: People) -> None:
+def test_a_value_that_is_no_text_is_edited_as_json(door: RunningServer, reviewer: Browser, people: People) -> None:
     item = proposed(door.near, people.run(), **{**KEY, "predicate": "visits"}, value={"a": [1]}).proposal_id
     text = now(door, people, item).candidate.text
     answer = reviewer.post(f"queue/{item}/edit", version="0", value="{no", text=text)
@@ -202,7 +204,7 @@ def test_a_value_that_is_no_text_is_edited_as_json(door: HttpDoor, reviewer: Bro
 
 
 def test_recall_after_it_is_shown_and_nothing_is_kept(
-    door: HttpDoor, reviewer: Browser, people: People, item: Proposal
+    door: RunningServer, reviewer: Browser, people: People, item: Proposal
 ) -> None:
     before = len(door.events(people))
     page = reviewer.get(f"queue/{item.proposal_id}/preview", query="email")
@@ -215,7 +217,7 @@ def test_recall_after_it_is_shown_and_nothing_is_kept(
     assert [event.type for event in door.events(people)[before:]] in ([], ["memory.api_key_created"])
 
 
-def test_two_who_look_at_one_proposal_see_each_other(door: HttpDoor, people: People, item: Proposal) -> None:
+def test_two_who_look_at_one_proposal_see_each_other(door: RunningServer, people: People, item: Proposal) -> None:
     boris, clara, anton = (Browser(door, one) for one in (people.reviewer, people.second_reviewer, people.auditor))
     place = f"queue/{item.proposal_id}"
     boris.get(place)
@@ -230,7 +232,7 @@ def test_two_who_look_at_one_proposal_see_each_other(door: HttpDoor, people: Peo
         each.close()
 
 
-def test_an_auditor_reads_it_and_can_do_nothing(door: HttpDoor, people: People, item: Proposal) -> None:
+def test_an_auditor_reads_it_and_can_do_nothing(door: RunningServer, people: People, item: Proposal) -> None:
     anton = Browser(door, people.auditor)
     page = anton.get(f"queue/{item.proposal_id}")
     assert "<form" not in page.partition("<main")[2].partition("</main>")[0]
@@ -241,7 +243,9 @@ def test_an_auditor_reads_it_and_can_do_nothing(door: HttpDoor, people: People, 
     anton.close()
 
 
-def test_another_tenants_proposal_is_not_there(door: HttpDoor, people: People, others: People, item: Proposal) -> None:
+def test_another_tenants_proposal_is_not_there(
+    door: RunningServer, people: People, others: People, item: Proposal
+) -> None:
     theirs = Browser(door, others.reviewer)
     theirs.get(f"queue/{item.proposal_id}", 404)
     assert theirs.post(f"queue/{item.proposal_id}/approve", version="0").status_code == 404
@@ -249,7 +253,9 @@ def test_another_tenants_proposal_is_not_there(door: HttpDoor, people: People, o
     theirs.close()
 
 
-def test_of_an_erased_proposal_the_page_shows_what_is_left(door: HttpDoor, reviewer: Browser, people: People) -> None:
+def test_of_an_erased_proposal_the_page_shows_what_is_left(
+    door: RunningServer, reviewer: Browser, people: People
+) -> None:
     item = proposed(door.near, people.run(), **KEY, value="a secret", subject=SUBJECT)
     door.near.erase(people.officer, subject=SUBJECT)
     page = reviewer.get(f"queue/{item.proposal_id}")

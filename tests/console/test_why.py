@@ -7,12 +7,12 @@ import pytest
 
 from muniment.testing import People
 from tests.console.browser import Browser, words
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import CONSENT, promoted
 
 
 @pytest.fixture
-def browser(door: HttpDoor, people: People) -> Iterator[Browser]:
+def browser(door: RunningServer, people: People) -> Iterator[Browser]:
     opened = Browser(door, people.person("maria", "reviewer", "auditor"))
     yield opened
     opened.close()
@@ -25,7 +25,7 @@ def verdicts(page: str) -> dict[str, bool]:
 
 
 @pytest.mark.rule("REC-10")
-def test_a_recall_is_explained_filter_by_filter(browser: Browser, door: HttpDoor, people: People) -> None:
+def test_a_recall_is_explained_filter_by_filter(browser: Browser, door: RunningServer, people: People) -> None:
     memory_id = promoted(door.near, people)
     seen = door.near.recall(people.run()).recall_id
     unseen = door.near.recall(people.run("cust_2", classification_allowed={"PUBLIC"})).recall_id
@@ -43,7 +43,7 @@ def test_a_recall_is_explained_filter_by_filter(browser: Browser, door: HttpDoor
 
 
 @pytest.mark.rule("REC-10")
-def test_a_run_that_never_was_is_explained_at_a_moment(browser: Browser, door: HttpDoor, people: People) -> None:
+def test_a_run_that_never_was_is_explained_at_a_moment(browser: Browser, door: RunningServer, people: People) -> None:
     before = door.clock.now
     door.clock.advance(hours=1)
     memory_id = promoted(door.near, people, qualifiers={"region": "de"})
@@ -60,7 +60,9 @@ def test_a_run_that_never_was_is_explained_at_a_moment(browser: Browser, door: H
     assert "content" in verdicts(nobody)
 
 
-def test_a_memory_alone_offers_the_recalls_that_returned_it(browser: Browser, door: HttpDoor, people: People) -> None:
+def test_a_memory_alone_offers_the_recalls_that_returned_it(
+    browser: Browser, door: RunningServer, people: People
+) -> None:
     memory_id = promoted(door.near, people)
     assert "No recall has returned it yet" in browser.get("why", memory_id=memory_id)
     recall = door.near.recall(people.run()).recall_id
@@ -76,7 +78,7 @@ def recalls_on(page: str) -> list[str]:
 
 @pytest.mark.rule("REC-8")
 def test_a_recall_is_picked_from_the_latest_by_user_run_or_memory(
-    browser: Browser, door: HttpDoor, people: People
+    browser: Browser, door: RunningServer, people: People
 ) -> None:
     assert "No recalls yet" in browser.get("why/recalls")
     memory_id = promoted(door.near, people)
@@ -97,7 +99,9 @@ def test_a_recall_is_picked_from_the_latest_by_user_run_or_memory(
 
 
 @pytest.mark.rule("REC-5", "REC-7")
-def test_a_recall_shows_what_it_returned_and_what_of_it_holds(browser: Browser, door: HttpDoor, people: People) -> None:
+def test_a_recall_shows_what_it_returned_and_what_of_it_holds(
+    browser: Browser, door: RunningServer, people: People
+) -> None:
     consent = door.near.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
     kept = promoted(door.near, people, "<i>tea</i>", predicate="drinks", evidence_refs=["ticket:1"])
     gone = promoted(door.near, people, "Ring 1", predicate="lives_at", subject="customer:cust_1", classification="PII")
@@ -130,7 +134,7 @@ def test_a_recall_shows_what_it_returned_and_what_of_it_holds(browser: Browser, 
     ],
 )
 def test_what_cannot_be_asked_is_told_with_what_was_typed(
-    browser: Browser, door: HttpDoor, people: People, asked: dict[str, str], field: str
+    browser: Browser, door: RunningServer, people: People, asked: dict[str, str], field: str
 ) -> None:
     page = browser.get("why", 400, **{"memory_id": promoted(door.near, people), **asked})
     assert re.search(rf'role="alert">{field}: ', page)
@@ -139,7 +143,9 @@ def test_what_cannot_be_asked_is_told_with_what_was_typed(
 
 
 @pytest.mark.rule("REC-9")
-def test_a_recall_is_replayed_at_a_click_with_what_differs(browser: Browser, door: HttpDoor, people: People) -> None:
+def test_a_recall_is_replayed_at_a_click_with_what_differs(
+    browser: Browser, door: RunningServer, people: People
+) -> None:
     consent = door.near.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
     kept = promoted(door.near, people, "tea", predicate="drinks")
     gone = promoted(door.near, people, subject="customer:cust_1", classification="PII")
@@ -154,7 +160,7 @@ def test_a_recall_is_replayed_at_a_click_with_what_differs(browser: Browser, doo
     assert 'role="alert">recall_id: ' in browser.get("why/replay", 400, recall_id="rcl_none")
 
 
-def test_only_an_auditor_replays(door: HttpDoor, people: People) -> None:
+def test_only_an_auditor_replays(door: RunningServer, people: People) -> None:
     memory_id = promoted(door.near, people)
     recall = door.near.recall(people.run()).recall_id
     reviewer = Browser(door, people.reviewer)

@@ -9,7 +9,7 @@ import pytest
 from psycopg.rows import scalar_row
 
 from muniment import AsyncFabric, Fabric
-from muniment.database.storage import Named, Transaction
+from muniment.database.storage import NamedStatement, Transaction
 from muniment.model.webhook import Deliveries
 from muniment.review.store import QueueFilter
 from muniment.testing import People, TestServer
@@ -70,7 +70,7 @@ def test_who_has_no_webhooks_is_asked_once_whether_anything_is_due(
     assert trips == [3], "one transaction: its beginning, what is due and when, its end"
 
 
-FROM_A_PLACE_ON: tuple[Named, ...] = (
+FROM_A_PLACE_ON: tuple[NamedStatement, ...] = (
     ("candidate.next_captures", {"count": 10}),
     ("candidate.backlog", {}),
     ("metrics.waiting", {}),

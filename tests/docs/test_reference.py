@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from muniment import errors
-from muniment.access.roles import ALLOWED, PERSONS_ONLY, Verb
+from muniment.access.roles import ALLOWED, PERSONS_ONLY, Right
 from muniment.model.compiled import Format
 from muniment.model.events import EventType
 from muniment.model.explanation import FilterName, Visibility, Why
@@ -110,7 +110,7 @@ def test_the_table_of_roles_matches_the_code() -> None:
     }
     decided = {verb: (set(roles), "yes" if verb in PERSONS_ONLY else "no") for verb, roles in ALLOWED.items()}
     assert documented == decided
-    assert set(ALLOWED) == set(get_args(Verb))
+    assert set(ALLOWED) == set(get_args(Right))
 
 
 def test_every_key_of_the_pack_is_documented_and_no_other() -> None:

@@ -13,7 +13,7 @@ from muniment import Fabric
 from muniment.database.address import Address
 from muniment.database.migrate import migrate
 from muniment.erasure import job as purge
-from muniment.erasure.purge import obstacles
+from muniment.erasure.purge import purge_problems
 from muniment.metrics import job as alerts
 from muniment.testing import FakeClock, People
 from muniment.testing.database import MASTER_KEYS
@@ -93,7 +93,7 @@ def test_no_receipt_says_purged_while_the_server_renames_its_log_and_the_reason_
         (waits,) = fabric.erasures(people.auditor)
         assert waits.purged_at is None
         assert waits.purge_waits is not None and "wal_recycle is on" in waits.purge_waits
-        assert "wal_recycle is on" in fabric._portal.call(obstacles, owner)[0]
+        assert "wal_recycle is on" in fabric._portal.call(purge_problems, owner)[0]
         fabric._portal.call(alerts.alert, opened, people.tenant_id)
         fabric._portal.call(alerts.alert, opened, people.tenant_id)
         told = [one.data for one in fabric.events(people.auditor, limit=200) if one.data.get("about") == "purge_waits"]
@@ -103,7 +103,7 @@ def test_no_receipt_says_purged_while_the_server_renames_its_log_and_the_reason_
         with psycopg.connect(superuser, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET wal_recycle = off")
             connection.execute("SELECT pg_reload_conf()")
-        assert fabric._portal.call(obstacles, owner) == []
+        assert fabric._portal.call(purge_problems, owner) == []
         fabric._portal.call(purge.run, opened, people.tenant_id)
         (done,) = fabric.erasures(people.auditor)
         assert done.purged_at is not None

@@ -32,7 +32,7 @@ PROBLEM = "application/problem+json"
 OPEN = ("/healthz", "/readyz", "/metrics", "/docs", "/openapi.json")
 
 
-class HttpDoor:
+class RunningServer:
     """A server on that database with a clock to set, and `near`, a fabric beside it on the same."""
 
     def __init__(
@@ -125,7 +125,7 @@ class HttpDoor:
 class Story:
     """A tenant in which something of everything is there; names in braces of paths and bodies stand for its ids."""
 
-    def __init__(self, door: HttpDoor, people: People) -> None:
+    def __init__(self, door: RunningServer, people: People) -> None:
         near = door.near
         self.people = people
         self.tokens: dict[str, str] = {}
@@ -165,7 +165,7 @@ def holder(people: People, *roles: str) -> Principal:
 _BESIDE = ("memory.security", "memory.api_key_created")
 
 
-def standing(door: HttpDoor, people: People) -> list[Any]:
+def standing(door: RunningServer, people: People) -> list[Any]:
     """How a tenant stands, denials and keys left out: what an attack must not change."""
     near = door.near
     return [
@@ -279,7 +279,7 @@ class Lines:
 class Wire:
     """A connection without a client's manners: what is sent goes out as it is."""
 
-    def __init__(self, door: HttpDoor, patience: float = 30) -> None:
+    def __init__(self, door: RunningServer, patience: float = 30) -> None:
         place = urlsplit(door.url)
         assert place.hostname is not None and place.port is not None
         self.socket = create_connection((place.hostname, place.port), patience)

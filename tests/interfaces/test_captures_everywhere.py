@@ -9,7 +9,7 @@ from muniment.client import Client
 from muniment.errors import Conflict, NotFound, RoleMissing
 from muniment.testing import People, TestServer
 from tests.interfaces.command import Terminal
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 
 SECRET: dict[str, Any] = {
     "kind": "statement",
@@ -20,19 +20,19 @@ SECRET: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database) as opened:
         yield opened
 
 
-def refused(door: HttpDoor, people: People) -> str:
+def refused(door: RunningServer, people: People) -> str:
     capture_id = door.near.capture(people.run(), **SECRET).capture_id
     door.near.consolidate(people.tenant_id)
     return capture_id
 
 
 @pytest.mark.rule("CAP-11")
-def test_captures_are_listed_read_and_run_again_over_http(door: HttpDoor, people: People) -> None:
+def test_captures_are_listed_read_and_run_again_over_http(door: RunningServer, people: People) -> None:
     capture_id = refused(door, people)
     auditor, reviewer = door.key(people.auditor), door.key(people.reviewer)
     (entry,) = door.ask("GET", "/v1/captures?state=refused&kind=statement", key=auditor).json()["items"]
@@ -57,7 +57,7 @@ def test_captures_are_listed_read_and_run_again_over_http(door: HttpDoor, people
 
 
 @pytest.mark.rule("CAP-11")
-def test_a_client_has_the_same_verbs(door: HttpDoor, people: People) -> None:
+def test_a_client_has_the_same_verbs(door: RunningServer, people: People) -> None:
     capture_id = refused(door, people)
     with Client.open(door.url, door.key(people.reviewer)) as client:
         assert [one.capture_id for one in client.captures.list(people.reviewer, state="refused")] == [capture_id]

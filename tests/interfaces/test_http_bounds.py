@@ -21,20 +21,22 @@ from muniment.model.capture import CaptureInput
 from muniment.model.context import RunContext
 from muniment.model.fields import build
 from muniment.testing import People, TestServer
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 
 OBJECTS: list[dict[str, Any]] = [{}] * 5_000
 GOOD = {"kind": "statement", "classification": "INTERNAL", "text": "x"}
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database, ServerSettings(rate=0, bodies_at_once=600_000, body_limit=300_000), "") as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(
+        server, database, ServerSettings(rate=0, bodies_at_once=600_000, body_limit=300_000), ""
+    ) as opened:
         yield opened
 
 
 @pytest.fixture
-def bot(door: HttpDoor, people: People) -> str:
+def bot(door: RunningServer, people: People) -> str:
     return door.key(people.run())
 
 
@@ -162,7 +164,7 @@ def test_a_list_of_wrong_items_ends_at_the_first(near: Fabric, people: People) -
 
 
 @pytest.fixture
-def near(door: HttpDoor) -> Fabric:
+def near(door: RunningServer) -> Fabric:
     return door.near
 
 
@@ -187,7 +189,7 @@ def near(door: HttpDoor) -> Fabric:
     ],
 )  # fmt: skip
 def test_a_body_past_its_bounds_is_told_so_once(
-    door: HttpDoor, bot: str, path: str, body: Any, status: int, field: str
+    door: RunningServer, bot: str, path: str, body: Any, status: int, field: str
 ) -> None:
     told = door.ask("POST", path, body, key=bot)
     assert (told.status_code, told.json()["field"]) == (status, field), told.text
@@ -203,7 +205,7 @@ def test_every_address_has_bounds_and_most_are_small() -> None:
 
 
 @pytest.mark.rule("ISO-6")
-def test_long_good_bodies_are_taken_as_short_ones_are(door: HttpDoor, people: People, bot: str) -> None:
+def test_long_good_bodies_are_taken_as_short_ones_are(door: RunningServer, people: People, bot: str) -> None:
     items = [{**GOOD, "text": f"{n} " + "Ж\n" * 300, "payload": {"n": [n]}} for n in range(150)]
     taken = door.ask("POST", "/v1/captures", {"captures": items, "run": {"run_id": "r"}}, key=bot)
     assert taken.status_code == 201 and len(taken.json()["receipts"]) == 150
@@ -227,14 +229,14 @@ def test_long_good_bodies_are_taken_as_short_ones_are(door: HttpDoor, people: Pe
     ],
 )
 def test_a_head_past_its_bounds_is_refused(
-    door: HttpDoor, method: str, path: str, headers: dict[str, str], field: str
+    door: RunningServer, method: str, path: str, headers: dict[str, str], field: str
 ) -> None:
     told = door.http.request(method, path, headers={"Accept": "application/json", **headers})
     assert told.status_code in (413, 422) and told.json()["field"] == field, told.text
 
 
 @pytest.mark.rule("ISO-6")
-def test_a_head_with_too_many_headers_is_cut_off(door: HttpDoor) -> None:
+def test_a_head_with_too_many_headers_is_cut_off(door: RunningServer) -> None:
     at = urlsplit(door.url)
     with socket.create_connection((str(at.hostname), int(at.port or 0)), timeout=30) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 500 + b"\r\n")
@@ -245,7 +247,7 @@ def test_a_head_with_too_many_headers_is_cut_off(door: HttpDoor) -> None:
 
 @pytest.mark.rule("ISO-6")
 @pytest.mark.parametrize("path", ["/console/signin", "/console/packs", "/console/signout"])
-def test_a_form_without_end_is_refused_without_a_credential(door: HttpDoor, path: str) -> None:
+def test_a_form_without_end_is_refused_without_a_credential(door: RunningServer, path: str) -> None:
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     told = door.http.post(path, content=b"&" * 30_000, headers=kind)
     assert told.status_code in (401, 413), told.text
@@ -279,7 +281,7 @@ def test_one_address_does_not_take_all_the_connections_unless_it_is_a_proxy() ->
 
 
 @pytest.mark.rule("ISO-6")
-def test_no_proxy_is_believed_that_was_not_named(door: HttpDoor) -> None:
+def test_no_proxy_is_believed_that_was_not_named(door: RunningServer) -> None:
     # From ten addresses by its own word, and from one in truth: the eleventh guess is one too many.
     answers = [
         door.ask("GET", "/v1/whoami", key=f"mun_x.y{n}.z", headers={"X-Forwarded-For": f"192.0.2.{n}"}).status_code
@@ -291,7 +293,7 @@ def test_no_proxy_is_believed_that_was_not_named(door: HttpDoor) -> None:
 @pytest.mark.rule("ISO-6", "ERR-1")
 @pytest.mark.parametrize("origin", ["http://[", "http://[::1", "null", "http://a]b", "http://evil.example"])
 @pytest.mark.parametrize("path", ["/console/signin", "/mcp"])
-def test_a_broken_or_foreign_origin_is_refused(door: HttpDoor, bot: str, origin: str, path: str) -> None:
+def test_a_broken_or_foreign_origin_is_refused(door: RunningServer, bot: str, origin: str, path: str) -> None:
     kind = "application/x-www-form-urlencoded" if path != "/mcp" else "application/json"
     headers = {"Origin": origin, "Content-Type": kind, "Accept": "application/json", "Authorization": f"Bearer {bot}"}
     told = door.http.post(path, content=b"key=x", headers=headers)
@@ -301,7 +303,7 @@ def test_a_broken_or_foreign_origin_is_refused(door: HttpDoor, bot: str, origin:
 # ---- addresses ----
 
 
-def test_the_first_address_and_the_one_with_a_slash_lead_to_the_console(door: HttpDoor) -> None:
+def test_the_first_address_and_the_one_with_a_slash_lead_to_the_console(door: RunningServer) -> None:
     for path in ("/", "/console/"):
         for method in ("GET", "HEAD"):
             told = door.http.request(method, path)
@@ -320,7 +322,7 @@ def test_the_first_address_and_the_one_with_a_slash_lead_to_the_console(door: Ht
     ],
 )
 def test_a_method_that_is_not_taken_is_told_which_are(
-    door: HttpDoor, bot: str, method: str, path: str, allowed: set[str]
+    door: RunningServer, bot: str, method: str, path: str, allowed: set[str]
 ) -> None:
     told = door.ask(method, path, key=bot)
     assert told.status_code == 405

@@ -18,7 +18,7 @@ from muniment.http.settings import ServerSettings
 from muniment.model.events import Event
 from muniment.testing import People, TestServer
 from muniment.webhooks.messages import encoded
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import promoted
 
 STREAM = {"Accept": "text/event-stream"}
@@ -27,8 +27,8 @@ Sent = tuple[str, str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database, ServerSettings(rate=0, streams=MOST)) as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database, ServerSettings(rate=0, streams=MOST)) as opened:
         yield opened
 
 
@@ -38,7 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def auditor(door: HttpDoor, people: People) -> str:
+def auditor(door: RunningServer, people: People) -> str:
     return door.key(people.auditor)
 
 
@@ -71,7 +71,7 @@ class Following:
 
 
 @contextmanager
-def following(door: HttpDoor, key: str, query: str = "", **headers: str) -> Generator[Following]:
+def following(door: RunningServer, key: str, query: str = "", **headers: str) -> Generator[Following]:
     sent = STREAM | headers | {"Authorization": f"Bearer {key}"}
     with door.http.stream("GET", f"/v1/events{query}", headers=sent) as response:
         yield Following(response)
@@ -82,7 +82,7 @@ def _as_sent(event: Event) -> Sent:
 
 
 @pytest.mark.rule("EVT-1", "EVT-2")
-def test_a_stream_gives_the_whole_log_in_order_and_goes_on(door: HttpDoor, people: People, auditor: str) -> None:
+def test_a_stream_gives_the_whole_log_in_order_and_goes_on(door: RunningServer, people: People, auditor: str) -> None:
     promoted(door.near, people)
     log = [_as_sent(event) for event in door.events(people)]
     with following(door, auditor) as stream:
@@ -103,7 +103,7 @@ def test_a_stream_gives_the_whole_log_in_order_and_goes_on(door: HttpDoor, peopl
 
 @pytest.mark.rule("EVT-1")
 def test_a_stream_is_resumed_after_any_event_also_amid_a_transaction(
-    door: HttpDoor, people: People, auditor: str
+    door: RunningServer, people: People, auditor: str
 ) -> None:
     promoted(door.near, people)
     log = [_as_sent(event) for event in door.events(people)]
@@ -120,7 +120,7 @@ def test_a_stream_is_resumed_after_any_event_also_amid_a_transaction(
 
 
 def test_a_page_of_events_is_followed_by_the_next(
-    door: HttpDoor, people: People, auditor: str, monkeypatch: pytest.MonkeyPatch
+    door: RunningServer, people: People, auditor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(4):
         promoted(door.near, people, predicate=f"p{n}")
@@ -140,7 +140,7 @@ def test_a_page_of_events_is_followed_by_the_next(
 
 
 def test_a_silent_stream_says_that_it_is_still_there(
-    door: HttpDoor, people: People, auditor: str, monkeypatch: pytest.MonkeyPatch
+    door: RunningServer, people: People, auditor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "ALIVE_EVERY", 0.05)
     log = door.events(people)
@@ -149,7 +149,9 @@ def test_a_silent_stream_says_that_it_is_still_there(
 
 
 @pytest.mark.rule("ISO-1")
-def test_nobody_is_sent_another_tenants_events(door: HttpDoor, people: People, others: People, auditor: str) -> None:
+def test_nobody_is_sent_another_tenants_events(
+    door: RunningServer, people: People, others: People, auditor: str
+) -> None:
     theirs = door.key(others.auditor)
     with following(door, auditor) as mine, following(door, theirs) as other:
         for n in range(3):
@@ -163,7 +165,7 @@ def test_nobody_is_sent_another_tenants_events(door: HttpDoor, people: People, o
 
 @pytest.mark.rule("ISO-5")
 @pytest.mark.parametrize("how", ["revoked", "expired"])
-def test_a_stream_sends_nothing_more_once_its_key_does_not_hold(door: HttpDoor, people: People, how: str) -> None:
+def test_a_stream_sends_nothing_more_once_its_key_does_not_hold(door: RunningServer, people: People, how: str) -> None:
     key, key_id = door.made(people.auditor, expires_in="1d")
     known = len(door.events(people))
     with following(door, key) as stream:
@@ -177,7 +179,9 @@ def test_a_stream_sends_nothing_more_once_its_key_does_not_hold(door: HttpDoor, 
     assert door.ask("GET", "/v1/events", key=key, headers=STREAM).status_code == 401
 
 
-def test_only_so_many_streams_of_one_principal_are_open_at_once(door: HttpDoor, people: People, auditor: str) -> None:
+def test_only_so_many_streams_of_one_principal_are_open_at_once(
+    door: RunningServer, people: People, auditor: str
+) -> None:
     with following(door, auditor) as one, following(door, auditor) as two:
         assert one.events(1) == two.events(1)
         with following(door, auditor) as three:
@@ -198,7 +202,7 @@ def test_only_so_many_streams_of_one_principal_are_open_at_once(door: HttpDoor, 
 
 
 @pytest.mark.parametrize("query", ["?latest=true", "?types=memory.promoted", "?about=pm_1"])
-def test_a_stream_tells_of_everything_and_is_not_narrowed(door: HttpDoor, auditor: str, query: str) -> None:
+def test_a_stream_tells_of_everything_and_is_not_narrowed(door: RunningServer, auditor: str, query: str) -> None:
     with following(door, auditor, query) as refused:
         assert refused.response.status_code == 422
 
@@ -222,7 +226,7 @@ def test_of_streams_that_are_opened_at_the_same_moment_no_more_go_on_than_may_be
 
 
 def test_streams_end_when_the_server_stops(server: TestServer, database: str, people: People) -> None:
-    with HttpDoor(server, database) as stopping:
+    with RunningServer(server, database) as stopping:
         key = stopping.key(people.auditor)
         with following(stopping, key) as stream:
             assert stream.events(1)

@@ -8,7 +8,7 @@ import pytest
 from muniment.http.idempotency import REPLAYED
 from muniment.testing import People, TestServer
 from tests.faults.concurrency import Calls, hold_clock
-from tests.interfaces.http import SUBJECT, HttpDoor, Story, body_of
+from tests.interfaces.http import SUBJECT, RunningServer, Story, body_of
 from tests.stories import CONSENT, KEY, promoted, proposed
 
 # Written by hand, and not taken from the declarations. These take the key themselves, and need no answer kept.
@@ -46,17 +46,17 @@ REFUSED_HERE = {"/queue/{proposal_id}/release", "/work/breakers/{write_class}/re
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database) as opened:
         yield opened
 
 
 @pytest.fixture
-def officer(door: HttpDoor, people: People) -> str:
+def officer(door: RunningServer, people: People) -> str:
     return door.key(people.officer)
 
 
-def _ids(door: HttpDoor, story: Story, path: str, value: str) -> dict[str, str]:
+def _ids(door: RunningServer, story: Story, path: str, value: str) -> dict[str, str]:
     """Those of the story, with a proposal, a webhook or a consent that nothing was done to yet."""
     near, people = door.near, story.people
     ids = {**story.ids}
@@ -77,7 +77,7 @@ def _ids(door: HttpDoor, story: Story, path: str, value: str) -> dict[str, str]:
 
 
 @pytest.mark.rule("ERR-2")
-def test_every_write_under_a_key_is_done_once_and_answered_alike(door: HttpDoor, people: People) -> None:
+def test_every_write_under_a_key_is_done_once_and_answered_alike(door: RunningServer, people: People) -> None:
     story = Story(door, people)
     writes = [(m, p.removeprefix("/v1"), o) for m, p, o in door.routes() if m != "GET"]
     writes = [one for one in writes if one[1] not in READS | REFUSED_HERE]
@@ -110,7 +110,7 @@ def _but_repeated(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.rule("ERR-2")
-def test_a_pass_under_a_key_that_was_used_is_not_made_again(door: HttpDoor, people: People) -> None:
+def test_a_pass_under_a_key_that_was_used_is_not_made_again(door: RunningServer, people: People) -> None:
     story, run = Story(door, people), people.run()
     key, place = story.token("admin"), "/v1/work/consolidate"
     said = {"kind": "statement", "classification": "INTERNAL"}
@@ -126,7 +126,7 @@ def test_a_pass_under_a_key_that_was_used_is_not_made_again(door: HttpDoor, peop
 
 
 @pytest.mark.rule("ERR-2")
-def test_of_two_passes_under_one_key_at_once_both_get_one_answer(door: HttpDoor, people: People) -> None:
+def test_of_two_passes_under_one_key_at_once_both_get_one_answer(door: RunningServer, people: People) -> None:
     story = Story(door, people)
     key = story.token("admin")
     calls = Calls([lambda: door.ask("POST", "/v1/work/consolidate", key=key, once="both")] * 2)
@@ -135,7 +135,7 @@ def test_of_two_passes_under_one_key_at_once_both_get_one_answer(door: HttpDoor,
     assert answers == {kept.content} and kept.headers[REPLAYED] == "true"
 
 
-def test_reads_take_no_key_and_pay_it_no_heed(door: HttpDoor, people: People) -> None:
+def test_reads_take_no_key_and_pay_it_no_heed(door: RunningServer, people: People) -> None:
     story = Story(door, people)
     for method, path, operation in door.routes():
         short = path.removeprefix("/v1")
@@ -152,7 +152,7 @@ def test_reads_take_no_key_and_pay_it_no_heed(door: HttpDoor, people: People) ->
 
 @pytest.mark.rule("ERR-2")
 def test_of_two_requests_under_one_key_at_once_one_is_done(
-    door: HttpDoor, people: People, officer: str, server: TestServer, database: str
+    door: RunningServer, people: People, officer: str, server: TestServer, database: str
 ) -> None:
     with hold_clock(server, database, people.tenant_id) as gate:
         calls = Calls([lambda: door.ask("POST", "/v1/consents", GRANT, key=officer, once="k1")] * 2)
@@ -168,7 +168,7 @@ def test_of_two_requests_under_one_key_at_once_one_is_done(
 
 @pytest.mark.rule("CAP-4", "CAP-7")
 def test_captures_under_one_key_are_written_once_alone_and_in_a_batch(
-    door: HttpDoor, people: People, server: TestServer, database: str
+    door: RunningServer, people: People, server: TestServer, database: str
 ) -> None:
     key, item = door.key(people.run()), {"kind": "message", "text": "x", "classification": "INTERNAL"}
     with hold_clock(server, database, people.tenant_id) as gate:
@@ -191,7 +191,7 @@ def test_captures_under_one_key_are_written_once_alone_and_in_a_batch(
     assert len(captured) == 2, "a batch is one event"
 
 
-def test_what_was_refused_can_be_asked_again_under_its_key(door: HttpDoor, people: People, officer: str) -> None:
+def test_what_was_refused_can_be_asked_again_under_its_key(door: RunningServer, people: People, officer: str) -> None:
     for path, body, status in (
         ("/v1/consents", {**GRANT, "subject": "nobody"}, 422),
         ("/v1/consents", {**GRANT, "supersedes": "cns_0"}, 404),
@@ -206,7 +206,9 @@ def test_what_was_refused_can_be_asked_again_under_its_key(door: HttpDoor, peopl
 
 
 @pytest.mark.rule("ISO-5", "ISO-1")
-def test_a_key_is_its_principals_own_and_lost_with_the_role(door: HttpDoor, people: People, others: People) -> None:
+def test_a_key_is_its_principals_own_and_lost_with_the_role(
+    door: RunningServer, people: People, others: People
+) -> None:
     done = door.ask("POST", "/v1/consents", GRANT, key=door.key(people.officer), once="k")
     second = door.ask("POST", "/v1/consents", GRANT, key=door.key(people.officer), once="k")
     assert second.headers[REPLAYED] == "true", "another key of the same person"
@@ -220,7 +222,7 @@ def test_a_key_is_its_principals_own_and_lost_with_the_role(door: HttpDoor, peop
 
 
 @pytest.mark.rule("ERA-2")
-def test_after_an_erasure_no_answer_is_left(door: HttpDoor, people: People, officer: str) -> None:
+def test_after_an_erasure_no_answer_is_left(door: RunningServer, people: People, officer: str) -> None:
     fact = {**KEY, "value": "pigeon post", "subject": SUBJECT}
     path = f"/v1/queue/{proposed(door.near, people.run(), **fact).proposal_id}/approve"
     reviewer = door.key(people.reviewer)
@@ -234,7 +236,7 @@ def test_after_an_erasure_no_answer_is_left(door: HttpDoor, people: People, offi
 
 
 @pytest.mark.rule("REV-5")
-def test_the_second_of_two_operators_is_told(door: HttpDoor, people: People) -> None:
+def test_the_second_of_two_operators_is_told(door: RunningServer, people: People) -> None:
     item = proposed(door.near, people.run(), **KEY, value="email").proposal_id
     boris, clara = door.key(people.reviewer), door.key(people.second_reviewer)
     place = f"/v1/queue/{item}"
@@ -262,7 +264,9 @@ def test_the_second_of_two_operators_is_told(door: HttpDoor, people: People) -> 
 
 
 @pytest.mark.rule("REV-5", "PRO-7")
-def test_of_two_operators_at_once_one_wins(door: HttpDoor, people: People, server: TestServer, database: str) -> None:
+def test_of_two_operators_at_once_one_wins(
+    door: RunningServer, people: People, server: TestServer, database: str
+) -> None:
     item = proposed(door.near, people.run(), **KEY, value="email").proposal_id
     keys = [door.key(people.reviewer), door.key(people.second_reviewer)]
     tag = door.ask("GET", f"/v1/queue/{item}", key=keys[0]).headers["etag"]

@@ -13,23 +13,23 @@ from muniment.http import logs
 from muniment.http import server as serving
 from muniment.http.app import create_app
 from muniment.http.server_metrics import ServerMetrics
-from muniment.job import Done
+from muniment.job import JobResult
 from muniment.testing import People, TestServer
 from muniment.worker.due import Due
 from muniment.worker.worker import Worker
-from tests.interfaces.http import RUN, HttpDoor, logged, without_number
+from tests.interfaces.http import RUN, RunningServer, logged, without_number
 from tests.stories import promoted
 
 SAID = "s3cret-words"
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database) as opened:
         yield opened
 
 
-def _counts(door: HttpDoor) -> dict[tuple[str, str, str], float]:
+def _counts(door: RunningServer) -> dict[tuple[str, str, str], float]:
     """Requests by method, route and status, as Prometheus would read them."""
     found = re.findall(
         r'^muniment_http_requests_total\{method="(.*?)",route="(.*?)",status="(.*?)"\} (.+)$',
@@ -40,7 +40,9 @@ def _counts(door: HttpDoor) -> dict[tuple[str, str, str], float]:
 
 
 @pytest.mark.rule("ERR-1", "EVT-2")
-def test_each_request_leaves_a_line_that_says_who_and_where_and_nothing_of_what(door: HttpDoor, people: People) -> None:
+def test_each_request_leaves_a_line_that_says_who_and_where_and_nothing_of_what(
+    door: RunningServer, people: People
+) -> None:
     memory = promoted(door.near, people, SAID)
     bot, bot_id = door.made(people.run())
     reviewer, reviewer_id = door.made(people.reviewer)
@@ -95,7 +97,7 @@ def test_an_error_is_logged_by_its_kind_in_either_form() -> None:
             one.setLevel(level)
 
 
-def test_requests_are_counted_by_the_pattern_of_their_route(door: HttpDoor, people: People) -> None:
+def test_requests_are_counted_by_the_pattern_of_their_route(door: RunningServer, people: People) -> None:
     key, memory = door.key(people.reviewer), promoted(door.near, people)
     before = _counts(door)
     for path in (f"/v1/memories/{memory}", f"/v1/memories/{memory}", "/v1/memories/pm_0", "/v1/metrics", f"/v1/{SAID}"):
@@ -117,7 +119,7 @@ def test_requests_are_counted_by_the_pattern_of_their_route(door: HttpDoor, peop
     assert 'muniment_http_request_seconds_count{method="GET",route="/v1/memories/{memory_id}"}' in text
 
 
-def test_the_figures_of_a_tenant_come_to_prometheus_in_its_own_form(door: HttpDoor, people: People) -> None:
+def test_the_figures_of_a_tenant_come_to_prometheus_in_its_own_form(door: RunningServer, people: People) -> None:
     promoted(door.near, people)
     key = door.key(people.auditor)
     asked = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1"
@@ -130,7 +132,7 @@ def test_the_figures_of_a_tenant_come_to_prometheus_in_its_own_form(door: HttpDo
         assert answer.json()["tenant_id"] == people.tenant_id
 
 
-def test_a_server_that_is_about_to_stop_is_not_ready_but_alive(door: HttpDoor) -> None:
+def test_a_server_that_is_about_to_stop_is_not_ready_but_alive(door: RunningServer) -> None:
     app = create_app(door.near._fabric)
 
     async def statuses() -> list[int]:
@@ -144,7 +146,7 @@ def test_a_server_that_is_about_to_stop_is_not_ready_but_alive(door: HttpDoor) -
 
 @pytest.mark.rule("JOB-1")
 def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_counted(
-    door: HttpDoor, monkeypatch: pytest.MonkeyPatch
+    door: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metrics, begun = ServerMetrics(), [0]
 
@@ -153,7 +155,7 @@ def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_count
         if begun[0] == 1:
             raise ValueError(SAID)
         metrics.count_job(Due("t", "seal"), None)
-        metrics.count_job(Due("t", "seal"), Done())
+        metrics.count_job(Due("t", "seal"), JobResult())
         at_it.set()
 
     async def work() -> None:
@@ -176,7 +178,7 @@ def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_count
 @pytest.mark.rule("ERR-3", "ERR-1")
 def test_without_its_database_it_is_alive_and_not_ready_and_says_no_more(server: TestServer, people: People) -> None:
     name = server.clone()
-    with HttpDoor(server, name) as lost, logged() as lines:
+    with RunningServer(server, name) as lost, logged() as lines:
         assert lost.ask("GET", "/readyz").json() == {"status": "ready"}
         key = lost.key(people.auditor)
         assert lost.ask("GET", "/v1/events", key=key).status_code == 200

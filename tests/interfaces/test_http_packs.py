@@ -7,7 +7,7 @@ import pytest
 
 from muniment.errors import Conflict, NotFound, PackChanged, PinRefused, SecondPersonRequired
 from muniment.testing import People, TestServer
-from tests.interfaces.http import PACK, RUN, HttpDoor
+from tests.interfaces.http import PACK, RUN, RunningServer
 from tests.pack_activation import acme, admin, in_force, put_in_force, register
 from tests.served import Far
 from tests.stories import KEY, promoted, proposed
@@ -17,13 +17,13 @@ LAX = "memory_layer: {promotion_thresholds: {confidence_floor: 0.1}, retention: 
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database) as opened:
         yield opened
 
 
 @pytest.mark.rule("PAC-5")
-def test_a_version_is_put_in_force_and_its_history_comes_in_pages(door: HttpDoor, people: People) -> None:
+def test_a_version_is_put_in_force_and_its_history_comes_in_pages(door: RunningServer, people: People) -> None:
     ada, anton = door.key(people.admin), door.key(people.auditor)
     promoted(door.near, people)
     before = door.clock.now
@@ -56,7 +56,7 @@ def test_a_version_is_put_in_force_and_its_history_comes_in_pages(door: HttpDoor
 
 @pytest.mark.rule("PAC-5", "PAC-9")
 def test_what_an_activation_would_do_is_told_and_one_that_takes_two_people_is_refused_to_one(
-    door: HttpDoor, people: People
+    door: RunningServer, people: People
 ) -> None:
     proposed(door.near, people.run(), **KEY, value="email")
     register(door.near, people.tenant_id, acme("1.0.0", LAX))
@@ -94,7 +94,9 @@ def test_what_an_activation_would_do_is_told_and_one_that_takes_two_people_is_re
         ({"reason": "x", "second_person": False}, "second_person"),
     ],
 )
-def test_a_wrong_body_is_refused_by_its_field(door: HttpDoor, people: People, verb: str, body: Any, field: str) -> None:
+def test_a_wrong_body_is_refused_by_its_field(
+    door: RunningServer, people: People, verb: str, body: Any, field: str
+) -> None:
     register(door.near, people.tenant_id, acme("1.0.0", STRICT))
     answer = door.ask("POST", f"/v1/packs/acme@1.0.0/{verb}", body, key=door.key(people.admin))
     assert (answer.status_code in (413, 422), answer.json()["field"]) == (True, field), answer.text
@@ -104,7 +106,7 @@ def test_a_wrong_body_is_refused_by_its_field(door: HttpDoor, people: People, ve
 
 @pytest.mark.rule("PAC-4", "PAC-5", "AUD-3")
 def test_a_run_pins_only_what_the_pack_in_force_lists_and_nothing_that_is_retired(
-    door: HttpDoor, people: People
+    door: RunningServer, people: People
 ) -> None:
     memory_id = promoted(door.near, people)
     agent, ada = door.key(people.run()), door.key(people.admin)
@@ -134,7 +136,7 @@ def test_a_run_pins_only_what_the_pack_in_force_lists_and_nothing_that_is_retire
     assert {one["target"] for one in door.denials(people)} == {"acme@0.8.0", "acme@0.9.0"}
 
 
-def test_a_client_has_every_verb_of_the_fabric_with_the_same_answers(door: HttpDoor, people: People) -> None:
+def test_a_client_has_every_verb_of_the_fabric_with_the_same_answers(door: RunningServer, people: People) -> None:
     promoted(door.near, people)
     register(door.near, people.tenant_id, acme("1.0.0", LAX))
     with Far(door.near, door.url) as far:

@@ -14,7 +14,7 @@ from muniment.errors import MunimentError
 from muniment.http import problems
 from muniment.http.settings import ServerSettings
 from muniment.testing import People, TestServer
-from tests.interfaces.http import PROBLEM, RUN, HttpDoor, Wire, logged, without_number
+from tests.interfaces.http import PROBLEM, RUN, RunningServer, Wire, logged, without_number
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
 LIMIT = 128 * 1024
@@ -26,18 +26,18 @@ OF_HTTP = {"method_not_allowed", "unsupported_media_type", "internal"}
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database, ServerSettings(rate=0, body_limit=LIMIT, body_within=0.5)) as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database, ServerSettings(rate=0, body_limit=LIMIT, body_within=0.5)) as opened:
         yield opened
 
 
 @pytest.fixture
-def bot(door: HttpDoor, people: People) -> str:
+def bot(door: RunningServer, people: People) -> str:
     return door.key(people.run())
 
 
 @pytest.fixture
-def admin(door: HttpDoor, people: People) -> str:
+def admin(door: RunningServer, people: People) -> str:
     return door.key(people.admin)
 
 
@@ -50,7 +50,7 @@ def test_every_error_has_a_status_and_every_status_an_error() -> None:
     assert problems.STATUS.keys() - {one.code for one in _classes()} == OF_HTTP
 
 
-def test_the_page_names_every_code_with_its_status_and_every_route_with_its_roles(door: HttpDoor) -> None:
+def test_the_page_names_every_code_with_its_status_and_every_route_with_its_roles(door: RunningServer) -> None:
     page = PAGE.read_text("utf-8")
     told = {code: int(status) for code, status in re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|$", page, re.MULTILINE)}
     assert told == problems.STATUS
@@ -120,7 +120,7 @@ def test_every_error_becomes_a_problem_of_one_shape() -> None:
     ],
 )  # fmt: skip
 def test_a_body_that_is_wrong_is_told_where_and_nothing_is_written(
-    door: HttpDoor, people: People, bot: str, body: bytes, field: str, detail: str
+    door: RunningServer, people: People, bot: str, body: bytes, field: str, detail: str
 ) -> None:
     before = door.events(people)
     answer = door.ask("POST", "/v1/captures", key=bot, content=body, headers=JSON)
@@ -130,7 +130,7 @@ def test_a_body_that_is_wrong_is_told_where_and_nothing_is_written(
     assert door.events(people) == before
 
 
-def test_of_a_name_given_twice_the_last_counts(door: HttpDoor, people: People, bot: str) -> None:
+def test_of_a_name_given_twice_the_last_counts(door: RunningServer, people: People, bot: str) -> None:
     body = b'{"text": "first", "kind": "decision", %b}' % GOOD
     taken = door.ask("POST", "/v1/captures", key=bot, content=body, headers=JSON)
     assert taken.status_code == 201
@@ -139,7 +139,7 @@ def test_of_a_name_given_twice_the_last_counts(door: HttpDoor, people: People, b
 
 
 @pytest.mark.rule("CAP-8")
-def test_what_is_too_long_is_told_so(door: HttpDoor, people: People, bot: str) -> None:
+def test_what_is_too_long_is_told_so(door: RunningServer, people: People, bot: str) -> None:
     before = door.events(people)
     item = {"kind": "message", "text": "x", "classification": "PUBLIC"}
     for body, field in (({**item, "text": "x" * 32769}, "text"), ({"captures": [item] * 1001}, "captures")):
@@ -168,7 +168,7 @@ def test_what_is_too_long_is_told_so(door: HttpDoor, people: People, bot: str) -
 
 @pytest.mark.parametrize("once", ["", "Idempotency-Key: k\n"], ids=["plain", "once"])
 def test_a_body_that_does_not_come_or_comes_too_slowly_is_not_waited_for(
-    door: HttpDoor, people: People, admin: str, once: str
+    door: RunningServer, people: People, admin: str, once: str
 ) -> None:
     head = f"""POST /v1/webhooks HTTP/1.1
         Authorization: Bearer {admin}
@@ -191,7 +191,9 @@ def test_a_body_that_does_not_come_or_comes_too_slowly_is_not_waited_for(
     assert door.near.webhooks.list(people.admin) == []
 
 
-def test_a_head_that_is_too_long_or_never_whole_is_hung_up_on(door: HttpDoor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_head_that_is_too_long_or_never_whole_is_hung_up_on(
+    door: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Wire(door) as wire:
         wire.send("GET /healthz HTTP/1.1\n" + "\n".join(f"X-{n}: {'a' * 900}" for n in range(50)))
         assert wire.answer()[0] == 200
@@ -208,7 +210,7 @@ def test_a_head_that_is_too_long_or_never_whole_is_hung_up_on(door: HttpDoor, mo
 
 
 @pytest.mark.parametrize("path", ["/v1/captures", "/v1/webhooks"])
-def test_a_caller_who_goes_away_is_nothing_unforeseen(door: HttpDoor, people: People, path: str) -> None:
+def test_a_caller_who_goes_away_is_nothing_unforeseen(door: RunningServer, people: People, path: str) -> None:
     key = door.key(people.run() if path == "/v1/captures" else people.admin)
     with logged() as lines:
         with Wire(door) as wire:
@@ -229,14 +231,14 @@ def test_a_caller_who_goes_away_is_nothing_unforeseen(door: HttpDoor, people: Pe
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json", None]
 )
-def test_only_what_is_called_json_is_read_as_json(door: HttpDoor, bot: str, kind: str | None) -> None:
+def test_only_what_is_called_json_is_read_as_json(door: RunningServer, bot: str, kind: str | None) -> None:
     headers = {"Content-Type": kind} if kind is not None else {}
     answer = door.ask("POST", "/v1/captures", key=bot, content=b"{%b}" % GOOD, headers=headers)
     told = without_number(answer)
     assert (answer.status_code, told["code"], told["field"]) == (415, "unsupported_media_type", "Content-Type")
 
 
-def test_addresses_and_methods_that_are_not_there_are_told_so(door: HttpDoor, admin: str) -> None:
+def test_addresses_and_methods_that_are_not_there_are_told_so(door: RunningServer, admin: str) -> None:
     for path in ("/v1/nothing", "/nothing", "/v1/", "/v1/queue/", "/v1//queue", "/V1/queue", "/v1/queue/a/b", "/../v1"):
         answer = door.ask("GET", path, key=admin)
         assert (answer.status_code, without_number(answer)["code"]) == (404, "not_found"), path
@@ -253,7 +255,7 @@ def test_addresses_and_methods_that_are_not_there_are_told_so(door: HttpDoor, ad
     assert (head.status_code, head.content) == (405, b"")
 
 
-def test_a_page_or_a_header_that_is_wrong_is_told_so(door: HttpDoor, people: People, admin: str) -> None:
+def test_a_page_or_a_header_that_is_wrong_is_told_so(door: RunningServer, people: People, admin: str) -> None:
     reviewer, auditor = door.key(people.reviewer), door.key(people.auditor)
     for key, path, headers, field in (
         (admin, "/v1/packs?limit=0", {}, "limit"),
@@ -285,7 +287,7 @@ def test_a_page_or_a_header_that_is_wrong_is_told_so(door: HttpDoor, people: Peo
 
 @pytest.mark.rule("ERR-1")
 def test_what_nobody_foresaw_is_told_without_a_word_of_it(
-    door: HttpDoor, people: People, admin: str, monkeypatch: pytest.MonkeyPatch
+    door: RunningServer, people: People, admin: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*_: Any, **__: Any) -> Any:
         raise ValueError("s3cret of cust_1")

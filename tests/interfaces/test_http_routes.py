@@ -16,7 +16,7 @@ from muniment.http.app import PARTS, create_app
 from muniment.http.caller import May
 from muniment.model.context import Role
 from muniment.testing import People, TestServer
-from tests.interfaces.http import OPEN, HttpDoor, Story, body_of, holder, standing, without_number
+from tests.interfaces.http import OPEN, RunningServer, Story, body_of, holder, standing, without_number
 
 ROLES: tuple[Role, ...] = get_args(Role)
 NEVER = "0" * 28
@@ -61,22 +61,22 @@ ALSO = [
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def story(door: HttpDoor) -> Story:
+def story(door: RunningServer) -> Story:
     return Story(door, People("tenant_of_routes"))
 
 
 @pytest.fixture(scope="module")
-def app(door: HttpDoor) -> FastAPI:
+def app(door: RunningServer) -> FastAPI:
     return create_app(door.near._fabric)
 
 
-def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, door: HttpDoor) -> None:
+def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, door: RunningServer) -> None:
     served = {
         (method, str(route.path)): route
         for route in iter_route_contexts(app.routes)
@@ -95,7 +95,7 @@ def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, door
         assert operation["description"], place
 
 
-def test_a_route_that_says_nothing_of_its_verb_cannot_be_served(door: HttpDoor) -> None:
+def test_a_route_that_says_nothing_of_its_verb_cannot_be_served(door: RunningServer) -> None:
     app, router = create_app(door.near._fabric), APIRouter()
     router.add_api_route("/backdoor", lambda: "come in")
     app.include_router(router, prefix="/v1")
@@ -104,7 +104,7 @@ def test_a_route_that_says_nothing_of_its_verb_cannot_be_served(door: HttpDoor) 
 
 
 @pytest.mark.rule("ISO-2")
-def test_only_what_holds_nothing_of_a_tenant_answers_without_a_credential(door: HttpDoor, story: Story) -> None:
+def test_only_what_holds_nothing_of_a_tenant_answers_without_a_credential(door: RunningServer, story: Story) -> None:
     for path in OPEN:
         answer = door.ask("GET", path)
         assert answer.status_code == 200, path
@@ -117,7 +117,7 @@ def test_only_what_holds_nothing_of_a_tenant_answers_without_a_credential(door: 
 
 @pytest.mark.rule("ISO-2", "ERR-1")
 def test_no_route_answers_who_brings_no_credential_or_none_that_holds(
-    door: HttpDoor, story: Story, others: People
+    door: RunningServer, story: Story, others: People
 ) -> None:
     good, wrong = story.token("admin"), count()
     revoked, key_id = door.made(story.people.admin)
@@ -147,7 +147,7 @@ def test_no_route_answers_who_brings_no_credential_or_none_that_holds(
 
 @pytest.mark.rule("AUD-3", "ISO-5", "REV-4")
 def test_every_role_that_a_route_does_not_name_is_refused_and_that_is_written_down(
-    door: HttpDoor, story: Story
+    door: RunningServer, story: Story
 ) -> None:
     expected: list[tuple[str, str]] = []
     before = len(door.denials(story.people))
@@ -165,7 +165,7 @@ def test_every_role_that_a_route_does_not_name_is_refused_and_that_is_written_do
 
 
 @pytest.mark.rule("REV-4", "ISO-5")
-def test_no_role_makes_an_agent_or_a_service_a_person(app: FastAPI, door: HttpDoor, story: Story) -> None:
+def test_no_role_makes_an_agent_or_a_service_a_person(app: FastAPI, door: RunningServer, story: Story) -> None:
     # No key of that kind can be had, so it is the verb that the route names which is asked.
     asked = {
         (method, str(route.path)): dependency.call
@@ -186,7 +186,7 @@ def test_no_role_makes_an_agent_or_a_service_a_person(app: FastAPI, door: HttpDo
 
 
 @pytest.mark.rule("ISO-4", "ISO-1")
-def test_another_tenants_ids_answer_as_ids_that_never_were(door: HttpDoor, story: Story, people: People) -> None:
+def test_another_tenants_ids_answer_as_ids_that_never_were(door: RunningServer, story: Story, people: People) -> None:
     theirs = {**story.ids, "write_class": "preference"}
     never = {name: f"{value.split('_', 1)[0]}_{NEVER}" for name, value in theirs.items()}
     never |= {"ref": "acme@9.9.9", "write_class": "preference"}

@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from muniment.model.context import Principal
 from muniment.testing import People, TestServer
-from tests.interfaces.http import PROBLEM, HttpDoor, Story, body_of
+from tests.interfaces.http import PROBLEM, RunningServer, Story, body_of
 from tests.soak import examples
 
 CHECKED = SchemathesisConfig.from_dict(
@@ -135,20 +135,20 @@ ROUTES = """
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer) -> Iterator[HttpDoor]:
+def door(server: TestServer) -> Iterator[RunningServer]:
     name = server.clone()
-    with HttpDoor(server, name) as opened:
+    with RunningServer(server, name) as opened:
         yield opened
     server.drop(name)
 
 
 @pytest.fixture(scope="module")
-def story(door: HttpDoor) -> Story:
+def story(door: RunningServer) -> Story:
     return Story(door, People("tenant_of_schemas"))
 
 
 @pytest.fixture(scope="module")
-def keys(door: HttpDoor, story: Story) -> dict[str, str]:
+def keys(door: RunningServer, story: Story) -> dict[str, str]:
     """Two that may do everything between them."""
     roles = {"reviewer", "correction_writer", "privacy_officer", "auditor", "admin"}
     everybody = Principal(tenant_id=story.people.tenant_id, id="everybody", kind="operator", roles=roles)  # type: ignore[arg-type]
@@ -160,18 +160,18 @@ def _key(keys: dict[str, str], operation: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def api(door: HttpDoor) -> OpenApiSchema:
+def api(door: RunningServer) -> OpenApiSchema:
     return schemathesis.openapi.from_dict(door.document, config=CHECKED)
 
 
-def test_every_route_that_programs_rely_on_is_served_and_no_other(door: HttpDoor) -> None:
+def test_every_route_that_programs_rely_on_is_served_and_no_other(door: RunningServer) -> None:
     served = {(method, path.removeprefix("/v1")) for method, path, _ in door.routes()}
     assert served == {(method, path) for method, path in (line.split() for line in ROUTES.strip().splitlines())}
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_every_operation_answers_as_the_document_says(
-    api: OpenApiSchema, door: HttpDoor, keys: dict[str, str], mode: GenerationMode
+    api: OpenApiSchema, door: RunningServer, keys: dict[str, str], mode: GenerationMode
 ) -> None:
     asked: set[str] = set()
     addresses = count()
@@ -221,7 +221,7 @@ def _spoilt(good: Any, how: dict[str, Any]) -> bytes:
     return whole[:start] + json.dumps(how["with"]).encode() + whole[start + 3 :]
 
 
-def test_no_body_of_any_bytes_is_too_much_for_a_route(door: HttpDoor, story: Story, keys: dict[str, str]) -> None:
+def test_no_body_of_any_bytes_is_too_much_for_a_route(door: RunningServer, story: Story, keys: dict[str, str]) -> None:
     routes = [one for one in door.routes() if one[0] != "GET"]
 
     @settings(FEW, max_examples=examples(80))

@@ -15,7 +15,7 @@ from mcp.client.stdio import StdioServerParameters
 from muniment.testing import People, TestServer
 from tests.interfaces.assistant import Assistant
 from tests.interfaces.command import MUNIMENT, Terminal, run
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import promoted
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-with-mcp.md"
@@ -105,13 +105,13 @@ def test_told_to_end_it_ends_though_stdin_is_open(terminal: Terminal) -> None:
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as running:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database) as running:
         yield running
 
 
 @pytest.mark.rule("ISO-5")
-def test_before_a_server_it_asks_under_the_key_alone(door: HttpDoor, people: People) -> None:
+def test_before_a_server_it_asks_under_the_key_alone(door: RunningServer, people: People) -> None:
     mine = promoted(door.near, people)
     promoted(door.near, people, "fax", user_id="cust_2")
     environment = {"MUNIMENT_SERVER": door.url, "MUNIMENT_KEY": door.key(people.run(), user_id="cust_1")}
@@ -124,7 +124,7 @@ def test_before_a_server_it_asks_under_the_key_alone(door: HttpDoor, people: Peo
 
 
 @pytest.mark.rule("ISO-5")
-def test_only_an_agents_key_will_do_before_a_server(door: HttpDoor, people: People) -> None:
+def test_only_an_agents_key_will_do_before_a_server(door: RunningServer, people: People) -> None:
     ran = run("mcp", "--server", door.url, "--key", door.key(people.reviewer), "--json")
     assert (ran.code, ran.error["code"], ran.error["field"], ran.out) == (1, "invalid_input", "key", "")
     ran = run("mcp", "--server", door.url, "--key", door.key(people.run()), "--agent", "another", "--json")

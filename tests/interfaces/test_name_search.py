@@ -6,7 +6,7 @@ import pytest
 
 from muniment.testing import People, TestServer
 from tests.interfaces.command import Terminal
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.stories import promoted
 
 NAME = "Anna Lindqvist"
@@ -14,17 +14,19 @@ NAME = "Anna Lindqvist"
 
 @pytest.fixture(scope="module")
 def door(server: TestServer, database: str) -> Any:
-    with HttpDoor(server, database) as opened:
+    with RunningServer(server, database) as opened:
         yield opened
 
 
 @pytest.fixture
-def memory_id(door: HttpDoor, people: People) -> str:
+def memory_id(door: RunningServer, people: People) -> str:
     return promoted(door.near, people, f"a garden with {NAME}", predicate="shares")
 
 
 @pytest.mark.rule("ERA-5")
-def test_over_http_an_officer_searches_and_takes_a_memory_away(door: HttpDoor, people: People, memory_id: str) -> None:
+def test_over_http_an_officer_searches_and_takes_a_memory_away(
+    door: RunningServer, people: People, memory_id: str
+) -> None:
     officer, reviewer = door.key(people.officer), door.key(people.reviewer)
     erased = door.near.erase(people.officer, subject="customer:anna_17")
     body = {"name": NAME, "erasure_id": erased.erasure_id}

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from muniment.language.assertion import Judgement, judge, relate
-from muniment.language.instructions import as_seen
+from muniment.language.instructions import visible_text
 from muniment.pack import Thresholds
 from tests.soak import examples
 
@@ -251,7 +251,7 @@ def test_a_verdict_counts_only_from_its_threshold_on(
     if found.verdict == "same" and found.reasons != ("same_words",):
         assert similarity >= nearer
     if found.verdict != "different":
-        assert judge(as_seen(one), as_seen(other)) == found
+        assert judge(visible_text(one), visible_text(other)) == found
 
 
 @pytest.mark.rule("CTR-2")

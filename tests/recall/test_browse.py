@@ -7,14 +7,14 @@ import pytest
 
 from muniment import Fabric
 from muniment.errors import HistoryCollected, InvalidInput, NotFound, RoleMissing
-from muniment.model.browse import MemoryShown
+from muniment.model.browse import MemorySummary
 from muniment.testing import FakeClock, People
 from tests.stories import CONSENT, KEY, promoted, proposed, remembered
 
 SUBJECT = "customer:cust_1"
 
 
-def _ids(found: list[MemoryShown]) -> list[str]:
+def _ids(found: list[MemorySummary]) -> list[str]:
     return [one.memory_id for one in found]
 
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from muniment import Fabric
-from muniment.access.store import presented, token_of
+from muniment.access.store import parse_token, token_of
 from muniment.errors import Unauthenticated
 from muniment.model.api_key import ApiKey
 from muniment.testing import People
@@ -23,7 +23,7 @@ def made(fabric: Fabric, people: People, **fields: Any) -> tuple[ApiKey, str]:
 
 
 def secret_of(token: str) -> bytes:
-    parts = presented(token)
+    parts = parse_token(token)
     assert parts is not None
     return parts.secret
 

@@ -15,7 +15,7 @@ from muniment.errors import InvalidInput
 from muniment.model.credential import Credential
 from muniment.testing import People, TestServer
 from tests.conftest import Connect
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.security.catalogue import Connection
 from tests.stories import promoted
 
@@ -30,24 +30,24 @@ RUN: dict[str, Any] = {"run_id": "r", "user_id": "cust_1"}
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database, pack=load_pack(PACK)) as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database, pack=load_pack(PACK)) as opened:
         yield opened
 
 
 @pytest.fixture
-def hidden(door: HttpDoor, people: People) -> str:
+def hidden(door: RunningServer, people: People) -> str:
     """The id of a memory that only seniors may recall."""
     return promoted(door.near, people, "post", classification="CONFIDENTIAL")
 
 
-def recalled(door: HttpDoor, key: str, **run: Any) -> Any:
+def recalled(door: RunningServer, key: str, **run: Any) -> Any:
     return door.ask("POST", "/v1/recall", {"run": {**RUN, **run}}, key=key)
 
 
 @pytest.mark.rule("ISO-5")
 def test_a_role_that_a_pack_declares_is_a_right_of_the_key_and_not_of_the_request(
-    door: HttpDoor, people: People, hidden: str
+    door: RunningServer, people: People, hidden: str
 ) -> None:
     labels = ["PUBLIC", "INTERNAL", "CONFIDENTIAL"]
     plain = door.key(people.run())
@@ -65,7 +65,7 @@ def test_a_role_that_a_pack_declares_is_a_right_of_the_key_and_not_of_the_reques
 
 
 @pytest.mark.rule("ISO-5")
-def test_a_role_that_a_pack_declares_does_no_verb(door: HttpDoor, people: People) -> None:
+def test_a_role_that_a_pack_declares_does_no_verb(door: RunningServer, people: People) -> None:
     for roles in (["senior"], ["senior", "agent"]):
         key = door.key(people.person("jane"), roles=roles)
         for path in ("/v1/queue", "/v1/events", "/v1/consents", "/v1/packs", "/v1/webhooks"):
@@ -73,7 +73,7 @@ def test_a_role_that_a_pack_declares_does_no_verb(door: HttpDoor, people: People
 
 
 @pytest.mark.rule("ISO-5")
-def test_a_role_that_no_pack_of_the_tenant_declares_is_given_to_no_key(fabric: Fabric, door: HttpDoor) -> None:
+def test_a_role_that_no_pack_of_the_tenant_declares_is_given_to_no_key(fabric: Fabric, door: RunningServer) -> None:
     # The same database; this fabric's own pack declares no such role, as another tenant's does.
     people = People("tenant_without_seniors")
     for role in ("senior", "boss"):
@@ -88,7 +88,7 @@ def test_a_role_that_no_pack_of_the_tenant_declares_is_given_to_no_key(fabric: F
 @pytest.mark.parametrize("kind", ["agent", "end_user"])
 @pytest.mark.parametrize("role", ["reviewer", "correction_writer", "privacy_officer", "auditor", "admin"])
 def test_no_key_of_an_agent_or_an_end_user_has_a_persons_role(
-    door: HttpDoor, people: People, kind: Any, role: str
+    door: RunningServer, people: People, kind: Any, role: str
 ) -> None:
     for roles in ([role], ["agent", role], ["agent", "senior", role]):
         with pytest.raises(InvalidInput):
@@ -133,7 +133,7 @@ def test_the_database_takes_no_key_that_reaches_further(
     ],
 )
 def test_a_key_whose_ceilings_were_changed_in_the_database_opens_nothing(
-    door: HttpDoor, people: People, owner: Connection, change: str
+    door: RunningServer, people: People, owner: Connection, change: str
 ) -> None:
     made = door.near.keys.create(
         people.admin,
@@ -159,22 +159,25 @@ def test_a_key_from_before_there_were_such_ceilings_still_opens_and_reaches_no_f
     assert (held.principal.speaks_for.tools, held.principal.speaks_for.channels, held.packs) == (set(), set(), None)
 
     async def digests() -> tuple[bytes, bytes]:
-        context, presented = fabric._fabric._context, api_keys.presented(made.token)
+        context, parse_token = fabric._fabric._context, api_keys.parse_token(made.token)
         async with context.transaction(people.tenant_id, "writer") as tx:
-            comparing, row = await context.vault.comparing(tx), await tx.row("credential.find", key_id=made.key_id)
-        assert row is not None and presented is not None
+            tenant_data_key, row = (
+                await context.vault.tenant_data_key(tx),
+                await tx.row("credential.find", key_id=made.key_id),
+            )
+        assert row is not None and parse_token is not None
         # The seven fields that a key of then stood for.
         names = ("key_id", "principal_id", "kind", "roles", "user_id", "clearance")
         stood_for = [*(row[name] for name in names), row["expires_at"].astimezone(UTC).isoformat()]
-        under = comparing.derived("api-keys")
-        return row["digest"], hmac.digest(under, presented.secret + to_json(stood_for), "sha256")
+        under = tenant_data_key.derived("api-keys")
+        return row["digest"], hmac.digest(under, parse_token.secret + to_json(stood_for), "sha256")
 
     stored, before = fabric._portal.call(digests)
     assert stored == before
 
 
 @pytest.mark.rule("ISO-5")
-def test_a_run_pins_only_what_its_key_may_pin(door: HttpDoor, people: People) -> None:
+def test_a_run_pins_only_what_its_key_may_pin(door: RunningServer, people: People) -> None:
     key = door.key(people.run(), packs=["ranks@1.0.0"], clearance=["PUBLIC"])
     refused = recalled(door, key, pack="muniment.builtin@1.2.0")
     assert (refused.status_code, refused.json()["field"]) == (403, "run.pack")
@@ -194,7 +197,7 @@ def test_in_a_program_of_ones_own_a_run_names_the_role_it_acts_in_among_those_it
 
 
 @pytest.mark.rule("ISO-5")
-def test_over_mcp_too_a_run_has_no_role_and_no_voice_beyond_its_keys(door: HttpDoor, people: People) -> None:
+def test_over_mcp_too_a_run_has_no_role_and_no_voice_beyond_its_keys(door: RunningServer, people: People) -> None:
     key = door.key(people.run(), speaks_for={})
     for run in (
         '{"run_id": "r", "role": "senior"}',
@@ -206,7 +209,7 @@ def test_over_mcp_too_a_run_has_no_role_and_no_voice_beyond_its_keys(door: HttpD
 
 
 @pytest.mark.rule("ISO-5", "ISO-8")
-def test_an_end_users_key_is_for_that_user_alone(door: HttpDoor, people: People) -> None:
+def test_an_end_users_key_is_for_that_user_alone(door: RunningServer, people: People) -> None:
     with pytest.raises(InvalidInput, match="alone"):
         door.near.keys.create(people.admin, principal_id="cust_1", kind="end_user", roles=["agent"], user_id="cust_2")
     key = door.key(

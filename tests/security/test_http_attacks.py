@@ -9,7 +9,7 @@ import pytest
 
 from muniment.http.settings import ServerSettings
 from muniment.testing import People, TestServer
-from tests.interfaces.http import SUBJECT, HttpDoor, Story, Wire, logged, standing, without_number
+from tests.interfaces.http import SUBJECT, RunningServer, Story, Wire, logged, standing, without_number
 from tests.pack_activation import acme, put_in_force
 from tests.stories import CONSENT, promoted
 
@@ -21,19 +21,19 @@ RUN = {"run_id": "r"}
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database) as opened:
         yield opened
 
 
 @pytest.fixture
-def stolen(door: HttpDoor, people: People) -> str:
+def stolen(door: RunningServer, people: People) -> str:
     """A key of an agent that acts for one user and is cleared for little."""
     return door.key(people.run(), user_id="cust_1", clearance={"PUBLIC", "INTERNAL"})
 
 
 @pytest.mark.rule("REV-4", "AUD-3", "ISO-5")
-def test_a_stolen_agents_key_does_nothing_of_a_persons(door: HttpDoor, people: People, stolen: str) -> None:
+def test_a_stolen_agents_key_does_nothing_of_a_persons(door: RunningServer, people: People, stolen: str) -> None:
     ids = Story(door, people).ids
     before = standing(door, people)
     proposal, memory = f"/v1/queue/{ids['proposal_id']}", f"/v1/memories/{ids['memory_id']}"
@@ -71,7 +71,7 @@ def test_a_stolen_agents_key_does_nothing_of_a_persons(door: HttpDoor, people: P
 
 @pytest.mark.rule("ISO-5", "ISO-4", "AUD-3", "REC-1")
 def test_a_key_that_acts_for_one_user_reads_and_writes_for_no_other(
-    door: HttpDoor, people: People, stolen: str
+    door: RunningServer, people: People, stolen: str
 ) -> None:
     theirs = promoted(door.near, people, "yacht", user_id="cust_2", predicate="owns")
     seen = door.near.recall(people.run("cust_2", agent_id="other")).recall_id
@@ -115,7 +115,7 @@ def test_a_key_that_acts_for_one_user_reads_and_writes_for_no_other(
 
 @pytest.mark.rule("ISO-2", "CAP-9")
 def test_nobody_says_who_they_are_but_by_their_credential(
-    door: HttpDoor, people: People, others: People, stolen: str
+    door: RunningServer, people: People, others: People, stolen: str
 ) -> None:
     before, theirs = standing(door, people), standing(door, others)
     forged: list[tuple[str, Any]] = [
@@ -147,7 +147,7 @@ def test_nobody_says_who_they_are_but_by_their_credential(
 
 @pytest.mark.rule("ISO-2", "CAP-9", "CAN-1")
 def test_words_beside_the_body_change_nothing_about_who_asks(
-    door: HttpDoor, people: People, others: People, stolen: str
+    door: RunningServer, people: People, others: People, stolen: str
 ) -> None:
     theirs = standing(door, others)
     query = f"?tenant_id={others.tenant_id}&tenant={others.tenant_id}&agent_id=boss&source=operator&roles=admin&kind=operator"
@@ -178,7 +178,7 @@ def test_words_beside_the_body_change_nothing_about_who_asks(
 
 
 def test_of_two_credentials_in_one_request_neither_counts(
-    door: HttpDoor, people: People, others: People, stolen: str
+    door: RunningServer, people: People, others: People, stolen: str
 ) -> None:
     admin = door.key(others.admin)
     for pair in ((stolen, admin), (admin, stolen), (stolen, stolen), (stolen, "")):
@@ -196,7 +196,7 @@ def test_of_two_credentials_in_one_request_neither_counts(
 
 @pytest.mark.rule("ISO-1", "ISO-4")
 def test_a_key_is_good_letter_for_letter_in_its_own_tenant_alone(
-    door: HttpDoor, people: People, others: People, stolen: str
+    door: RunningServer, people: People, others: People, stolen: str
 ) -> None:
     door.key(others.admin)
     tenant, key_id, secret = stolen.removeprefix("mun_").split(".")
@@ -220,7 +220,7 @@ def test_a_key_is_good_letter_for_letter_in_its_own_tenant_alone(
 
 
 @pytest.mark.rule("ISO-5", "AUD-3")
-def test_no_run_sees_beyond_the_clearance_of_its_key(door: HttpDoor, people: People, stolen: str) -> None:
+def test_no_run_sees_beyond_the_clearance_of_its_key(door: RunningServer, people: People, stolen: str) -> None:
     door.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     promoted(door.near, people, "s3cret", predicate="phone", subject=SUBJECT, classification="PII")
     before = standing(door, people)
@@ -245,7 +245,7 @@ def test_no_run_sees_beyond_the_clearance_of_its_key(door: HttpDoor, people: Peo
 
 @pytest.mark.rule("CAP-4", "ISO-1")
 def test_a_request_that_was_overheard_is_worth_nothing_to_another(
-    door: HttpDoor, people: People, others: People, stolen: str
+    door: RunningServer, people: People, others: People, stolen: str
 ) -> None:
     agent = door.key(people.run(agent_id="honest"))
     first = door.ask("POST", "/v1/captures", {**ITEM, "text": "heard"}, key=agent, once="overheard")
@@ -260,7 +260,7 @@ def test_a_request_that_was_overheard_is_worth_nothing_to_another(
 
 
 @pytest.mark.rule("PAC-4", "ISO-1")
-def test_no_run_pins_another_tenants_pack(door: HttpDoor, people: People, others: People, stolen: str) -> None:
+def test_no_run_pins_another_tenants_pack(door: RunningServer, people: People, others: People, stolen: str) -> None:
     ref = door.near.packs.register(others.admin, 'pack_meta: {id: lax, version: "1.0.0"}').ref
     # Neither where the pack in force lists no such version, nor where it does.
     for listed in ("", f"[{ref}, lax@9.9.9]"):
@@ -275,7 +275,7 @@ def test_no_run_pins_another_tenants_pack(door: HttpDoor, people: People, others
 
 
 @pytest.mark.rule("ERR-1")
-def test_no_text_of_a_request_is_taken_for_a_file(door: HttpDoor, people: People, stolen: str) -> None:
+def test_no_text_of_a_request_is_taken_for_a_file(door: RunningServer, people: People, stolen: str) -> None:
     for tokenizer in (
         "file:/etc/passwd",
         "file:",
@@ -307,7 +307,7 @@ def test_no_text_of_a_request_is_taken_for_a_file(door: HttpDoor, people: People
     assert standing(door, people) == before
 
 
-def test_no_webhook_points_inside(door: HttpDoor, people: People) -> None:
+def test_no_webhook_points_inside(door: RunningServer, people: People) -> None:
     admin = door.key(people.admin)
     for url in (
         "http://8.8.8.8/", "https://127.0.0.1/", "https://localhost/", "https://[::1]/", "https://10.0.0.1/",
@@ -321,7 +321,7 @@ def test_no_webhook_points_inside(door: HttpDoor, people: People) -> None:
     assert door.near.webhooks.list(people.admin) == []
 
 
-def test_nobody_writes_lines_of_their_own_into_the_log(door: HttpDoor, stolen: str) -> None:
+def test_nobody_writes_lines_of_their_own_into_the_log(door: RunningServer, stolen: str) -> None:
     with logged() as lines:
         for number in ("a b", 'x","level":"error', "x" * 65, "é", "", "../.."):
             with Wire(door) as wire:
@@ -342,7 +342,7 @@ def test_nobody_writes_lines_of_their_own_into_the_log(door: HttpDoor, stolen: s
 def test_who_guesses_keys_is_made_to_wait_and_a_good_one_passes_all_the_same(
     server: TestServer, database: str, people: People
 ) -> None:
-    with HttpDoor(server, database) as guessed:
+    with RunningServer(server, database) as guessed:
         known, sought, unseen = (guessed.key(one) for one in (people.auditor, people.officer, people.admin))
         assert guessed.ask("GET", "/v1/whoami", key=known).status_code == 200
         for token in (known, sought):
@@ -363,7 +363,7 @@ def test_who_guesses_keys_is_made_to_wait_and_a_good_one_passes_all_the_same(
 def test_a_flood_under_one_key_is_stopped_and_others_are_not(
     server: TestServer, database: str, people: People, others: People
 ) -> None:
-    with HttpDoor(server, database, ServerSettings(rate=0.01, burst=3)) as flooded:
+    with RunningServer(server, database, ServerSettings(rate=0.01, burst=3)) as flooded:
         one, other, theirs = (flooded.key(who) for who in (people.run(), people.auditor, others.run()))
         answers = [flooded.ask("POST", "/v1/captures", ITEM, key=one) for _ in range(5)]
         assert [answer.status_code for answer in answers] == [201] * 3 + [429] * 2

@@ -106,17 +106,17 @@ def test_a_key_of_before_whose_name_is_refused_now_is_told_of_and_lets_nobody_in
     # As the program of before made it: a row with such a name, and the digest over it.
     made = fabric.keys.create(people.admin, principal_id="max", kind="operator", roles=["reviewer"])
     assert made.token is not None and fabric.keys.check(made.token).principal.id == "max"
-    given = api_keys.presented(made.token)
+    given = api_keys.parse_token(made.token)
     assert given is not None
-    comparing = fabric._fabric._context.vault.kept_comparing(people.tenant_id)
-    assert comparing is not None
+    tenant_data_key = fabric._fabric._context.vault.cached_tenant_data_key(people.tenant_id)
+    assert tenant_data_key is not None
     bounds = {"tools": [], "channels": [], "packs": None}
     row = {**made.model_dump(), "roles": list(made.roles), "clearance": list(made.clearance), "principal_id": MIXED}
     row |= bounds
     with server.connect(database) as owner:
         owner.execute(
             "UPDATE api_keys SET principal_id = %s, digest = %s WHERE key_id = %s",
-            [MIXED, api_keys.digest(comparing, row, given.secret), made.key_id],
+            [MIXED, api_keys.digest(tenant_data_key, row, given.secret), made.key_id],
         )
     with pytest.raises(Unauthenticated, match="mixes the scripts Cyrillic and Latin"):
         fabric.keys.check(made.token)

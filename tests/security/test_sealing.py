@@ -186,16 +186,16 @@ def test_a_key_that_was_made_in_a_transaction_that_failed_is_kept_by_nobody(
         with pytest.raises(NotFound):
             async with context.transaction(people.tenant_id, "writer") as tx:
                 await packs.open_tenant(tx, context.vault)
-                await context.vault.comparing(tx)
+                await context.vault.tenant_data_key(tx)
                 raise NotFound("it fails after all")
-        assert context.vault.kept_comparing(people.tenant_id) is None
+        assert context.vault.cached_tenant_data_key(people.tenant_id) is None
         await context.open_tenant(people.tenant_id)
         async with context.transaction(people.tenant_id, "writer") as tx:
-            return (await context.vault.comparing(tx)).digest(b"x")
+            return (await context.vault.tenant_data_key(tx)).digest(b"x")
 
     async def read(fabric: AsyncFabric) -> bytes:
         async with fabric.opened.context.transaction(people.tenant_id, "writer") as tx:
-            return (await fabric.opened.context.vault.comparing(tx)).digest(b"x")
+            return (await fabric.opened.context.vault.tenant_data_key(tx)).digest(b"x")
 
     with connections.fabric(clock=clock) as one, connections.fabric(clock=clock) as other:
         ours = one._wait(failed, one._fabric)

@@ -12,7 +12,7 @@ from muniment.model.proposal import Proposal
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
-from tests.interfaces.http import HttpDoor
+from tests.interfaces.http import RunningServer
 from tests.security.catalogue import Connection
 from tests.stories import proposed, run_job
 
@@ -22,8 +22,8 @@ TOOL, AGENT, USER = 0.7, 0.6, 0.5
 
 
 @pytest.fixture(scope="module")
-def door(server: TestServer, database: str) -> Iterator[HttpDoor]:
-    with HttpDoor(server, database) as opened:
+def door(server: TestServer, database: str) -> Iterator[RunningServer]:
+    with RunningServer(server, database) as opened:
         yield opened
 
 
@@ -246,7 +246,7 @@ def test_no_login_can_vouch_for_a_capture_afterwards(
 
 @pytest.mark.rule("ISO-8", "ISO-5")
 def test_over_http_the_key_says_what_a_run_may_speak_for_and_the_body_only_narrows(
-    door: HttpDoor, people: People
+    door: RunningServer, people: People
 ) -> None:
     key = door.key(bot(people), speaks_for={"tools": ["crm.lookup"], "channels": ["app_chat"]})
     run: dict[str, Any] = {"run_id": "r", "user_id": "cust_1"}
@@ -269,7 +269,7 @@ def test_over_http_the_key_says_what_a_run_may_speak_for_and_the_body_only_narro
 
 
 @pytest.mark.rule("ISO-8")
-def test_a_key_without_a_channel_cannot_bring_in_what_a_user_said(door: HttpDoor, people: People) -> None:
+def test_a_key_without_a_channel_cannot_bring_in_what_a_user_said(door: RunningServer, people: People) -> None:
     message = {"kind": "message", "text": SAYS, "classification": "INTERNAL", "origin": "channel:app_chat"}
     run = {"run_id": "r", "user_id": "cust_1"}
     for speaks_for, expected in (({}, AGENT), ({"channels": ["app_chat"]}, USER)):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from muniment.errors import InvalidInput
 from muniment.model.events import Event
 from muniment.webhooks.messages import cloud_event, encoded, new_secret, signed
-from muniment.webhooks.settings import PAUSES, Rules
+from muniment.webhooks.settings import PAUSES, WebhookSettings
 
 AT = datetime(2026, 1, 5, 9, 0, 0, 250, tzinfo=UTC)
 
@@ -101,7 +101,7 @@ def test_each_secret_signs_and_no_two_secrets_are_alike() -> None:
 
 @pytest.mark.rule("EVT-1")
 def test_pauses_grow_and_vary_and_end() -> None:
-    rules = Rules()
+    rules = WebhookSettings()
     for tries, seconds in enumerate(PAUSES, 1):
         drawn = {pause.total_seconds() for pause in (rules.pause(tries) for _ in range(20)) if pause is not None}
         assert len(drawn) > 1
@@ -111,12 +111,12 @@ def test_pauses_grow_and_vary_and_end() -> None:
 
 @pytest.mark.rule("EVT-1")
 def test_rules_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Rules.gather() == Rules(False, PAUSES)
+    assert WebhookSettings.gather() == WebhookSettings(False, PAUSES)
     monkeypatch.setenv("MUNIMENT_WEBHOOKS_ALLOW_PRIVATE", "1")
     monkeypatch.setenv("MUNIMENT_WEBHOOKS_RETRIES", "1,2")
-    assert Rules.gather() == Rules(True, (1, 2))
-    assert not Rules.gather(allow_private=False).allow_private
+    assert WebhookSettings.gather() == WebhookSettings(True, (1, 2))
+    assert not WebhookSettings.gather(allow_private=False).allow_private
     for name, wrong in (("ALLOW_PRIVATE", "maybe"), ("RETRIES", "soon"), ("RETRIES", "1,,2"), ("RETRIES", "-1")):
         with monkeypatch.context() as local, pytest.raises(InvalidInput):
             local.setenv(f"MUNIMENT_WEBHOOKS_{name}", wrong)
-            Rules.gather()
+            WebhookSettings.gather()

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from muniment.access.roles import Verb
+from muniment.access.roles import Right
 from muniment.context import FabricContext
 from muniment.errors import Denied, InvalidInput
 from muniment.model.context import Asker, Principal, Run, RunContext
@@ -16,11 +16,11 @@ class AsyncAccess:
     def __init__(self, context: FabricContext) -> None:
         self._context = context
 
-    async def allow(self, principal: Principal, verb: Verb) -> None:
+    async def allow(self, principal: Principal, verb: Right) -> None:
         """Raise `RoleMissing` unless the principal may call the verb."""
         await self._context.authorise(principal, verb)
 
-    async def asker(self, credential: Credential, run: Run | None, verb: Verb) -> Asker:
+    async def asker(self, credential: Credential, run: Run | None, verb: Right) -> Asker:
         """The caller under this credential: its run if it names one, else the principal.
 
         Raises `InvalidInput` and `Denied`, as `run` does.
@@ -31,7 +31,7 @@ class AsyncAccess:
             raise InvalidInput("is required: this credential acts for a single user", field="run")
         return credential.principal
 
-    async def run(self, credential: Credential, run: Run, verb: Verb = "recall") -> RunContext:
+    async def run(self, credential: Credential, run: Run, verb: Right = "recall") -> RunContext:
         """The run of an agent, within the limits of its credential.
 
         Tenant, agent and the agent's roles come from the credential, and so do user, labels, tools and channels that

@@ -69,11 +69,11 @@ async def claim(tx: Transaction, vault: Vault, request: IdempotentRequest) -> bo
 
     If the request was carried out before, the transaction raises `RequestRepeated` at its next round trip.
     """
-    key = await vault.known_comparing(tx)
+    key = await vault.existing_tenant_data_key(tx)
     if key is None:
         if await vault.tenant(tx) is None:
             return False
-        key = await vault.comparing(tx)
+        key = await vault.tenant_data_key(tx)
     row = _row(key, request)
     request.stored_key = row.key
     tx.defer("request.claim", principal=request.principal.id, key=row.key, fingerprint=row.fingerprint)
@@ -85,7 +85,7 @@ async def answer(tx: Transaction, vault: Vault, request: IdempotentRequest) -> A
 
     Raises `IdempotencyConflict` if the key was used with another request.
     """
-    key = await vault.known_comparing(tx)
+    key = await vault.existing_tenant_data_key(tx)
     if key is None:
         return None
     own = _row(key, request)
@@ -100,7 +100,7 @@ async def answer(tx: Transaction, vault: Vault, request: IdempotentRequest) -> A
 
 async def keep(tx: Transaction, vault: Vault, request: IdempotentRequest, status: int, body: bytes) -> None:
     """Keep the answer of a claimed request, unless something was erased since the claim."""
-    own = _row(await vault.comparing(tx), request)
+    own = _row(await vault.tenant_data_key(tx), request)
     sealed = own.sealing.seal(_PLACE, own.key.hex(), body)
     await tx.do("request.keep", principal=request.principal.id, key=own.key, status=status, answer=sealed)
 

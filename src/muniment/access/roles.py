@@ -5,7 +5,7 @@ from typing import Literal
 from muniment.model.context import Principal, Role
 from muniment.model.decision import Decision, passing, refusing
 
-Verb = Literal[
+Right = Literal[
     "capture",
     "propose",
     "recall",
@@ -32,7 +32,7 @@ Verb = Literal[
     "keys",
 ]
 
-ALLOWED: dict[Verb, frozenset[Role]] = {
+ALLOWED: dict[Right, frozenset[Role]] = {
     "capture": frozenset({"agent", "correction_writer"}),
     "propose": frozenset({"agent", "correction_writer"}),
     "recall": frozenset({"agent"}),
@@ -59,12 +59,12 @@ ALLOWED: dict[Verb, frozenset[Role]] = {
     "keys": frozenset({"admin"}),
 }
 # No role makes an agent or a service a person.
-PERSONS_ONLY: frozenset[Verb] = frozenset(
+PERSONS_ONLY: frozenset[Right] = frozenset(
     {"correct", "rerun", "review", "retract", "consent", "erase", "work", "packs", "webhooks", "keys"}
 )
 
 
-def may(principal: Principal, verb: Verb) -> Decision:
+def may(principal: Principal, verb: Right) -> Decision:
     """Whether the principal may do it, and which role let it."""
     if verb in PERSONS_ONLY and principal.kind != "operator":
         return refusing("person_required", "an operator")

@@ -40,7 +40,7 @@ _IDENTITY = ("key_id", "principal_id", "kind", "roles", "user_id", "clearance")
 
 
 @dataclass(frozen=True)
-class Presented:
+class PresentedToken:
     """The parts of a token that was presented; nothing of it is checked yet."""
 
     tenant_id: str
@@ -58,7 +58,7 @@ def token_of(tenant_id: str, key_id: str, secret: bytes) -> str:
     return f"mun_{_encoded(tenant_id.encode())}.{key_id}.{_encoded(secret)}"
 
 
-def presented(token: object) -> Presented | None:
+def parse_token(token: object) -> PresentedToken | None:
     """Split a token into its parts; None if it is not one. Each token has exactly one spelling."""
     found = _TOKEN.fullmatch(token) if isinstance(token, str) and len(token) < 1024 else None
     if found is None:
@@ -67,7 +67,7 @@ def presented(token: object) -> Presented | None:
     if tenant is None or secret is None:
         return None
     try:
-        return Presented(tenant.decode(), found[2], secret)
+        return PresentedToken(tenant.decode(), found[2], secret)
     except UnicodeDecodeError:
         return None
 
@@ -88,7 +88,7 @@ async def add(tx: Transaction, vault: Vault, by: str, request: ApiKeyInput, pack
     """Create a key that was checked; the token is in the result and stored nowhere."""
     holder = holder_of(None, request.user_id)
     sealing = (await vault.keys(tx, [holder], make=True))[holder] if request.label is not None else None
-    comparing = await vault.comparing(tx)
+    tenant_data_key = await vault.tenant_data_key(tx)
     await _one_spelling(tx, request.principal_id)
     key_id = make_id("key", tx.now)
     tick = await tx.tick()
@@ -110,7 +110,7 @@ async def add(tx: Transaction, vault: Vault, by: str, request: ApiKeyInput, pack
         "expires_at": ends_at,
     }
     label = sealing.seal(_LABEL, key_id, request.label.encode()) if sealing and request.label is not None else None
-    await tx.do("credential.add", **row, digest=digest(comparing, row, secret), label=label, at=tick.at, by=by)
+    await tx.do("credential.add", **row, digest=digest(tenant_data_key, row, secret), label=label, at=tick.at, by=by)
     in_event = ("key_id", "principal_id", "kind", "roles", "expires_at")
     tx.emit("memory.api_key_created", by, **{name: row[name] for name in in_event})
     made: dict[str, Any] = {"tenant_id": tx.tenant_id, "label": request.label, "created_at": tick.at, "created_by": by}
@@ -132,7 +132,7 @@ async def _one_spelling(tx: Transaction, name: str) -> None:
             )
 
 
-def digest(comparing: SubjectKey, row: Row, secret: bytes) -> bytes:
+def digest(tenant_data_key: SubjectKey, row: Row, secret: bytes) -> bytes:
     """The stored digest of a key: a keyed hash of the secret and of everything that the key stands for."""
     ends_at: datetime | None = row["expires_at"]
     stands_for: list[Any] = [row[name] for name in _IDENTITY]
@@ -141,19 +141,19 @@ def digest(comparing: SubjectKey, row: Row, secret: bytes) -> bytes:
     # A key without bounds keeps the digest from before there were any.
     if any(bound not in (None, []) for bound in (bounds["tools"], bounds["channels"])) or bounds["packs"] is not None:
         stands_for.append(bounds)
-    return hmac.digest(comparing.derived("api-keys"), secret + to_json(stands_for), sha256)
+    return hmac.digest(tenant_data_key.derived("api-keys"), secret + to_json(stands_for), sha256)
 
 
-def credential(comparing: SubjectKey | None, row: Row | None, token: Presented, now: datetime) -> Credential:
+def credential(tenant_data_key: SubjectKey | None, row: Row | None, token: PresentedToken, now: datetime) -> Credential:
     """The credential of a presented key, if the key is valid now; raises `Unauthenticated`.
 
     A missing row or key is compared too, with zeros, so that the time taken does not tell.
     """
-    key = comparing or SubjectKey(token.tenant_id, "", _ZEROS)
+    key = tenant_data_key or SubjectKey(token.tenant_id, "", _ZEROS)
     nothing: Row = dict.fromkeys((*_IDENTITY, "expires_at", *_BOUNDS))
     kept: bytes = row["digest"] if row is not None else _ZEROS
     same = hmac.compare_digest(digest(key, row or nothing, token.secret), kept)
-    if not same or row is None or comparing is None or row["revoked_at"] is not None or _is_over(row, now):
+    if not same or row is None or tenant_data_key is None or row["revoked_at"] is not None or _is_over(row, now):
         raise unauthenticated()
     if (problem := name_problem(row["principal_id"])) is not None:
         # The caller has the secret and may know why.
@@ -176,12 +176,12 @@ def credential(comparing: SubjectKey | None, row: Row | None, token: Presented, 
     )
 
 
-def to_be_noted(row: Row, now: datetime) -> bool:
+def use_is_due(row: Row, now: datetime) -> bool:
     """Whether the last use was recorded so long ago that this one should be."""
     return row["last_used_at"] is None or row["last_used_at"] <= now - USED_EVERY
 
 
-def note_use(tx: Transaction, key_id: str) -> None:
+def record_use(tx: Transaction, key_id: str) -> None:
     """Record, with the commit, that the key was used now."""
     tx.defer("credential.used", key_id=key_id, before=tx.now - USED_EVERY)
 

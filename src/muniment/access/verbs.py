@@ -100,7 +100,7 @@ async def check(context: FabricContext, request: Token) -> Credential:
 
     One look at the database, in two round trips, whether or not there is such a key or tenant.
     """
-    given = api_keys.presented(request.token)
+    given = api_keys.parse_token(request.token)
     if given is None:
         raise api_keys.unauthenticated()
     try:
@@ -110,25 +110,25 @@ async def check(context: FabricContext, request: Token) -> Credential:
     async with context.transaction(given.tenant_id, "recall") as tx:
         (found,) = await tx.commit_with(("credential.find", {"key_id": given.key_id}))
     row = found[0] if found else None
-    comparing = await _comparing(context, given.tenant_id) if row is not None else None
+    tenant_data_key = await _comparing(context, given.tenant_id) if row is not None else None
     now = context.now()
-    held = api_keys.credential(comparing, row, given, now)
-    if row is not None and api_keys.to_be_noted(row, now):
+    held = api_keys.credential(tenant_data_key, row, given, now)
+    if row is not None and api_keys.use_is_due(row, now):
         await _note_use(context, given)
     return held
 
 
 async def _comparing(context: FabricContext, tenant_id: str) -> SubjectKey | None:
     """The key that digests are made with; read once in a process."""
-    known = context.vault.kept_comparing(tenant_id)
+    known = context.vault.cached_tenant_data_key(tenant_id)
     if known is not None:
         return known
     async with context.transaction(tenant_id, "recall") as tx:
-        return await context.vault.known_comparing(tx)
+        return await context.vault.existing_tenant_data_key(tx)
 
 
-async def _note_use(context: FabricContext, given: api_keys.Presented) -> None:
+async def _note_use(context: FabricContext, given: api_keys.PresentedToken) -> None:
     # The key holds whether or not its use can be recorded now.
     with suppress(MunimentError), move_on_after(_NOTED_WITHIN):
         async with context.transaction(given.tenant_id, "writer") as tx:
-            api_keys.note_use(tx, given.key_id)
+            api_keys.record_use(tx, given.key_id)

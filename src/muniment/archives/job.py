@@ -3,7 +3,7 @@
 import logging
 
 from muniment.archives import verbs as archives
-from muniment.job import Done
+from muniment.job import JobResult
 from muniment.opening import Opened
 from muniment.recall.rules import archive_horizon, capture_horizons
 
@@ -13,7 +13,7 @@ log = logging.getLogger("muniment.jobs")
 FILES = 4
 
 
-async def run(opened: Opened, tenant_id: str) -> Done:
+async def run(opened: Opened, tenant_id: str) -> JobResult:
     """Write a few archives; does nothing without a folder for them."""
     context = opened.context
     await context.current_pack(tenant_id)
@@ -23,7 +23,7 @@ async def run(opened: Opened, tenant_id: str) -> Done:
     if not context.archives.kept:
         if horizons:
             log.info("captures of tenant %s are not archived: MUNIMENT_ARCHIVES is not set", tenant_id)
-        return Done()
+        return JobResult()
     await archives.tidy(context, tenant_id)
     captures = files = 0
     more = bool(horizons)
@@ -32,4 +32,4 @@ async def run(opened: Opened, tenant_id: str) -> Done:
         captures, files, more = captures + taken, files + bool(taken), taken > 0
     dropped = await archives.drop_outlived(context, tenant_id, outlived) if outlived is not None else 0
     counts = {"captures": captures, "archives": files, "dropped": dropped}
-    return Done(counts, more=more or dropped == archives.DROPPED_AT_ONCE)
+    return JobResult(counts, more=more or dropped == archives.DROPPED_AT_ONCE)

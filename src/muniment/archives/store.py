@@ -23,7 +23,7 @@ async def take_turn(tx: Transaction) -> None:
     await cursors.lock(tx, CURSOR)
 
 
-async def hold_off(tx: Transaction) -> None:
+async def block_archiving(tx: Transaction) -> None:
     """Keep captures from moving to an archive during this transaction. Call it before the tenant's tick."""
     await tx.row("archive.hold_off")
 

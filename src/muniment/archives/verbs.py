@@ -17,7 +17,7 @@ from muniment.archives.format import Heading
 from muniment.audit import provenance_store as trail
 from muniment.context import FabricContext
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.erasure.store import hold_off_erasure
+from muniment.erasure.store import block_erasures
 from muniment.errors import ArchiveBroken, PurgeIncomplete
 from muniment.model.archive import Archive, ArchiveCheck, ArchiveFault, ArchiveProblem
 from muniment.model.context import Principal
@@ -41,7 +41,7 @@ async def compact_some(context: FabricContext, tenant_id: str, horizons: Mapping
     """
     async with context.transaction(tenant_id, "jobs") as tx:
         await ledger.take_turn(tx)
-        await hold_off_erasure(tx)
+        await block_erasures(tx)
         packed = await _packed(context, tenant_id, {kind: tx.now - age for kind, age in sorted(horizons.items())})
         if packed is None:
             return 0

@@ -85,7 +85,7 @@ def _signature(secret: bytes, packed: bytes) -> bytes:
 async def chain_key(tx: Transaction, vault: Vault) -> ChainKey | None:
     """The key to check seals with; None if there is none or it was tampered with: then no seal is valid."""
     try:
-        own = await vault.known_comparing(tx)
+        own = await vault.existing_tenant_data_key(tx)
     except SealBroken:
         return None
     return ChainKey(own) if own is not None else None

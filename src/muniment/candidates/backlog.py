@@ -14,7 +14,7 @@ from muniment.database import cursors
 from muniment.database.rows import capture_of
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
-from muniment.erasure.store import hold_off_erasure
+from muniment.erasure.store import block_erasures
 from muniment.errors import SealBroken
 from muniment.model.capture import TENANT_HOLDER, Capture, holder_of
 from muniment.pack import Pack
@@ -118,7 +118,7 @@ async def lock(tx: Transaction, batch: Batch) -> Batch:
     the batch and its reading: the facts of the batch may name the persons they erased.
     """
     cursor = await cursors.lock(tx, CURSOR)
-    await hold_off_erasure(tx)
+    await block_erasures(tx)
     moved = batch.cursor is not None and (cursor["seq"], cursor["place"]) != batch.cursor
     first = min((one.seq for one in batch.captures), default=batch.seq)
     erasures = tuple(await tx.rows("erasure.after", seq=min(first, batch.seq)))

@@ -4,14 +4,14 @@ from collections import defaultdict
 
 from muniment.candidates.rules import calibration_curve, dump_points
 from muniment.candidates.store import record_calibration
-from muniment.job import Done
+from muniment.job import JobResult
 from muniment.opening import Opened
 
 # The latest verdicts of each source count: what it was worth years ago says little.
 MOST = 1000
 
 
-async def run(opened: Opened, tenant_id: str) -> Done:
+async def run(opened: Opened, tenant_id: str) -> JobResult:
     """Record a new curve for each source whose curve changed; one with too few verdicts has none."""
     context = opened.context
     rule = (await context.current_pack(tenant_id)).memory_layer.promotion_thresholds
@@ -31,4 +31,4 @@ async def run(opened: Opened, tenant_id: str) -> Done:
             if dump_points(points) != known.get(source, []):
                 await record_calibration(tx, source, points)
                 made += 1
-    return Done({"sources": made})
+    return JobResult({"sources": made})

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from muniment.contradictions.rules import Comparison
 from muniment.database.storage import HalfVector
 from muniment.language.embedding import Embedder, embedded
-from muniment.language.instructions import as_seen
+from muniment.language.instructions import visible_text
 from muniment.model.candidate import Candidate
 
 Vector = NDArray[np.float32]
@@ -38,7 +38,7 @@ class TextComparer:
 
     async def embed(self, candidates: Sequence[Candidate]) -> list[EmbeddedCandidate]:
         """Embed the texts of candidates, as a reader sees them."""
-        texts = [as_seen(candidate.text) for candidate in candidates]
+        texts = [visible_text(candidate.text) for candidate in candidates]
         vectors = await embedded(self.embedder, texts)
         nexts = await embedded(self.next_embedder, texts) if self.next_embedder is not None else [None] * len(texts)
         return [

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from muniment.candidates.consolidation import consolidate_batch
 from muniment.context import FabricContext
-from muniment.job import Done
+from muniment.job import JobResult
 from muniment.model.candidate import Consolidation
 from muniment.opening import Opened
 from muniment.review.policy import promote_by_policy
-from muniment.tracing import spanned
+from muniment.tracing import with_span
 
 # Batches of a run; other tenants' jobs come between.
 BATCHES = 4
@@ -16,7 +16,7 @@ BATCHES = 4
 Progress = Callable[[Consolidation], None]
 
 
-async def run(opened: Opened, tenant_id: str) -> Done:
+async def run(opened: Opened, tenant_id: str) -> JobResult:
     """Consolidate a few batches, in the order of their commits."""
     context, total, more = opened.context, Consolidation(), True
     for _ in range(BATCHES):
@@ -33,10 +33,10 @@ async def run(opened: Opened, tenant_id: str) -> Done:
         "promoted": len(promoted),
         "parked": len(total.failed),
     }
-    return Done(counts, more, again["at"] if again is not None else None)
+    return JobResult(counts, more, again["at"] if again is not None else None)
 
 
-@spanned("consolidate")
+@with_span("consolidate")
 async def consolidate(context: FabricContext, tenant_id: str, on_progress: Progress | None = None) -> Consolidation:
     """Consolidate all captures that wait, then promote what policy alone may promote."""
     total = Consolidation()

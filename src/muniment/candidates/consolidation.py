@@ -18,7 +18,7 @@ from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.database.storage import Transaction
 from muniment.erasure import capture_names
-from muniment.erasure.store import hold_off_erasure
+from muniment.erasure.store import block_erasures
 from muniment.errors import ExtractorFailed
 from muniment.model.candidate import Consolidation
 from muniment.model.capture import Capture, holder_of
@@ -147,7 +147,7 @@ class _Answers:
         holder = holder_of(self.capture.subject, self.capture.user_id)
         async with self.context.transaction(self.capture.tenant_id, "writer") as tx:
             # What was erased while the model answered stays erased, and a destroyed key is not made again.
-            await hold_off_erasure(tx)
+            await block_erasures(tx)
             if not await tx.rows("candidate.still_there", capture_id=self.capture.capture_id):
                 return
             if (key := (await self.context.vault.keys(tx, [holder], skip_broken=True)).get(holder)) is not None:

@@ -19,7 +19,7 @@ from muniment.candidates.rules import tier_for
 from muniment.context import FabricContext
 from muniment.contradictions.rules import Compared, compare
 from muniment.database.sealing import Vault
-from muniment.database.storage import Named, Transaction
+from muniment.database.storage import NamedStatement, Transaction
 from muniment.erasure import capture_names
 from muniment.model.candidate import Refusal
 from muniment.model.capture import Capture, holder_of
@@ -29,7 +29,7 @@ from muniment.review import rejection_store as rejections
 from muniment.review import store as review
 from muniment.review.rejection_store import SLICE
 from muniment.review.rules import Rejected
-from muniment.tracing import spanned
+from muniment.tracing import with_span
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Intake:
 
     async def prefetch(self, tx: Transaction) -> None:
         """Prefetch all that deciding and enqueueing these drafts will read."""
-        reads: list[Named] = []
+        reads: list[NamedStatement] = []
         for one in self.screened:
             candidate, capture = one.draft.candidate, one.draft.capture
             # The holders of the fact and of the capture differ where the capture names only a user.
@@ -182,12 +182,14 @@ class Intake:
             reads += (("tenant.hold_subjects", {"holders": [holder]}) for holder in dict.fromkeys(holders))
             reads += candidates.consents_query([candidate])
             reads += candidates.calibrations_query([candidate])
-            hashes = rejections.rejection_hashes(one.embedded, self.comparer, await self.context.vault.comparing(tx))
+            hashes = rejections.rejection_hashes(
+                one.embedded, self.comparer, await self.context.vault.tenant_data_key(tx)
+            )
             reads.append(rejections.rejections_query([one.embedded], hashes, self.pack, tx.now))
             reads += nearby.neighbour_queries(one.embedded, self.comparer, self.pack)
         await tx.prefetch(*reads)
 
-    @spanned("gates")
+    @with_span("gates")
     async def decide(self, tx: Transaction) -> IntakeDecision:
         """Pass the other gates, and compare what passed with what is promoted."""
         vault, pack = self.context.vault, self.pack

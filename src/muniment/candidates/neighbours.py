@@ -15,7 +15,7 @@ from muniment.candidates.rules import compared_as
 from muniment.contradictions.rules import Neighbour
 from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import Vault
-from muniment.database.storage import LATEST, Named, Row, Transaction
+from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
 from muniment.language.embedding import BUILTIN_EMBEDDER, Vectors
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
@@ -31,7 +31,9 @@ AT_ONCE = 25
 ROUNDING = 5e-4
 
 
-def neighbour_queries(one: EmbeddedCandidate, comparer: TextComparer, pack: Pack, count: int = NEAREST) -> list[Named]:
+def neighbour_queries(
+    one: EmbeddedCandidate, comparer: TextComparer, pack: Pack, count: int = NEAREST
+) -> list[NamedStatement]:
     """Return the statements that find the neighbours of one candidate."""
     on_key = [_on_keys([one.candidate], pack)] if one.candidate.on_key else []
     near = near_to(one, comparer, pack, count)
@@ -46,7 +48,7 @@ def near_to(
     *,
     seq: int = LATEST,
     at: datetime | None = None,
-) -> Named | None:
+) -> NamedStatement | None:
     """Return the statement that finds memories near a text, now or at a past sequence and time; None without text."""
     if one.vector is None:
         return None
@@ -144,7 +146,7 @@ def _near(embedded: Sequence[EmbeddedCandidate], seen: Sequence[Row], comparer: 
     return found
 
 
-def _on_keys(candidates: Sequence[Candidate], pack: Pack) -> Named:
+def _on_keys(candidates: Sequence[Candidate], pack: Pack) -> NamedStatement:
     keys = sorted({(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None})
     columns = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
     return ("neighbours.on_keys", {**columns, "sensitive": sensitive_labels(pack)})

@@ -11,7 +11,7 @@ from muniment.candidates.drafts import Draft, Refused, reset_candidate
 from muniment.candidates.rules import Point, calibrated, dump_points, load_points, uncalibrated_confidence
 from muniment.database.rows import consent_of, fact_content
 from muniment.database.sealing import SubjectKey, Vault
-from muniment.database.storage import Named, Row, Transaction
+from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.capture import holder_of
 from muniment.model.consent import Consent
@@ -167,7 +167,7 @@ async def refusals_of(tx: Transaction, capture_id: str) -> list[Refusal]:
     return [Refusal(**row) for row in await tx.rows("candidate.refusals", capture_id=capture_id)]
 
 
-def consents_query(candidates: Iterable[Candidate]) -> list[Named]:
+def consents_query(candidates: Iterable[Candidate]) -> list[NamedStatement]:
     """Return the statement that reads the consents of the candidates' subjects; none without a subject."""
     subjects = sorted({candidate.subject for candidate in candidates if candidate.subject is not None})
     return [("consent.of_subjects", {"subjects": subjects})] if subjects else []
@@ -182,7 +182,7 @@ async def consents_for(tx: Transaction, candidates: Sequence[Candidate]) -> dict
     return found
 
 
-def calibrations_query(candidates: Iterable[Candidate]) -> list[Named]:
+def calibrations_query(candidates: Iterable[Candidate]) -> list[NamedStatement]:
     """Return the statement that reads the calibrations of the candidates' sources; none without a source."""
     sources = sorted({candidate.claimed_by for candidate in candidates if candidate.claimed_by})
     return [("candidate.calibrations", {"sources": sources})] if sources else []

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from muniment.access.roles import Verb as Right
+from muniment.access.roles import Right as Right
 from muniment.candidates import consolidate_job as consolidation
 from muniment.candidates.propose import submit
 from muniment.capture.inputs import ProposeFields, proposal_input, run_fields

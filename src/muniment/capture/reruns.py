@@ -11,7 +11,7 @@ from muniment.audit import provenance_store as trail
 from muniment.database import cursors
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.erasure.store import hold_off_erasure
+from muniment.erasure.store import block_erasures
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.capture_history import (
     CaptureEntry,
@@ -99,8 +99,8 @@ async def order(tx: Transaction, principal: Principal, capture_id: str, reason: 
     Raises `NotFound`, and `Conflict` where it waits already, was erased or is archived; of two orders at once one
     wins.
     """
-    await archived.hold_off(tx)
-    await hold_off_erasure(tx)
+    await archived.block_archiving(tx)
+    await block_erasures(tx)
     row = await tx.row("history.to_rerun", capture_id=capture_id)
     if row is None:
         if await tx.row("history.archived_state", capture_id=capture_id) is None:

@@ -20,7 +20,7 @@ from muniment.model.context import Principal
 from muniment.model.fields import PERSONAL
 from muniment.model.ids import make_ids
 from muniment.pack import Pack
-from muniment.tracing import spanned
+from muniment.tracing import with_span
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
 # What a capture's row has of its input, beside the content.
@@ -85,7 +85,7 @@ class Prepared:
             raise InvalidInput(PERSONAL, field="qualifiers")
 
 
-@spanned("capture")
+@with_span("capture")
 async def write(
     tx: Transaction, vault: Vault, author: Principal, prepared: Prepared, ids: list[str] | None = None
 ) -> list[Receipt]:

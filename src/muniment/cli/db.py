@@ -27,7 +27,7 @@ from muniment.database.migrate import (
     require_ready,
     status,
 )
-from muniment.erasure.purge import obstacles
+from muniment.erasure.purge import purge_problems
 from muniment.errors import InvalidInput, StorageError, StorageUnavailable
 from muniment.opening import Opened, connect, embedded_address, prepared
 from muniment.promotion import reindex as maintenance
@@ -303,5 +303,5 @@ async def _examine(address: Address, place: str, *, embedded: bool, running: boo
         refusal=refusal,
         refused_names=tuple(await refused_names(address)) if ready else (),
         # The embedded server is configured for purges.
-        purge_obstacles=await obstacles(address.for_owner()) if schema is not None and not embedded else None,
+        purge_obstacles=await purge_problems(address.for_owner()) if schema is not None and not embedded else None,
     )

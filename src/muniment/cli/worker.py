@@ -51,14 +51,14 @@ def worker(
 async def _work(call: Call, until_idle: bool, concurrency: int) -> int:
     import anyio
 
-    from muniment.job import Done
+    from muniment.job import JobResult
     from muniment.opening import connect
     from muniment.worker.due import Due
     from muniment.worker.worker import Worker
 
     ran = 0
 
-    def report(due: Due, done: Done | None) -> None:
+    def report(due: Due, done: JobResult | None) -> None:
         nonlocal ran
         ran += 1
         if done is None:

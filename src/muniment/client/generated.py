@@ -13,7 +13,7 @@ from muniment.model.archive import Archive, ArchiveCheck
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.breaker import Breaker
-from muniment.model.browse import Graph, MemoryChanges, MemoryShown, Turn
+from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.capture import Receipt, Receipts
 from muniment.model.capture_history import CaptureEntry, CaptureHistory, RefusalEntry, Rerun, RerunReason
@@ -21,7 +21,7 @@ from muniment.model.chain import Head, Sealed, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.consent import Consent, ConsentReach, Sweep
 from muniment.model.context import Asker, RunContext
-from muniment.model.contradiction import Contradiction, ContradictionShown, ResolutionMethod, Side
+from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
 from muniment.model.erasure import Erasure
 from muniment.model.events import Event, EventType
 from muniment.model.evidence import Evidence
@@ -33,7 +33,7 @@ from muniment.model.pack_difference import PackDifference
 from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, RetractionReason
 from muniment.model.proposal import Outcome, Proposal, Submission
 from muniment.model.recall import Recall
-from muniment.model.recalls import RecallNoted, RecallShown
+from muniment.model.recalls import RecallDetails, RecallSummary
 from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
 from muniment.model.trail import Trail
 from muniment.model.webhook import Deliveries, Webhook
@@ -67,8 +67,8 @@ _CONSENT: Result[Consent] = Result(Consent)
 _CONSENT_REACH_LIST: Result[list[ConsentReach]] = Result(list[ConsentReach])
 _SWEEP: Result[Sweep] = Result(Sweep)
 _CONTRADICTION: Result[Contradiction] = Result(Contradiction)
-_CONTRADICTION_SHOWN: Result[ContradictionShown] = Result(ContradictionShown)
-_MEMORY_SHOWN: Result[MemoryShown] = Result(MemoryShown)
+_CONTRADICTION_DETAILS: Result[ContradictionDetails] = Result(ContradictionDetails)
+_MEMORY_SUMMARY: Result[MemorySummary] = Result(MemorySummary)
 _MEMORY_CHANGES: Result[MemoryChanges] = Result(MemoryChanges)
 _TURN_LIST: Result[list[Turn]] = Result(list[Turn])
 _GRAPH: Result[Graph] = Result(Graph)
@@ -76,8 +76,8 @@ _CAPTURE_ENTRY: Result[CaptureEntry] = Result(CaptureEntry)
 _CAPTURE_HISTORY: Result[CaptureHistory] = Result(CaptureHistory)
 _RERUN: Result[Rerun] = Result(Rerun)
 _REFUSAL_ENTRY: Result[RefusalEntry] = Result(RefusalEntry)
-_RECALL_NOTED: Result[RecallNoted] = Result(RecallNoted)
-_RECALL_SHOWN: Result[RecallShown] = Result(RecallShown)
+_RECALL_SUMMARY: Result[RecallSummary] = Result(RecallSummary)
+_RECALL_DETAILS: Result[RecallDetails] = Result(RecallDetails)
 _BACKLOG: Result[Backlog] = Result(Backlog)
 _PARKED: Result[Parked] = Result(Parked)
 _STR_LIST: Result[list[str]] = Result(list[str])
@@ -373,10 +373,10 @@ class AsyncContradictionsClient(ClientGroup):
             closed=closed,
         )
 
-    async def get(self, asker: Asker, contradiction_id: str) -> ContradictionShown:
+    async def get(self, asker: Asker, contradiction_id: str) -> ContradictionDetails:
         """Read a contradiction with both its sides opened; raises `NotFound`."""
         return await self._get(
-            asker, f"/v1/contradictions/{segment(contradiction_id, 'contradiction_id')}", _CONTRADICTION_SHOWN
+            asker, f"/v1/contradictions/{segment(contradiction_id, 'contradiction_id')}", _CONTRADICTION_DETAILS
         )
 
     async def resolve(
@@ -412,14 +412,14 @@ class AsyncMemoriesClient(ClientGroup):
 
     async def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **fields: Unpack[MemoryFilters]
-    ) -> list[MemoryShown]:
+    ) -> list[MemorySummary]:
         """List live memories, the newest first; with a `query` those with its words, the best match first.
 
         They can be narrowed to an `entity`, a `user_id`, a `tier`, a `write_class`; `state` is `ended` or `all` instead
         of `live`; `as_of` a past moment lists them as they were then. `after` is the id of the last memory of the page
         before. Raises `NotFound`, and `HistoryCollected` beyond the replay horizon.
         """
-        return await self._list(asker, "/v1/memories", _MEMORY_SHOWN, limit=limit, after=after, **fields)
+        return await self._list(asker, "/v1/memories", _MEMORY_SUMMARY, limit=limit, after=after, **fields)
 
     async def changes(
         self,
@@ -503,22 +503,22 @@ class AsyncRecallsClient(ClientGroup):
 
     async def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **fields: Unpack[RecallFilters]
-    ) -> list[RecallNoted]:
+    ) -> list[RecallSummary]:
         """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
 
         With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
         `after` is the id of the last of the page before. Raises `NotFound`.
         """
-        return await self._list(asker, "/v1/recalls", _RECALL_NOTED, limit=limit, after=after, **fields)
+        return await self._list(asker, "/v1/recalls", _RECALL_SUMMARY, limit=limit, after=after, **fields)
 
-    async def get(self, asker: Asker, recall_id: str) -> RecallShown:
+    async def get(self, asker: Asker, recall_id: str) -> RecallDetails:
         """Read a recorded recall: the provenance of what it returned, and whether its run would see that now.
 
         A run gets its own recalls, with the provenance of what it may see now, as if there were no more (REC-7); the
         texts it gets by `recall` and `get`, which are recorded. Raises `NotFound`, for another's exactly as for what
         does not exist.
         """
-        return await self._get(asker, f"/v1/recalls/{segment(recall_id, 'recall_id')}", _RECALL_SHOWN, as_run=True)
+        return await self._get(asker, f"/v1/recalls/{segment(recall_id, 'recall_id')}", _RECALL_DETAILS, as_run=True)
 
 
 class AsyncWorkClient(ClientGroup):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from muniment.database.storage import Transaction
-from muniment.erasure.store import hold_off_erasure
+from muniment.erasure.store import block_erasures
 from muniment.model.capture import holder_of
 from muniment.promotion.retraction_store import remove_content, retract_locked
 
@@ -26,7 +26,7 @@ async def ended_chains(tx: Transaction) -> list[Chain]:
 
 async def still_ended(tx: Transaction, chain: Chain) -> bool:
     """Lock the subject against grants, revocations and promotions, and read the chain again: it may be renewed."""
-    await hold_off_erasure(tx)
+    await block_erasures(tx)
     await tx.row("consent.lock_subject", holder=holder_of(chain.subject, None))
     return bool(await tx.rows("consent.ended_chains", root_id=chain.root_id))
 

@@ -18,7 +18,7 @@ from muniment.console.oidc import SignIn
 from muniment.console.pages import PAGES
 from muniment.console.rendering import HEADERS, menu, page
 from muniment.console.sessions import Sessions
-from muniment.console.sign_in import Keeper
+from muniment.console.sign_in import CredentialVerifier
 from muniment.console.sign_in import router as sign_in_router
 from muniment.console.visitors import CurrentVisitor, SignedOut, current_visitor
 from muniment.errors import MunimentError
@@ -40,7 +40,7 @@ router = APIRouter(prefix=PREFIX, include_in_schema=False)
 
 
 def add_console(
-    app: FastAPI, keeper: Keeper, secret: bytes, on_error: OnError, *, sign_in: SignIn | None = None
+    app: FastAPI, keeper: CredentialVerifier, secret: bytes, on_error: OnError, *, sign_in: SignIn | None = None
 ) -> None:
     """Add the console to an app; `secret` encrypts its cookies, `on_error` makes the error responses of the API."""
     app.state.sessions = Sessions(secret)

@@ -16,9 +16,9 @@ from pydantic_core import from_json
 
 from muniment.console.rendering import HEADERS, page
 from muniment.console.sessions import Sessions
-from muniment.console.sign_in import Keeper, admitted, safe, sign_in_page
+from muniment.console.sign_in import CredentialVerifier, admitted, safe, sign_in_page
 from muniment.errors import InvalidInput, MunimentError, Unauthenticated
-from muniment.outbound import Refused, is_secure, refuses_literally
+from muniment.outbound import Refused, is_private_host, is_secure
 from muniment.remote import fetch
 
 COOKIE = "muniment_signin"
@@ -72,7 +72,7 @@ class SignIn:
                 raise InvalidInput("is required for signing in at the issuer", field=name)
             if name.endswith("_URL") and not is_secure(value):
                 raise InvalidInput("expected an https address", field=name)
-        if not allow_private and refuses_literally(values["MUNIMENT_OIDC_TOKEN_URL"]):
+        if not allow_private and is_private_host(values["MUNIMENT_OIDC_TOKEN_URL"]):
             raise InvalidInput(
                 "is no public address; MUNIMENT_OIDC_ALLOW_PRIVATE=1 allows it", field="MUNIMENT_OIDC_TOKEN_URL"
             )
@@ -138,7 +138,7 @@ async def _token(request: Request) -> tuple[str, str]:
     """A token that this server accepts, and the page to go on to; raises `Unauthenticated`."""
     sign_in = _settings(request)
     sessions: Sessions = request.app.state.sessions
-    keeper: Keeper = request.app.state.keeper
+    keeper: CredentialVerifier = request.app.state.keeper
     now = request.app.state.fabric.access.now()
     begun = sessions.open(request.cookies.get(COOKIE), now, purpose=COOKIE)
     if begun is None or begun.token.count("\n") != 2:

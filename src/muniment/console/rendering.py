@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from muniment import __version__
-from muniment.access.roles import Verb
+from muniment.access.roles import Right
 from muniment.console.differences import differences
 from muniment.console.spans import pretty
 from muniment.console.urls import console_url, time_input_value
@@ -28,7 +28,7 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 # The sections in the order of the menu, with the verb that each needs.
-MENU: tuple[tuple[str, str, Verb], ...] = (
+MENU: tuple[tuple[str, str, Right], ...] = (
     ("queue", "Queue", "read_queue"),
     ("contradictions", "Contradictions", "read_queue"),
     ("captures", "Captures", "read_captures"),

@@ -17,7 +17,7 @@ PREFIX = "/console"
 router = APIRouter(prefix=PREFIX, include_in_schema=False)
 
 
-class Keeper(Protocol):
+class CredentialVerifier(Protocol):
     """Verifies credentials."""
 
     async def check(self, token: str) -> Credential:
@@ -49,7 +49,7 @@ async def sign_in(request: Request) -> Response:
         raise Denied("this form is not from this site; load the page again")
     form = await parse_form(request, fields=10)
     to, token = safe(text_field(form, "next")), text_field(form, "key") or ""
-    keeper: Keeper = request.app.state.keeper
+    keeper: CredentialVerifier = request.app.state.keeper
     try:
         credential = await keeper.admit(request.client.host if request.client else "nobody", token)
         if credential.principal.kind != "operator":

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from fastapi import Depends, Request
 
-from muniment.access.roles import Verb, may
+from muniment.access.roles import Right, may
 from muniment.console.sessions import Session, Sessions
 from muniment.errors import MunimentError, Unauthenticated
 from muniment.fabric import AsyncFabric
@@ -49,7 +49,7 @@ class Visitor:
         """The principal that the credential stands for."""
         return self.credential.principal
 
-    def may(self, verb: Verb) -> bool:
+    def may(self, verb: Right) -> bool:
         """Whether to show what needs that verb; the fabric checks again when it is called."""
         return may(self.principal, verb).passed
 
@@ -77,8 +77,8 @@ CurrentVisitor = Annotated[Visitor, Depends(current_visitor)]
 class Requires:
     """A dependency that lets in visitors who may use a verb; a refusal is recorded in the log."""
 
-    def __init__(self, verb: Verb) -> None:
-        self.verb: Verb = verb
+    def __init__(self, verb: Right) -> None:
+        self.verb: Right = verb
 
     async def __call__(self, visitor: CurrentVisitor) -> Visitor:
         """Return the visitor; raises `SignedOut`, `RoleMissing`."""

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from muniment.candidates.rules import compared_as, lasts_as_long
 from muniment.language.assertion import Judge, Judgement, relate
-from muniment.language.instructions import as_seen
+from muniment.language.instructions import visible_text
 from muniment.model.candidate import Candidate
 from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import Tier
@@ -131,7 +131,7 @@ def _normal(value: Any) -> Any:
         case bool():
             return value
         case str():
-            return " ".join(as_seen(value).split()).casefold()
+            return " ".join(visible_text(value).split()).casefold()
         case float() if value.is_integer():
             return int(value)
         case dict():

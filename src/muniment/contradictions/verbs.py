@@ -14,7 +14,7 @@ from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data
 from muniment.model.candidate import Scope
 from muniment.model.context import Principal
-from muniment.model.contradiction import Contradiction, ContradictionShown, ResolutionMethod, Side
+from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
 from muniment.model.fields import Name, Note, Qualifiers
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
@@ -59,12 +59,14 @@ class ContradictionId(VerbInput):
 
 
 @verb("contradictions.get", right="read_queue", effect="read", http="GET /contradictions/{contradiction_id}")
-async def get_contradiction(context: FabricContext, reader: Principal, request: ContradictionId) -> ContradictionShown:
+async def get_contradiction(
+    context: FabricContext, reader: Principal, request: ContradictionId
+) -> ContradictionDetails:
     """Read a contradiction with both its sides opened; raises `NotFound`."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         one = await contradictions.one(tx, request.contradiction_id)
         sides = {"existing": one.existing, "incoming": one.incoming}
-        return ContradictionShown(
+        return ContradictionDetails(
             contradiction=one,
             proposal=(await review.load(tx, context.vault, one.proposal_id)).proposal,
             **{name: await trail.memory(tx, context.vault, side) for name, side in sides.items() if side},

@@ -16,7 +16,7 @@ from muniment.model.adoption import Adoption
 from muniment.model.candidate import Refusal
 from muniment.model.capture import CaptureInput
 from muniment.model.context import Asker, Principal
-from muniment.model.fields import Ceid, Name, Predicate, build, misses
+from muniment.model.fields import Ceid, Name, Predicate, build, field_error
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Submission
 from muniment.pack import Pack
@@ -34,9 +34,9 @@ class Target(VerbInput):
     @model_validator(mode="after")
     def _memory_or_key(self) -> Self:
         if self.memory_id is not None and (self.entity is not None or self.predicate is not None):
-            raise misses("memory_id", "give a memory, or an entity and a predicate, not both")
+            raise field_error("memory_id", "give a memory, or an entity and a predicate, not both")
         if self.memory_id is None and (self.entity is None or self.predicate is None):
-            raise misses("memory_id", "give the memory to correct, or an entity and a predicate")
+            raise field_error("memory_id", "give the memory to correct, or an entity and a predicate")
         return self
 
 

@@ -228,11 +228,11 @@ class Vault:
         # Another writer may have been first: the keys in the database count.
         return {row["holder"]: row for row in await tx.rows("tenant.hold_subjects", holders=sorted(missing + erased))}
 
-    def kept_comparing(self, tenant_id: str) -> SubjectKey | None:
+    def cached_tenant_data_key(self, tenant_id: str) -> SubjectKey | None:
         """The tenant's own data key if this process has it cached."""
         return self._comparing.get(tenant_id)
 
-    async def known_comparing(self, tx: Transaction) -> SubjectKey | None:
+    async def existing_tenant_data_key(self, tx: Transaction) -> SubjectKey | None:
         """The tenant's own data key if there is one; for logins that may not create it."""
         known = self._comparing.get(tx.tenant_id)
         if known is None and await self.tenant(tx) is not None:
@@ -241,12 +241,12 @@ class Vault:
                 self._keep_comparing(tx.tenant_id, known)
         return known
 
-    async def comparing(self, tx: Transaction) -> SubjectKey:
+    async def tenant_data_key(self, tx: Transaction) -> SubjectKey:
         """The tenant's own data key, for hashes that are compared across its subjects; created if needed.
 
         It is cached like the tenant's key, as no subject's erasure destroys it.
         """
-        known = await self.known_comparing(tx)
+        known = await self.existing_tenant_data_key(tx)
         return known or (await self.keys(tx, [TENANT_HOLDER], make=True))[TENANT_HOLDER]
 
     def _keep_comparing(self, tenant_id: str, key: SubjectKey) -> None:

@@ -22,14 +22,14 @@ from psycopg_pool import PoolTimeout, TooManyRequests
 from muniment.database.address import Address
 from muniment.database.pool import Pool
 from muniment.database.server_liveness import Row, ServerLiveness, no_answer, unavailable
-from muniment.database.transaction import LATEST, TASKS, Named, RowKeys, Task, Tick, Transaction
+from muniment.database.transaction import LATEST, TASKS, NamedStatement, RowKeys, Task, Tick, Transaction
 from muniment.errors import Conflict, RequestRepeated, SchemaMissing, TooLarge
 
 __all__ = [
     "LATEST",
     "TASKS",
     "TENANT_SHARE",
-    "Named",
+    "NamedStatement",
     "Row",
     "RowKeys",
     "Storage",

@@ -23,7 +23,7 @@ from muniment.tracing import span
 Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
 TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
 # The name of a statement and its parameters.
-Named = tuple[str, dict[str, Any]]
+NamedStatement = tuple[str, dict[str, Any]]
 
 
 class RowKeys(Protocol):
@@ -66,7 +66,7 @@ class Transaction:
     # Statements that go out with the next round trip; None marks the position of the deferred rows.
     _pending: list[tuple[Statement, list[Any]] | None] = field(default_factory=list)
     _deferred_rows: dict[str, list[Row]] = field(default_factory=dict)
-    _prefetched: list[tuple[Named, list[Row]]] = field(default_factory=list)
+    _prefetched: list[tuple[NamedStatement, list[Row]]] = field(default_factory=list)
     # For the vault: keys opened in this transaction, by holder, and by holder and wrapped key.
     opened_keys: dict[str, Any] = field(default_factory=dict)
     brought_keys: dict[tuple[str, bytes], Any] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class Transaction:
             self.event_rows.add_insert(name, parameters | self._always())
         return changed
 
-    async def gather(self, *statements: Named) -> list[list[Row]]:
+    async def gather(self, *statements: NamedStatement) -> list[list[Row]]:
         """Run several statements in one round trip and return the rows of each."""
         if not statements:
             return []
@@ -118,7 +118,7 @@ class Transaction:
         cursors = await self._exchange([self._bound(name, parameters) for name, parameters in statements])
         return [await cursor.fetchall() for cursor in cursors[-len(statements) :]]
 
-    async def prefetch(self, *statements: Named) -> None:
+    async def prefetch(self, *statements: NamedStatement) -> None:
         """Prefetch these reads; the next `rows()` with equal arguments returns the cached result."""
         self._prefetched.extend(zip(statements, await self.gather(*statements), strict=True))
 
@@ -171,7 +171,7 @@ class Transaction:
             insert = many(name, each, len(chunk))
             yield insert, [*insert.arguments(shared), *chain.from_iterable(chunk)]
 
-    async def commit_with(self, *statements: Named) -> list[list[Row]]:
+    async def commit_with(self, *statements: NamedStatement) -> list[list[Row]]:
         """Run these last statements and the commit in one round trip, and return the rows of each."""
         self.round_trips += 1
         with span("sql commit", statements=len(statements) + len(self._pending)):
@@ -217,7 +217,7 @@ class Transaction:
         self.defer("tenant.record_reset", **clock[0], by=by, reason=reason)
         return self._tick, clock[0]["prev_at"]
 
-    async def _advance_clock(self, name: str, *more: Named) -> list[list[Row]]:
+    async def _advance_clock(self, name: str, *more: NamedStatement) -> list[list[Row]]:
         """Move the tenant's clock by that statement, with `more` in the same round trip; set the tick if it moved."""
         transaction, clock, *found = await self.gather(("tenant.transaction_id", {}), (name, {}), *more)
         assert transaction or not clock, "the tenant was not opened"
@@ -241,7 +241,7 @@ class Transaction:
             "an admin resets it with muniment work reset-clock"
         )
 
-    def _row_key_query(self) -> list[Named]:
+    def _row_key_query(self) -> list[NamedStatement]:
         """The read of the tenant's audit key, to be sent with the tick, unless this process has the key."""
         if self._row_keys is None or self._row_keys.knows_row_key(self.tenant_id):
             return []

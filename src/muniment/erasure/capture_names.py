@@ -63,7 +63,7 @@ async def _names(tx: Transaction, vault: Vault, draft: Draft) -> list[str]:
     candidate = draft.candidate
     names = [candidate.entity] if candidate.entity is not None else []
     if in_value := names_in_value(candidate):
-        key = await vault.comparing(tx)
+        key = await vault.tenant_data_key(tx)
         names += [hashed_name(key.digest, one) for one in in_value]
     return names
 

@@ -4,17 +4,17 @@ from muniment.archives import verbs as archives
 from muniment.erasure import key_rotation as rotation
 from muniment.erasure import purge
 from muniment.errors import PurgeIncomplete
-from muniment.job import Done
+from muniment.job import JobResult
 from muniment.opening import Opened
 
 
-async def run(opened: Opened, tenant_id: str) -> Done:
+async def run(opened: Opened, tenant_id: str) -> JobResult:
     """Purge all erasures that wait for it together, and set `purged_at` on their receipts."""
     context = opened.context
     async with context.transaction(tenant_id, "jobs") as tx:
         waiting = [row["erasure_id"] for row in await tx.rows("erasure.unpurged")]
     if not waiting:
-        return Done()
+        return JobResult()
     await _clear_sessions(opened, tenant_id, waiting)
     await _require_all_read(opened, tenant_id)
     await archives.blank(context, tenant_id)
@@ -30,7 +30,7 @@ async def run(opened: Opened, tenant_id: str) -> Done:
             for row in done:
                 tx.event_rows.add("erasures.purged", erasure_id=row["erasure_id"], purged_at=row["purged_at"])
             tx.emit("memory.note", "auto", about="purged", erasures=[row["erasure_id"] for row in done])
-    return Done({"erasures": len(done)})
+    return JobResult({"erasures": len(done)})
 
 
 async def _require_all_read(opened: Opened, tenant_id: str) -> None:

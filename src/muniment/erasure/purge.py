@@ -73,7 +73,7 @@ SELECT pg_has_role('pg_checkpoint', 'USAGE') AND pg_has_role('pg_monitor', 'USAG
 _SEGMENTS = "SELECT name FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}([.]partial)?$'"
 
 
-async def obstacles(conninfo: str) -> list[str]:
+async def purge_problems(conninfo: str) -> list[str]:
     """The settings of the server and missing rights of the login that make a complete purge impossible."""
     async with await AsyncConnection.connect(conninfo, autocommit=True) as connection:
         found: list[str] = []
@@ -86,7 +86,7 @@ async def obstacles(conninfo: str) -> list[str]:
 
 async def require_possible(conninfo: str) -> None:
     """Raise `PurgeIncomplete` if no purge of this server could be complete (SCL-6)."""
-    if found := await obstacles(conninfo):
+    if found := await purge_problems(conninfo):
         raise PurgeIncomplete("; ".join(found))
 
 

@@ -10,7 +10,7 @@ from muniment.contradictions import store as contradictions
 from muniment.database import cursors
 from muniment.database.rows import fields_of
 from muniment.database.sealing import Vault
-from muniment.database.storage import LATEST, Named, Row, Transaction
+from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
 from muniment.erasure.rules import concerned, is_entity
 from muniment.errors import Conflict, NotFound, PurgeIncomplete
 from muniment.model.context import Principal
@@ -23,16 +23,16 @@ from muniment.review.verdict_store import record_verdict
 
 # Locked in share mode by transactions that write what they read before, exclusively by an erasure.
 LOCK = "erasure"
-HOLD_OFF: Named = ("erasure.hold_off", {})
+BLOCK_ERASURES: NamedStatement = ("erasure.hold_off", {})
 
 
-async def hold_off_erasure(tx: Transaction) -> None:
+async def block_erasures(tx: Transaction) -> None:
     """Make erasures wait for the end of this transaction. Call it before the tenant's tick."""
     tx.defer_many("promote.make_locks", [(LOCK,)])
-    await tx.gather(HOLD_OFF)
+    await tx.gather(BLOCK_ERASURES)
 
 
-def asked_reached(candidate_ids: Sequence[str]) -> Named:
+def reached_by_erasure(candidate_ids: Sequence[str]) -> NamedStatement:
     """The statement that finds the candidates which a later erasure covers."""
     return "erasure.reached_candidates", {"candidate_ids": list(candidate_ids)}
 
@@ -46,7 +46,7 @@ async def erase(
     anything is blanked: what was committed under a lower sequence number is there to be blanked.
     """
     whom = concerned(person, pack)
-    names = whom.names((await vault.comparing(tx)).digest)
+    names = whom.names((await vault.tenant_data_key(tx)).digest)
     tx.defer_many("promote.make_locks", [(LOCK,)])
     await tx.gather(("erasure.hold", {}), ("erasure.lock_holders", {"holders": whom.holders}))
     if whom.user_id is not None:
@@ -97,7 +97,7 @@ async def erase_memory(tx: Transaction, officer: Principal, memory_id: str) -> t
     Returns the retraction, and the session whose store may hold the memory. Raises `NotFound`, or `Conflict` if its
     text was deleted before. Its capture and its candidate keep theirs.
     """
-    await hold_off_erasure(tx)
+    await block_erasures(tx)
     ids = [memory_id]
     found, live, digests = await tx.gather(
         ("erasure.memory", {"memory_id": memory_id}),

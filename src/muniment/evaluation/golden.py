@@ -11,7 +11,7 @@ from muniment.errors import InvalidInput, PackInvalid
 from muniment.evaluation.records import failure_reason
 from muniment.evaluation.scoring import mean, median_of
 from muniment.model.context import RunContext
-from muniment.model.fields import Artifact, Ceid, Json, Name, Predicate, Query, Text, build, misses
+from muniment.model.fields import Artifact, Ceid, Json, Name, Predicate, Query, Text, build, field_error
 from muniment.model.metrics import GoldenResult
 from muniment.model.recall import Record
 from muniment.pack.source import ParsedText as Written
@@ -83,7 +83,7 @@ class Golden(Artifact):
     @model_validator(mode="after")
     def _asks_for_something(self) -> Self:
         if not self.expect and not self.not_expect:
-            raise misses("expect", "say what is expected, or what is not (not_expect)")
+            raise field_error("expect", "say what is expected, or what is not (not_expect)")
         return self
 
 

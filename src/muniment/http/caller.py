@@ -8,7 +8,7 @@ from fastapi import Header, Request
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from muniment.access.roles import ALLOWED
-from muniment.access.roles import Verb as Right
+from muniment.access.roles import Right as Right
 from muniment.errors import InvalidInput, Unauthenticated
 from muniment.fabric import AsyncFabric
 from muniment.model.context import RUN_HEADER, RUN_LIMIT, Asker, Principal, Run, RunContext

@@ -20,8 +20,8 @@ from muniment.model.context import BUILTIN_ROLES, Principal, Role
 from muniment.model.credential import CLEARANCE, Credential
 from muniment.model.fields import Source
 from muniment.model.speakers import SpeaksFor
-from muniment.outbound import is_secure, parse, refuses_literally
-from muniment.webhooks.settings import switched_on
+from muniment.outbound import is_private_host, is_secure, parse
+from muniment.webhooks.settings import parse_switch
 
 TOKEN_LIMIT = 16 * 1024
 # By their specifications one string with spaces between the values; any other string is one value.
@@ -99,7 +99,7 @@ class OidcSettings:
         except (InvalidInput, httpx2.InvalidURL):
             sound = False
         else:
-            if not self.allow_private and refuses_literally(self.keys):
+            if not self.allow_private and is_private_host(self.keys):
                 raise _wrong("keys", f"is no public address; {_VARIABLES['allow_private']}=1 allows it")
             sound = is_secure(self.keys) and re.fullmatch(r"[!-~]+", self.keys) is not None
         if not sound:
@@ -263,7 +263,7 @@ class _Claims:
 def allows_private(env: Mapping[str, str]) -> bool:
     """Whether the operator allows an issuer on a private address."""
     variable = _VARIABLES["allow_private"]
-    return switched_on(env.get(variable, ""), variable, field=variable)
+    return parse_switch(env.get(variable, ""), variable, field=variable)
 
 
 def _role_map(text: str) -> dict[str, str]:

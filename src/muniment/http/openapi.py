@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from muniment.access.roles import ALLOWED, PERSONS_ONLY, Verb
+from muniment.access.roles import ALLOWED, PERSONS_ONLY, Right
 from muniment.http.caller import IDEMPOTENCY_HEADER, KEY_SAID, KeyText
 from muniment.http.idempotency import verb_of
 from muniment.loops import in_thread
@@ -52,7 +52,7 @@ def openapi(app: FastAPI, parts: tuple[Any, ...]) -> dict[str, Any]:
 
 def _tell(operation: dict[str, Any], route: APIRoute, method: str) -> None:
     may = verb_of(route)
-    verbs: list[Verb] = [verb for verb in (may.right, may.agents) if verb is not None]
+    verbs: list[Right] = [verb for verb in (may.right, may.agents) if verb is not None]
     operation["x-verbs"] = verbs
     operation["x-roles"] = sorted({role for verb in verbs for role in ALLOWED[verb]})
     operation["x-roles-also"] = sorted(ALLOWED[may.also]) if may.also is not None else []

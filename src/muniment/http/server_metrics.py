@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
-from muniment.job import Done
+from muniment.job import JobResult
 from muniment.worker.due import Due
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -51,7 +51,7 @@ class ServerMetrics:
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
-    def count_job(self, due: Due, done: Done | None) -> None:
+    def count_job(self, due: Due, done: JobResult | None) -> None:
         """Count a job that ran (`done`) or failed (None)."""
         self._jobs.labels(due.job, "done" if done is not None else "failed").inc()
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import Stemmer
 
 from muniment.language.data_files import word_set
-from muniment.language.instructions import as_seen
+from muniment.language.instructions import visible_text
 
 # Runs of letters, marks and digits; in scripts without spaces every pair of characters is a word.
 _SIGNS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -46,7 +46,7 @@ def words_of(text: str) -> list[Word]:
     """Return the words of a text in order, without stop words."""
     found: list[Word] = []
     stem = _stemmer()
-    for written in _WORD.findall(as_seen(text).translate(_APOSTROPHES)):
+    for written in _WORD.findall(visible_text(text).translate(_APOSTROPHES)):
         folded = written.casefold()
         if folded in _STOP_WORDS:
             continue

@@ -9,7 +9,7 @@ from muniment.mcp.caller import ToolContext
 from muniment.model.explanation import Explanation
 from muniment.model.fields import Artifact
 from muniment.model.promoted import PromotedMemory
-from muniment.model.recalls import RecallShown
+from muniment.model.recalls import RecallDetails
 
 JSON = "application/json"
 
@@ -48,7 +48,7 @@ class MemoryProvenance(Artifact):
     why: Explanation = Field(description="now, or in the recall that was asked about")
 
 
-async def read(context: ToolContext, uri: str) -> MemoryProvenance | RecallShown:
+async def read(context: ToolContext, uri: str) -> MemoryProvenance | RecallDetails:
     """Read a resource; raises `NotFound` for what the run may not see exactly as for what does not exist."""
     for template in (addresses.IN_RECALL, addresses.MEMORY):
         found = template.match(uri)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic_core import from_json
 
 from muniment.database.sealing import Vault
-from muniment.database.storage import Named, Row, Transaction
+from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.errors import SealBroken
 from muniment.metrics.window import Rows, Window, gather, pack_of
 from muniment.model.metrics import WorkflowHits
@@ -20,7 +20,7 @@ _BETWEEN = re.compile(r"[:/#]")
 Cited = Mapping[str, Sequence[tuple[int, frozenset[str]]]]
 
 
-def statements(window: Window) -> list[Named]:
+def statements(window: Window) -> list[NamedStatement]:
     """The statements that `measure` needs the rows of."""
     return [window.statement("metrics.recalls"), window.statement("metrics.hits", count=RECALLS)]
 

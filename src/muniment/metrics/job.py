@@ -7,7 +7,7 @@ fail.
 from typing import Any
 
 from muniment.database.storage import Transaction
-from muniment.job import Done
+from muniment.job import JobResult
 from muniment.metrics.verbs import scan_pii
 from muniment.opening import Opened
 from muniment.pack import Pack
@@ -15,10 +15,10 @@ from muniment.promotion import store as promotion
 from muniment.promotion.rules import budget_name
 
 
-async def scan(opened: Opened, tenant_id: str) -> Done:
+async def scan(opened: Opened, tenant_id: str) -> JobResult:
     """Scan a bounded number of memories; the metrics show what was found."""
     found = await scan_pii(opened.context, tenant_id)
-    return Done({"memories": found.scanned, "violations": len(found.found)}, more=not found.done)
+    return JobResult({"memories": found.scanned, "violations": len(found.found)}, more=not found.done)
 
 
 AT_ONCE = 1000
@@ -26,7 +26,7 @@ PURGE = "purge"
 BACKLOG = "contradictions"
 
 
-async def alert(opened: Opened, tenant_id: str) -> Done:
+async def alert(opened: Opened, tenant_id: str) -> JobResult:
     """Raise each alert that is due and was not raised yet, and end those whose cause is gone."""
     context = opened.context
     pack = await context.current_pack(tenant_id)
@@ -39,7 +39,7 @@ async def alert(opened: Opened, tenant_id: str) -> Done:
             "budgets": await _budgets(tx, pack),
             "purges": await _purges(tx),
         }
-    return Done(counts, more=AT_ONCE in counts.values())
+    return JobResult(counts, more=AT_ONCE in counts.values())
 
 
 async def _overdue(tx: Transaction) -> int:

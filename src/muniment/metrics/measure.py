@@ -32,10 +32,10 @@ from muniment.model.metrics import (
     RecallMetrics,
     RedactionTally,
     RefusalTally,
+    RepetitionMetrics,
     Spread,
     Stored,
     Tally,
-    TellingMetrics,
 )
 from muniment.pack import Pack
 from muniment.packs.store import Packs
@@ -93,7 +93,7 @@ async def measure(tx: Transaction, vault: Vault, packs: Packs, pack: Pack, since
         adoption=await adoption.measure(tx, vault, only=corrections),
         queue=_queue(found),
         auto=_auto(found),
-        telling=TellingMetrics(**found["metrics.told"][0]),
+        telling=RepetitionMetrics(**found["metrics.told"][0]),
         storage=stored,
         budgets=budgets(stored, pack),
         model_calls=tuple(ModelCalls(**row) for row in found["metrics.answers"]),

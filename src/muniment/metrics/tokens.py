@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 from pydantic_core import from_json, to_json
 
 from muniment.database.sealing import Vault
-from muniment.database.storage import Named, Row, Transaction
+from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.errors import EmbedderUnavailable, InvalidInput, SealBroken
 from muniment.language.embedding import builtin_embedder
 from muniment.language.embedding.tokenizers import (
@@ -21,7 +21,7 @@ from muniment.language.embedding.tokenizers import (
     builtin_tokenizer,
     tokenizer,
 )
-from muniment.language.instructions import as_seen
+from muniment.language.instructions import visible_text
 from muniment.language.words import Word, index_of, query_words
 from muniment.metrics.window import Rows, Window, pack_of
 from muniment.model.metrics import TokenMetrics
@@ -62,7 +62,7 @@ class Prompt:
     tokens: int
 
 
-def statements(window: Window) -> list[Named]:
+def statements(window: Window) -> list[NamedStatement]:
     """The statements that `measure` needs the rows of."""
     return [window.statement("metrics.compiles", count=PROMPTS)]
 
@@ -177,9 +177,11 @@ def _nearness(
 ) -> ranking.Numbers:
     embedder = builtin_embedder()
     try:
-        vectors = embedder.embed([as_seen(one.text) for one in captures])
+        vectors = embedder.embed([visible_text(one.text) for one in captures])
         weights = [rarities[number] for number in range(len(words))]
-        aim = embedder.aim([word.written for word in words], weights) if words else embedder.embed([as_seen(query)])
+        aim = (
+            embedder.aim([word.written for word in words], weights) if words else embedder.embed([visible_text(query)])
+        )
     except EmbedderUnavailable:
         return np.zeros(len(captures))
     return (vectors @ aim[0]).astype(np.float64)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from muniment.database.storage import Named, Row, Transaction
+from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.model.ids import first_id
 from muniment.pack import Pack
 from muniment.packs.store import Packs
@@ -30,13 +30,13 @@ class Window:
         assert row is not None, "it always has one row"
         return cls(since, until, **row)
 
-    def statement(self, name: str, **parameters: Any) -> Named:
+    def statement(self, name: str, **parameters: Any) -> NamedStatement:
         """A statement over this window."""
         ids = {"first_recall": first_id("rcl", self.since), "first_compile": first_id("cmp", self.since)}
         return name, vars(self) | ids | parameters
 
 
-async def gather(tx: Transaction, *statements: Named) -> Rows:
+async def gather(tx: Transaction, *statements: NamedStatement) -> Rows:
     """Run the statements in one round trip; return the rows of each by its name."""
     return dict(zip((name for name, _ in statements), await tx.gather(*statements), strict=True))
 

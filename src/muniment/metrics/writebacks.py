@@ -8,7 +8,7 @@ from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
 from muniment.database.sealing import Vault
-from muniment.database.storage import LATEST, Named, Row, Transaction
+from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
 from muniment.errors import SealBroken
 from muniment.metrics.pii_scan import personal_data, personal_data_in
 from muniment.metrics.window import Rows, Window, gather, pack_of
@@ -28,7 +28,7 @@ class ScanPass:
     memory_id: str
 
 
-def statements(window: Window) -> list[Named]:
+def statements(window: Window) -> list[NamedStatement]:
     """The statements that `measure` needs the rows of."""
     return [
         window.statement("metrics.without_consent", count=NAMED),

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from muniment.model.context import BUILTIN_ROLES, PrincipalId
-from muniment.model.fields import Artifact, Instant, Label, Name, Note, OpenName, RoleName, Source, misses
+from muniment.model.fields import Artifact, Instant, Label, Name, Note, OpenName, RoleName, Source, field_error
 from muniment.model.speakers import SpeaksFor
 
 ApiKeyState = Literal["active", "expired", "revoked"]
@@ -50,13 +50,13 @@ class ApiKeyInput(Artifact):
     def _holds_together(self) -> Self:
         built_in = self.roles & BUILTIN_ROLES
         if self.kind in ("agent", "end_user") and built_in != {"agent"}:
-            raise misses("roles", f"an {self.kind} has the role agent and no other built-in one")
+            raise field_error("roles", f"an {self.kind} has the role agent and no other built-in one")
         if self.user_id is not None and built_in != {"agent"}:
-            raise misses("user_id", "a key for one end user has the role agent and no other built-in one")
+            raise field_error("user_id", "a key for one end user has the role agent and no other built-in one")
         if self.kind == "end_user" and self.user_id != self.principal_id:
-            raise misses("user_id", "the key of an end user is for that user alone: expected its principal_id")
+            raise field_error("user_id", "the key of an end user is for that user alone: expected its principal_id")
         if self.expires_at is not None and self.expires_in is not None:
-            raise misses("expires_at", "give a time or a length of time, not both")
+            raise field_error("expires_at", "give a time or a length of time, not both")
         return self
 
     def ends_at(self, now: datetime) -> datetime | None:

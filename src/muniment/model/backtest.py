@@ -41,7 +41,7 @@ class Tally(Artifact):
     refusals: dict[str, int] = Field(default_factory=dict, description="by gate and reason")
 
 
-class RecallTally(Artifact):
+class RecallChanges(Artifact):
     """How recorded recalls would change: how many were run, and how many records appear, disappear or move."""
 
     recalls: int = 0
@@ -63,7 +63,7 @@ class Backtest(Artifact):
     more: bool = Field(default=False, description="the window holds more captures than were requested")
     before: Tally
     after: Tally
-    recalls: RecallTally = Field(default_factory=RecallTally)
+    recalls: RecallChanges = Field(default_factory=RecallChanges)
     differences: tuple[RuleDifference, ...] = ()
     left_out: dict[str, int] = Field(
         default_factory=dict, description="extractors that were not called, and for how many captures"

@@ -12,7 +12,7 @@ MemoryState = Literal["live", "expired", "retracted", "superseded", "tombstoned"
 Wanted = Literal["live", "ended", "all"]
 
 
-class MemoryShown(Artifact):
+class MemorySummary(Artifact):
     """A memory in a list, in its state at the requested time.
 
     Rights count as of now: what was erased since, or whose consent ended, has no text for the past either.
@@ -53,8 +53,8 @@ class MemoryChanges(Artifact):
 
     since: datetime
     until: datetime
-    added: tuple[MemoryShown, ...] = ()
-    ended: tuple[MemoryShown, ...] = Field(default=(), description="in their final state: `state`, `reason`")
+    added: tuple[MemorySummary, ...] = ()
+    ended: tuple[MemorySummary, ...] = Field(default=(), description="in their final state: `state`, `reason`")
     added_total: int = 0
     ended_total: int = 0
     still: int = Field(default=0, description="live at both times")

@@ -26,7 +26,7 @@ from muniment.model.fields import (
     Source,
     Text,
     WriteClass,
-    misses,
+    field_error,
 )
 
 TENANT_HOLDER = "*"
@@ -66,10 +66,10 @@ class TypedFact(Artifact):
     def _whole(self) -> Self:
         for field in _HAS[self._shape]:
             if getattr(self, field) is None:
-                raise misses(field, f"is required for a {self.write_class}")
+                raise field_error(field, f"is required for a {self.write_class}")
         for field in _HAS_NOT[self._shape]:
             if getattr(self, field) is not None:
-                raise misses(field, _WHY_NOT[self._shape])
+                raise field_error(field, _WHY_NOT[self._shape])
         _limit("text", len((self.text or "").encode()), TEXT_LIMIT)
         _limit("value", len(to_json(self.value)), PAYLOAD_LIMIT)
         return self

@@ -16,8 +16,8 @@ from muniment.model.fields import (
     RoleName,
     Source,
     TenantId,
+    field_error,
     invalid,
-    misses,
 )
 from muniment.model.names import check_name, same_person
 from muniment.model.speakers import SpeaksFor
@@ -135,7 +135,7 @@ class RunContext(Run):
     @model_validator(mode="after")
     def _holds_its_role(self) -> Self:
         if self.role != "agent" and self.role not in self.roles:
-            raise misses("role", "expected agent, or one of the roles that the agent holds (roles)")
+            raise field_error("role", "expected agent, or one of the roles that the agent holds (roles)")
         return self
 
     @property

@@ -49,7 +49,7 @@ class Contradiction(Artifact):
         return self.closed_at is None
 
 
-class ContradictionShown(Artifact):
+class ContradictionDetails(Artifact):
     """A contradiction with the content of both sides: the existing memory, and what contradicts it."""
 
     contradiction: Contradiction

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from muniment.model.context import BUILTIN_ROLES, Principal
-from muniment.model.fields import Artifact, Label, Name, misses
+from muniment.model.fields import Artifact, Label, Name, field_error
 
 # What a run may see under a credential that sets no limit: the same as a run's default.
 CLEARANCE: frozenset[str] = frozenset({"PUBLIC", "INTERNAL"})
@@ -31,7 +31,7 @@ class Credential(Artifact):
     def _keeps_to_its_user(self) -> Self:
         roles = self.principal.roles
         if self.user_id is not None and (roles & BUILTIN_ROLES != {"agent"}):
-            raise misses("user_id", "a credential for one end user has the role agent and no other built-in one")
+            raise field_error("user_id", "a credential for one end user has the role agent and no other built-in one")
         if self.principal.kind == "end_user" and self.user_id != self.principal.id:
-            raise misses("user_id", "the credential of an end user is for that user alone")
+            raise field_error("user_id", "the credential of an end user is for that user alone")
         return self

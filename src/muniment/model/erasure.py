@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from muniment.model.fields import Artifact, Ceid, Name, misses
+from muniment.model.fields import Artifact, Ceid, Name, field_error
 
 
 class ErasureInput(Artifact):
@@ -17,7 +17,7 @@ class ErasureInput(Artifact):
     @model_validator(mode="after")
     def _someone(self) -> Self:
         if self.subject is None and self.user_id is None:
-            raise misses("subject", "give a subject, a user_id, or both")
+            raise field_error("subject", "give a subject, a user_id, or both")
         return self
 
 

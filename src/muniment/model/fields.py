@@ -176,7 +176,7 @@ def _utc(value: datetime) -> datetime:
         raise ValueError("is outside the range of years that can be stored") from None
 
 
-def misses(field: str, message: str) -> PydanticCustomError:
+def field_error(field: str, message: str) -> PydanticCustomError:
     """A validation error of a model that concerns one of its fields."""
     return PydanticCustomError("field", "{message}", {"field": field, "message": message})
 

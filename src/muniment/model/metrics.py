@@ -194,7 +194,7 @@ class AutoAccuracy(Artifact):
         return share_of(self.confirmed, self.confirmed + self.refuted)
 
 
-class TellingMetrics(Artifact):
+class RepetitionMetrics(Artifact):
     """How often end users had to say again what was already promoted (MET-9)."""
 
     messages: int = 0
@@ -345,7 +345,7 @@ class Metrics(Artifact):
     adoption: Adoption = Adoption()
     queue: QueueMetrics = QueueMetrics()
     auto: tuple[AutoAccuracy, ...] = ()
-    telling: TellingMetrics = TellingMetrics()
+    telling: RepetitionMetrics = RepetitionMetrics()
     storage: tuple[Stored, ...] = ()
     budgets: tuple[BudgetUse, ...] = ()
     model_calls: tuple[ModelCalls, ...] = ()

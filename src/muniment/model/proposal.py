@@ -18,7 +18,7 @@ from muniment.model.fields import (
     Source,
     Tier,
     WriteClass,
-    misses,
+    field_error,
 )
 
 Status = Literal["pending", "held", "edited", "promoted", "duplicate", "rejected", "blocked", "withdrawn"]
@@ -191,7 +191,7 @@ class ProposalDocument(Artifact):
     @model_validator(mode="after")
     def _is_a_proposal(self) -> Self:
         if not self.proposal_id.startswith("mwp_"):
-            raise misses("proposal_id", "expected an id that begins with mwp_")
+            raise field_error("proposal_id", "expected an id that begins with mwp_")
         return self
 
 

@@ -9,7 +9,7 @@ from muniment.model.fields import Artifact, Tier, WriteClass
 from muniment.model.recall import Provenance
 
 
-class RecallNoted(Artifact):
+class RecallSummary(Artifact):
     """A recorded recall: whose, when, under which pack, and how much it returned; never its query."""
 
     recall_id: str
@@ -48,7 +48,7 @@ class Returned(Artifact):
         return self.visibility == "visible"
 
 
-class RecallShown(RecallNoted):
+class RecallDetails(RecallSummary):
     """A recorded recall with what it returned, in its order."""
 
     memories: tuple[Returned, ...] = ()

@@ -28,7 +28,7 @@ class QueueCounts(Artifact):
     by_reason: dict[HumanReason, int] = Field(default_factory=dict)
 
 
-class Against(Artifact):
+class ContradictedMemory(Artifact):
     """A live memory that a candidate contradicts, and how they differ."""
 
     memory_id: str
@@ -47,7 +47,7 @@ class EditCheck(Artifact):
     tier: Tier | None = None
     priority: float | None = None
     human_reasons: tuple[HumanReason, ...] = ()
-    contradicts: tuple[Against, ...] = ()
+    contradicts: tuple[ContradictedMemory, ...] = ()
     repeats: tuple[str, ...] = Field(default=(), description="live memories that say the same: it would be a duplicate")
 
     @computed_field

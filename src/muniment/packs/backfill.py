@@ -23,7 +23,7 @@ from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared
 from muniment.database.rows import memory_of
 from muniment.database.storage import Row, Transaction
-from muniment.erasure.store import hold_off_erasure
+from muniment.erasure.store import block_erasures
 from muniment.errors import Conflict, MunimentError, SealBroken, SelfApproval, StorageUnavailable
 from muniment.model.backfill import Backfill, BackfillItem, Change, ItemOutcome
 from muniment.model.capture import Capture, CaptureInput, TypedFact
@@ -139,7 +139,7 @@ async def _one(context: FabricContext, tenant_id: str) -> bool:
         pack = await context.pack_in_force(tenant_id)
         async with context.transaction(tenant_id, "writer", under=pack) as tx:
             # The new record repeats what was read before: no erasure may come in between.
-            await hold_off_erasure(tx)
+            await block_erasures(tx)
             if (current := await backfills.lock_order(tx)) is None:
                 return False
             if pack.meta.ontology_version != current["ontology_version"]:

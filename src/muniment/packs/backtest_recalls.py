@@ -8,7 +8,7 @@ from datetime import datetime
 from muniment.context import FabricContext
 from muniment.database.storage import Row, Transaction
 from muniment.errors import InvalidInput
-from muniment.model.backtest import Example, RecallTally
+from muniment.model.backtest import Example, RecallChanges
 from muniment.pack import Pack
 from muniment.packs import backtest_history as history
 from muniment.packs.backtest_rules import Changed
@@ -42,7 +42,7 @@ class Recalls:
     before: Pack
     after: Pack
     note: Note
-    tally: RecallTally = field(default_factory=RecallTally)
+    tally: RecallChanges = field(default_factory=RecallChanges)
 
     async def run(
         self, since: datetime | None, until: datetime, limit: int, on_progress: Callable[[int], None] | None
@@ -84,7 +84,7 @@ class Recalls:
             by_rule[(_named("weights"), "in one order", "in another")] = stayed
         for changed, records in by_rule.items():
             self.note(changed, Example(id=recall_id, records=tuple(records)))
-        self.tally = RecallTally(
+        self.tally = RecallChanges(
             recalls=self.tally.recalls + 1,
             changed=self.tally.changed + bool(by_rule),
             come=self.tally.come + len(come),

@@ -97,7 +97,7 @@ async def open_tenant(tx: Transaction, vault: Vault) -> None:
     await tx.do("tenant.add")
     await tx.do("tenant.add_clock")
     await vault.create_tenant_key(tx)
-    await vault.comparing(tx)
+    await vault.tenant_data_key(tx)
     await vault.create_row_key(tx)
 
 

@@ -1,8 +1,8 @@
 """JOB-2: report memories that expired; beyond the replay horizon remove their content and leave tombstones."""
 
 from muniment.database import cursors
-from muniment.erasure.store import hold_off_erasure
-from muniment.job import Done
+from muniment.erasure.store import block_erasures
+from muniment.job import JobResult
 from muniment.opening import Opened
 from muniment.promotion.retraction_store import remove_content
 from muniment.recall.rules import replay_horizon
@@ -11,11 +11,11 @@ CURSOR = "expire"
 AT_ONCE = 500
 
 
-async def run(opened: Opened, tenant_id: str) -> Done:
+async def run(opened: Opened, tenant_id: str) -> JobResult:
     """Report what expired since the last run, by tier and class, and collect some of what can be collected."""
     expired = await _report(opened, tenant_id)
     collected = await _collect(opened, tenant_id)
-    return Done({"expired": expired, "collected": collected}, more=collected == AT_ONCE)
+    return JobResult({"expired": expired, "collected": collected}, more=collected == AT_ONCE)
 
 
 async def _report(opened: Opened, tenant_id: str) -> int:
@@ -37,7 +37,7 @@ async def _collect(opened: Opened, tenant_id: str) -> int:
     async with context.transaction(tenant_id, "jobs") as tx:
         horizon = replay_horizon(await context.packs.within_notice(tx))
         await cursors.lock(tx, CURSOR)
-        await hold_off_erasure(tx)
+        await block_erasures(tx)
         rows = await tx.rows("jobs.collectable", before=tx.now - horizon, count=AT_ONCE)
         if rows:
             ids = [row["memory_id"] for row in rows]

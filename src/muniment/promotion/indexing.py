@@ -9,7 +9,7 @@ from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Row, Transaction
 from muniment.language.embedding import embedded
-from muniment.language.instructions import as_seen
+from muniment.language.instructions import visible_text
 from muniment.language.words import index_of
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
@@ -99,7 +99,7 @@ async def _digests(tx: Transaction) -> dict[str, str]:
 async def _index_rows(tx: Transaction, vault: Vault, comparer: TextComparer, rows: Sequence[Row]) -> None:
     contents = [(row, await open_memory(tx, vault, row)) for row in rows]
     memories = [memory_of(row, content) for row, content in contents if content is not None]
-    vectors = await embedded(comparer.embedder, [as_seen(memory.text) for memory in memories])
-    comparing = await vault.comparing(tx)
+    vectors = await embedded(comparer.embedder, [visible_text(memory.text) for memory in memories])
+    tenant_data_key = await vault.tenant_data_key(tx)
     for memory, vector in zip(memories, vectors, strict=True):
-        index(tx, memory.memory_id, memory, memory.observed_at, (vector, None), comparer, comparing)
+        index(tx, memory.memory_id, memory, memory.observed_at, (vector, None), comparer, tenant_data_key)

@@ -16,7 +16,7 @@ from muniment.promotion import store as promote
 from muniment.promotion.rules import budget_name
 from muniment.review import store as review
 from muniment.review.rules import is_strict, may_approve
-from muniment.tracing import spanned
+from muniment.tracing import with_span
 
 
 class Contradicts(Exception):
@@ -27,7 +27,7 @@ class Contradicts(Exception):
         self.memory_ids = tuple(memory_ids)
 
 
-@spanned("promote")
+@with_span("promote")
 async def promote_proposal(
     context: FabricContext,
     tx: Transaction,

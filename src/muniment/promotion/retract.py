@@ -5,7 +5,7 @@ from muniment.candidates.intake import Intake
 from muniment.candidates.store import redraft
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
-from muniment.erasure.store import hold_off_erasure
+from muniment.erasure.store import block_erasures
 from muniment.model.promoted import Retraction, RetractionReason
 from muniment.pack import Pack
 from muniment.promotion.retraction_store import lock_to_retract, supersede
@@ -25,7 +25,7 @@ async def retract_memory(
     the memory that they repeat is retracted.
     """
     # The duplicates are read here and written below: no erasure may pass in between.
-    await hold_off_erasure(tx)
+    await block_erasures(tx)
     returning = await _returning(context, tx, memory_id, pack) if reason in _RETURNS_DUPLICATES else None
     await lock_to_retract(tx, memory_id)
     retraction = await supersede(tx, memory_id, by=by, reason=reason)
@@ -39,6 +39,6 @@ async def _returning(context: FabricContext, tx: Transaction, memory_id: str, pa
     found = await review.load_many(tx, context.vault, await review.duplicates_of(tx, memory_id), skip_broken=True)
     if not found:
         return None
-    await archives.hold_off(tx)
+    await archives.block_archiving(tx)
     drafts = await redraft(tx, context.vault, found, pack)
     return await Intake.of(context, tx, pack, drafts) if drafts else None

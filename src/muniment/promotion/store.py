@@ -20,7 +20,7 @@ from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, Contradicted, compare, may_supersede, repeated
 from muniment.database.rows import consent_of, fact_content, memory_of
 from muniment.database.sealing import SubjectKey, Vault
-from muniment.database.storage import LATEST, Named, Row, Transaction
+from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
 from muniment.erasure import store as erasure
 from muniment.errors import NotFound, NotPromotable
 from muniment.model.candidate import Candidate
@@ -73,25 +73,25 @@ class Approval:
 async def lock_proposals(tx: Transaction, proposals: Sequence[Proposal]) -> set[str]:
     """Lock the subjects and scopes of proposals until the commit; returns those erased since they were proposed."""
     candidates = [one.candidate for one in proposals]
-    rows = await lock_scopes(tx, candidates, erasure.asked_reached([one.candidate_id for one in candidates]))
+    rows = await lock_scopes(tx, candidates, erasure.reached_by_erasure([one.candidate_id for one in candidates]))
     reached = {row["candidate_id"] for row in rows}
     return {one.proposal_id for one in proposals if one.candidate.candidate_id in reached}
 
 
-async def lock_scopes(tx: Transaction, candidates: Sequence[Candidate], *reads: Named) -> list[Row]:
+async def lock_scopes(tx: Transaction, candidates: Sequence[Candidate], *reads: NamedStatement) -> list[Row]:
     """Lock the subjects and scopes of candidates; returns the rows of the last statement sent.
 
     Two promotions that some run could see side by side never pass at once: what is for all users waits for every
     other, what is for one user waits for that user's and for what is for all. All take the locks in one order.
     """
     users = {one.scope.user_id for one in candidates}
-    scopes: list[Named] = [("promote.take_lock" if None in users else "promote.share_lock", {"key": _SCOPE})]
+    scopes: list[NamedStatement] = [("promote.take_lock" if None in users else "promote.share_lock", {"key": _SCOPE})]
     scopes += [("promote.take_lock", {"key": _SCOPE + user}) for user in sorted(user for user in users if user)]
     tx.defer_many("promote.make_locks", [(erasure.LOCK,), *((values["key"],) for _, values in scopes)])
     holders = {holder_of(one.subject, one.scope.user_id) for one in candidates}
-    subjects: list[Named] = [("promote.lock_subject", {"holder": holder}) for holder in sorted(holders)]
+    subjects: list[NamedStatement] = [("promote.lock_subject", {"holder": holder}) for holder in sorted(holders)]
     # The reads are statements of their own after the locks: they see what was committed while those were waited for.
-    return (await tx.gather(erasure.HOLD_OFF, *subjects, *scopes, *reads))[-1]
+    return (await tx.gather(erasure.BLOCK_ERASURES, *subjects, *scopes, *reads))[-1]
 
 
 async def room(tx: Transaction, pack: Pack) -> Room:
@@ -221,7 +221,7 @@ async def insert(
     """
     candidate, scope, tier = proposal.candidate, proposal.candidate.scope, proposal.tier_target
     tick = await tx.tick()
-    comparing = await vault.comparing(tx)
+    tenant_data_key = await vault.tenant_data_key(tx)
     memory_id = make_id("pm", tick.at)
     ends = [expires_at(candidate.write_class, tier, tick.at, pack), ends_by]
     common = {
@@ -260,7 +260,7 @@ async def insert(
     tx.defer_row("promote.insert_body", memory_id=memory_id, content=sealed)
     tx.defer_row("promote.insert_scope", **common)
     vectors = (check.embedded.vector, check.embedded.next_vector)
-    indexing.index(tx, memory_id, candidate, capture.observed_at, vectors, comparer, comparing)
+    indexing.index(tx, memory_id, candidate, capture.observed_at, vectors, comparer, tenant_data_key)
     tx.emit(
         "memory.promoted",
         approval.by,

@@ -1,6 +1,6 @@
 """The verbs of promotion: retract a memory, and complete the search index of a tenant."""
 
-from muniment.access.roles import Verb as Right
+from muniment.access.roles import Right as Right
 from muniment.context import FabricContext
 from muniment.erasure import name_search
 from muniment.model.context import Asker, Principal

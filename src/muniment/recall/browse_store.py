@@ -16,7 +16,7 @@ from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import NotFound
 from muniment.language.words import query_words
-from muniment.model.browse import Edge, Graph, MemoryChanges, MemoryShown, MemoryState, Node, Turn, Wanted
+from muniment.model.browse import Edge, Graph, MemoryChanges, MemoryState, MemorySummary, Node, Turn, Wanted
 from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
 from muniment.promotion.indexing import entity_hash, term_hash
@@ -54,7 +54,7 @@ class MemoryBrowser:
     point: PointInTime
     horizon: timedelta = timedelta.max
 
-    async def newest(self, state: Wanted, count: int, after: str | None) -> list[MemoryShown]:
+    async def newest(self, state: Wanted, count: int, after: str | None) -> list[MemorySummary]:
         """Return a page, the newest first, after a memory; raises `NotFound` for an unknown one."""
         born = LATEST
         if after is not None:
@@ -66,9 +66,9 @@ class MemoryBrowser:
         rows = await self.tx.rows("browse.page", **where)
         return await self.shown([row["memory_id"] for row in rows])
 
-    async def with_words(self, query: str, state: Wanted, count: int, after: str | None) -> list[MemoryShown]:
+    async def with_words(self, query: str, state: Wanted, count: int, after: str | None) -> list[MemorySummary]:
         """Return a page of those with words of the query, the best match first, then the newest."""
-        key = await self.vault.known_comparing(self.tx)
+        key = await self.vault.existing_tenant_data_key(self.tx)
         terms = [term_hash(key, word.term) for word in query_words(query)] if key is not None else []
         where = self._where() | {"state": state, "terms": terms, "count": MOST_COMMON}
         (row,) = await self.tx.rows("browse.words", **where, sensitive=sensitive_labels(self.pack))
@@ -104,7 +104,7 @@ class MemoryBrowser:
     async def around(self, entity: str, hops: int) -> Graph:
         """Return the entities up to so many hops away, and the live memories that link them."""
         distances, edges, cut = {entity: 0}, dict[str, Edge](), False
-        key = await self.vault.known_comparing(self.tx)
+        key = await self.vault.existing_tenant_data_key(self.tx)
         here = {entity}
         for distance in range(1, hops + 1):
             if not here or key is None:
@@ -139,18 +139,18 @@ class MemoryBrowser:
                 edges.append(Edge(**named, links_to=other))
         return edges
 
-    async def shown(self, memory_ids: Sequence[str], scores: dict[str, float] | None = None) -> list[MemoryShown]:
+    async def shown(self, memory_ids: Sequence[str], scores: dict[str, float] | None = None) -> list[MemorySummary]:
         """Return memories as they are shown, in that order."""
         if not memory_ids:
             return []
         found = await self.papers(memory_ids)
         return [self._shown(*found[memory_id], (scores or {}).get(memory_id)) for memory_id in memory_ids]
 
-    def _shown(self, row: Row, fact: dict[str, Any] | None, score: float | None) -> MemoryShown:
+    def _shown(self, row: Row, fact: dict[str, Any] | None, score: float | None) -> MemorySummary:
         dead = row["dead_seq"] is not None and row["dead_seq"] <= self.point.seq
         names = ("memory_id", "entity", "predicate", "subject", "tier", "classification", "priority", "confidence")
         taken = {name: row[name] for name in (*names, "approver", "promoted_at", "tombstoned_at")}
-        return MemoryShown(
+        return MemorySummary(
             **taken,
             **{name: (fact or _GONE)[name] for name in ("text", "value")},
             state=_state(row, self.point),

@@ -114,7 +114,7 @@ async def follow_hops(tx: Transaction, vault: Vault, view: View, request: Reques
         return request
     where = filters(view, request, at)
     reached = dict.fromkeys(sorted(request.entities), 0)
-    around, key = set(reached), await vault.known_comparing(tx)
+    around, key = set(reached), await vault.existing_tenant_data_key(tx)
     for distance in range(1, request.hops + 1):
         if not around or key is None:
             break

@@ -9,7 +9,7 @@ from muniment.context import FabricContext, RecallPacks, retry_on_pack_change
 from muniment.database.storage import Transaction
 from muniment.errors import EmbedderUnavailable, HistoryCollected, InvalidInput, KeyRotated, MomentAmbiguous
 from muniment.language.embedding import Embedder, StaticEmbedder, embedded
-from muniment.language.instructions import as_seen
+from muniment.language.instructions import visible_text
 from muniment.model.context import RunContext
 from muniment.model.recall import Recall, Record
 from muniment.pack import Pack
@@ -127,7 +127,7 @@ async def embed_query(embedder: Embedder | None, query: str | None) -> Vector | 
         return None
     try:
         with fail_after(PATIENCE_SECONDS):
-            (vector,) = await embedded(embedder, [as_seen(query)])
+            (vector,) = await embedded(embedder, [visible_text(query)])
     except (EmbedderUnavailable, TimeoutError):
         return None
     return vector if vector.any() else None

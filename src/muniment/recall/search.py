@@ -14,10 +14,10 @@ import numpy as np
 
 from muniment.candidates.comparison import Vector, to_sql, unpacked
 from muniment.database.sealing import Vault
-from muniment.database.storage import Named, Row, Transaction
+from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.errors import EmbedderUnavailable
 from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedder
-from muniment.language.instructions import as_seen
+from muniment.language.instructions import visible_text
 from muniment.language.words import Word, query_words
 from muniment.pack import Pack
 from muniment.promotion.indexing import term_hash
@@ -57,7 +57,7 @@ class ParsedQuery:
         vector: Vector | None = None,
     ) -> "ParsedQuery":
         """Parse a query, and hash its words under the tenant's key."""
-        words, key = query_words(query), await vault.known_comparing(tx)
+        words, key = query_words(query), await vault.existing_tenant_data_key(tx)
         terms = [term_hash(key, word.term) for word in words] if key is not None else []
         return cls(query, words, terms, embedder, holder, vector)
 
@@ -72,7 +72,7 @@ class ParsedQuery:
             if self.terms:
                 found = self.embedder.aim([word.written for word in self.words], [rarities[one] for one in self.terms])
             else:
-                found = self.embedder.embed([as_seen(self.query)])
+                found = self.embedder.embed([visible_text(self.query)])
         except EmbedderUnavailable:
             return None
         return found[0] if found[0].any() else None
@@ -145,7 +145,7 @@ class Search:
 
     async def _rank(self, read: "_Read", rarities: dict[int, float]) -> Found:
         vector, embedder, seen = self.query.weighted_vector(rarities), self.query.embedder, read.seen
-        reads: dict[str, Named] = {}
+        reads: dict[str, NamedStatement] = {}
         if vector is not None and embedder is not None and read.vectors is None and seen.ids:
             near = {"aim": to_sql(vector), "embedder": embedder.name, "memory_ids": seen.ids}
             reads["near"] = ("recall.similar", near)

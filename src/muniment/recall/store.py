@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from muniment.candidates.comparison import Vector
 from muniment.database.rows import open_memory, provenance_of, scope_of
 from muniment.database.sealing import SubjectKey, Vault
-from muniment.database.storage import LATEST, Named, Row, Transaction
+from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
 from muniment.errors import NotFound, SealBroken
 from muniment.language.embedding import Embedder
 from muniment.model.capture import TENANT_HOLDER, holder_of
@@ -26,7 +26,7 @@ from muniment.recall.filters import Found, PointInTime, Request, filters, find_w
 from muniment.recall.rules import View
 from muniment.recall.search import ParsedQuery, Search
 from muniment.sessions.store import SessionStore
-from muniment.tracing import spanned
+from muniment.tracing import with_span
 
 # What a recall's record keeps of its run as it is, beside its columns.
 _OF_RUN = ("role", "session_id", "workflow_id", "intent_id", "qualifiers", "trace_id")
@@ -45,7 +45,7 @@ class RecallDependencies:
     query_vector: Vector | None = None
 
 
-@spanned("recall")
+@with_span("recall")
 async def recall(
     tx: Transaction,
     dependencies: RecallDependencies,
@@ -185,14 +185,14 @@ async def _sealed_query(
         with suppress(SealBroken):
             key = await vault.open_key(tx, holder, found.holder_key[0], found.holder_key[1])
     if key is None:
-        holder, key = TENANT_HOLDER, await vault.known_comparing(tx)
+        holder, key = TENANT_HOLDER, await vault.existing_tenant_data_key(tx)
     if key is None:
         return {"holder": None, "query": None}
     return {"holder": holder, "query": key.seal("recalls.query", recall_id, query.encode())}
 
 
 async def _opened(
-    tx: Transaction, dependencies: RecallDependencies, run: RunContext, found: Found, seq: int, record: Named
+    tx: Transaction, dependencies: RecallDependencies, run: RunContext, found: Found, seq: int, record: NamedStatement
 ) -> tuple[dict[str, Record], int, tuple[str, ...]]:
     """Open what was found and record the recall; returns the records by id, the sequence, and what was degraded.
 

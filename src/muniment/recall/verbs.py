@@ -12,14 +12,14 @@ from muniment.database.rows import provenance_of
 from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import InvalidInput
 from muniment.language.embedding.tokenizers import Tokenizer, builtin_tokenizer, tokenizer
-from muniment.model.browse import Graph, MemoryChanges, MemoryShown, Turn, Wanted
+from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn, Wanted
 from muniment.model.compiled import CompiledMemory, WriteNotice
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.explanation import Explanation, FilterVerdict, Replay
 from muniment.model.fields import AsOf, Ceid, Instant, Name, Query, Tier, WriteClass
 from muniment.model.proposal import status_of
 from muniment.model.recall import Recall
-from muniment.model.recalls import RecallNoted, RecallShown, Returned
+from muniment.model.recalls import RecallDetails, RecallSummary, Returned
 from muniment.recall import explain as explaining
 from muniment.recall import recall as recalling
 from muniment.recall.browse_store import MemoryBrowser, MemorySelection
@@ -28,7 +28,7 @@ from muniment.recall.filters import PointInTime, Request, filters
 from muniment.recall.recall import point_in_time, view_now
 from muniment.recall.rules import View, filter_verdicts, replay_horizon, visibility_of
 from muniment.recall.store import RecordedRecall, record_compiled
-from muniment.tracing import spanned
+from muniment.tracing import with_span
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import (
     CompileFields,
@@ -67,7 +67,7 @@ async def compile_memories(context: FabricContext, run: RunContext, request: Com
     return await _compile(context, run, request)
 
 
-@spanned("compile")
+@with_span("compile")
 async def _compile(context: FabricContext, run: RunContext, request: CompileInput) -> CompiledMemory:
     """Recall now, and compile that with a pure function (REC-11); what went in is recorded (REC-8)."""
     counted: Tokenizer = tokenizer(request.tokenizer) if request.tokenizer is not None else builtin_tokenizer()
@@ -146,7 +146,7 @@ class ListRecalls(Listing, RecallFilters):
     keywords=RecallFilters,
     page_key="recall_id",
 )
-async def list_recalls(context: FabricContext, reader: Principal, request: ListRecalls) -> list[RecallNoted]:
+async def list_recalls(context: FabricContext, reader: Principal, request: ListRecalls) -> list[RecallSummary]:
     """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
 
     With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
@@ -157,13 +157,13 @@ async def list_recalls(context: FabricContext, reader: Principal, request: ListR
     async with context.read_only(reader.tenant_id) as tx:
         await cursors.page_start(tx, "audit.recall_place", request.after)
         rows = await tx.rows("audit.recalls", most=most, after=request.after, count=request.limit, **named)
-        return [RecallNoted(**row) for row in rows]
+        return [RecallSummary(**row) for row in rows]
 
 
 @verb(
     "recalls.get", right="read_memory", run_right="recall", effect="read", http="GET /recalls/{recall_id}", retry=True
 )
-async def get_recall(context: FabricContext, asker: Asker, request: RecallId) -> RecallShown:
+async def get_recall(context: FabricContext, asker: Asker, request: RecallId) -> RecallDetails:
     """Read a recorded recall: the provenance of what it returned, and whether its run would see that now.
 
     A run gets its own recalls, with the provenance of what it may see now, as if there were no more (REC-7); the texts
@@ -177,7 +177,7 @@ async def get_recall(context: FabricContext, asker: Asker, request: RecallId) ->
     if isinstance(asker, RunContext):
         memories = [one.model_copy(update={"text": ""}) for one in memories if one.visible and not one.withheld]
         noted |= {"returned": len(memories), "omitted": None}
-    return RecallShown(**noted, memories=tuple(memories))
+    return RecallDetails(**noted, memories=tuple(memories))
 
 
 async def _view(context: FabricContext, tx: Transaction, asker: Asker, then: RecordedRecall) -> View:
@@ -213,9 +213,9 @@ def _told(row: Row, fact: dict[str, Any] | None, verdicts: tuple[FilterVerdict, 
     )
 
 
-def _noted(then: RecordedRecall) -> RecallNoted:
+def _noted(then: RecordedRecall) -> RecallSummary:
     names = ("recall_id", "at", "seq", "run_id", "agent_id", "user_id", "pack", "as_of", "omitted", "degraded")
-    return RecallNoted(
+    return RecallSummary(
         **{name: then.row[name] for name in names},
         with_query=bool(then.row["request"].get("with_query")),
         returned=len(then.result_ids),
@@ -251,7 +251,7 @@ class ListMemories(Listing, MemoryFilters):
     keywords=MemoryFilters,
     page_key="memory_id",
 )
-async def list_memories(context: FabricContext, reader: Principal, request: ListMemories) -> list[MemoryShown]:
+async def list_memories(context: FabricContext, reader: Principal, request: ListMemories) -> list[MemorySummary]:
     """List live memories, the newest first; with a `query` those with its words, the best match first.
 
     They can be narrowed to an `entity`, a `user_id`, a `tier`, a `write_class`; `state` is `ended` or `all` instead of

@@ -12,7 +12,7 @@ from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.context import Principal
 from muniment.model.fields import EvidenceRefs, Json, Label, Text, WriteClass, build
-from muniment.model.review_views import Against, EditCheck
+from muniment.model.review_views import ContradictedMemory, EditCheck
 from muniment.pack import Pack
 from muniment.promotion.promote import capture_of
 from muniment.review.rules import reasons_for_a_person
@@ -68,7 +68,7 @@ async def check(context: FabricContext, tx: Transaction, pack: Pack, proposal_id
     candidate, observed_at = passed.candidate, passed.capture.observed_at
     tier = tier_for(candidate, pack)
     against = [
-        Against(
+        ContradictedMemory(
             memory_id=one.memory.memory_id,
             reason=one.reason,
             replaced=may_supersede(candidate, tier, observed_at, one.memory, pack).passed,

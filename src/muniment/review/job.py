@@ -5,8 +5,8 @@ from muniment.candidates.store import redraft
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.database import cursors
 from muniment.database.sealing import SubjectKey
-from muniment.erasure.store import hold_off_erasure
-from muniment.job import Done
+from muniment.erasure.store import block_erasures
+from muniment.job import JobResult
 from muniment.metrics.intervals import wilson
 from muniment.opening import Opened
 from muniment.pack import Pack
@@ -17,13 +17,13 @@ CURSOR = "sample"
 
 
 @retry_on_pack_change
-async def run(opened: Opened, tenant_id: str) -> Done:
+async def run(opened: Opened, tenant_id: str) -> JobResult:
     """Draw samples from new memories, and judge each class by the verdicts on its samples."""
     context = opened.context
     pack = await context.current_pack(tenant_id)
     seen, drawn = await _draw(context, tenant_id, pack)
     stopped = await _judge(context, tenant_id, pack)
-    return Done({"samples": drawn, "suspended": stopped}, more=seen == AT_ONCE)
+    return JobResult({"samples": drawn, "suspended": stopped}, more=seen == AT_ONCE)
 
 
 async def _draw(context: FabricContext, tenant_id: str, pack: Pack) -> tuple[int, int]:
@@ -31,12 +31,12 @@ async def _draw(context: FabricContext, tenant_id: str, pack: Pack) -> tuple[int
     async with context.transaction(tenant_id, "writer", under=pack) as tx:
         if await context.vault.tenant(tx) is None:
             return 0, 0
-        await hold_off_erasure(tx)
+        await block_erasures(tx)
         read = await cursors.lock(tx, CURSOR)
         rows = await tx.rows("jobs.promoted_alone", seq=read["seq"], memory_id=read["place"], count=AT_ONCE)
         if not rows:
             return 0, 0
-        key = await context.vault.comparing(tx)
+        key = await context.vault.tenant_data_key(tx)
         share = pack.memory_layer.audit.sample_share
         chosen = {row["proposal_id"]: row["memory_id"] for row in rows if chance(key, row["memory_id"]) < share}
         proposals = await review.load_many(tx, context.vault, sorted(chosen), skip_broken=True)

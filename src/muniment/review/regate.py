@@ -44,7 +44,7 @@ async def regate(context: FabricContext, tx: Transaction, loaded: review.Loaded,
     # A sample stays as it was promoted: its approval promotes nothing.
     if proposal.pack == pack.ref or proposal.audits is not None:
         return Regated(stands=True)
-    await archives.hold_off(tx)
+    await archives.block_archiving(tx)
     draft, in_database = await _draft(context, tx, loaded, pack)
     decision = await (await Intake.of(context, tx, pack, [draft])).decide(tx)
     if decision.refused:

@@ -8,7 +8,7 @@ from anyio.lowlevel import checkpoint
 from muniment.candidates.comparison import EmbeddedCandidate, TextComparer
 from muniment.database.rows import candidate_of
 from muniment.database.sealing import SubjectKey, Vault
-from muniment.database.storage import Named, Transaction
+from muniment.database.storage import NamedStatement, Transaction
 from muniment.errors import SealBroken
 from muniment.language.embedding.bands import bands
 from muniment.model.candidate import Candidate
@@ -30,7 +30,9 @@ def rejection_hashes(embedded: EmbeddedCandidate, comparer: TextComparer, key: S
     return [int.from_bytes(key.digest(b"rejection\0" + part)[:8], "big", signed=True) for part in parts]
 
 
-def rejections_query(embedded: Sequence[EmbeddedCandidate], hashes: Iterable[int], pack: Pack, now: datetime) -> Named:
+def rejections_query(
+    embedded: Sequence[EmbeddedCandidate], hashes: Iterable[int], pack: Pack, now: datetime
+) -> NamedStatement:
     """Return the statement that finds the rejections which candidates with those hashes may repeat."""
     users = {one.candidate.scope.user_id for one in embedded}
     values = {
@@ -47,11 +49,11 @@ async def rejections_for(
 ) -> list[tuple[Rejected, ...]]:
     """Return for each candidate the rejections that it may repeat, opened; the gate decides whether it does."""
     # Without the tenant's own key nothing was ever rejected, and a reader makes none.
-    if not embedded or (comparing := await vault.known_comparing(tx)) is None:
+    if not embedded or (tenant_data_key := await vault.existing_tenant_data_key(tx)) is None:
         return [()] * len(embedded)
     hashes: set[int] = set()
     for number, one in enumerate(embedded, 1):
-        hashes.update(rejection_hashes(one, comparer, comparing))
+        hashes.update(rejection_hashes(one, comparer, tenant_data_key))
         if number % SLICE == 0:
             await checkpoint()
     name, values = rejections_query(embedded, hashes, pack, tx.now)
@@ -86,5 +88,5 @@ async def remember_rejection(
 ) -> None:
     """Store the hashes of a rejected candidate."""
     (embedded,) = await comparer.embed([candidate])
-    hashes = rejection_hashes(embedded, comparer, await vault.comparing(tx))
+    hashes = rejection_hashes(embedded, comparer, await vault.tenant_data_key(tx))
     tx.defer_many("candidate.remember", [(one,) for one in sorted(set(hashes))], proposal_id=proposal_id)

@@ -12,7 +12,7 @@ from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, may_supersede, repeated
 from muniment.database.rows import candidate_of, proposal_of, verdict_of
 from muniment.database.sealing import SubjectKey, Vault
-from muniment.database.storage import Named, Row, Transaction
+from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.erasure import store as erasure
 from muniment.errors import AlreadyDecided, NotFound, SealBroken
 from muniment.language.redaction import redactor_of
@@ -166,7 +166,7 @@ async def lock(tx: Transaction, proposal_ids: Sequence[str]) -> list[str]:
     Returns those that there are.
     """
     tx.defer_many("promote.make_locks", [(erasure.LOCK,)])
-    _, rows = await tx.gather(erasure.HOLD_OFF, ("review.lock", {"proposal_ids": sorted(proposal_ids)}))
+    _, rows = await tx.gather(erasure.BLOCK_ERASURES, ("review.lock", {"proposal_ids": sorted(proposal_ids)}))
     return [row["proposal_id"] for row in rows]
 
 
@@ -254,7 +254,7 @@ class QueueFilter:
     closed: bool = False
 
     @property
-    def statement(self) -> Named:
+    def statement(self) -> NamedStatement:
         """The cheapest statement that finds them."""
         values = asdict(self)
         by_more = any(values[name] is not None for name in ("tier", "reason", "entity", "assignee", "status"))

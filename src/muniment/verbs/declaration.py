@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, cast, get_type_hints
 
-from muniment.access.roles import Verb as Right
+from muniment.access.roles import Right as Right
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.errors import InvalidInput
 from muniment.model.context import Asker, Principal, RunContext

@@ -9,7 +9,7 @@ from pydantic_core import CoreSchema, core_schema
 from muniment.errors import InvalidInput
 from muniment.model.compiled import Format
 from muniment.model.context import RunContext
-from muniment.model.fields import Artifact, AsOf, Ceid, Name, Query, Tier, WriteClass, misses
+from muniment.model.fields import Artifact, AsOf, Ceid, Name, Query, Tier, WriteClass, field_error
 from muniment.verbs import arguments
 from muniment.verbs.arguments import PAGE
 
@@ -87,7 +87,7 @@ class RecallFields(VerbInput):
     @model_validator(mode="after")
     def _hops_begin_somewhere(self) -> Self:
         if self.hops and not self.entities:
-            raise misses("hops", "give the entities that the steps begin at")
+            raise field_error("hops", "give the entities that the steps begin at")
         return self
 
 
@@ -133,5 +133,5 @@ class ExplainInput(VerbInput):
     @model_validator(mode="after")
     def _one_moment(self) -> Self:
         if self.recall_id is not None and (self.as_of is not None or self.run is not None):
-            raise misses("recall_id", "a recall has its own moment and its own run; give it alone")
+            raise field_error("recall_id", "a recall has its own moment and its own run; give it alone")
         return self

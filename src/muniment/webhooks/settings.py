@@ -16,7 +16,7 @@ _JITTER = 0.2
 _ON, _OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
-def switched_on(value: str, variable: str, *, field: str) -> bool:
+def parse_switch(value: str, variable: str, *, field: str) -> bool:
     """The value of a variable that is 1 or 0; raises `InvalidInput`."""
     if (word := value.strip().lower()) not in (*_ON, *_OFF):
         raise InvalidInput(f"expected 1 or 0 in {variable}", field=field)
@@ -24,16 +24,16 @@ def switched_on(value: str, variable: str, *, field: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Rules:
+class WebhookSettings:
     """`allow_private` allows private addresses, and http without TLS; `pauses` are the seconds between tries."""
 
     allow_private: bool = False
     pauses: tuple[int, ...] = PAUSES
 
     @classmethod
-    def gather(cls, allow_private: bool | None = None) -> "Rules":
+    def gather(cls, allow_private: bool | None = None) -> "WebhookSettings":
         """The settings with the environment's values for what is not given; raises `InvalidInput`."""
-        value = switched_on(os.environ.get(PRIVATE_VARIABLE, ""), PRIVATE_VARIABLE, field="private_webhooks")
+        value = parse_switch(os.environ.get(PRIVATE_VARIABLE, ""), PRIVATE_VARIABLE, field="private_webhooks")
         pauses = os.environ.get(RETRIES_VARIABLE, "").strip()
         if pauses and not re.fullmatch(r"[0-9]{1,7}(,[0-9]{1,7}){0,31}", pauses):
             raise InvalidInput(f"expected seconds with commas, such as 5,30,120, in {RETRIES_VARIABLE}")

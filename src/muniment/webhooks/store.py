@@ -175,7 +175,7 @@ async def fail(
     return noted == 1
 
 
-async def let_go(tx: Transaction, claim: Claim) -> None:
+async def release_lease(tx: Transaction, claim: Claim) -> None:
     """Release the lease."""
     await tx.do("webhook.let_go", webhook_id=claim.webhook_id, lease=claim.lease)
 

@@ -49,7 +49,7 @@ async def add(context: FabricContext, admin: Principal, request: WebhookInput) -
         raise InvalidInput(_WHY[str(refused)], field="url") from None
     await context.open_tenant(admin.tenant_id)
     async with context.write_once(admin.tenant_id, "writer") as tx:
-        key = await context.vault.comparing(tx)
+        key = await context.vault.tenant_data_key(tx)
         return await webhooks.add(tx, key, admin.id, request, new_secret())
 
 
@@ -60,7 +60,7 @@ async def list_webhooks(context: FabricContext, admin: Principal, request: Listi
     `after` is the id of the last of the page before.
     """
     async with context.transaction(admin.tenant_id, "auditor") as tx:
-        key = await context.vault.known_comparing(tx)
+        key = await context.vault.existing_tenant_data_key(tx)
         return await webhooks.listed(tx, key, request.limit, request.after)
 
 
@@ -68,7 +68,7 @@ async def list_webhooks(context: FabricContext, admin: Principal, request: Listi
 async def get_webhook(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
     """Read a webhook with its position in the log; raises `NotFound`."""
     async with context.transaction(admin.tenant_id, "auditor") as tx:
-        key = await context.vault.known_comparing(tx)
+        key = await context.vault.existing_tenant_data_key(tx)
         if key is None:
             raise NotFound("no such webhook", field="webhook_id")
         return await webhooks.one(tx, key, request.webhook_id)
@@ -98,7 +98,7 @@ async def remove(context: FabricContext, admin: Principal, request: WebhookId) -
 async def rotate_secret(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
     """Give a webhook another secret, shown this once. For a day messages are signed with the old one too."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
-        key = await context.vault.comparing(tx)
+        key = await context.vault.tenant_data_key(tx)
         return await webhooks.rotate(tx, key, admin.id, request.webhook_id, new_secret())
 
 
@@ -108,7 +108,7 @@ async def rotate_secret(context: FabricContext, admin: Principal, request: Webho
 async def resume(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
     """Resume a webhook that is parked, or waits for its next try, at the event that failed."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
-        key = await context.vault.comparing(tx)
+        key = await context.vault.tenant_data_key(tx)
         return await webhooks.resume(tx, key, admin.id, request.webhook_id)
 
 
@@ -132,7 +132,7 @@ async def replay(context: FabricContext, admin: Principal, request: ReplayEvents
     It takes the right to read the log too, since events from before the webhook was registered go out.
     """
     async with context.write_once(admin.tenant_id, "writer") as tx:
-        key = await context.vault.comparing(tx)
+        key = await context.vault.tenant_data_key(tx)
         return await webhooks.replay(tx, key, admin.id, request.webhook_id, request.after)
 
 
@@ -209,7 +209,7 @@ class _Round:
             # Told to end, it still leaves the webhook to the next; killed, the lease ends by itself.
             with CancelScope(shield=True):
                 async with self.context.transaction(self.tenant_id, "jobs") as tx:
-                    await webhooks.let_go(tx, held)
+                    await webhooks.release_lease(tx, held)
 
     async def _post_all(self, held: Claim, sender: Sender) -> None:
         place, tries = held.place, held.tries

@@ -19,7 +19,7 @@ from procrastinate.jobs import Status
 from muniment.database.job_queue import QueueConnection, queue_address
 from muniment.database.server_liveness import answering, no_answer
 from muniment.errors import MunimentError, PurgeIncomplete, StorageUnavailable
-from muniment.job import Done
+from muniment.job import JobResult
 from muniment.opening import Opened
 from muniment.worker.due import LOOK_EVERY, Due, DueJobs, rest_seconds
 from muniment.worker.registry import JOBS
@@ -37,7 +37,7 @@ AGAIN_SECONDS = 0.25
 # For so many seconds after the embedded server died, due jobs are looked for often.
 CALM_SECONDS = 10.0
 
-OnDone = Callable[[Due, Done | None], None]
+OnDone = Callable[[Due, JobResult | None], None]
 
 
 class Worker:
@@ -187,14 +187,14 @@ class Worker:
 log = logging.getLogger("muniment.jobs")
 
 
-async def run(opened: Opened, due: Due) -> Done | None:
+async def run(opened: Opened, due: Due) -> JobResult | None:
     """Run a job in a tenant and record the result; None if it failed, which is recorded and tried again later.
 
     Raises `StorageUnavailable` if the database is away, or the embedded server died meanwhile: then nothing is
     recorded, and the job stays due.
     """
     context, started, deaths = opened.context, time.monotonic(), opened.deaths
-    done: Done | None = None
+    done: JobResult | None = None
     error: str | None = None
     async with context.transaction(due.tenant_id, "jobs") as tx:
         clock = await tx.row("tenant.clock")

@@ -7,7 +7,16 @@ import httpx2
 
 from muniment.candidates.extractors.models import VARIABLE, NamedModel
 from muniment.errors import ExtractorFailed
-from muniment.remote import CONNECT_WITHIN, PAUSES, Failure, guarded, headers, refusal, unreached, unusable
+from muniment.remote import (
+    CONNECT_WITHIN,
+    PAUSES,
+    Failure,
+    client_failure,
+    connection_failure,
+    guarded_options,
+    headers,
+    refusal,
+)
 
 # An escaped token takes many bytes, and the server adds an envelope.
 _BYTES_PER_TOKEN, _ENVELOPE_BYTES = 64, 1 << 16
@@ -46,10 +55,10 @@ def _client(named: NamedModel) -> httpx2.AsyncClient:
             headers=headers(named.secret),
             timeout=httpx2.Timeout(None, connect=CONNECT_WITHIN),
             follow_redirects=False,
-            **guarded(allow_private=named.settings.allow_private),
+            **guarded_options(allow_private=named.settings.allow_private),
         )
     except Exception as error:
-        raise ExtractorFailed(unusable(error)) from None
+        raise ExtractorFailed(client_failure(error)) from None
 
 
 async def _try(client: httpx2.AsyncClient, url: str, request: bytes, most: int) -> bytes | Failure:
@@ -65,4 +74,4 @@ async def _try(client: httpx2.AsyncClient, url: str, request: bytes, most: int) 
                     return Failure(f"answered with more than {most} bytes")
             return bytes(body)
     except Exception as error:
-        return unreached(error)
+        return connection_failure(error)

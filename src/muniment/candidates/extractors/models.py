@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from muniment import outbound
 from muniment.errors import InvalidInput
-from muniment.model.fields import invalid, misses
+from muniment.model.fields import field_error, invalid
 from muniment.pack.durations import Duration
 from muniment.pack.fields import ModelName, PositiveCount, TokenCount, Url
 
@@ -60,15 +60,15 @@ class ModelSettings(BaseModel):
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
         if sum(one is not None for one in (self.key, self.key_env, self.key_file)) > 1:
-            raise misses("key", "give one of key, key_env and key_file")
+            raise field_error("key", "give one of key, key_env and key_file")
         if not self.allow_private:
             try:
                 outbound.parse(self.url, allow_private=False)
-                refused = outbound.refuses_literally(self.url)
+                refused = outbound.is_private_host(self.url)
             except InvalidInput:
                 refused = True
             if refused:
-                raise misses("url", "expected a public address over https; allow_private: true allows any")
+                raise field_error("url", "expected a public address over https; allow_private: true allows any")
         return self
 
     def secret(self) -> str:

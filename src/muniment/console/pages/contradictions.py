@@ -10,7 +10,7 @@ from muniment.console.listing import load_listing
 from muniment.console.rendering import page
 from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import Conflict, Denied, InvalidInput, MunimentError, NotPromotable
-from muniment.model.contradiction import Contradiction, ContradictionShown, ResolutionMethod, Side
+from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
 
 router = APIRouter()
 Reader = Annotated[Visitor, Depends(Requires("read_queue"))]
@@ -86,7 +86,7 @@ async def _contradictions_page(
     )
 
 
-def _sides(one: ContradictionShown) -> dict[str, Any]:
+def _sides(one: ContradictionDetails) -> dict[str, Any]:
     """Both texts with their differences."""
     candidate = one.proposal.candidate
     parts = differences(one.existing.text, one.incoming.text if one.incoming is not None else candidate.text)

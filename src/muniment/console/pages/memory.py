@@ -14,7 +14,7 @@ from muniment.console.timeline import state_of, timeline
 from muniment.console.urls import parse_time, query_fields
 from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import InvalidInput
-from muniment.model.browse import MemoryShown, Wanted
+from muniment.model.browse import MemorySummary, Wanted
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.ids import made_at
 from muniment.model.promoted import RetractionReason
@@ -62,7 +62,7 @@ async def over_time(request: Request, visitor: Reader) -> Response:
             context["changes"] = await memories.changes(who, since=since, until=at, **scope)
         else:
 
-            async def fetch(limit: int, after: str | None, **_: Any) -> list[MemoryShown]:
+            async def fetch(limit: int, after: str | None, **_: Any) -> list[MemorySummary]:
                 return await memories.list(who, as_of=at, limit=limit, after=after, **scope)
 
             filters = ("user_id", "entity", "at", "slide")

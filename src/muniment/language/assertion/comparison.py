@@ -39,9 +39,9 @@ def relate(a: str, b: str, similarity: float, thresholds: "Thresholds", judge: J
     `ValueError` where the judge returns an unknown verdict.
     """
     # Imported here: the judge alone, which the settings name, does not need it.
-    from muniment.language.instructions import as_seen
+    from muniment.language.instructions import visible_text
 
-    a, b = as_seen(a), as_seen(b)
+    a, b = visible_text(a), visible_text(b)
     if bare_words(a) == bare_words(b):
         return Judgement("same", ("same_words",))
     if similarity < min(thresholds.similarity, thresholds.duplicate_similarity):

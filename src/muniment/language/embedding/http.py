@@ -19,17 +19,17 @@ import numpy as np
 from muniment.errors import EmbedderUnavailable, InvalidInput
 from muniment.language.embedding.function import TITLE, CheckedEmbedder, check_dimensions, check_name, embed_by
 from muniment.language.embedding.static import Vectors
-from muniment.outbound import refuses_literally
+from muniment.outbound import is_private_host
 from muniment.remote import (
     CONNECT_WITHIN,
     PAUSES,
-    TRY_AGAIN,
+    RETRIED_ERRORS,
     Failure,
-    guarded_blocking,
+    client_failure,
+    connection_failure,
+    guarded_blocking_options,
     headers,
     refusal,
-    unreached,
-    unusable,
 )
 
 KEY_VARIABLE = "MUNIMENT_EMBEDDER_KEY"
@@ -133,10 +133,10 @@ def _client(given: dict[str, str], timeout: float, allow_private: bool) -> httpx
             timeout=httpx2.Timeout(timeout, connect=min(timeout, CONNECT_WITHIN)),
             limits=httpx2.Limits(keepalive_expiry=_KEPT),
             follow_redirects=False,
-            **guarded_blocking(allow_private=allow_private),
+            **guarded_blocking_options(allow_private=allow_private),
         )
     except Exception as error:
-        raise EmbedderUnavailable(unusable(error)) from None
+        raise EmbedderUnavailable(client_failure(error)) from None
 
 
 def _exchange(client: httpx2.Client, place: str, content: bytes, most: int, ends_at: float) -> bytes | Failure:
@@ -147,9 +147,9 @@ def _exchange(client: httpx2.Client, place: str, content: bytes, most: int, ends
                 return refusal(response, KEY_VARIABLE)
             return _read(response, most, ends_at)
     except httpx2.TimeoutException as error:
-        return Failure(f"gave no answer in time: {type(error).__name__}", again=isinstance(error, TRY_AGAIN))
+        return Failure(f"gave no answer in time: {type(error).__name__}", again=isinstance(error, RETRIED_ERRORS))
     except Exception as error:
-        return unreached(error)
+        return connection_failure(error)
 
 
 def _read(response: httpx2.Response, most: int, ends_at: float) -> bytes | Failure:
@@ -215,7 +215,7 @@ def _check_url(url: str, allow_private: bool) -> str:
         raise InvalidInput(expected, field="url")
     if not isinstance(allow_private, bool):
         raise InvalidInput("expected true or false", field="allow_private")
-    if not allow_private and (parts.scheme != "https" or refuses_literally(url)):
+    if not allow_private and (parts.scheme != "https" or is_private_host(url)):
         raise InvalidInput("expected a public address over https; allow_private=true allows any", field="url")
     return url.rstrip("/")
 

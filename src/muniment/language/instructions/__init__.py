@@ -1,10 +1,10 @@
 """Detects text that addresses the model instead of stating a fact, in any disguise (CAN-7).
 
-`suspicion(text)` takes any text and returns a score from 0 to 1 with the codes of its reasons. `as_seen(text)` returns
+`suspicion(text)` takes any text and returns a score from 0 to 1 with the codes of its reasons. `visible_text(text)` returns
 a text as a reader sees it, without invisible and look-alike characters. The rules are in rules/, one file a language.
 """
 
-from muniment.language.instructions.characters import as_seen
+from muniment.language.instructions.characters import visible_text
 from muniment.language.instructions.detector import THRESHOLD, Suspicion, suspicion
 
-__all__ = ["THRESHOLD", "Suspicion", "as_seen", "suspicion"]
+__all__ = ["THRESHOLD", "Suspicion", "suspicion", "visible_text"]

@@ -76,7 +76,7 @@ def deobfuscate(text: str) -> Deobfuscated:
     return Deobfuscated(tuple(dict.fromkeys(readings)), tuple(hidden), tuple(signals))
 
 
-def as_seen(text: str) -> str:
+def visible_text(text: str) -> str:
     """Return the text as a reader sees it: nothing invisible in it, look-alikes of Latin letters as those letters."""
     if text.isascii():
         return text

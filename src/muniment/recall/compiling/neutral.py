@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 
-from muniment.language.instructions import as_seen
+from muniment.language.instructions import visible_text
 
 _REPLACEMENT = "\ufffd"
 
@@ -73,7 +73,7 @@ def _without_citations(text: str) -> str:
 
 def _no_citation(bracketed: re.Match[str]) -> str:
     inside, closed = bracketed.groups()
-    return f"({inside}{closed and ')'}" if _LIKE_A_LABEL.match(as_seen(inside)) else bracketed[0]
+    return f"({inside}{closed and ')'}" if _LIKE_A_LABEL.match(visible_text(inside)) else bracketed[0]
 
 
 # ---- what must not stand as it is ----
@@ -150,7 +150,7 @@ def roles(text: str) -> Places:
 def _readings(text: str) -> Iterator[list[str]]:
     """The words of a text as written and with look-alike letters replaced: among Latin words, a Cyrillic role name
     is found by the first reading only."""
-    for reading in {text, as_seen(text)}:
+    for reading in {text, visible_text(text)}:
         # an underscore is a letter to `\w`, and markup as well
         yield [name for word in re.findall(r"\w+", reading.casefold()) if (name := word.strip("_"))]
 
