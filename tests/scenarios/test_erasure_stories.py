@@ -72,7 +72,12 @@ def test_nothing_is_left_of_a_person_and_all_of_everybody_else(
     kept = {fact.secret for one in life.happenings if not one.covered() for fact in one.facts}
     opened: Any = fabric._fabric._opened
     before = sealed(opened.superuser, people.tenant_id)
-    assert all(any(secret in text for text in everything(opened.superuser, people.tenant_id)) for secret in kept)
+    texts = list(everything(opened.superuser, people.tenant_id))
+    for secret in kept:
+        # A refused fact keeps no content: once its capture is archived, only the archive file has the words.
+        assert any(secret in text for text in texts) or (
+            life.archived and fabric.search_texts(people.officer, secret).hits
+        )
 
     receipt = fabric.erase(people.officer, subject=life.named, user_id=USER)
     assert {receipt.subject, *receipt.aliases} == {*PERSON, f"user:{USER}"}
