@@ -2,7 +2,7 @@
 
 from muniment.audit import provenance_store as trail
 from muniment.candidates import store as candidates
-from muniment.candidates.backlog import mark_done
+from muniment.candidates.consolidation import mark_done
 from muniment.candidates.drafts import draft_facts
 from muniment.candidates.intake import Intake
 from muniment.capture import store as captures

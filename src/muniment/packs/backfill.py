@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from muniment.candidates import backlog as waiting
+from muniment.candidates import consolidation
 from muniment.candidates import store as candidates
 from muniment.candidates.drafts import Draft, draft_facts, fact_text
 from muniment.candidates.intake import Intake, IntakeDecision
@@ -259,7 +259,7 @@ class _Migration:
         decided = self._with_own_values(await intake.decide(tx))
         same = await self._lock_same(decided)
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
-        waiting.mark_done(tx, ids)
+        consolidation.mark_done(tx, ids)
         capture = as_captured(item, author, receipt, pack)
         proposals, refusals = await decided.with_capture(capture).enqueue(tx)
         if refusals:
