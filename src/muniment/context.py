@@ -25,9 +25,9 @@ from muniment.errors import Conflict, Denied, InvalidInput, PackChanged, PackImm
 from muniment.language.assertion import Judge
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.pack import Pack
+from muniment.pack.combined import may_pin, narrow_recall_policy
 from muniment.packs import store as packs
 from muniment.promotion.embedders import Embedders
-from muniment.recall.rules import may_pin, narrow_recall_policy
 from muniment.sessions.store import SessionStore
 from muniment.settings import Clock
 from muniment.webhooks.settings import WebhookSettings

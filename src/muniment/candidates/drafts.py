@@ -9,13 +9,8 @@ from pydantic_core import to_json
 
 from muniment.candidates.extractors import Extracted
 from muniment.candidates.extractors.messages import MESSAGES
-from muniment.candidates.rules import (
-    class_of_source,
-    statement_confidence,
-    subject_of,
-    trust_of_source,
-    uncalibrated_confidence,
-)
+from muniment.candidates.rules import statement_confidence, trust_of_source, uncalibrated_confidence
+from muniment.capture.rules import class_of_source, subject_of
 from muniment.database.sealing import SubjectKey
 from muniment.language.messages.speakers import only_own_words
 from muniment.model.candidate import Candidate, GateName, Scope

@@ -20,7 +20,6 @@ from muniment.language.embedding import BUILTIN_EMBEDDER, Vectors
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
-from muniment.recall.rules import sensitive_labels
 
 # A batch of at least so many candidates fetches all vectors in scope, if they are no more than that.
 BATCH, FETCHED = 8, 5000
@@ -59,7 +58,7 @@ def near_to(
         "on_key": one.candidate.on_key,
         "about": compared_as(one.candidate, comparer.by.user_namespace),
         "own": f"{comparer.by.user_namespace}:",
-        "sensitive": sensitive_labels(pack),
+        "sensitive": pack.sensitive_labels,
         "reach": 1 - comparer.by.thresholds.similarity + ROUNDING,
         "count": count,
         "seq": seq,
@@ -114,7 +113,7 @@ async def _together(
         return None
     near = _near(embedded, seen, comparer)
     wanted = sorted({memory_id for found in near for memory_id in found})
-    labels = sensitive_labels(pack)
+    labels = pack.sensitive_labels
     rows = on_keys + (await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else [])
     hidden = {row["memory_id"] for row in rows if row["hidden"]}
     opened = await open_memories(tx, vault, rows)
@@ -149,7 +148,7 @@ def _near(embedded: Sequence[EmbeddedCandidate], seen: Sequence[Row], comparer: 
 def _on_keys(candidates: Sequence[Candidate], pack: Pack) -> NamedStatement:
     keys = sorted({(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None})
     columns = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
-    return ("neighbours.on_keys", {**columns, "sensitive": sensitive_labels(pack)})
+    return ("neighbours.on_keys", {**columns, "sensitive": pack.sensitive_labels})
 
 
 def _users(candidates: Iterable[Candidate]) -> list[str] | None:

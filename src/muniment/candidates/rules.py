@@ -1,37 +1,21 @@
-"""Rules of the candidate stage: trust, confidence, subject, review flags, tier, priority, deadlines and calibration."""
+"""Rules of the candidate stage: trust, confidence, review flags, tier, priority, deadlines and calibration."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+from muniment.capture.rules import class_of_source
 from muniment.model.candidate import Candidate
 from muniment.model.fields import Source, Tier, WriteClass
-from muniment.model.ids import CEID_PATTERN, holds_card_number
 from muniment.model.promoted import PromotedMemory
-from muniment.model.speakers import TOOL, USER
+from muniment.model.speakers import TOOL
 from muniment.pack import Pack
 from muniment.pack.memory_layer import FlagRule
 from muniment.pack.patterns import compiled
-from muniment.promotion.rules import intent_under
-
-_CEID = re.compile(CEID_PATTERN)
-
 
 # ---- trust: how far a source is believed ----
-
-
-def class_of_source(source: Source, vouched: str | None) -> str:
-    """Return `operator`, `system`, `agent`, `end_user`, or a tool as `tool:name`.
-
-    `vouched` is what the author's credential may speak for in this capture; without it the class is the author's own,
-    whatever the capture claims (ISO-8).
-    """
-    if vouched is None:
-        return source
-    return "end_user" if vouched == USER else vouched
 
 
 def trust_of_source(source: Source, vouched: str | None, pack: Pack) -> float:
@@ -58,26 +42,7 @@ def uncalibrated_confidence(raw: float, pack: Pack) -> float:
     return min(raw, pack.memory_layer.promotion_thresholds.uncalibrated_cap)
 
 
-# ---- subjects: whom a fact is about; a user is the subject `namespace:id` of the pack's namespace ----
-
-
-def user_subject(user_id: str | None, pack: Pack) -> str | None:
-    """Return the CEID of a user; None without a user, and for an id that no CEID can hold (CAP-12)."""
-    if user_id is None:
-        return None
-    ceid = f"{pack.identity.user_namespace}:{user_id}"
-    return ceid if _CEID.fullmatch(ceid) and not holds_card_number(user_id) else None
-
-
-def subject_of(subject: str | None, user_id: str | None, pack: Pack) -> str | None:
-    """Return the subject if there is one, else the user's CEID."""
-    return subject if subject is not None else user_subject(user_id, pack)
-
-
-def user_of(subject: str | None, pack: Pack) -> str | None:
-    """Return the user id that a subject stands for, if it is a user."""
-    namespace, colon, user_id = (subject or "").partition(":")
-    return user_id if colon and namespace == pack.identity.user_namespace else None
+# ---- subjects: whom a text is about when texts are compared ----
 
 
 def compared_as(fact: Candidate | PromotedMemory, namespace: str) -> str | None:
@@ -150,6 +115,13 @@ def tier_for(candidate: Candidate, pack: Pack) -> Tier:
             continue
         return rule.tier
     return "semantic"
+
+
+def intent_under(intent: str | None, pattern: str) -> bool:
+    """Whether the intent equals the pattern or lies under `words.*`."""
+    if intent is None:
+        return False
+    return intent == pattern or (pattern.endswith(".*") and intent.startswith(pattern[:-1]))
 
 
 def priority_for(candidate: Candidate, pack: Pack) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 from muniment.access.roles import Right as Right
 from muniment.candidates.consolidation import consolidate_batch
 from muniment.candidates.propose import submit
-from muniment.capture.inputs import ProposeFields, proposal_input, run_fields
+from muniment.capture.rules import ProposeFields, proposal_input, run_fields
 from muniment.context import FabricContext
 from muniment.job import JobResult
 from muniment.model.candidate import Consolidation, Refusal

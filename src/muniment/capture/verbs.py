@@ -6,10 +6,9 @@ from typing import Annotated, Any
 from anyio.lowlevel import checkpoint
 from pydantic import Field, Strict
 
-from muniment.candidates.rules import user_of
 from muniment.capture import reruns
 from muniment.capture import store as captures
-from muniment.capture.inputs import CaptureFields, CaptureMany, capture_input, capture_inputs, run_fields
+from muniment.capture.rules import CaptureFields, CaptureMany, capture_input, capture_inputs, run_fields, user_of
 from muniment.context import FabricContext
 from muniment.errors import InvalidInput
 from muniment.model.candidate import GateName

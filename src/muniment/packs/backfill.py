@@ -20,7 +20,7 @@ from muniment.capture.store import Receipt
 from muniment.consent import store as ledger
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.rules import Compared
+from muniment.contradictions.rules import Compared, covers
 from muniment.database.rows import memory_of
 from muniment.database.storage import Row, Transaction
 from muniment.erasure.store import block_erasures
@@ -40,7 +40,6 @@ from muniment.packs.backfill_rules import Step
 from muniment.promotion import store as promote
 from muniment.promotion.promote import four_eyes
 from muniment.promotion.retract import retract_memory
-from muniment.promotion.rules import covers
 from muniment.review import store as review
 
 AUTHOR = "muniment:backfill"

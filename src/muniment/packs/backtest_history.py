@@ -16,7 +16,6 @@ from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import SealBroken
 from muniment.model.capture import Capture
 from muniment.pack import Pack
-from muniment.recall.rules import sensitive_labels
 
 Place = tuple[int, str]
 # Beyond every capture there can be.
@@ -90,7 +89,7 @@ async def neighbours(
         {(one.candidate.entity or "", one.candidate.predicate or "") for one, _ in probes if one.candidate.on_key}
     )
     on = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
-    labels = sensitive_labels(pack)
+    labels = pack.sensitive_labels
     seen, on_keys = await tx.gather(("backtest.vectors", scope), ("backtest.on_keys", on | {"sensitive": labels}))
     if len(seen) <= FETCHED:
         vectors = np.stack([from_sql(row["vector"]) for row in seen]) if seen else None

@@ -4,8 +4,8 @@ from muniment.database import cursors
 from muniment.erasure.store import block_erasures
 from muniment.job import JobResult
 from muniment.opening import Opened
+from muniment.pack.combined import replay_horizon
 from muniment.promotion.retraction_store import remove_content
-from muniment.recall.rules import replay_horizon
 
 CURSOR = "expire"
 AT_ONCE = 500

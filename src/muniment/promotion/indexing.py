@@ -13,7 +13,7 @@ from muniment.language.instructions import visible_text
 from muniment.language.words import index_of
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
-from muniment.recall.rules import linked_entity
+from muniment.promotion.rules import linked_entity
 
 AT_ONCE = 200
 

@@ -17,7 +17,7 @@ from muniment.candidates.rules import expires_at
 from muniment.capture.rules import vouched_in
 from muniment.consent.rules import covering
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.rules import Compared, Contradicted, compare, may_supersede, repeated
+from muniment.contradictions.rules import Compared, Contradicted, compare, covers, may_supersede, repeated
 from muniment.database.rows import consent_of, fact_content, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
@@ -33,7 +33,7 @@ from muniment.model.proposal import Proposal
 from muniment.pack import Pack
 from muniment.promotion import indexing
 from muniment.promotion.retraction_store import lock_live, supersede
-from muniment.promotion.rules import Room, covers
+from muniment.promotion.rules import Room
 
 # The lock of the scope of all users; that of one user has the user id behind it.
 _SCOPE = "scope @"

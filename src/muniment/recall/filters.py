@@ -16,9 +16,10 @@ from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.pack import Pack
 from muniment.promotion.indexing import entity_hash
+from muniment.promotion.rules import linked_entity
 from muniment.recall import rules
 from muniment.recall.ranking import MOST_SEEN
-from muniment.recall.rules import View, follow_links, linked_entity
+from muniment.recall.rules import View, follow_links
 
 
 @dataclass(frozen=True)
