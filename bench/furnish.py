@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 
 from muniment import AsyncFabric
-from muniment.candidates.comparison import to_sql
+from muniment.candidates.neighbours import to_sql
 from muniment.database.rows import fact_content
 from muniment.language.embedding import Vectors, builtin_embedder
 from muniment.language.words import index_of

@@ -12,9 +12,9 @@ from anyio.lowlevel import checkpoint
 
 from muniment.candidates import neighbours as nearby
 from muniment.candidates import store as candidates
-from muniment.candidates.comparison import EmbeddedCandidate, TextComparer
 from muniment.candidates.drafts import Draft, Refused, vouched_for_extractor
 from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, pass_gates
+from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer
 from muniment.candidates.rules import tier_for
 from muniment.context import FabricContext
 from muniment.contradictions.rules import Compared, compare

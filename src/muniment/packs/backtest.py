@@ -13,12 +13,12 @@ from anyio.lowlevel import checkpoint
 from pydantic_core import to_json
 
 from muniment.candidates import intake
-from muniment.candidates.comparison import TextComparer
 from muniment.candidates.drafts import Draft, Found, draft_facts
 from muniment.candidates.extractors import Extractor, extractors_of
 from muniment.candidates.extractors.maps import MapExtractor
 from muniment.candidates.extractors.model import ModelExtractor
 from muniment.candidates.extractors.plugins import PluginExtractor
+from muniment.candidates.neighbours import TextComparer
 from muniment.candidates.rules import tier_for
 from muniment.context import FabricContext
 from muniment.contradictions.rules import compare

@@ -6,8 +6,17 @@ from datetime import datetime
 
 import numpy as np
 
-from muniment.candidates.comparison import EmbeddedCandidate, TextComparer, Vector, from_sql
-from muniment.candidates.neighbours import AT_ONCE, FETCHED, ROUNDING, near_to, open_memories
+from muniment.candidates.neighbours import (
+    AT_ONCE,
+    FETCHED,
+    ROUNDING,
+    EmbeddedCandidate,
+    TextComparer,
+    Vector,
+    from_sql,
+    near_to,
+    open_memories,
+)
 from muniment.candidates.rules import compared_as
 from muniment.contradictions.rules import Neighbour
 from muniment.database.rows import capture_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from muniment.candidates.comparison import TextComparer, Vector, to_sql
+from muniment.candidates.neighbours import TextComparer, Vector, to_sql
 from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Row, Transaction

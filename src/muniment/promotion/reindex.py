@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from muniment.candidates.comparison import TextComparer
+from muniment.candidates.neighbours import TextComparer
 from muniment.context import FabricContext
 from muniment.contradictions.rules import Comparison
 from muniment.database.address import Address

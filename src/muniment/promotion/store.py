@@ -11,8 +11,7 @@ from datetime import datetime
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from muniment.candidates.comparison import EmbeddedCandidate, TextComparer
-from muniment.candidates.neighbours import neighbours
+from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer, neighbours
 from muniment.candidates.rules import expires_at
 from muniment.capture.rules import vouched_in
 from muniment.consent.rules import covering

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from anyio import fail_after
 
-from muniment.candidates.comparison import Vector
+from muniment.candidates.neighbours import Vector
 from muniment.context import FabricContext, RecallPacks, retry_on_pack_change
 from muniment.database.storage import Transaction
 from muniment.errors import EmbedderUnavailable, HistoryCollected, InvalidInput, KeyRotated, MomentAmbiguous

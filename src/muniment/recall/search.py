@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from muniment.candidates.comparison import Vector, to_sql, unpacked
+from muniment.candidates.neighbours import Vector, to_sql, unpacked
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.errors import EmbedderUnavailable

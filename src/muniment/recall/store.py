@@ -9,7 +9,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
-from muniment.candidates.comparison import Vector
+from muniment.candidates.neighbours import Vector
 from muniment.database.rows import open_memory, provenance_of, scope_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction

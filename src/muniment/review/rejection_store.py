@@ -5,7 +5,7 @@ from datetime import datetime
 
 from anyio.lowlevel import checkpoint
 
-from muniment.candidates.comparison import EmbeddedCandidate, TextComparer
+from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer
 from muniment.database.rows import candidate_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import NamedStatement, Transaction
