@@ -15,9 +15,9 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from muniment.candidates import store as candidates
-from muniment.candidates.drafts import Draft, Found, draft_facts
 from muniment.candidates.extractors import Extractor, extractors_of
 from muniment.candidates.intake import Intake, IntakeDecision
+from muniment.candidates.rules import Draft, Found, draft_facts
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.database import cursors
 from muniment.database.rows import capture_of
@@ -264,7 +264,7 @@ async def _decide(
     for capture in ready:
         key = keys.get(holder_of(capture.subject, capture.user_id))
         number = batch.number(capture.capture_id)
-        read = draft_facts(capture, pack, found.get(capture.capture_id, []), ids, key, number)
+        read = draft_facts(capture, pack, found.get(capture.capture_id, []), ids, key.digest if key else None, number)
         drafts += await candidates.not_proposed_before(tx, context.vault, read) if number > 1 and read else read
     if not drafts:
         return IntakeDecision(context, pack, (), ())

@@ -12,10 +12,10 @@ from anyio.lowlevel import checkpoint
 
 from muniment.candidates import neighbours as nearby
 from muniment.candidates import store as candidates
-from muniment.candidates.drafts import Draft, Refused, vouched_for_extractor
-from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, pass_gates
+from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, Rejected, pass_gates
 from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer
-from muniment.candidates.rules import tier_for
+from muniment.candidates.rules import Draft, Refused, tier_for, vouched_for_extractor
+from muniment.candidates.store import SLICE
 from muniment.context import FabricContext
 from muniment.contradictions.rules import Compared, compare
 from muniment.database.sealing import Vault
@@ -25,10 +25,7 @@ from muniment.model.candidate import Refusal
 from muniment.model.capture import Capture, holder_of
 from muniment.model.fields import WriteClass
 from muniment.pack import Pack
-from muniment.review import rejection_store as rejections
 from muniment.review import store as review
-from muniment.review.rejection_store import SLICE
-from muniment.review.rules import Rejected
 from muniment.tracing import with_span
 
 
@@ -73,7 +70,7 @@ async def pass_last_gates(
     drafted = [one.draft.candidate for one in screened]
     consents = await candidates.consents_for(tx, drafted)
     calibrations = await candidates.calibrations_for(tx, drafted)
-    rejected = await rejections.rejections_for(tx, vault, [one.embedded for one in screened], comparer, pack)
+    rejected = await candidates.rejections_for(tx, vault, [one.embedded for one in screened], comparer, pack)
     passed: list[Screened] = []
     refused: list[Refused] = []
     for one, before in zip(screened, rejected, strict=True):
@@ -182,10 +179,10 @@ class Intake:
             reads += (("tenant.hold_subjects", {"holders": [holder]}) for holder in dict.fromkeys(holders))
             reads += candidates.consents_query([candidate])
             reads += candidates.calibrations_query([candidate])
-            hashes = rejections.rejection_hashes(
+            hashes = candidates.rejection_hashes(
                 one.embedded, self.comparer, await self.context.vault.tenant_data_key(tx)
             )
-            reads.append(rejections.rejections_query([one.embedded], hashes, self.pack, tx.now))
+            reads.append(candidates.rejections_query([one.embedded], hashes, self.pack, tx.now))
             reads += nearby.neighbour_queries(one.embedded, self.comparer, self.pack)
         await tx.prefetch(*reads)
 

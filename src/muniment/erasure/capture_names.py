@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from muniment.candidates.drafts import Draft, Refused
+from muniment.candidates.rules import Draft, Refused
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.erasure.rules import hashed_name, names_in_value

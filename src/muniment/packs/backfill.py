@@ -12,9 +12,9 @@ from typing import Any
 
 from muniment.candidates import consolidation
 from muniment.candidates import store as candidates
-from muniment.candidates.drafts import Draft, draft_facts, fact_text
 from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.candidates.propose import as_captured
+from muniment.candidates.rules import Draft, draft_facts, fact_text
 from muniment.capture import store as captures
 from muniment.capture.store import Receipt
 from muniment.consent import store as ledger

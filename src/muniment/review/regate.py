@@ -5,9 +5,8 @@ from typing import Any
 
 from muniment.archives import store as archives
 from muniment.candidates import store as candidates
-from muniment.candidates.drafts import Draft, reset_candidate
 from muniment.candidates.intake import Intake
-from muniment.candidates.rules import tier_for
+from muniment.candidates.rules import Draft, reset_candidate, tier_for
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
 from muniment.errors import NotFound

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, Strict
 
 from muniment.candidates.intake import enqueue_drafts
+from muniment.candidates.store import remember_rejection
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput, NotFound, VersionConflict
@@ -22,7 +23,6 @@ from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing
 from muniment.review import approve as approving
 from muniment.review import edit as editing
-from muniment.review import rejection_store as rejections
 from muniment.review import store as review
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
@@ -270,7 +270,7 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
                 await retract_memory(context, at.tx, audits, by=reviewer.id, reason="wrong", pack=at.pack)
         await at.decide("reject", reason=request.reason, note=request.note)
         comparer = await context.comparer(at.tx, at.pack)
-        await rejections.remember_rejection(at.tx, context.vault, request.proposal_id, candidate, comparer)
+        await remember_rejection(at.tx, context.vault, request.proposal_id, candidate, comparer)
         return await _read(context, at.tx, request.proposal_id)
 
 
