@@ -13,7 +13,7 @@ from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.context import Asker, Principal
 from muniment.model.proposal import Submission
 from muniment.opening import Opened
-from muniment.review.policy import promote_by_policy
+from muniment.review.approve import promote_by_policy
 from muniment.tracing import span
 from muniment.verbs.declaration import verb
 

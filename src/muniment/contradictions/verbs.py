@@ -23,7 +23,7 @@ from muniment.promotion import store as promote
 from muniment.promotion.promote import four_eyes, promote_proposal
 from muniment.promotion.retract import retract_memory
 from muniment.review import store as review
-from muniment.review.regate import regate
+from muniment.review.approve import regate
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, PageSize, VerbInput
 

@@ -16,7 +16,7 @@ from muniment.recall.filters import Request
 from muniment.recall.recall import dependencies, view_now
 from muniment.recall.store import preview_recall
 from muniment.review import store as review
-from muniment.review.regate import regate
+from muniment.review.approve import regate
 
 _NAME = "preview"
 

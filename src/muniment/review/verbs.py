@@ -24,9 +24,9 @@ from muniment.recall import preview as previewing
 from muniment.review import approve as approving
 from muniment.review import edit as editing
 from muniment.review import store as review
+from muniment.review.approve import regate
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
-from muniment.review.regate import regate
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, OtherRun, VerbInput, Whole
 
