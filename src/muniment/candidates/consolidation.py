@@ -23,8 +23,7 @@ from muniment.database import cursors
 from muniment.database.rows import capture_of
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
-from muniment.erasure import capture_names
-from muniment.erasure.store import block_erasures
+from muniment.erasure.locks import block_erasures
 from muniment.errors import ExtractorFailed, SealBroken
 from muniment.model.candidate import Consolidation
 from muniment.model.capture import TENANT_HOLDER, Capture, holder_of
@@ -234,7 +233,7 @@ async def consolidate_batch(context: FabricContext, tenant_id: str, count: int =
         decision = await _decide(context, tx, ready, pack, found, batch)
         complete_batch(tx, batch, [one.capture_id for one in ready], put_off)
         proposals, refusals = await decision.enqueue(tx)
-        late = sorted({one.capture_id for one in refusals if one.reason == capture_names.ERASED})
+        late = sorted({one.capture_id for one in refusals if one.reason == candidates.ERASED})
         if late:
             tx.defer("erasure.blank_late", capture_ids=late)
             tx.event_rows.add_blanked("captures", late)
@@ -268,7 +267,7 @@ async def _decide(
         drafts += await candidates.not_proposed_before(tx, context.vault, read) if number > 1 and read else read
     if not drafts:
         return IntakeDecision(context, pack, (), ())
-    kept, erased = await capture_names.erased_since(tx, context.vault, drafts, batch.erasures)
+    kept, erased = await candidates.erased_since(tx, context.vault, drafts, batch.erasures)
     decision = await (await Intake.of(context, tx, pack, kept)).decide(tx)
     return replace(decision, refused=(*decision.refused, *erased))
 

@@ -20,7 +20,6 @@ from muniment.context import FabricContext
 from muniment.contradictions.rules import Compared, compare
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Transaction
-from muniment.erasure import capture_names
 from muniment.model.candidate import Refusal
 from muniment.model.capture import Capture, holder_of
 from muniment.model.fields import WriteClass
@@ -123,7 +122,7 @@ class IntakeDecision:
         await candidates.insert_candidates(tx, self.context.vault, kept)
         refusals = await candidates.record_refusals(tx, self.refused, keep=edit_of is None)
         # Nothing of a refused edit is stored.
-        await capture_names.keep(tx, self.context.vault, kept, self.refused if edit_of is None else ())
+        await candidates.store_names(tx, self.context.vault, kept, self.refused if edit_of is None else ())
         entries = [
             review.Entry(
                 draft.candidate, draft.capture.observed_at, compared, draft.reopens, draft.capture.run_id, draft.audits

@@ -23,7 +23,7 @@ from muniment.contradictions import store as contradictions
 from muniment.contradictions.rules import Compared, covers
 from muniment.database.rows import memory_of
 from muniment.database.storage import Row, Transaction
-from muniment.erasure.store import block_erasures
+from muniment.erasure.locks import block_erasures
 from muniment.errors import Conflict, MunimentError, SealBroken, SelfApproval, StorageUnavailable
 from muniment.model.backfill import Backfill, BackfillItem, Change, ItemOutcome
 from muniment.model.capture import Capture, CaptureInput, TypedFact

@@ -20,7 +20,7 @@ from muniment.contradictions.rules import Compared, Contradicted, compare, cover
 from muniment.database.rows import consent_of, fact_content, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
-from muniment.erasure import store as erasure
+from muniment.erasure import locks as erasure
 from muniment.errors import NotFound, NotPromotable
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, holder_of

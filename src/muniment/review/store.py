@@ -13,7 +13,7 @@ from muniment.contradictions.rules import Compared, may_supersede, repeated
 from muniment.database.rows import candidate_of, proposal_of, verdict_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
-from muniment.erasure import store as erasure
+from muniment.erasure import locks as erasure
 from muniment.errors import AlreadyDecided, NotFound, SealBroken
 from muniment.language.redaction import redactor_of
 from muniment.model.breaker import Breaker
