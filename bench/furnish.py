@@ -12,7 +12,7 @@ from muniment.language.embedding import Vectors, builtin_embedder
 from muniment.language.words import index_of
 from muniment.model.capture import holder_of
 from muniment.pack import builtin_pack
-from muniment.promotion.indexing import term_hash as mark
+from muniment.promotion.store import term_hash as mark
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 

@@ -80,7 +80,7 @@ WRITTEN_BY = {
     "promote.retract": "promotion/retraction_store.py retract_locked",
     "promote.mark_dead": "promotion/retraction_store.py retract_locked",
     "tombstone.insert": "promotion/retraction_store.py remove_content",
-    "review.decide": "review/verdict_store.py record_verdict",
+    "review.decide": "review/store.py record_verdict",
     "promote.insert": "promotion/store.py insert",
     "review.enqueue": "review/store.py enqueue",
     "candidate.insert": "candidates/store.py insert_candidates",

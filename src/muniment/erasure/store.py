@@ -19,7 +19,7 @@ from muniment.model.ids import make_id
 from muniment.model.promoted import Retraction
 from muniment.pack import Pack
 from muniment.promotion.retraction_store import remove_content, retract_locked
-from muniment.review.verdict_store import record_verdict
+from muniment.review.store import record_verdict
 
 
 async def erase(

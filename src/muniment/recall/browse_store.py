@@ -19,8 +19,8 @@ from muniment.language.words import query_words
 from muniment.model.browse import Edge, Graph, MemoryChanges, MemoryState, MemorySummary, Node, Turn, Wanted
 from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
-from muniment.promotion.indexing import entity_hash, term_hash
 from muniment.promotion.rules import linked_entity
+from muniment.promotion.store import entity_hash, term_hash
 from muniment.recall import ranking, rules
 from muniment.recall.filters import PointInTime
 from muniment.recall.ranking import MOST_COMMON, MOST_SEEN, Postings

@@ -15,8 +15,8 @@ from muniment.database.rows import open_memory
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.pack import Pack
-from muniment.promotion.indexing import entity_hash
 from muniment.promotion.rules import linked_entity
+from muniment.promotion.store import entity_hash
 from muniment.recall import rules
 from muniment.recall.ranking import MOST_SEEN
 from muniment.recall.rules import View, follow_links

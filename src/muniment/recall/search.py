@@ -20,7 +20,7 @@ from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, StaticEmbedd
 from muniment.language.instructions import visible_text
 from muniment.language.words import Word, query_words
 from muniment.pack import Pack
-from muniment.promotion.indexing import term_hash
+from muniment.promotion.store import term_hash
 from muniment.recall import ranking
 from muniment.recall.filters import Found, Request, conflict_sets
 from muniment.recall.ranking import MOST_COMMON, Numbers, Postings, Ranking, Seen

@@ -23,6 +23,7 @@ from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing
 from muniment.review import approve as approving
 from muniment.review import edit as editing
+from muniment.review import presence_store as presence
 from muniment.review import store as review
 from muniment.review.approve import regate
 from muniment.review.edit import EditFields
@@ -246,7 +247,7 @@ async def attend(context: FabricContext, reviewer: Principal, request: ProposalI
     """Record that the caller looks at a proposal; returns who else did in the last 30 seconds."""
     async with context.transaction(reviewer.tenant_id, "writer") as tx:
         await review.check_exists(tx, request.proposal_id)
-        return await review.attend(tx, request.proposal_id, reviewer.id)
+        return await presence.attend(tx, request.proposal_id, reviewer.id)
 
 
 class Reject(NotedAction):
