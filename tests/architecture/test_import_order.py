@@ -115,6 +115,6 @@ READ_FOR_A_RUN = {"visible", "seen", "some", "rare", "near", "near_exactly", "co
 def test_one_condition_says_what_a_run_sees() -> None:
     fragments = (SOURCE / "database" / "fragments.sql").read_text("utf-8")
     assert fragments.count("-- name: visible\n") == 1
-    assert _callers("fresh_durable") == {"recall/filters.py filters"}, "its values come from one View"
+    assert _callers("fresh_durable") == {"recall/search.py filters"}, "its values come from one View"
     statements = (SOURCE / "recall" / "recall.sql").read_text("utf-8").split("-- name: ")[1:]
     assert {one.split()[0] for one in statements if "{visible " in one} == READ_FOR_A_RUN

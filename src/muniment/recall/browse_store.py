@@ -22,9 +22,8 @@ from muniment.pack import Pack
 from muniment.promotion.rules import linked_entity
 from muniment.promotion.store import entity_hash, term_hash
 from muniment.recall import ranking, rules
-from muniment.recall.filters import PointInTime
 from muniment.recall.ranking import MOST_COMMON, MOST_SEEN, Postings
-from muniment.recall.search import postings_of
+from muniment.recall.search import PointInTime, postings_of
 
 # Of memories added and of memories ended, each.
 MOST_CHANGES = 500

@@ -15,8 +15,8 @@ from muniment.model.recall import Recall, Record
 from muniment.pack import Pack
 from muniment.pack.combined import replay_horizon
 from muniment.packs.store import Packs
-from muniment.recall.filters import PointInTime, Request
 from muniment.recall.rules import View, view_of
+from muniment.recall.search import PointInTime, Request
 from muniment.recall.store import RecallDependencies
 from muniment.recall.store import recall as recall_
 from muniment.verbs.inputs import RecallInput

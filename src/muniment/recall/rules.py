@@ -217,3 +217,20 @@ def follow_links(around: set[str], reached: dict[str, int], links: list[tuple[st
                 reached[there] = distance
                 new.add(there)
     return new
+
+
+# ---- conflicts ----
+
+
+def conflict_sets(sides: list[tuple[str, str]]) -> list[tuple[list[str], list[str]]]:
+    """Join contradictions that share a side into one set, so that a set is always whole (REC-4)."""
+    pairs: dict[str, list[str]] = {}
+    for contradiction_id, memory_id in sides:
+        pairs.setdefault(contradiction_id, []).append(memory_id)
+    sets: list[tuple[set[str], set[str]]] = []
+    for contradiction_id, members in sorted(pairs.items()):
+        touching = [one for one in sets if one[1] & set(members)]
+        ids = {contradiction_id}.union(*(one[0] for one in touching))
+        joined = set(members).union(*(one[1] for one in touching))
+        sets = [one for one in sets if one not in touching] + [(ids, joined)]
+    return sorted((sorted(ids), sorted(members)) for ids, members in sets)
