@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 
 from muniment import AsyncFabric
-from muniment.candidates.comparison import to_sql
+from muniment.candidates.neighbours import to_sql
 from muniment.database.rows import fact_content
 from muniment.language.embedding import Vectors, builtin_embedder
 from muniment.language.words import index_of
 from muniment.model.capture import holder_of
 from muniment.pack import builtin_pack
-from muniment.promotion.indexing import term_hash as mark
+from muniment.promotion.store import term_hash as mark
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS
 

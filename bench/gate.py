@@ -17,8 +17,7 @@ from bench.furnish import WORDS, furnish
 from bench.measure import Figure, in_turns, median_ms
 from muniment import AsyncFabric
 from muniment.candidates import gates
-from muniment.candidates.comparison import TextComparer
-from muniment.candidates.neighbours import neighbours
+from muniment.candidates.neighbours import TextComparer, neighbours
 from muniment.context import FabricContext
 from muniment.database.address import Address
 from muniment.database.statements import Statement

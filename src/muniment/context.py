@@ -15,9 +15,10 @@ from muniment.access import idempotency
 from muniment.access.idempotency import CURRENT_REQUEST
 from muniment.access.roles import Right, may
 from muniment.archives.folder import Archives
-from muniment.candidates.comparison import TextComparer
 from muniment.candidates.extractors.models import Models
+from muniment.candidates.neighbours import TextComparer
 from muniment.contradictions.rules import Comparison
+from muniment.database.embedders import Embedders
 from muniment.database.row_lists import RowKey
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Storage, Task, Transaction
@@ -25,9 +26,8 @@ from muniment.errors import Conflict, Denied, InvalidInput, PackChanged, PackImm
 from muniment.language.assertion import Judge
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.pack import Pack
+from muniment.pack.combined import may_pin, narrow_recall_policy
 from muniment.packs import store as packs
-from muniment.promotion.embedders import Embedders
-from muniment.recall.rules import may_pin, narrow_recall_policy
 from muniment.sessions.store import SessionStore
 from muniment.settings import Clock
 from muniment.webhooks.settings import WebhookSettings

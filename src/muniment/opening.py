@@ -15,6 +15,7 @@ from muniment.archives.folder import Archives
 from muniment.context import FabricContext
 from muniment.database import embedded
 from muniment.database.address import Address
+from muniment.database.embedders import Embedders
 from muniment.database.master import MasterKeys, find_master_keys
 from muniment.database.migrate import migrate, require_ready, status
 from muniment.database.sealing import Vault
@@ -24,7 +25,6 @@ from muniment.errors import StorageUnavailable
 from muniment.language.embedding.choose import find_embedder
 from muniment.language.redaction import redactor_of
 from muniment.packs.store import Packs
-from muniment.promotion.embedders import Embedders
 from muniment.sessions.store import session_store
 from muniment.settings import Settings
 

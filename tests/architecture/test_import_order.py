@@ -80,7 +80,7 @@ WRITTEN_BY = {
     "promote.retract": "promotion/retraction_store.py retract_locked",
     "promote.mark_dead": "promotion/retraction_store.py retract_locked",
     "tombstone.insert": "promotion/retraction_store.py remove_content",
-    "review.decide": "review/verdict_store.py record_verdict",
+    "review.decide": "review/store.py record_verdict",
     "promote.insert": "promotion/store.py insert",
     "review.enqueue": "review/store.py enqueue",
     "candidate.insert": "candidates/store.py insert_candidates",
@@ -115,6 +115,6 @@ READ_FOR_A_RUN = {"visible", "seen", "some", "rare", "near", "near_exactly", "co
 def test_one_condition_says_what_a_run_sees() -> None:
     fragments = (SOURCE / "database" / "fragments.sql").read_text("utf-8")
     assert fragments.count("-- name: visible\n") == 1
-    assert _callers("fresh_durable") == {"recall/filters.py filters"}, "its values come from one View"
+    assert _callers("fresh_durable") == {"recall/search.py filters"}, "its values come from one View"
     statements = (SOURCE / "recall" / "recall.sql").read_text("utf-8").split("-- name: ")[1:]
     assert {one.split()[0] for one in statements if "{visible " in one} == READ_FOR_A_RUN

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from muniment import Fabric, Proposal
-from muniment.candidates.rules import subject_of, user_of, user_subject
+from muniment.capture.rules import subject_of, user_of, user_subject
 from muniment.errors import NotFound
 from muniment.pack import Pack, builtin_pack
 from muniment.testing import People, TestServer

@@ -3,8 +3,8 @@
 import pytest
 
 from muniment.pack import Pack, builtin_pack, load_pack
+from muniment.pack.combined import archive_horizon, capture_horizons, may_pin, narrow_recall_policy, replay_horizon
 from muniment.packs.loosening import loosened, needs_second_person
-from muniment.recall.rules import archive_horizon, capture_horizons, may_pin, narrow_recall_policy, replay_horizon
 from tests.pack_activation import acme
 
 AUTO = "classes: {preference: {risk: low, approval: auto, auto_promotion: {threshold: %s}%s}}"

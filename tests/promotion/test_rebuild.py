@@ -11,7 +11,7 @@ from muniment import AsyncFabric, Fabric
 from muniment.language.embedding import BUILTIN_EMBEDDER, Vectors, builtin_embedder
 from muniment.language.embedding.function import FunctionEmbedder
 from muniment.promotion import reindex as upkeep
-from muniment.promotion.indexing import Rebuilt
+from muniment.promotion.reindex import Rebuilt
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.stories import CONSENT, remembered

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muniment.candidates.rules import intent_under
+from muniment.contradictions.rules import overlap
 from muniment.model.candidate import Scope
 from muniment.model.fields import Tier
-from muniment.promotion.rules import intent_under, intents_seen_by, overlap
+from muniment.recall.rules import intents_seen_by
 
 TIERS: tuple[Tier, ...] = ("working", "episodic", "semantic", "durable")
 RUN_INTENTS = (None, "m", "mm", "m.n", "m.nn", "m.n.o", "q", "q.r")

@@ -13,9 +13,9 @@ from muniment.model.recall import Recall
 from muniment.pack import load_pack
 from muniment.recall import ranking
 from muniment.recall import search as searching
-from muniment.recall.filters import Found, Request
 from muniment.recall.recall import dependencies
 from muniment.recall.rules import view_of
+from muniment.recall.search import Found, Request
 from muniment.recall.store import find
 from muniment.recall.store import recall as recall_
 from muniment.testing import FakeClock, People, TestServer

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.recall.rules import MOST_REACHED, closeness, entities_in, follow_links, linked_entity
+from muniment.promotion.rules import linked_entity
+from muniment.recall.rules import MOST_REACHED, closeness, entities_in, follow_links
 
 CUSTOMER = "customer:c1"
 

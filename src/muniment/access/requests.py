@@ -11,7 +11,7 @@ from muniment.access.idempotency import CURRENT_REQUEST, Answer, IdempotentReque
 from muniment.context import FabricContext
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal
-from muniment.verbs import arguments as checks
+from muniment.verbs.inputs import check_name, check_whole_number
 
 
 class AsyncRequests:
@@ -55,7 +55,7 @@ class AsyncRequests:
 
     async def keep(self, request: IdempotentRequest, status: int, body: bytes) -> None:
         """Keep the answer for a day; a request that wrote nothing has none, and can be made again."""
-        checks.whole_number(status, "status", least=100, most=599)
+        check_whole_number(status, "status", least=100, most=599)
         if not request.claimed:
             return
         async with self._context.transaction(request.principal.tenant_id, "writer") as tx:
@@ -67,4 +67,4 @@ def _checked(principal: Principal, key: str, fingerprint: bytes) -> IdempotentRe
         raise InvalidInput("expected a Principal", field="principal")
     if not isinstance(fingerprint, bytes) or not fingerprint:
         raise InvalidInput("expected a digest of the request, as bytes", field="fingerprint")
-    return IdempotentRequest(principal, checks.name(key, "idempotency_key"), fingerprint)
+    return IdempotentRequest(principal, check_name(key, "idempotency_key"), fingerprint)

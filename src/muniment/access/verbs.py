@@ -19,9 +19,8 @@ from muniment.model.credential import Credential
 from muniment.model.fields import Name
 from muniment.model.speakers import SpeaksFor
 from muniment.pack import parse_duration
-from muniment.verbs import arguments
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, Passed, VerbInput
+from muniment.verbs.inputs import Listing, Passed, VerbInput, check_tenant
 
 # Seconds at most for recording that a key was used; else the next use records it.
 _NOTED_WITHIN = 0.5
@@ -104,7 +103,7 @@ async def check(context: FabricContext, request: Token) -> Credential:
     if given is None:
         raise api_keys.unauthenticated()
     try:
-        arguments.tenant(given.tenant_id, "tenant_id")
+        check_tenant(given.tenant_id, "tenant_id")
     except InvalidInput:
         raise api_keys.unauthenticated() from None
     async with context.transaction(given.tenant_id, "recall") as tx:

@@ -5,7 +5,7 @@ import logging
 from muniment.archives import verbs as archives
 from muniment.job import JobResult
 from muniment.opening import Opened
-from muniment.recall.rules import archive_horizon, capture_horizons
+from muniment.pack.combined import archive_horizon, capture_horizons
 
 log = logging.getLogger("muniment.jobs")
 

@@ -17,7 +17,7 @@ from muniment.archives.format import Heading
 from muniment.audit import provenance_store as trail
 from muniment.context import FabricContext
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.erasure.store import block_erasures
+from muniment.erasure.locks import block_erasures
 from muniment.errors import ArchiveBroken, PurgeIncomplete
 from muniment.model.archive import Archive, ArchiveCheck, ArchiveFault, ArchiveProblem
 from muniment.model.context import Principal

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from muniment.candidates.rules import matching_flags, strings
+from muniment.candidates.rules import compared_as, matching_flags, strings
 from muniment.consent import rules as consents_policy
-from muniment.contradictions.rules import Comparison
+from muniment.contradictions.rules import Comparison, normal
+from muniment.language.assertion import relate
 from muniment.language.instructions import suspicion
 from muniment.language.redaction import redactor_of
 from muniment.model.candidate import Candidate, GateName, Passed
@@ -21,10 +22,18 @@ from muniment.model.consent import Consent
 from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import CaptureKind
 from muniment.pack import Pack
-from muniment.review.rules import Rejected, repeats_rejected
 
 _WORD_BREAKS = re.compile(r"[_.:\-/\s]+")
 _REFERENCE = re.compile(r"[A-Za-z0-9_.-]+(:[A-Za-z0-9_.#/-]+)+")
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A rejected candidate that a new one may repeat, and how similar their texts are."""
+
+    proposal_id: str
+    candidate: Candidate
+    similarity: float
 
 
 @dataclass(frozen=True)
@@ -239,3 +248,36 @@ def pass_gates(candidate: Candidate, known: Circumstances, gates: Sequence[tuple
             break
         passed.append(Passed(gate=name, reason=decision.reasons[0].code, detail=decision.reasons[0].detail))
     return Passage(candidate.model_copy(update={"gates": tuple(passed)}), refused_by)
+
+
+# ---- remembered rejections (REV-6) ----
+
+
+def fingerprint(candidate: Candidate) -> bytes:
+    """Return what a candidate asserts: entity, predicate and value; its normalised words; or its references."""
+    content = candidate.value if candidate.on_key else candidate.text
+    if candidate.write_class == "evidence_link":
+        content = sorted(candidate.evidence_refs)
+    return b"\0".join(((candidate.entity or "").encode(), (candidate.predicate or "").encode(), normal(content)))
+
+
+def repeats_rejected(candidate: Candidate, rejected: Candidate, similarity: float, by: Comparison) -> bool:
+    """Whether a candidate repeats what was rejected for the same user or for all, in the same or in other words.
+
+    What was rejected for one user does not count for others: who proposes would learn that it was proposed for them.
+    """
+    if rejected.scope.user_id not in (None, candidate.scope.user_id):
+        return False
+    if fingerprint(candidate) == fingerprint(rejected):
+        return candidate.on_key or _same_subject(candidate, rejected, by)
+    if candidate.on_key and rejected.on_key:
+        if (candidate.entity, candidate.predicate) != (rejected.entity, rejected.predicate):
+            return False
+    elif not _same_subject(candidate, rejected, by) or "evidence_link" in (candidate.write_class, rejected.write_class):
+        return False
+    return relate(candidate.text, rejected.text, similarity, by.thresholds, by.judge).verdict == "same"
+
+
+def _same_subject(one: Candidate, other: Candidate, by: Comparison) -> bool:
+    first, second = (compared_as(fact, by.user_namespace) for fact in (one, other))
+    return first is None or second is None or first == second

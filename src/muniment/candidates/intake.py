@@ -12,23 +12,19 @@ from anyio.lowlevel import checkpoint
 
 from muniment.candidates import neighbours as nearby
 from muniment.candidates import store as candidates
-from muniment.candidates.comparison import EmbeddedCandidate, TextComparer
-from muniment.candidates.drafts import Draft, Refused, vouched_for_extractor
-from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, pass_gates
-from muniment.candidates.rules import tier_for
+from muniment.candidates.gates import FIRST_GATES, LAST_GATES, Circumstances, Rejected, pass_gates
+from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer
+from muniment.candidates.rules import Draft, Refused, tier_for, vouched_for_extractor
+from muniment.candidates.store import SLICE
 from muniment.context import FabricContext
 from muniment.contradictions.rules import Compared, compare
 from muniment.database.sealing import Vault
 from muniment.database.storage import NamedStatement, Transaction
-from muniment.erasure import capture_names
 from muniment.model.candidate import Refusal
 from muniment.model.capture import Capture, holder_of
 from muniment.model.fields import WriteClass
 from muniment.pack import Pack
-from muniment.review import rejection_store as rejections
 from muniment.review import store as review
-from muniment.review.rejection_store import SLICE
-from muniment.review.rules import Rejected
 from muniment.tracing import with_span
 
 
@@ -73,7 +69,7 @@ async def pass_last_gates(
     drafted = [one.draft.candidate for one in screened]
     consents = await candidates.consents_for(tx, drafted)
     calibrations = await candidates.calibrations_for(tx, drafted)
-    rejected = await rejections.rejections_for(tx, vault, [one.embedded for one in screened], comparer, pack)
+    rejected = await candidates.rejections_for(tx, vault, [one.embedded for one in screened], comparer, pack)
     passed: list[Screened] = []
     refused: list[Refused] = []
     for one, before in zip(screened, rejected, strict=True):
@@ -126,7 +122,7 @@ class IntakeDecision:
         await candidates.insert_candidates(tx, self.context.vault, kept)
         refusals = await candidates.record_refusals(tx, self.refused, keep=edit_of is None)
         # Nothing of a refused edit is stored.
-        await capture_names.keep(tx, self.context.vault, kept, self.refused if edit_of is None else ())
+        await candidates.store_names(tx, self.context.vault, kept, self.refused if edit_of is None else ())
         entries = [
             review.Entry(
                 draft.candidate, draft.capture.observed_at, compared, draft.reopens, draft.capture.run_id, draft.audits
@@ -182,10 +178,10 @@ class Intake:
             reads += (("tenant.hold_subjects", {"holders": [holder]}) for holder in dict.fromkeys(holders))
             reads += candidates.consents_query([candidate])
             reads += candidates.calibrations_query([candidate])
-            hashes = rejections.rejection_hashes(
+            hashes = candidates.rejection_hashes(
                 one.embedded, self.comparer, await self.context.vault.tenant_data_key(tx)
             )
-            reads.append(rejections.rejections_query([one.embedded], hashes, self.pack, tx.now))
+            reads.append(candidates.rejections_query([one.embedded], hashes, self.pack, tx.now))
             reads += nearby.neighbour_queries(one.embedded, self.comparer, self.pack)
         await tx.prefetch(*reads)
 

@@ -5,22 +5,85 @@ enough memories is compared here with all of them at once.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from struct import pack as pack_bytes
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from muniment.candidates.comparison import EmbeddedCandidate, TextComparer, from_sql, to_sql
 from muniment.candidates.rules import compared_as
-from muniment.contradictions.rules import Neighbour
+from muniment.contradictions.rules import Comparison, Neighbour
 from muniment.database.rows import memory_of, open_memory
 from muniment.database.sealing import Vault
-from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
-from muniment.language.embedding import BUILTIN_EMBEDDER, Vectors
+from muniment.database.storage import LATEST, HalfVector, NamedStatement, Row, Transaction
+from muniment.language.embedding import BUILTIN_EMBEDDER, Embedder, Vectors, embedded
+from muniment.language.instructions import visible_text
 from muniment.model.candidate import Candidate
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack
-from muniment.recall.rules import sensitive_labels
+
+# ---- texts: the embedder and thresholds in use, and candidates with the vectors of their texts ----
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class EmbeddedCandidate:
+    """A candidate with the vector of its text, by the embedder in use and by the next one.
+
+    A vector is None for an evidence link and for text without a word that the embedder knows.
+    """
+
+    candidate: Candidate
+    vector: Vector | None
+    next_vector: Vector | None = None
+
+
+@dataclass(frozen=True)
+class TextComparer:
+    """An embedder with the pack's thresholds for it, and the embedder that will replace it, if any (JOB-11)."""
+
+    embedder: Embedder
+    by: Comparison
+    next_embedder: Embedder | None = None
+
+    async def embed(self, candidates: Sequence[Candidate]) -> list[EmbeddedCandidate]:
+        """Embed the texts of candidates, as a reader sees them."""
+        texts = [visible_text(candidate.text) for candidate in candidates]
+        vectors = await embedded(self.embedder, texts)
+        nexts = await embedded(self.next_embedder, texts) if self.next_embedder is not None else [None] * len(texts)
+        return [
+            EmbeddedCandidate(one, _vector(one, vector), _vector(one, other))
+            for one, vector, other in zip(candidates, vectors, nexts, strict=True)
+        ]
+
+
+def _vector(candidate: Candidate, vector: Vector | None) -> Vector | None:
+    empty = vector is None or candidate.write_class == "evidence_link" or not vector.any()
+    return None if empty else vector
+
+
+def to_sql(vector: Vector) -> HalfVector:
+    """Pack a vector in half precision, as the database sends and reads it."""
+    return HalfVector(pack_bytes(">hh", len(vector), 0) + vector.astype(">f2").tobytes())
+
+
+def from_sql(sent: bytes) -> Vector:
+    """Unpack a half-precision vector: its length, two empty bytes, the numbers."""
+    return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)
+
+
+def unpacked(sent: bytes, count: int) -> NDArray[np.float64]:
+    """Unpack many half-precision vectors that were sent one after the other."""
+    if not count:
+        return np.zeros((0, 0))
+    # In double precision: sums then do not depend on the order of the rows.
+    return np.frombuffer(sent, dtype=">f2").reshape(count, -1)[:, 2:].astype(np.float64)
+
+
+# ---- search ----
 
 # A batch of at least so many candidates fetches all vectors in scope, if they are no more than that.
 BATCH, FETCHED = 8, 5000
@@ -59,7 +122,7 @@ def near_to(
         "on_key": one.candidate.on_key,
         "about": compared_as(one.candidate, comparer.by.user_namespace),
         "own": f"{comparer.by.user_namespace}:",
-        "sensitive": sensitive_labels(pack),
+        "sensitive": pack.sensitive_labels,
         "reach": 1 - comparer.by.thresholds.similarity + ROUNDING,
         "count": count,
         "seq": seq,
@@ -114,7 +177,7 @@ async def _together(
         return None
     near = _near(embedded, seen, comparer)
     wanted = sorted({memory_id for found in near for memory_id in found})
-    labels = sensitive_labels(pack)
+    labels = pack.sensitive_labels
     rows = on_keys + (await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else [])
     hidden = {row["memory_id"] for row in rows if row["hidden"]}
     opened = await open_memories(tx, vault, rows)
@@ -149,7 +212,7 @@ def _near(embedded: Sequence[EmbeddedCandidate], seen: Sequence[Row], comparer: 
 def _on_keys(candidates: Sequence[Candidate], pack: Pack) -> NamedStatement:
     keys = sorted({(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None})
     columns = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
-    return ("neighbours.on_keys", {**columns, "sensitive": sensitive_labels(pack)})
+    return ("neighbours.on_keys", {**columns, "sensitive": pack.sensitive_labels})
 
 
 def _users(candidates: Iterable[Candidate]) -> list[str] | None:

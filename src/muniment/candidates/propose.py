@@ -2,9 +2,9 @@
 
 from muniment.audit import provenance_store as trail
 from muniment.candidates import store as candidates
-from muniment.candidates.backlog import mark_done
-from muniment.candidates.drafts import draft_facts
+from muniment.candidates.consolidation import mark_done
 from muniment.candidates.intake import Intake
+from muniment.candidates.rules import draft_facts
 from muniment.capture import store as captures
 from muniment.capture.rules import vouched_for
 from muniment.capture.store import Receipt

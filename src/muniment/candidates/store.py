@@ -1,20 +1,36 @@
 """Stage 2, candidates: their statements. Candidates that passed are stored; of refused ones only the reason is."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+from anyio.lowlevel import checkpoint
 from psycopg.types.json import Jsonb
 
 from muniment.audit import provenance_store as trail
-from muniment.candidates.drafts import Draft, Refused, reset_candidate
-from muniment.candidates.rules import Point, calibrated, dump_points, load_points, uncalibrated_confidence
-from muniment.database.rows import consent_of, fact_content
+from muniment.candidates.gates import Rejected, fingerprint
+from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer
+from muniment.candidates.rules import (
+    Draft,
+    Point,
+    Refused,
+    calibrated,
+    dump_points,
+    load_points,
+    reset_candidate,
+    uncalibrated_confidence,
+)
+from muniment.database.rows import candidate_of, consent_of, fact_content
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
+from muniment.erasure.rules import hashed_name, names_in_value
+from muniment.errors import SealBroken
+from muniment.language.embedding.bands import bands
 from muniment.model.candidate import Candidate, Refusal
-from muniment.model.capture import holder_of
+from muniment.model.capture import Capture, holder_of
 from muniment.model.consent import Consent
+from muniment.model.decision import refusing
 from muniment.model.ids import make_id, make_ids
 from muniment.pack import Pack
 from muniment.review.store import Loaded
@@ -211,3 +227,149 @@ async def record_calibration(tx: Transaction, source: str, points: Sequence[Poin
     what = {"calibration_id": make_id("cal", tick.at), "source": source, "verdicts": verdicts, "approved": approved}
     tx.defer("jobs.calibrate", seq=tick.seq, at=tick.at, points=Jsonb(dump_points(points)), **what)
     tx.emit("memory.note", "auto", about="calibrated", **what)
+
+
+# ---- remembered rejections: a rejected fact is found again by keyed hashes, without its content (REV-6) ----
+
+# Rejections read for each candidate: those that share most hashes with it.
+MOST_REJECTIONS = 20
+# Candidates handled between two event-loop checkpoints.
+SLICE = 25
+
+
+def rejection_hashes(embedded: EmbeddedCandidate, comparer: TextComparer, key: SubjectKey) -> list[int]:
+    """Return keyed hashes of a candidate: one of what it asserts, and some of its text's vector."""
+    parts = [b"said\0" + fingerprint(embedded.candidate)]
+    if embedded.vector is not None:
+        prefix = f"near\0{comparer.embedder.name}\0".encode()
+        parts += [prefix + band for band in bands(embedded.vector[None, :])[0]]
+    return [int.from_bytes(key.digest(b"rejection\0" + part)[:8], "big", signed=True) for part in parts]
+
+
+def rejections_query(
+    embedded: Sequence[EmbeddedCandidate], hashes: Iterable[int], pack: Pack, now: datetime
+) -> NamedStatement:
+    """Return the statement that finds the rejections which candidates with those hashes may repeat."""
+    users = {one.candidate.scope.user_id for one in embedded}
+    values = {
+        "marks": sorted(hashes),
+        "users": sorted(user for user in users if user is not None),
+        "since": now - pack.memory_layer.rejections.remember,
+        "count": MOST_REJECTIONS * len(embedded),
+    }
+    return ("candidate.rejected", values)
+
+
+async def rejections_for(
+    tx: Transaction, vault: Vault, embedded: Sequence[EmbeddedCandidate], comparer: TextComparer, pack: Pack
+) -> list[tuple[Rejected, ...]]:
+    """Return for each candidate the rejections that it may repeat, opened; the gate decides whether it does."""
+    # Without the tenant's own key nothing was ever rejected, and a reader makes none.
+    if not embedded or (tenant_data_key := await vault.existing_tenant_data_key(tx)) is None:
+        return [()] * len(embedded)
+    hashes: set[int] = set()
+    for number, one in enumerate(embedded, 1):
+        hashes.update(rejection_hashes(one, comparer, tenant_data_key))
+        if number % SLICE == 0:
+            await checkpoint()
+    name, values = rejections_query(embedded, hashes, pack, tx.now)
+    ids: list[str] = []
+    rejected: list[Candidate] = []
+    for row in await tx.rows(name, **values):
+        try:
+            key = await vault.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+            content = key.open("candidates.content", row["candidate_id"], row["content"])
+        except SealBroken:
+            continue  # What nobody can read any more is forgotten.
+        ids.append(row["proposal_id"])
+        rejected.append(candidate_of(row, content))
+    fingerprints = [fingerprint(candidate) for candidate in rejected]
+    before = list(zip(ids, await comparer.embed(rejected), fingerprints, strict=True))
+    return [tuple(_similar(one, before, comparer)) for one in embedded]
+
+
+def _similar(
+    embedded: EmbeddedCandidate, before: Sequence[tuple[str, EmbeddedCandidate, bytes]], comparer: TextComparer
+) -> Iterator[Rejected]:
+    """Yield the rejections near enough to say the same, and those with the same fingerprint."""
+    own, least = fingerprint(embedded.candidate), comparer.by.thresholds.duplicate_similarity
+    for proposal_id, other, theirs in before:
+        near = 0.0 if embedded.vector is None or other.vector is None else float(embedded.vector @ other.vector)
+        if near >= least or theirs == own:
+            yield Rejected(proposal_id, other.candidate, near)
+
+
+async def remember_rejection(
+    tx: Transaction, vault: Vault, proposal_id: str, candidate: Candidate, comparer: TextComparer
+) -> None:
+    """Store the hashes of a rejected candidate."""
+    (embedded,) = await comparer.embed([candidate])
+    hashes = rejection_hashes(embedded, comparer, await vault.tenant_data_key(tx))
+    tx.defer_many("candidate.remember", [(one,) for one in sorted(set(hashes))], proposal_id=proposal_id)
+
+
+# ---- the names in a capture's facts, stored so that an erasure of those persons finds the capture (ERA-5) ----
+
+# The reason for refusing a fact about somebody who was erased after its capture and before it was read.
+ERASED = "subject_erased"
+
+
+async def store_names(tx: Transaction, vault: Vault, admitted: Iterable[Draft], refused: Iterable[Refused]) -> None:
+    """Store the names in facts, admitted or refused, that the rows of their captures do not have.
+
+    An edit or a correction also gets the names of the fact that it replaces.
+    """
+    rows: dict[tuple[str, str, str], None] = {}
+    facts = [(draft, draft.candidate.candidate_id) for draft in admitted]
+    facts += [(draft, "") for draft, _, _ in refused]
+    for draft, candidate_id in facts:
+        for name in await _names(tx, vault, draft):
+            if name not in _names_in_row(draft.capture):
+                rows[draft.candidate.capture_id, candidate_id, name] = None
+    if rows:
+        tx.defer_many("candidate.name", sorted(rows))
+    for draft, candidate_id in facts:
+        new = {"capture_id": draft.candidate.capture_id, "candidate_id": candidate_id}
+        if draft.candidate.edits is not None:
+            tx.defer("candidate.name_as_edited", **new, edits=draft.candidate.edits)
+        if draft.candidate.corrects is not None:
+            tx.defer("candidate.name_as_corrected", **new, corrects=draft.candidate.corrects)
+
+
+async def erased_since(
+    tx: Transaction, vault: Vault, drafts: Sequence[Draft], erasures: Sequence[Row]
+) -> tuple[list[Draft], list[Refused]]:
+    """Split the drafts into those to go on with, and those that an erasure after their capture covers."""
+    if not erasures:
+        return list(drafts), []
+    named: dict[str, set[str]] = {}
+    own = {draft.candidate.candidate_id: set(await _names(tx, vault, draft)) for draft in drafts}
+    for draft in drafts:
+        named.setdefault(draft.candidate.capture_id, set()).update(own[draft.candidate.candidate_id])
+    kept: list[Draft] = []
+    gone: list[Refused] = []
+    for draft in drafts:
+        # As in the condition `covered_fact`: a plain text is covered whenever its capture is.
+        candidate = draft.candidate
+        names = own[candidate.candidate_id] if candidate.entity is not None else named[candidate.capture_id]
+        if any(row["seq"] > draft.capture.seq and not names.isdisjoint(row["names"]) for row in erasures):
+            gone.append((draft, "consent", refusing(ERASED, candidate.classification)))
+        else:
+            kept.append(draft)
+    return kept, gone
+
+
+async def _names(tx: Transaction, vault: Vault, draft: Draft) -> list[str]:
+    """The entity of a fact as it is, and the hashes of the entities in its value."""
+    candidate = draft.candidate
+    names = [candidate.entity] if candidate.entity is not None else []
+    if in_value := names_in_value(candidate):
+        key = await vault.tenant_data_key(tx)
+        names += [hashed_name(key.digest, one) for one in in_value]
+    return names
+
+
+def _names_in_row(capture: Capture) -> tuple[str | None, str | None]:
+    """The names in the capture's own row: its subject, and the entity of a fact handed in with it."""
+    fact = capture.content.fact if capture.content is not None else None
+    return capture.subject, fact.entity if fact is not None else None

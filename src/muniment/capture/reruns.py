@@ -11,7 +11,7 @@ from muniment.audit import provenance_store as trail
 from muniment.database import cursors
 from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
-from muniment.erasure.store import block_erasures
+from muniment.erasure.locks import block_erasures
 from muniment.errors import Conflict, InvalidInput, NotFound
 from muniment.model.capture_history import (
     CaptureEntry,

@@ -1,11 +1,40 @@
-"""Rules of the capture stage: what a credential vouches for in a capture and in its facts (ISO-8)."""
+"""Rules of the capture stage: what a capture takes and how it is checked, who vouches for it, and whom it is about."""
 
-from muniment.candidates.rules import class_of_source
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from muniment.errors import InvalidInput
 from muniment.language.messages.speakers import names_another_speaker
 from muniment.model.candidate import Candidate
-from muniment.model.capture import CaptureInput
-from muniment.model.context import Principal
+from muniment.model.capture import CaptureInput, Circumstances, Happening, TypedFact
+from muniment.model.context import Asker, Principal, RunContext
+from muniment.model.fields import (
+    CaptureKind,
+    Ceid,
+    EvidenceRefs,
+    Instant,
+    Intent,
+    Json,
+    Label,
+    Name,
+    Predicate,
+    Probability,
+    Qualifiers,
+    Source,
+    Text,
+    WriteClass,
+    build,
+    build_many,
+)
+from muniment.model.ids import CEID_PATTERN, holds_card_number
 from muniment.model.speakers import CHANNEL, TOOL, USER
+from muniment.pack import Pack
+from muniment.verbs.inputs import Passed, VerbInput
+
+# ---- sources: what a credential vouches for in a capture and in its facts (ISO-8) ----
 
 
 def vouched_for(author: Principal, item: CaptureInput) -> str | None:
@@ -36,3 +65,143 @@ def vouched_in(candidate: Candidate, of_capture: str | None) -> str | None:
 def is_only_claimed(origin: str | None, vouched: str | None) -> bool:
     """Whether an origin names a tool or a channel that the author of the capture could not speak for."""
     return vouched is None and origin is not None and origin.startswith((TOOL, CHANNEL))
+
+
+def class_of_source(source: Source, vouched: str | None) -> str:
+    """Return `operator`, `system`, `agent`, `end_user`, or a tool as `tool:name`.
+
+    `vouched` is what the author's credential may speak for in this capture; without it the class is the author's own,
+    whatever the capture claims (ISO-8).
+    """
+    if vouched is None:
+        return source
+    return "end_user" if vouched == USER else vouched
+
+
+# ---- subjects: a user is the subject `namespace:id` of the pack's namespace ----
+
+_CEID = re.compile(CEID_PATTERN)
+
+
+def user_subject(user_id: str | None, pack: Pack) -> str | None:
+    """Return the CEID of a user; None without a user, and for an id that no CEID can hold (CAP-12)."""
+    if user_id is None:
+        return None
+    ceid = f"{pack.identity.user_namespace}:{user_id}"
+    return ceid if _CEID.fullmatch(ceid) and not holds_card_number(user_id) else None
+
+
+def subject_of(subject: str | None, user_id: str | None, pack: Pack) -> str | None:
+    """Return the subject if there is one, else the user's CEID."""
+    return subject if subject is not None else user_subject(user_id, pack)
+
+
+def user_of(subject: str | None, pack: Pack) -> str | None:
+    """Return the user id that a subject stands for, if it is a user."""
+    namespace, colon, user_id = (subject or "").partition(":")
+    return user_id if colon and namespace == pack.identity.user_namespace else None
+
+
+# ---- inputs: what `capture`, `propose` and `correct` take ----
+
+
+class CaptureFields(Happening):
+    """What `capture` takes."""
+
+
+class CaptureMany(VerbInput):
+    """What `capture_many` takes."""
+
+    items: Annotated[Any, Passed(Sequence[Mapping[str, Any]])] = Field(alias="captures")
+
+
+class ProposeFields(Circumstances):
+    """What `propose` takes: a typed fact, and the circumstances of its capture."""
+
+    write_class: WriteClass
+    entity: Ceid | None = None
+    predicate: Predicate | None = None
+    value: Json = None
+    text: Text | None = None
+    confidence: Probability = 0.60
+    kind: CaptureKind = "statement"
+
+
+class CorrectFields(VerbInput):
+    """What `correct` takes beside its target."""
+
+    value: Json = None
+    text: Text | None = None
+    confidence: Probability = 0.60
+    classification: Label | None = None
+    subject: Ceid | None = None
+    user_id: Name | None = None
+    intent_id: Intent | None = None
+    qualifiers: Qualifiers = Field(default_factory=dict)
+    evidence_refs: EvidenceRefs = ()
+    observed_at: Instant | None = None
+    origin: Name | None = None
+    idempotency_key: Name | None = None
+
+
+_FROM_RUN = ("user_id", "session_id", "run_id", "intent_id", "workflow_id", "decision_key", "qualifiers")
+_CAPTURES: TypeAdapter[list[CaptureInput]] = TypeAdapter(Annotated[list[CaptureInput], Field(fail_fast=True)])
+# The fields that are checked here, before pydantic checks the rest.
+_CHECKED_HERE = frozenset({"fact", "user_id"})
+# `corrects` is set by `correct` alone.
+_OF_FACT = frozenset(TypedFact.model_fields) - {"corrects"}
+
+
+def run_fields(asker: Asker) -> dict[str, Any]:
+    """What a run context tells of everything captured in it; an end user captures for itself alone."""
+    if not isinstance(asker, RunContext):
+        own = isinstance(asker, Principal) and asker.kind == "end_user"
+        return {"user_id": asker.id} if own else {}
+    return {name: getattr(asker, name) for name in _FROM_RUN}
+
+
+def capture_input(known: dict[str, Any], fields: Mapping[str, Any]) -> CaptureInput:
+    """Check a capture; what the run tells is filled in where the caller does not say otherwise."""
+    return build(CaptureInput, _filled(known, fields))
+
+
+def capture_inputs(
+    known: dict[str, Any], items: Sequence[Mapping[str, Any]], *, within: str, first: int
+) -> list[CaptureInput]:
+    """Check many captures; an error names the item, counted from `first`."""
+    checked_here = _CHECKED_HERE if known.get("user_id") is not None else {"fact"}
+    if all(type(item) is dict and checked_here.isdisjoint(item) for item in items):
+        given: list[Mapping[str, Any]] = [{**known, **item} for item in items]
+    else:
+        given = [_filled_at(known, item, f"{within}.{place}") for place, item in enumerate(items, first)]
+    return build_many(CaptureInput, _CAPTURES, given, within=within, first=first)
+
+
+def _filled_at(known: dict[str, Any], fields: Mapping[str, Any], place: str) -> dict[str, Any]:
+    try:
+        return _filled(known, fields)
+    except InvalidInput as error:
+        error.field = f"{place}.{error.field}" if error.field else place
+        raise
+
+
+def _filled(known: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(fields, Mapping):
+        raise InvalidInput("expected a mapping of fields")
+    if "fact" in fields:
+        raise InvalidInput("is not a known field", field="fact")
+    filled = {**known, **fields}
+    own = known.get("user_id")
+    if own is not None and filled["user_id"] not in (own, None):
+        raise InvalidInput("is another user than the run's own", field="user_id")
+    return filled
+
+
+def proposal_input(known: dict[str, Any], fields: Mapping[str, Any], *, corrects: str | None = None) -> CaptureInput:
+    """Check a proposal: the typed fact within its capture."""
+    given = _filled(known, fields)
+    stated = {name: given.pop(name) for name in list(given) if name in _OF_FACT}
+    fact = build(TypedFact, stated | {"corrects": corrects})
+    if "payload" in given:
+        raise InvalidInput("is not a known field", field="payload")
+    return build(CaptureInput, {"kind": "statement"} | given | {"fact": fact})

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 from anyio.lowlevel import checkpoint
 from pydantic import Field, Strict
 
-from muniment.candidates.rules import user_of
 from muniment.capture import reruns
 from muniment.capture import store as captures
-from muniment.capture.inputs import CaptureFields, CaptureMany, capture_input, capture_inputs, run_fields
+from muniment.capture.rules import CaptureFields, CaptureMany, capture_input, capture_inputs, run_fields, user_of
 from muniment.context import FabricContext
 from muniment.errors import InvalidInput
 from muniment.model.candidate import GateName
@@ -17,9 +16,8 @@ from muniment.model.capture import Receipt, Receipts
 from muniment.model.capture_history import CaptureEntry, CaptureHistory, CaptureState, RefusalEntry, Rerun, RerunReason
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import CaptureKind, Ceid, Instant, Name, Source
-from muniment.verbs import arguments
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import Listing, VerbInput
+from muniment.verbs.inputs import Listing, VerbInput, check_whole_number
 
 BATCH_LIMIT = 10_000
 # Captures that are checked between two event-loop checkpoints.
@@ -67,7 +65,7 @@ async def capture_many(
     items: Sequence[Mapping[str, Any]] = fields["items"]
     if not isinstance(items, Sequence) or isinstance(items, str | bytes):
         raise InvalidInput("expected a list of captures", field="captures")
-    arguments.whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
+    check_whole_number(len(items), "captures", least=1, most=BATCH_LIMIT)
     prepared = captures.Prepared(await context.pack_for(asker), context.now(), batch=True)
     known = run_fields(asker)
     # Checking a batch is computation alone: one batch at a time, in slices, so that other calls do not wait for many.

@@ -15,7 +15,7 @@ from muniment.model.context import RUN_HEADER, Asker, Principal, RunContext
 from muniment.model.fields import Source
 from muniment.model.speakers import SpeaksFor
 from muniment.pack import Pack, load_pack
-from muniment.verbs import arguments
+from muniment.verbs.inputs import check_name
 
 T = TypeVar("T")
 
@@ -190,7 +190,7 @@ class ClientLifecycle(ClientGroup):
 
 def segment(value: Any, field: str) -> str:
     """An id as one part of a path; raises `InvalidInput` for what is none."""
-    text = arguments.name(value, field)
+    text = check_name(value, field)
     if text in (".", ".."):
         raise InvalidInput("is no id", field=field)
     return quote(text, safe="@:")

@@ -11,15 +11,14 @@ from typing import Any, cast
 
 from pydantic_core import to_json
 
-from muniment.candidates.rules import compared_as, lasts_as_long
+from muniment.candidates.rules import compared_as, intent_under, lasts_as_long
 from muniment.language.assertion import Judge, Judgement, relate
 from muniment.language.instructions import visible_text
-from muniment.model.candidate import Candidate
+from muniment.model.candidate import Candidate, Scope
 from muniment.model.decision import Decision, passing, refusing
 from muniment.model.fields import Tier
 from muniment.model.promoted import PromotedMemory
 from muniment.pack import Pack, Thresholds
-from muniment.promotion.rules import covers, overlap
 
 # Confidences are written with two or three digits: what is 0.15 apart on paper is so here.
 _ROUNDING = 1e-9
@@ -165,3 +164,56 @@ def may_supersede(candidate: Candidate, tier: Tier, observed_at: datetime, old: 
     if rule.fresher_evidence and observed_at <= old.observed_at:
         return refusing("not_fresher", f"{observed_at:%Y-%m-%d %H:%M:%S}")
     return passing("auto_resolve", f"{ahead:.2f} of {rule.margin:.2f}")
+
+
+# ---- scopes: which runs could see facts ----
+
+
+def overlap(one: Scope, one_tier: Tier, other: Scope, other_tier: Tier) -> bool:
+    """Whether some run could see facts of both scopes.
+
+    A session limits only what is in the working tier, a workflow only what is episodic and belongs to no user.
+    Qualifiers keep nothing apart, as a run that names none sees both, unless one side requires them of a run.
+    """
+    if _kept_apart(one, other) or _kept_apart(other, one):
+        return False
+    if not _agree(one.user_id, other.user_id):
+        return False
+    if one_tier == other_tier == "working" and one.session_id != other.session_id:
+        return False
+    tenants_own = one.user_id is None and other.user_id is None
+    if one_tier == other_tier == "episodic" and tenants_own and not _agree(one.workflow_id, other.workflow_id):
+        return False
+    return _intents_meet(one.intent_id, other.intent_id)
+
+
+def covers(wide: Scope, wide_tier: Tier, narrow: Scope, narrow_tier: Tier) -> bool:
+    """Whether every run that could see facts of the narrow scope could see those of the wide one too."""
+    if wide.user_id is not None and wide.user_id != narrow.user_id:
+        return False
+    if wide_tier == "working" and not (narrow_tier == "working" and narrow.session_id == wide.session_id):
+        return False
+    if wide_tier == "episodic" and wide.user_id is None and wide.workflow_id is not None:
+        within = narrow_tier == "episodic" and narrow.user_id is None and narrow.workflow_id == wide.workflow_id
+        if not within:
+            return False
+    if wide.intent_id is not None and (narrow.intent_id is None or not intent_under(narrow.intent_id, wide.intent_id)):
+        return False
+    if any(narrow.required.get(name) != value for name, value in wide.required.items()):
+        return False
+    stated = narrow.qualifiers | narrow.required
+    return all(stated.get(name) == value for name, value in wide.qualifiers.items())
+
+
+def _kept_apart(one: Scope, other: Scope) -> bool:
+    """Whether every run with the qualifiers that the one requires disagrees with the other."""
+    stated = other.qualifiers | other.required
+    return any(stated.get(name, value) != value for name, value in one.required.items())
+
+
+def _agree(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other
+
+
+def _intents_meet(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or intent_under(one, other) or intent_under(other, one)

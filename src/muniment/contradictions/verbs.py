@@ -9,6 +9,7 @@ from muniment.audit import provenance_store as trail
 from muniment.consent import store as ledger
 from muniment.context import FabricContext
 from muniment.contradictions import store as contradictions
+from muniment.contradictions.rules import covers
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data
@@ -21,9 +22,8 @@ from muniment.pack import Pack
 from muniment.promotion import store as promote
 from muniment.promotion.promote import four_eyes, promote_proposal
 from muniment.promotion.retract import retract_memory
-from muniment.promotion.rules import covers
 from muniment.review import store as review
-from muniment.review.regate import regate
+from muniment.review.approve import regate
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, PageSize, VerbInput
 

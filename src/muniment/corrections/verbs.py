@@ -8,7 +8,7 @@ from pydantic import model_validator
 from muniment.audit import provenance_store as trail
 from muniment.candidates.propose import submit, submitted_under
 from muniment.candidates.rules import statement_confidence
-from muniment.capture.inputs import CorrectFields, proposal_input, run_fields
+from muniment.capture.rules import CorrectFields, proposal_input, run_fields
 from muniment.context import FabricContext
 from muniment.corrections import adoption as adoptions
 from muniment.errors import Conflict, InvalidInput, NotFound

@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from muniment.candidates.rules import strings, subject_of, user_of, user_subject
+from muniment.candidates.rules import strings
+from muniment.capture.rules import subject_of, user_of, user_subject
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.erasure import ErasureInput

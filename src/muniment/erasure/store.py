@@ -1,6 +1,5 @@
 """Erasure in one transaction: everything about a person is deleted, and a receipt stays (ERA-2)."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from muniment.access import idempotency
@@ -10,7 +9,8 @@ from muniment.contradictions import store as contradictions
 from muniment.database import cursors
 from muniment.database.rows import fields_of
 from muniment.database.sealing import Vault
-from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
+from muniment.database.storage import LATEST, Row, Transaction
+from muniment.erasure.locks import LOCK, block_erasures
 from muniment.erasure.rules import concerned, is_entity
 from muniment.errors import Conflict, NotFound, PurgeIncomplete
 from muniment.model.context import Principal
@@ -19,22 +19,7 @@ from muniment.model.ids import make_id
 from muniment.model.promoted import Retraction
 from muniment.pack import Pack
 from muniment.promotion.retraction_store import remove_content, retract_locked
-from muniment.review.verdict_store import record_verdict
-
-# Locked in share mode by transactions that write what they read before, exclusively by an erasure.
-LOCK = "erasure"
-BLOCK_ERASURES: NamedStatement = ("erasure.hold_off", {})
-
-
-async def block_erasures(tx: Transaction) -> None:
-    """Make erasures wait for the end of this transaction. Call it before the tenant's tick."""
-    tx.defer_many("promote.make_locks", [(LOCK,)])
-    await tx.gather(BLOCK_ERASURES)
-
-
-def reached_by_erasure(candidate_ids: Sequence[str]) -> NamedStatement:
-    """The statement that finds the candidates which a later erasure covers."""
-    return "erasure.reached_candidates", {"candidate_ids": list(candidate_ids)}
+from muniment.review.store import record_verdict
 
 
 async def erase(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_origin
 
 from pydantic import BaseModel, Field, create_model
 
-from muniment.capture.inputs import CaptureFields, ProposeFields
+from muniment.capture.rules import CaptureFields, ProposeFields
 from muniment.model.fields import Artifact, Instant
 from muniment.verbs.inputs import CompileInput, ExplainInput, RecallInput
 

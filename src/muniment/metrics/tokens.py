@@ -27,10 +27,10 @@ from muniment.metrics.window import Rows, Window, pack_of
 from muniment.model.metrics import TokenMetrics
 from muniment.pack import Pack
 from muniment.packs.store import Packs
-from muniment.promotion.rules import intents_seen_by
 from muniment.recall import ranking
 from muniment.recall.compiling.budget import LEAST_SHOWN
 from muniment.recall.ranking import Postings, Seen
+from muniment.recall.rules import intents_seen_by
 
 # The latest prompts that are examined, and for each the latest captures that could have been in it.
 PROMPTS, CAPTURES = 10, 300

@@ -213,6 +213,11 @@ class Pack(Section):
         """Whether the classification is sensitive; raises `UnknownLabel` if undeclared."""
         return self.classifications[self.rank(label)].sensitive
 
+    @property
+    def sensitive_labels(self) -> list[str]:
+        """The classifications that need consent, whatever pack a memory was promoted under."""
+        return [label.name for label in self.classifications if label.sensitive]
+
     def labels_for(self, role: str) -> tuple[str, ...]:
         """The classifications that the role may see, in rising order; none for an unknown role."""
         rule = self.roles.get(role)

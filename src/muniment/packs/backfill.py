@@ -10,20 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from muniment.candidates import backlog as waiting
+from muniment.candidates import consolidation
 from muniment.candidates import store as candidates
-from muniment.candidates.drafts import Draft, draft_facts, fact_text
 from muniment.candidates.intake import Intake, IntakeDecision
 from muniment.candidates.propose import as_captured
+from muniment.candidates.rules import Draft, draft_facts, fact_text
 from muniment.capture import store as captures
 from muniment.capture.store import Receipt
 from muniment.consent import store as ledger
 from muniment.context import FabricContext, retry_on_pack_change
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.rules import Compared
+from muniment.contradictions.rules import Compared, covers
 from muniment.database.rows import memory_of
 from muniment.database.storage import Row, Transaction
-from muniment.erasure.store import block_erasures
+from muniment.erasure.locks import block_erasures
 from muniment.errors import Conflict, MunimentError, SealBroken, SelfApproval, StorageUnavailable
 from muniment.model.backfill import Backfill, BackfillItem, Change, ItemOutcome
 from muniment.model.capture import Capture, CaptureInput, TypedFact
@@ -40,7 +40,6 @@ from muniment.packs.backfill_rules import Step
 from muniment.promotion import store as promote
 from muniment.promotion.promote import four_eyes
 from muniment.promotion.retract import retract_memory
-from muniment.promotion.rules import covers
 from muniment.review import store as review
 
 AUTHOR = "muniment:backfill"
@@ -259,7 +258,7 @@ class _Migration:
         decided = self._with_own_values(await intake.decide(tx))
         same = await self._lock_same(decided)
         (receipt,) = await captures.write(tx, context.vault, author, prepared, ids)
-        waiting.mark_done(tx, ids)
+        consolidation.mark_done(tx, ids)
         capture = as_captured(item, author, receipt, pack)
         proposals, refusals = await decided.with_capture(capture).enqueue(tx)
         if refusals:

@@ -13,13 +13,12 @@ from anyio.lowlevel import checkpoint
 from pydantic_core import to_json
 
 from muniment.candidates import intake
-from muniment.candidates.comparison import TextComparer
-from muniment.candidates.drafts import Draft, Found, draft_facts
 from muniment.candidates.extractors import Extractor, extractors_of
 from muniment.candidates.extractors.maps import MapExtractor
 from muniment.candidates.extractors.model import ModelExtractor
 from muniment.candidates.extractors.plugins import PluginExtractor
-from muniment.candidates.rules import tier_for
+from muniment.candidates.neighbours import TextComparer
+from muniment.candidates.rules import Draft, Found, draft_facts, tier_for
 from muniment.context import FabricContext
 from muniment.contradictions.rules import compare
 from muniment.errors import ExtractorFailed
@@ -217,7 +216,8 @@ class _Run:
                 read = [one.candidate for one in draft_facts(past.capture, pack, seen, ids)]
                 first |= {one.candidate_id: one for one in read}
                 same = (one.candidate_id for one in read)
-                drafts += draft_facts(past.capture, pack, seen, same, keys.get(_holder(past)))
+                key = keys.get(_holder(past))
+                drafts += draft_facts(past.capture, pack, seen, same, key.digest if key else None)
         return drafts, first
 
     def _compare(self, past: Past, was: _Outcomes, now: _Outcomes) -> None:

@@ -6,8 +6,17 @@ from datetime import datetime
 
 import numpy as np
 
-from muniment.candidates.comparison import EmbeddedCandidate, TextComparer, Vector, from_sql
-from muniment.candidates.neighbours import AT_ONCE, FETCHED, ROUNDING, near_to, open_memories
+from muniment.candidates.neighbours import (
+    AT_ONCE,
+    FETCHED,
+    ROUNDING,
+    EmbeddedCandidate,
+    TextComparer,
+    Vector,
+    from_sql,
+    near_to,
+    open_memories,
+)
 from muniment.candidates.rules import compared_as
 from muniment.contradictions.rules import Neighbour
 from muniment.database.rows import capture_of
@@ -16,7 +25,6 @@ from muniment.database.storage import LATEST, Row, Transaction
 from muniment.errors import SealBroken
 from muniment.model.capture import Capture
 from muniment.pack import Pack
-from muniment.recall.rules import sensitive_labels
 
 Place = tuple[int, str]
 # Beyond every capture there can be.
@@ -90,7 +98,7 @@ async def neighbours(
         {(one.candidate.entity or "", one.candidate.predicate or "") for one, _ in probes if one.candidate.on_key}
     )
     on = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
-    labels = sensitive_labels(pack)
+    labels = pack.sensitive_labels
     seen, on_keys = await tx.gather(("backtest.vectors", scope), ("backtest.on_keys", on | {"sensitive": labels}))
     if len(seen) <= FETCHED:
         vectors = np.stack([from_sql(row["vector"]) for row in seen]) if seen else None

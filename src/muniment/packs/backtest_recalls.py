@@ -14,8 +14,8 @@ from muniment.packs import backtest_history as history
 from muniment.packs.backtest_rules import Changed
 from muniment.recall import recall as recall_handler
 from muniment.recall.explain import recorded_embedder
-from muniment.recall.filters import Found, Request, filters
 from muniment.recall.rules import View, view_of
+from muniment.recall.search import Found, Request, filters
 from muniment.recall.store import RecallDependencies, RecordedRecall, find, recorded
 
 AT_ONCE = 25

@@ -17,9 +17,9 @@ from muniment.model.activation import Activation, Retirement
 from muniment.model.context import Principal
 from muniment.model.names import same_person
 from muniment.pack import Pack, builtin_pack, load_pack
+from muniment.pack.combined import NOTICE
 from muniment.packs.loosening import loosened, needs_second_person
 from muniment.packs.types import RegisteredPack
-from muniment.recall.rules import NOTICE
 
 # Who the program itself acts as.
 PROGRAM = "muniment"

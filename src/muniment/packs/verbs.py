@@ -20,6 +20,7 @@ from muniment.model.context import Principal
 from muniment.model.fields import Instant, Name, Note
 from muniment.model.pack_difference import PackDifference
 from muniment.pack import Pack, load_pack
+from muniment.pack.combined import NOTICE, archive_horizon, capture_horizons, replay_horizon
 from muniment.packs import backfill as backfilling
 from muniment.packs import backfill_store as backfills
 from muniment.packs import backtest as backtesting
@@ -27,7 +28,6 @@ from muniment.packs import store as packs
 from muniment.packs.difference import differences
 from muniment.packs.loosening import loosened, needs_second_person
 from muniment.packs.types import PackShown, RegisteredPack
-from muniment.recall.rules import NOTICE, archive_horizon, capture_horizons, replay_horizon
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, PageSize, Passed, VerbInput, Whole
 

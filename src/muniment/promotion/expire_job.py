@@ -1,11 +1,11 @@
 """JOB-2: report memories that expired; beyond the replay horizon remove their content and leave tombstones."""
 
 from muniment.database import cursors
-from muniment.erasure.store import block_erasures
+from muniment.erasure.locks import block_erasures
 from muniment.job import JobResult
 from muniment.opening import Opened
+from muniment.pack.combined import replay_horizon
 from muniment.promotion.retraction_store import remove_content
-from muniment.recall.rules import replay_horizon
 
 CURSOR = "expire"
 AT_ONCE = 500

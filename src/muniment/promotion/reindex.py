@@ -1,16 +1,32 @@
 """Reindexing: rebuild the durable tier's index from its log, and add the words and vectors that memories lack."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from muniment.candidates.comparison import TextComparer
+from muniment.candidates.neighbours import TextComparer
 from muniment.context import FabricContext
 from muniment.contradictions.rules import Comparison
 from muniment.database.address import Address
-from muniment.database.storage import as_owner
+from muniment.database.rows import memory_of, open_memory
+from muniment.database.sealing import Vault
+from muniment.database.storage import Row, Transaction, as_owner
+from muniment.language.embedding import embedded
+from muniment.language.instructions import visible_text
 from muniment.model.promoted import Reindexed
-from muniment.promotion.indexing import Rebuilt, index_missing, rebuild_durable
+from muniment.promotion.store import index_memory
+
+# Memories indexed in one go.
+AT_ONCE = 200
 
 Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """The result of a rebuild of the durable tier: how many memories, and those whose index had to be repaired."""
+
+    memories: int
+    repaired: tuple[str, ...] = ()
 
 
 async def rebuilt(context: FabricContext, address: Address, tenant_id: str) -> Rebuilt:
@@ -55,3 +71,47 @@ def _comparer(context: FabricContext) -> TextComparer:
     own = context.embedders.own
     thresholds = context.packs.default.memory_layer.contradiction.thresholds_for(own.name)
     return TextComparer(own, Comparison(thresholds, context.judge))
+
+
+async def rebuild_durable(tx: Transaction, vault: Vault, comparer: TextComparer) -> Rebuilt:
+    """Rebuild the index of the durable tier from its log, in one transaction, and compare it with the old one.
+
+    A memory whose content does not open keeps only its filters.
+    """
+    await tx.do("durable.hold")
+    before = await _digests(tx)
+    if not before and not await tx.rows("durable.bodies", after="", count=1):
+        return Rebuilt(0)
+    for name in ("durable.clear_terms", "durable.clear_links", "durable.clear_scope"):
+        tx.defer(name)
+    tx.defer("durable.clear_vectors", embedder=comparer.embedder.name)
+    tx.defer("durable.fill_scope")
+    after = ""
+    while rows := await tx.rows("durable.bodies", after=after, count=AT_ONCE):
+        await _index_rows(tx, vault, comparer, rows)
+        after = rows[-1]["memory_id"]
+    now = await _digests(tx)
+    changed = [one for one in {**before, **now} if before.get(one) != now.get(one)]
+    return Rebuilt(len(now), tuple(sorted(changed)))
+
+
+async def index_missing(tx: Transaction, vault: Vault, comparer: TextComparer, after: str) -> tuple[int, str | None]:
+    """Index the next memories that lack words or a vector; returns how many, and the last id, None at the end."""
+    rows = await tx.rows("indexing.unindexed", embedder=comparer.embedder.name, after=after, count=AT_ONCE)
+    if not rows:
+        return 0, None
+    await _index_rows(tx, vault, comparer, rows)
+    return len(rows), rows[-1]["memory_id"]
+
+
+async def _digests(tx: Transaction) -> dict[str, str]:
+    return {row["memory_id"]: row["mark"] for row in await tx.rows("durable.projection")}
+
+
+async def _index_rows(tx: Transaction, vault: Vault, comparer: TextComparer, rows: Sequence[Row]) -> None:
+    contents = [(row, await open_memory(tx, vault, row)) for row in rows]
+    memories = [memory_of(row, content) for row, content in contents if content is not None]
+    vectors = await embedded(comparer.embedder, [visible_text(memory.text) for memory in memories])
+    tenant_data_key = await vault.tenant_data_key(tx)
+    for memory, vector in zip(memories, vectors, strict=True):
+        index_memory(tx, memory.memory_id, memory, memory.observed_at, (vector, None), comparer, tenant_data_key)

@@ -5,7 +5,7 @@ from muniment.candidates.intake import Intake
 from muniment.candidates.store import redraft
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
-from muniment.erasure.store import block_erasures
+from muniment.erasure.locks import block_erasures
 from muniment.model.promoted import Retraction, RetractionReason
 from muniment.pack import Pack
 from muniment.promotion.retraction_store import lock_to_retract, supersede

@@ -11,18 +11,18 @@ from datetime import datetime
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from muniment.candidates.comparison import EmbeddedCandidate, TextComparer
-from muniment.candidates.neighbours import neighbours
+from muniment.candidates.neighbours import EmbeddedCandidate, TextComparer, Vector, neighbours, to_sql
 from muniment.candidates.rules import expires_at
 from muniment.capture.rules import vouched_in
 from muniment.consent.rules import covering
 from muniment.contradictions import store as contradictions
-from muniment.contradictions.rules import Compared, Contradicted, compare, may_supersede, repeated
+from muniment.contradictions.rules import Compared, Contradicted, compare, covers, may_supersede, repeated
 from muniment.database.rows import consent_of, fact_content, memory_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
-from muniment.erasure import store as erasure
+from muniment.erasure import locks as erasure
 from muniment.errors import NotFound, NotPromotable
+from muniment.language.words import index_of
 from muniment.model.candidate import Candidate
 from muniment.model.capture import Capture, holder_of
 from muniment.model.consent import Consent
@@ -31,9 +31,8 @@ from muniment.model.ids import make_id
 from muniment.model.promoted import PromotedMemory, RetractionReason
 from muniment.model.proposal import Proposal
 from muniment.pack import Pack
-from muniment.promotion import indexing
 from muniment.promotion.retraction_store import lock_live, supersede
-from muniment.promotion.rules import Room, covers
+from muniment.promotion.rules import Room, linked_entity
 
 # The lock of the scope of all users; that of one user has the user id behind it.
 _SCOPE = "scope @"
@@ -260,7 +259,7 @@ async def insert(
     tx.defer_row("promote.insert_body", memory_id=memory_id, content=sealed)
     tx.defer_row("promote.insert_scope", **common)
     vectors = (check.embedded.vector, check.embedded.next_vector)
-    indexing.index(tx, memory_id, candidate, capture.observed_at, vectors, comparer, tenant_data_key)
+    index_memory(tx, memory_id, candidate, capture.observed_at, vectors, comparer, tenant_data_key)
     tx.emit(
         "memory.promoted",
         approval.by,
@@ -313,3 +312,41 @@ async def _consent(tx: Transaction, candidate: Candidate, pack: Pack) -> Consent
     if matched is None:
         raise NotPromotable("the subject's consent was revoked or has expired since it was proposed")
     return matched
+
+
+# ---- the index of promoted memory: words, links and vectors, all rebuildable from the bodies (TIR-4) ----
+
+
+def term_hash(key: SubjectKey, term: str) -> int:
+    """Hash a word under the tenant's key: only hashes are stored."""
+    return int.from_bytes(key.digest(b"term\0" + term.encode())[:8], "big", signed=True)
+
+
+def entity_hash(key: SubjectKey, entity: str) -> int:
+    """Hash an entity at the end of a link under the tenant's key."""
+    return int.from_bytes(key.digest(b"link\0" + entity.encode())[:8], "big", signed=True)
+
+
+def index_memory(
+    tx: Transaction,
+    memory_id: str,
+    fact: Candidate | PromotedMemory,
+    observed_at: datetime,
+    vectors: tuple[Vector | None, Vector | None],
+    comparer: TextComparer,
+    key: SubjectKey,
+) -> None:
+    """Index a memory: its words, its link, and its vectors by the embedder in use and by the next one."""
+    if fact.write_class == "evidence_link":
+        return
+    words = index_of(fact.text, observed_at)
+    common = {"memory_id": memory_id, "user_id": fact.scope.user_id or "", "words": words.words}
+    for term, times in sorted((term_hash(key, term), times) for term, times in words.terms.items()):
+        tx.defer_row("indexing.add_terms", term=term, tf=times, **common)
+    if (other := linked_entity(fact.entity, fact.value)) is not None:
+        assert fact.entity is not None
+        ends = {"entity": entity_hash(key, fact.entity), "links_to": entity_hash(key, other)}
+        tx.defer_row("indexing.add_link", memory_id=memory_id, **ends)
+    for vector, embedder in zip(vectors, (comparer.embedder, comparer.next_embedder), strict=True):
+        if vector is not None and vector.any() and embedder is not None:
+            tx.defer_row("indexing.add_vector", memory_id=memory_id, embedder=embedder.name, vector=to_sql(vector))

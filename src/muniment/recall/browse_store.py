@@ -19,12 +19,11 @@ from muniment.language.words import query_words
 from muniment.model.browse import Edge, Graph, MemoryChanges, MemoryState, MemorySummary, Node, Turn, Wanted
 from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
-from muniment.promotion.indexing import entity_hash, term_hash
+from muniment.promotion.rules import linked_entity
+from muniment.promotion.store import entity_hash, term_hash
 from muniment.recall import ranking, rules
-from muniment.recall.filters import PointInTime
 from muniment.recall.ranking import MOST_COMMON, MOST_SEEN, Postings
-from muniment.recall.rules import linked_entity, sensitive_labels
-from muniment.recall.search import postings_of
+from muniment.recall.search import PointInTime, postings_of
 
 # Of memories added and of memories ended, each.
 MOST_CHANGES = 500
@@ -71,7 +70,7 @@ class MemoryBrowser:
         key = await self.vault.existing_tenant_data_key(self.tx)
         terms = [term_hash(key, word.term) for word in query_words(query)] if key is not None else []
         where = self._where() | {"state": state, "terms": terms, "count": MOST_COMMON}
-        (row,) = await self.tx.rows("browse.words", **where, sensitive=sensitive_labels(self.pack))
+        (row,) = await self.tx.rows("browse.words", **where, sensitive=self.pack.sensitive_labels)
         scores = _scored(postings_of(row), terms)
         ranked = sorted(sorted(scores, reverse=True), key=lambda memory_id: -scores[memory_id])
         if after is not None and after not in scores:
@@ -130,7 +129,7 @@ class MemoryBrowser:
         return Graph(nodes=tuple(nodes), edges=tuple(edges.values()), cut=cut)
 
     async def _edges(self, around: list[int]) -> list[Edge]:
-        where = {"around": around, "count": rules.MOST_LINKS, "sensitive": sensitive_labels(self.pack)}
+        where = {"around": around, "count": rules.MOST_LINKS, "sensitive": self.pack.sensitive_labels}
         edges: list[Edge] = []
         for row in await self.tx.rows("browse.links", **self._at(), **where):
             fact = await self._opened(row)
@@ -167,7 +166,7 @@ class MemoryBrowser:
 
     async def papers(self, memory_ids: Sequence[str]) -> dict[str, tuple[Row, dict[str, Any] | None]]:
         """Read memories by id, each with its content as far as it may be shown."""
-        where = {"memory_ids": list(memory_ids), "sensitive": sensitive_labels(self.pack), **self._at()}
+        where = {"memory_ids": list(memory_ids), "sensitive": self.pack.sensitive_labels, **self._at()}
         return {row["memory_id"]: (row, await self._fact(row)) for row in await self.tx.rows("browse.some", **where)}
 
     async def _fact(self, row: Row) -> dict[str, Any] | None:

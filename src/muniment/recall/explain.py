@@ -11,8 +11,8 @@ from muniment.model.context import Asker, RunContext
 from muniment.model.explanation import Difference, Explanation, Replay, Why
 from muniment.pack import Pack
 from muniment.recall import recall as recall_handler
-from muniment.recall.filters import PointInTime, Request, filters, follow_hops
 from muniment.recall.rules import NO_VIEW, View, filter_verdicts, may_be_told, view_of, visibility_of
+from muniment.recall.search import PointInTime, Request, filters, follow_hops
 from muniment.recall.store import RecallDependencies, RecordedRecall, find, recorded
 from muniment.verbs.inputs import ExplainInput
 

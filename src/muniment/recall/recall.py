@@ -4,7 +4,7 @@ from datetime import datetime
 
 from anyio import fail_after
 
-from muniment.candidates.comparison import Vector
+from muniment.candidates.neighbours import Vector
 from muniment.context import FabricContext, RecallPacks, retry_on_pack_change
 from muniment.database.storage import Transaction
 from muniment.errors import EmbedderUnavailable, HistoryCollected, InvalidInput, KeyRotated, MomentAmbiguous
@@ -13,9 +13,10 @@ from muniment.language.instructions import visible_text
 from muniment.model.context import RunContext
 from muniment.model.recall import Recall, Record
 from muniment.pack import Pack
+from muniment.pack.combined import replay_horizon
 from muniment.packs.store import Packs
-from muniment.recall.filters import PointInTime, Request
-from muniment.recall.rules import View, replay_horizon, view_of
+from muniment.recall.rules import View, view_of
+from muniment.recall.search import PointInTime, Request
 from muniment.recall.store import RecallDependencies
 from muniment.recall.store import recall as recall_
 from muniment.verbs.inputs import RecallInput

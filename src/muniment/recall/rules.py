@@ -1,81 +1,22 @@
-"""Rules of the recall stage: what a run may see and why, under which packs, and how entities are linked."""
+"""Rules of the recall stage: what a run may see and why, and which entities links reach."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from muniment.errors import InvalidInput, UnknownLabel
 from muniment.model.context import RunContext
 from muniment.model.explanation import FilterName, FilterVerdict, Visibility
 from muniment.model.fields import Tier, WriteClass
-from muniment.model.ids import CEID_PATTERN
 from muniment.pack import Pack
-from muniment.promotion.rules import intents_seen_by
-
-# ---- packs: a run that pins a version sees what it and the pack in force both allow (PAC-4) ----
-
-# A shorter horizon takes effect so long after its pack was put in force (PAC-9).
-NOTICE = timedelta(days=7)
-
-
-def may_pin(in_force: Pack, ref: str) -> bool:
-    """Whether the pack in force lets runs pin that version; the version in force can always be named."""
-    return ref == in_force.ref or ref in in_force.meta.may_pin
-
-
-def narrow_recall_policy(pack: Pack, others: Sequence[Pack]) -> Pack:
-    """Return the pack with its recall policy limited by the others': fewer, fresher, surer records."""
-    if not others:
-        return pack
-    policies = [one.memory_layer.recall_policy for one in (pack, *others)]
-    windows = {tier: _shortest([one.freshness[tier] for one in policies]) for tier in policies[0].freshness}
-    policy = policies[0].model_copy(
-        update={
-            "max_recalls": min(one.max_recalls for one in policies),
-            "confidence": max(one.confidence for one in policies),
-            "freshness": windows,
-        }
-    )
-    return pack.model_copy(update={"memory_layer": pack.memory_layer.model_copy(update={"recall_policy": policy})})
-
-
-def replay_horizon(packs: Sequence[Pack]) -> timedelta:
-    """Return the age up to which nothing is collected: the longest of the packs in force within the notice."""
-    return max(one.memory_layer.retention.replay_horizon for one in packs)
-
-
-def capture_horizons(packs: Sequence[Pack]) -> dict[str, timedelta]:
-    """Return the age at which captures are archived, by kind; kinds that are never archived are left out."""
-    first = packs[0].memory_layer.retention.captures
-    found = {kind: _longest([one.memory_layer.retention.captures[kind] for one in packs]) for kind in first}
-    return {kind: age for kind, age in found.items() if age is not None}
-
-
-def archive_horizon(packs: Sequence[Pack]) -> timedelta | None:
-    """Return the age at which an archive is dropped, the longest of the packs; None: never."""
-    return _longest([one.memory_layer.retention.archives for one in packs])
-
-
-def _shortest(terms: Sequence[timedelta | None]) -> timedelta | None:
-    return min((term for term in terms if term is not None), default=None)
-
-
-def _longest(terms: Sequence[timedelta | None]) -> timedelta | None:
-    known = [term for term in terms if term is not None]
-    return max(known) if len(known) == len(terms) else None
-
+from muniment.pack.combined import narrow_recall_policy
 
 # ---- visibility: a run's context and its pack as the values that every recall filters by (REC-1) ----
 
 TIERS: tuple[Tier, ...] = ("working", "episodic", "semantic", "durable")
 CLASSES: tuple[WriteClass, ...] = ("evidence_link", "preference", "decision_outcome", "correction", "statement")
-
-
-def sensitive_labels(pack: Pack) -> list[str]:
-    """Return the labels that need consent under this pack, whatever pack a memory was promoted under."""
-    return [label.name for label in pack.classifications if label.sensitive]
 
 
 @dataclass(frozen=True)
@@ -96,6 +37,14 @@ class View:
 
 # For filters that do not depend on a run.
 NO_VIEW = View([], "", "", [], [], [], [], [], {}, dict.fromkeys(TIERS))
+
+
+def intents_seen_by(intent: str | None) -> list[str]:
+    """Return all intent scopes that a run of this intent sees, unscoped ('') first."""
+    if intent is None:
+        return [""]
+    words = intent.split(".")
+    return ["", intent, *(".".join(words[:n]) + ".*" for n in range(len(words) - 1, 0, -1))]
 
 
 def view_of(
@@ -131,7 +80,7 @@ def view_of(
         workflow_id=run.workflow_id or "",
         intents=intents_seen_by(run.intent_id),
         labels=sorted(run.classification_allowed.intersection(*allowed)),
-        sensitive=sorted({label for one in every for label in sensitive_labels(one)}),
+        sensitive=sorted({label for one in every for label in one.sensitive_labels}),
         tiers=[tier for tier in TIERS if tiers is None or tier in tiers],
         classes=[name for name in CLASSES if classes is None or name in classes],
         qualifiers=run.qualifiers,
@@ -236,22 +185,14 @@ def _run_inputs(view: View, row: Mapping[str, Any], at: datetime) -> dict[Filter
     }
 
 
-# ---- links: a fact whose value names another entity links the two ----
+# ---- links: how many entities they reach, and how near those are ----
 
 # Entities that one step may reach: a hub is cut there, in the order of its links.
 MOST_REACHED = 64
 # Facts that are read for one step.
 MOST_LINKS = 256
 _CLOSENESS = (1.0, 0.5, 0.25)
-_CEID = re.compile(CEID_PATTERN)
 _IN_TEXT = re.compile(r"(?<![\w:.-])[a-z][a-z0-9_]*:[A-Za-z0-9._-]{1,128}")
-
-
-def linked_entity(entity: str | None, value: Any) -> str | None:
-    """Return the other entity that a fact names as its value."""
-    if entity is None or not isinstance(value, str) or value == entity:
-        return None
-    return value if _CEID.fullmatch(value) else None
 
 
 def entities_in(query: str) -> list[str]:
@@ -276,3 +217,20 @@ def follow_links(around: set[str], reached: dict[str, int], links: list[tuple[st
                 reached[there] = distance
                 new.add(there)
     return new
+
+
+# ---- conflicts ----
+
+
+def conflict_sets(sides: list[tuple[str, str]]) -> list[tuple[list[str], list[str]]]:
+    """Join contradictions that share a side into one set, so that a set is always whole (REC-4)."""
+    pairs: dict[str, list[str]] = {}
+    for contradiction_id, memory_id in sides:
+        pairs.setdefault(contradiction_id, []).append(memory_id)
+    sets: list[tuple[set[str], set[str]]] = []
+    for contradiction_id, members in sorted(pairs.items()):
+        touching = [one for one in sets if one[1] & set(members)]
+        ids = {contradiction_id}.union(*(one[0] for one in touching))
+        joined = set(members).union(*(one[1] for one in touching))
+        sets = [one for one in sets if one not in touching] + [(ids, joined)]
+    return sorted((sorted(ids), sorted(members)) for ids, members in sets)

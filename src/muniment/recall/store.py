@@ -9,7 +9,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 from pydantic_core import from_json
 
-from muniment.candidates.comparison import Vector
+from muniment.candidates.neighbours import Vector
 from muniment.database.rows import open_memory, provenance_of, scope_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import LATEST, NamedStatement, Row, Transaction
@@ -22,9 +22,17 @@ from muniment.model.ids import make_id
 from muniment.model.recall import ConflictSet, Recall, Record
 from muniment.model.review_views import RecallPreview
 from muniment.pack import Pack
-from muniment.recall.filters import Found, PointInTime, Request, filters, find_without_query, follow_hops
 from muniment.recall.rules import View
-from muniment.recall.search import ParsedQuery, Search
+from muniment.recall.search import (
+    Found,
+    ParsedQuery,
+    PointInTime,
+    Request,
+    Search,
+    filters,
+    find_without_query,
+    follow_hops,
+)
 from muniment.sessions.store import SessionStore
 from muniment.tracing import with_span
 

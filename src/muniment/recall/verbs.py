@@ -20,13 +20,14 @@ from muniment.model.fields import AsOf, Ceid, Instant, Name, Query, Tier, WriteC
 from muniment.model.proposal import status_of
 from muniment.model.recall import Recall
 from muniment.model.recalls import RecallDetails, RecallSummary, Returned
+from muniment.pack.combined import replay_horizon
 from muniment.recall import explain as explaining
 from muniment.recall import recall as recalling
 from muniment.recall.browse_store import MemoryBrowser, MemorySelection
 from muniment.recall.compiling import compile_memory
-from muniment.recall.filters import PointInTime, Request, filters
 from muniment.recall.recall import point_in_time, view_now
-from muniment.recall.rules import View, filter_verdicts, replay_horizon, visibility_of
+from muniment.recall.rules import View, filter_verdicts, visibility_of
+from muniment.recall.search import PointInTime, Request, filters
 from muniment.recall.store import RecordedRecall, record_compiled
 from muniment.tracing import with_span
 from muniment.verbs.declaration import verb

@@ -1,9 +1,8 @@
 """Editing a proposal: a reviewer's changes become a draft that replaces it, or that is only checked."""
 
 from muniment.candidates import store as candidates
-from muniment.candidates.drafts import Draft, fact_text, reset_candidate
 from muniment.candidates.intake import Intake
-from muniment.candidates.rules import priority_for, tier_for
+from muniment.candidates.rules import Draft, fact_text, priority_for, reset_candidate, tier_for
 from muniment.context import FabricContext
 from muniment.contradictions.rules import may_supersede, repeated
 from muniment.database.storage import Transaction

@@ -1,11 +1,6 @@
-"""Rules of the review stage: when a person must decide, who may approve, and what repeats a rejected fact."""
+"""Rules of the review stage: when a person must decide, and who may approve."""
 
-from dataclasses import dataclass
-
-from muniment.candidates.rules import compared_as
 from muniment.capture.rules import vouched_in
-from muniment.contradictions.rules import Comparison, normal
-from muniment.language.assertion import relate
 from muniment.model.candidate import Candidate
 from muniment.model.context import Principal
 from muniment.model.decision import Decision, Reason, passing, refusing
@@ -109,45 +104,3 @@ REASON_WORDS = {
 def reason_words(decision: Decision) -> str:
     """Join the reasons of a decision in words, in one line."""
     return ", ".join(REASON_WORDS[reason.code] for reason in decision.reasons)
-
-
-# ---- remembered rejections (REV-6) ----
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """A rejected candidate that a new one may repeat, and how similar their texts are."""
-
-    proposal_id: str
-    candidate: Candidate
-    similarity: float
-
-
-def fingerprint(candidate: Candidate) -> bytes:
-    """Return what a candidate asserts: entity, predicate and value; its normalised words; or its references."""
-    content = candidate.value if candidate.on_key else candidate.text
-    if candidate.write_class == "evidence_link":
-        content = sorted(candidate.evidence_refs)
-    return b"\0".join(((candidate.entity or "").encode(), (candidate.predicate or "").encode(), normal(content)))
-
-
-def repeats_rejected(candidate: Candidate, rejected: Candidate, similarity: float, by: Comparison) -> bool:
-    """Whether a candidate repeats what was rejected for the same user or for all, in the same or in other words.
-
-    What was rejected for one user does not count for others: who proposes would learn that it was proposed for them.
-    """
-    if rejected.scope.user_id not in (None, candidate.scope.user_id):
-        return False
-    if fingerprint(candidate) == fingerprint(rejected):
-        return candidate.on_key or _same_subject(candidate, rejected, by)
-    if candidate.on_key and rejected.on_key:
-        if (candidate.entity, candidate.predicate) != (rejected.entity, rejected.predicate):
-            return False
-    elif not _same_subject(candidate, rejected, by) or "evidence_link" in (candidate.write_class, rejected.write_class):
-        return False
-    return relate(candidate.text, rejected.text, similarity, by.thresholds, by.judge).verdict == "same"
-
-
-def _same_subject(one: Candidate, other: Candidate, by: Comparison) -> bool:
-    first, second = (compared_as(fact, by.user_namespace) for fact in (one, other))
-    return first is None or second is None or first == second

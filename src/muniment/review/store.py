@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 
+import psycopg
 from pydantic_core import to_json
 
 from muniment.candidates.rules import due_at, priority_for, tier_for
@@ -13,7 +14,7 @@ from muniment.contradictions.rules import Compared, may_supersede, repeated
 from muniment.database.rows import candidate_of, proposal_of, verdict_of
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import NamedStatement, Row, Transaction
-from muniment.erasure import store as erasure
+from muniment.erasure import locks as erasure
 from muniment.errors import AlreadyDecided, NotFound, SealBroken
 from muniment.language.redaction import redactor_of
 from muniment.model.breaker import Breaker
@@ -24,10 +25,9 @@ from muniment.model.contradiction import Outcome
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
 from muniment.model.proposal import FINAL, Action, HumanReason, Proposal
-from muniment.model.review_views import OpenStatus, Presence, QueueCounts, Risk
+from muniment.model.review_views import OpenStatus, QueueCounts, Risk
 from muniment.pack import Pack
 from muniment.review.rules import reasons_for_a_person
-from muniment.review.verdict_store import record_verdict
 
 # Why policy holds or withdraws a proposal.
 Cause = Literal["contradiction", "budget", "pack"]
@@ -301,6 +301,59 @@ async def auto_promotable(
     return [row["proposal_id"] for row in rows], position
 
 
+async def record_verdict(
+    tx: Transaction,
+    proposal_id: str,
+    action: Action,
+    by: tuple[str, Source],
+    *,
+    pack: str,
+    holder: str,
+    verdict_id: str | None = None,
+    tier: Tier | None = None,
+    priority: float | None = None,
+    assignee: str | None = None,
+    memory_id: str | None = None,
+    remark: bytes | None = None,
+    cause: str | None = None,
+    locked: bool = False,
+) -> str:
+    """Insert a verdict and return its id; `remark` is sealed for the `holder` of the proposal's content.
+
+    Raises `AlreadyDecided` when somebody else ended the proposal first. With `locked`, nobody can have: the proposal
+    was locked and then seen undecided, so the insert goes out with the next statements.
+    """
+    tick = await tx.tick()
+    verdict_id = verdict_id or make_id("rv", tick.at)
+    row = {
+        "verdict_id": verdict_id,
+        "proposal_id": proposal_id,
+        "seq": tick.seq,
+        "action": action,
+        "by": by[0],
+        "by_kind": by[1],
+        "at": tick.at,
+        "pack": pack,
+        "tier": tier,
+        "priority": priority,
+        "assignee": assignee,
+        "memory_id": memory_id,
+        "holder": holder,
+        "remark": remark,
+        "cause": cause,
+    }
+    if locked:
+        tx.defer_row("review.decide", **row)
+        return verdict_id
+    try:
+        await tx.do("review.decide", **row)
+    except psycopg.errors.UniqueViolation as error:
+        if error.diag.constraint_name == "verdicts_one_final":
+            raise AlreadyDecided("somebody else decided this proposal first", field="proposal_id") from error
+        raise
+    return verdict_id
+
+
 async def decide(
     tx: Transaction,
     loaded: Loaded,
@@ -391,21 +444,3 @@ async def resume_class(tx: Transaction, write_class: WriteClass, principal: Prin
     none = {"samples": 0, "correct": 0, "low": 0.0}
     tx.defer("jobs.switch", seq=tick.seq, at=tick.at, open=False, by=principal.id, write_class=write_class, **none)
     tx.emit("memory.note", principal.id, about="auto_promotion_resumed", write_class=write_class)
-
-
-# ---- presence: who has a proposal open; no verdict and no event, nothing rests on it ----
-
-# Somebody who did not report for so long is gone.
-PRESENT_FOR = timedelta(seconds=30)
-
-
-async def attend(tx: Transaction, proposal_id: str, principal: str) -> list[Presence]:
-    """Note that somebody has a proposal open; returns who else does, in the order they came."""
-    values = {"proposal_id": proposal_id, "principal": principal, "gone": tx.now - PRESENT_FOR}
-    tx.defer("review.attend", **values)
-    return [Presence(**row) for row in await tx.rows("review.attending", **values)]
-
-
-async def sweep_presence(tx: Transaction) -> int:
-    """Delete the presence of those who are gone; returns how many."""
-    return await tx.do("review.left", gone=tx.now - PRESENT_FOR)

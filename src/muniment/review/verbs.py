@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, Strict
 
 from muniment.candidates.intake import enqueue_drafts
+from muniment.candidates.store import remember_rejection
 from muniment.context import FabricContext
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput, NotFound, VersionConflict
@@ -22,11 +23,11 @@ from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing
 from muniment.review import approve as approving
 from muniment.review import edit as editing
-from muniment.review import rejection_store as rejections
+from muniment.review import presence_store as presence
 from muniment.review import store as review
+from muniment.review.approve import regate
 from muniment.review.edit import EditFields
 from muniment.review.evidence import evidence_of
-from muniment.review.regate import regate
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, OtherRun, VerbInput, Whole
 
@@ -246,7 +247,7 @@ async def attend(context: FabricContext, reviewer: Principal, request: ProposalI
     """Record that the caller looks at a proposal; returns who else did in the last 30 seconds."""
     async with context.transaction(reviewer.tenant_id, "writer") as tx:
         await review.check_exists(tx, request.proposal_id)
-        return await review.attend(tx, request.proposal_id, reviewer.id)
+        return await presence.attend(tx, request.proposal_id, reviewer.id)
 
 
 class Reject(NotedAction):
@@ -270,7 +271,7 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
                 await retract_memory(context, at.tx, audits, by=reviewer.id, reason="wrong", pack=at.pack)
         await at.decide("reject", reason=request.reason, note=request.note)
         comparer = await context.comparer(at.tx, at.pack)
-        await rejections.remember_rejection(at.tx, context.vault, request.proposal_id, candidate, comparer)
+        await remember_rejection(at.tx, context.vault, request.proposal_id, candidate, comparer)
         return await _read(context, at.tx, request.proposal_id)
 
 

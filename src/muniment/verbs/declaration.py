@@ -13,7 +13,7 @@ from muniment.context import FabricContext, retry_on_pack_change
 from muniment.errors import InvalidInput
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.fields import Artifact, build
-from muniment.verbs import arguments
+from muniment.verbs.inputs import check_tenant
 
 T = TypeVar("T")
 Method = Literal["GET", "POST", "DELETE"]
@@ -96,7 +96,7 @@ class Declaration(Generic[T]):
         if self.caller == "run" and not isinstance(caller, RunContext):
             raise InvalidInput(f"{self.name} takes a RunContext", field="run")
         if self.caller == "tenant":
-            given.append(arguments.tenant(caller, "tenant_id"))
+            given.append(check_tenant(caller, "tenant_id"))
         request: Any = fields if self.unchecked or self.input is None else build(self.input, fields)
         if self.caller in ("principal", "asker", "run"):
             principal = await self._authorise(context, caller, request)

@@ -1,17 +1,67 @@
-"""What callers pass to verbs: the base of the input types, pages, numbers within bounds, and the inputs of recall."""
+"""What callers pass to verbs: checks of single arguments, the base of the input types, pages, and the inputs of recall.
+
+An error names the field and does not repeat the value.
+"""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, StringConstraints, ValidationInfo, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import CoreSchema, core_schema
 
-from muniment.errors import InvalidInput
+from muniment.errors import InvalidInput, TooLarge
 from muniment.model.compiled import Format
 from muniment.model.context import RunContext
-from muniment.model.fields import Artifact, AsOf, Ceid, Name, Query, Tier, WriteClass, field_error
-from muniment.verbs import arguments
-from muniment.verbs.arguments import PAGE
+from muniment.model.fields import Artifact, AsOf, Ceid, Name, Query, TenantId, Tier, WriteClass, field_error, invalid
+
+# The most entries that a page can have.
+PAGE = 1000
+_T = TypeVar("_T")
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+_TENANT: TypeAdapter[str] = TypeAdapter(TenantId)
+_CLASS: TypeAdapter[WriteClass] = TypeAdapter(WriteClass)
+
+
+def check_name(value: Any, field: str) -> str:
+    """Check an id or a name; raises `InvalidInput`."""
+    return _checked(_NAME, value, field)
+
+
+def check_tenant(value: Any, field: str) -> str:
+    """Check a tenant's id; raises `InvalidInput`."""
+    return _checked(_TENANT, value, field)
+
+
+def check_write_class(value: Any, field: str) -> WriteClass:
+    """Check a write class; raises `InvalidInput`."""
+    return _checked(_CLASS, value, field)
+
+
+def _checked(kind: TypeAdapter[_T], value: Any, field: str) -> _T:
+    try:
+        return kind.validate_python(value)
+    except ValidationError as error:
+        raise invalid(error, within=field) from None
+
+
+def check_whole_number(value: Any, field: str, *, least: int, most: int) -> int:
+    """Check a whole number and its bounds; raises `InvalidInput` or `TooLarge`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput("expected a whole number", field=field)
+    if value < least:
+        raise InvalidInput(f"must be at least {least}", field=field)
+    if value > most:
+        raise TooLarge(f"must be at most {most}", field=field)
+    return value
 
 
 class VerbInput(Artifact):
@@ -30,7 +80,7 @@ class Whole:
         return core_schema.with_info_before_validator_function(self._check, bounds)
 
     def _check(self, value: Any, info: ValidationInfo) -> int:
-        return arguments.whole_number(value, info.field_name or "", least=self.least, most=self.most)
+        return check_whole_number(value, info.field_name or "", least=self.least, most=self.most)
 
 
 @dataclass(frozen=True)

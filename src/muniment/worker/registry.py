@@ -3,7 +3,7 @@
 from muniment.archives import job as compact
 from muniment.audit import job as seal
 from muniment.candidates import calibrate_job as calibrate
-from muniment.candidates import consolidate_job as consolidate
+from muniment.candidates import verbs as candidates
 from muniment.consent import job as sweep
 from muniment.erasure import job as purge
 from muniment.job import Job
@@ -18,7 +18,7 @@ from muniment.webhooks import job as deliver
 JOBS: dict[str, Job] = {
     job.name: job
     for job in (
-        Job("consolidate", "JOB-1", consolidate.run, follows_log=True),
+        Job("consolidate", "JOB-1", candidates.run_job, follows_log=True),
         Job("expire", "JOB-2", expire.run),
         Job("sweep", "JOB-3", sweep.run),
         Job("compact", "JOB-4", compact.run),

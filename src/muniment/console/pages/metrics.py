@@ -14,7 +14,7 @@ from muniment.console.pages.packs import registered_pack
 from muniment.console.rendering import page
 from muniment.console.visitors import Requires, Visitor, error_text
 from muniment.errors import Conflict, InvalidInput, NotFound
-from muniment.verbs.arguments import write_class
+from muniment.verbs.inputs import check_write_class
 
 router = APIRouter()
 
@@ -57,7 +57,7 @@ async def metrics(visitor: Reader, window: str = "30d") -> Response:
 async def resume(request: Request, visitor: Admin) -> Response:
     """Resume the auto-promotion of a suspended class."""
     form = await read_form(request, visitor)
-    suspended = write_class(text_field(form, "write_class"), "write_class")
+    suspended = check_write_class(text_field(form, "write_class"), "write_class")
     notice = "Auto-promotion resumed; its samples are counted from zero"
     try:
         await visitor.fabric.work.resume(visitor.principal, suspended)
