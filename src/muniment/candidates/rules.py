@@ -2,11 +2,11 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, cast
 
+from muniment.language.name_search import strings
 from muniment.model.candidate import Candidate
 from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import CEID_PATTERN, holds_card_number
@@ -113,22 +113,6 @@ def _matches_predicate(predicate: str | None, pattern: str | None) -> bool:
 def _matches_text(candidate: Candidate, pattern: str | None) -> bool:
     texts = (candidate.text, *strings(candidate.value), *candidate.evidence_refs)
     return pattern is None or any(compiled(pattern).search(text) for text in texts)
-
-
-def strings(value: Any) -> Iterator[str]:
-    """Yield every text in a value, including the names of its parts."""
-    match value:
-        case str():
-            yield value
-        case dict():
-            for key, item in cast("dict[str, Any]", value).items():
-                yield key
-                yield from strings(item)
-        case list() | tuple():
-            for item in cast("list[Any]", value):
-                yield from strings(item)
-        case _:
-            return
 
 
 # ---- routing: tier, priority, review deadline and lifetime ----

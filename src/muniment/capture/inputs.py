@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 
 from muniment.errors import InvalidInput
-from muniment.model.capture import CaptureInput, Circumstances, Happening, TypedFact
+from muniment.model.capture import CaptureInput, Circumstances, FactFields, Happening, TypedFact
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.fields import (
     CaptureKind,
@@ -17,11 +17,9 @@ from muniment.model.fields import (
     Json,
     Label,
     Name,
-    Predicate,
     Probability,
     Qualifiers,
     Text,
-    WriteClass,
     build,
     build_many,
 )
@@ -38,15 +36,9 @@ class CaptureMany(VerbInput):
     items: Annotated[Any, Passed(Sequence[Mapping[str, Any]])] = Field(alias="captures")
 
 
-class ProposeFields(Circumstances):
+class ProposeFields(FactFields, Circumstances):
     """What `propose` takes: a typed fact, and the circumstances of its capture."""
 
-    write_class: WriteClass
-    entity: Ceid | None = None
-    predicate: Predicate | None = None
-    value: Json = None
-    text: Text | None = None
-    confidence: Probability = 0.60
     kind: CaptureKind = "statement"
 
 
