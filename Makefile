@@ -1,19 +1,26 @@
-# Everything starts here: make run, make test, make check, make soak, make bench.
+# Everything starts here: make run, make test, make test-browser, make test-faults, make check, make soak, make bench.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test soak check format docs generate reference rule screenshots bench clean
+.PHONY: run test test-browser test-faults soak check format docs generate reference rule screenshots bench clean
 
 run: $(STAMP)            ## the server with a demo tenant: shows its address, and a key for each role
 	@$(BIN)/muniment serve --demo --home .muniment-demo
 
-test: $(STAMP)           ## the whole suite; compiled first, where the environment keeps each of its many processes from it
+test: $(STAMP)           ## the suite without the two slow kinds below; compiled first, which many of its processes could not do for themselves
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore=tests/faults --ignore-glob='*/test_browser_*'
 
-soak: $(STAMP)           ## what is random, for long: many examples, workers and the postmaster killed for five minutes, stories through every door; load over HTTP
+test-browser: $(STAMP)   ## the console in a browser; takes Chromium
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/console/test_browser_*.py
+
+test-faults: $(STAMP)    ## processes killed, servers stopped, disks full, races, load
+	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/faults
+
+soak: $(STAMP)           ## the random tests for longer: many examples, workers and the postmaster killed for five minutes, stories through every interface; load over HTTP
 	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py
 	@MUNIMENT_SOAK=1 MUNIMENT_KILL_SECONDS=300 $(BIN)/python -m pytest -q -n 2 \
 		tests/scenarios tests/console/test_browser_looks.py tests/faults/test_workers_killed.py \

@@ -159,7 +159,7 @@ def test_a_list_of_erasures_that_is_none_or_another_tenants_is_refused(server: T
         "memories": 0,
     }
     for text, words in (
-        ("{}", "expected what muniment erasures --json gave"),
+        ("{}", "expected the output of muniment erasures --json"),
         (json.dumps([receipt | {"erased_at": "2026-01-05T09:00:00Z"}]), "is of tenant other, expected acme"),
     ):
         file.write_text(text)

@@ -8,7 +8,7 @@ import pytest
 from anyio import Event, create_task_group, move_on_after
 
 from muniment import Fabric, Proposal
-from muniment import context as desks
+from muniment import context as contexts
 from muniment.errors import AlreadyDecided, Conflict, InvalidInput, NotFound, RoleMissing
 from muniment.model.context import RunContext
 from muniment.testing import FakeClock, People, TestServer
@@ -278,10 +278,10 @@ def test_a_tenant_tries_one_thing_at_a_time_and_holds_no_other_up(
     assert fabric._portal.call(run) == (False, True)
 
 
-def test_who_would_wait_long_for_a_trial_is_told(
+def test_a_dry_run_that_would_wait_long_is_refused(
     fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desks, "_TRIED_WITHIN", 0.05)
+    monkeypatch.setattr(contexts, "_DRY_RUN_WAIT", 0.05)
     context = fabric._fabric._context
     pack = context.packs.default
 

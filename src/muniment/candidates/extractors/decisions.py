@@ -127,7 +127,7 @@ def _sentence(capture: Capture, action: str | None, outcome: Any, reason: str | 
     """Return the outcome as a sentence; None where it is an object or a list."""
     if not isinstance(outcome, str | int | float):
         return None
-    head = "Decided" if capture.kind == "decision" else "JobResult"
+    head = "Decided" if capture.kind == "decision" else "Done"
     what = action if action is not None and action is not outcome else capture.intent_id
     shown = ("yes" if outcome else "no") if isinstance(outcome, bool) else str(outcome)
     sentence = f"{head}, {what}: {shown}" if what else f"{head}: {shown}"
