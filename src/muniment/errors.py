@@ -51,6 +51,11 @@ class MunimentError(Exception):
 
     code: ClassVar[str] = "error"
 
+    def __init_subclass__(cls, *, code: str | None = None) -> None:
+        super().__init_subclass__()
+        if code is not None:
+            cls.code = code
+
     def __init__(self, message: str, *, field: str | None = None) -> None:
         super().__init__(message)
         self.message = message
@@ -67,28 +72,20 @@ class MunimentError(Exception):
         return shown
 
 
-class InvalidInput(MunimentError):
+class InvalidInput(MunimentError, code="invalid_input"):
     """A field is missing, of the wrong type or form."""
 
-    code = "invalid_input"
 
-
-class TooLarge(InvalidInput):
+class TooLarge(InvalidInput, code="too_large"):
     """A field is past its limit."""
 
-    code = "too_large"
 
-
-class UnknownLabel(InvalidInput):
+class UnknownLabel(InvalidInput, code="unknown_classification"):
     """The pack declares no such classification."""
 
-    code = "unknown_classification"
 
-
-class PackInvalid(MunimentError):
+class PackInvalid(MunimentError, code="pack_invalid"):
     """A pack was refused; `problems` holds every error with its line."""
-
-    code = "pack_invalid"
 
     def __init__(self, problems: Iterable["PackProblem"]) -> None:
         self.problems = tuple(problems)
@@ -116,134 +113,92 @@ class PackProblem:
         return {"line": self.line, "path": self.path, "message": self.message}
 
 
-class NotFound(MunimentError):
+class NotFound(MunimentError, code="not_found"):
     """Nothing of that id in this tenant; another tenant's id answers the same."""
 
-    code = "not_found"
 
-
-class Unauthenticated(MunimentError):
+class Unauthenticated(MunimentError, code="unauthenticated"):
     """There is no credential, or not a valid one; which of the two is not told."""
 
-    code = "unauthenticated"
 
-
-class RateLimited(MunimentError):
+class RateLimited(MunimentError, code="rate_limited"):
     """Too many calls under this credential, or too many wrong credentials; retry after `wait` seconds."""
-
-    code = "rate_limited"
 
     def __init__(self, message: str, *, wait: float = 1.0) -> None:
         super().__init__(message)
         self.wait = wait
 
 
-class Denied(MunimentError):
+class Denied(MunimentError, code="denied"):
     """The principal may not do this."""
 
-    code = "denied"
 
-
-class RoleMissing(Denied):
+class RoleMissing(Denied, code="role_missing"):
     """The principal lacks the role this takes."""
 
-    code = "role_missing"
 
-
-class PinRefused(Denied):
+class PinRefused(Denied, code="pin_refused"):
     """The pack in force does not let runs pin that version, or it was retired."""
 
-    code = "pin_refused"
 
-
-class SecondPersonRequired(Denied):
+class SecondPersonRequired(Denied, code="second_person_required"):
     """The pack must be put in force by an admin other than the one who registered it."""
 
-    code = "second_person_required"
 
-
-class SelfApproval(Denied):
+class SelfApproval(Denied, code="self_approval"):
     """Four eyes: whoever wrote or edited a proposal cannot approve it."""
 
-    code = "self_approval"
 
-
-class Conflict(MunimentError):
+class Conflict(MunimentError, code="conflict"):
     """Somebody else was first."""
 
-    code = "conflict"
 
-
-class AlreadyDecided(Conflict):
+class AlreadyDecided(Conflict, code="already_decided"):
     """The proposal already has its final verdict."""
 
-    code = "already_decided"
 
-
-class IdempotencyConflict(Conflict):
+class IdempotencyConflict(Conflict, code="idempotency_conflict"):
     """The idempotency key was used with other content."""
 
-    code = "idempotency_conflict"
 
-
-class RequestRepeated(Conflict):
+class RequestRepeated(Conflict, code="request_repeated"):
     """The request was carried out before, under the same idempotency key; it is not carried out again."""
 
-    code = "request_repeated"
 
-
-class VersionConflict(Conflict):
+class VersionConflict(Conflict, code="version_conflict"):
     """What was to be changed is not as the caller read it any more."""
 
-    code = "version_conflict"
 
-
-class ConsentChanged(Conflict):
+class ConsentChanged(Conflict, code="consent_changed"):
     """The consent was superseded or revoked already."""
 
-    code = "consent_changed"
 
-
-class KeyRotated(Conflict):
+class KeyRotated(Conflict, code="key_rotated"):
     """The tenant's key was rotated meanwhile; try again."""
 
-    code = "key_rotated"
 
-
-class PackChanged(Conflict):
+class PackChanged(Conflict, code="pack_changed"):
     """Another pack was put in force meanwhile; try again, and the new pack decides."""
 
-    code = "pack_changed"
 
-
-class PackImmutable(Conflict):
+class PackImmutable(Conflict, code="pack_immutable"):
     """That pack version is registered with other content."""
 
-    code = "pack_immutable"
 
-
-class NotPromotable(MunimentError):
+class NotPromotable(MunimentError, code="not_promotable"):
     """What the proposal relies on changed since its review."""
 
-    code = "not_promotable"
 
-
-class LeftOut(NotPromotable):
+class LeftOut(NotPromotable, code="left_out"):
     """Left out of a batch approval: it is not ordinary, and was not acknowledged."""
 
-    code = "left_out"
 
-
-class HistoryCollected(MunimentError):
+class HistoryCollected(MunimentError, code="history_collected"):
     """The moment asked about lies beyond the replay horizon."""
 
-    code = "history_collected"
 
-
-class MomentAmbiguous(MunimentError):
+class MomentAmbiguous(MunimentError, code="moment_ambiguous"):
     """The time occurred twice, because the tenant's clock was set back; `numbers` has both sequence numbers."""
-
-    code = "moment_ambiguous"
 
     def __init__(self, message: str, *, field: str | None = None, numbers: Iterable[int] = ()) -> None:
         super().__init__(message, field=field)
@@ -254,31 +209,23 @@ class MomentAmbiguous(MunimentError):
         return super().as_dict() | {"numbers": list(self.numbers)}
 
 
-class ClockAhead(MunimentError):
+class ClockAhead(MunimentError, code="clock_ahead"):
     """A clock is further ahead of the database's own clock than its owner allows; nothing was written."""
 
-    code = "clock_ahead"
 
-
-class ServerUnavailable(MunimentError):
+class ServerUnavailable(MunimentError, code="server_unavailable"):
     """A client's server cannot be reached, did not answer in time, or is not a Muniment server."""
 
-    code = "server_unavailable"
 
-
-class EmbedderUnavailable(MunimentError):
+class EmbedderUnavailable(MunimentError, code="embedder_unavailable"):
     """The embedder is missing, unreachable, or answers wrongly."""
 
-    code = "embedder_unavailable"
 
-
-class ExtractorFailed(MunimentError):
+class ExtractorFailed(MunimentError, code="extractor_failed"):
     """An extractor raised, is missing, or got a wrong answer; the message holds no content of the capture.
 
     `later`: the capture is not at fault; it is tried again later and no attempt is counted.
     """
-
-    code = "extractor_failed"
 
     def __init__(self, message: str, *, field: str | None = None, later: bool = False) -> None:
         super().__init__(message, field=field)
@@ -289,43 +236,29 @@ class StorageError(MunimentError):
     """The database or the keys above its content."""
 
 
-class StorageUnavailable(StorageError):
+class StorageUnavailable(StorageError, code="storage_unavailable"):
     """There is no database, or the connection to it was lost."""
 
-    code = "storage_unavailable"
 
-
-class SchemaMissing(StorageError):
+class SchemaMissing(StorageError, code="schema_missing"):
     """The database was never migrated, or not far enough."""
 
-    code = "schema_missing"
 
-
-class SchemaNewer(StorageError):
+class SchemaNewer(StorageError, code="schema_newer"):
     """The database was migrated by a newer program."""
 
-    code = "schema_newer"
 
-
-class KeyUnavailable(StorageError):
+class KeyUnavailable(StorageError, code="key_unavailable"):
     """No master key, or not the one this data was sealed with."""
 
-    code = "key_unavailable"
 
-
-class SealBroken(StorageError):
+class SealBroken(StorageError, code="seal_broken"):
     """Sealed content does not open: it was changed, moved or erased."""
 
-    code = "seal_broken"
 
-
-class PurgeIncomplete(StorageError):
+class PurgeIncomplete(StorageError, code="purge_incomplete"):
     """Erased data is still in files beneath the tables."""
 
-    code = "purge_incomplete"
 
-
-class ArchiveBroken(StorageError):
+class ArchiveBroken(StorageError, code="archive_broken"):
     """An archive file is missing, was changed, or cannot be read."""
-
-    code = "archive_broken"

@@ -1,21 +1,16 @@
 """Opening and closing a fabric, and the parts of it that are for interfaces."""
 
-from collections.abc import Generator, Mapping
-from pathlib import Path
-from typing import Any, Self
+from collections.abc import Generator
+from typing import Any, Self, Unpack
 
 from muniment.access.access import AsyncAccess
 from muniment.access.requests import AsyncRequests
-from muniment.candidates.extractors.models import Models
 from muniment.context import FabricContext
 from muniment.database.master import MasterKeys
 from muniment.errors import InvalidInput
-from muniment.language.assertion import Judge, judge
-from muniment.language.embedding import Embedder
 from muniment.opening import Opened, connect
-from muniment.pack import Pack
 from muniment.packs.start import activate_at_start
-from muniment.settings import Clock, Settings
+from muniment.settings import OpenOptions, Settings
 
 
 class FabricLifecycle:
@@ -28,20 +23,7 @@ class FabricLifecycle:
 
     @classmethod
     def open(
-        cls,
-        url: str | None = None,
-        *,
-        pack: str | Path | Pack | None = None,
-        activate: bool = False,
-        home: str | Path | None = None,
-        clock: Clock | None = None,
-        master_keys: MasterKeys | None = None,
-        judge: Judge = judge,
-        embedder: str | Embedder | None = None,
-        redis_url: str | None = None,
-        private_webhooks: bool | None = None,
-        archives: str | Path | None = None,
-        models: Models | Mapping[str, Any] | str | Path | None = None,
+        cls, url: str | None = None, *, master_keys: MasterKeys | None = None, **options: Unpack[OpenOptions]
     ) -> Self:
         """Open the fabric on that database, or on the embedded one in `home` (MUNIMENT_HOME, else ./.muniment).
 
@@ -55,20 +37,7 @@ class FabricLifecycle:
         are not on the internet, and without https; `archives` (MUNIMENT_ARCHIVES) is the folder that old captures go
         to, `models` (MUNIMENT_MODELS) the language models that packs may name, or a file of them.
         """
-        settings = Settings.gather(
-            url,
-            pack=pack,
-            activate=activate,
-            home=home,
-            clock=clock,
-            judge=judge,
-            embedder=embedder,
-            redis_url=redis_url,
-            private_webhooks=private_webhooks,
-            archives=archives,
-            models=models,
-        )
-        return cls(settings, master_keys)
+        return cls(Settings.gather(url, **options), master_keys)
 
     def __await__(self) -> Generator[Any, None, Self]:
         return self._open().__await__()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from muniment.candidates.extractors.models import Models
 from muniment.errors import InvalidInput
@@ -15,6 +15,21 @@ from muniment.pack import Pack, load_pack
 from muniment.webhooks.settings import WebhookSettings
 
 Clock = Callable[[], datetime]
+
+
+class OpenOptions(TypedDict, total=False):
+    """What `open` takes beside the address of the database; see `AsyncFabric.open`."""
+
+    pack: str | Path | Pack | None
+    activate: bool
+    home: str | Path | None
+    clock: Clock | None
+    judge: Judge
+    embedder: str | Embedder | None
+    redis_url: str | None
+    private_webhooks: bool | None
+    archives: str | Path | None
+    models: Models | Mapping[str, Any] | str | Path | None
 
 
 @dataclass(frozen=True)
@@ -38,10 +53,10 @@ class Settings:
         cls,
         url: str | None,
         *,
-        pack: str | Path | Pack | None,
+        pack: str | Path | Pack | None = None,
         activate: bool = False,
-        home: str | Path | None,
-        clock: Clock | None,
+        home: str | Path | None = None,
+        clock: Clock | None = None,
         judge: Judge = judge,
         embedder: str | Embedder | None = None,
         redis_url: str | None = None,

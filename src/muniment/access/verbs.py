@@ -43,7 +43,7 @@ class ApiKeyFields(ApiKeyInput):
     expires_in: Annotated[Term, BeforeValidator(_term), Passed(timedelta | str | None)] = None
 
 
-@verb("keys.create", right="keys", effect="write", http=None, keywords=ApiKeyFields, retry=True)
+@verb("keys.create", right="keys", http=None, keywords=ApiKeyFields, retry=True)
 async def create(context: FabricContext, admin: Principal, request: ApiKeyFields) -> ApiKey:
     """Make an API key for a principal with those roles. Its `token` is shown this once.
 
@@ -80,7 +80,7 @@ async def get_key(context: FabricContext, admin: Principal, request: KeyId) -> A
         return await api_keys.one(tx, context.vault, request.key_id)
 
 
-@verb("keys.revoke", right="keys", effect="write", http=None, positional=("key_id",), cli="key revoke")
+@verb("keys.revoke", right="keys", http=None, positional=("key_id",), cli="key revoke")
 async def revoke(context: FabricContext, admin: Principal, request: KeyId) -> ApiKey:
     """Revoke a key from now on and for good; the second time changes nothing. Raises `NotFound`."""
     async with context.write_once(admin.tenant_id, "writer") as tx:

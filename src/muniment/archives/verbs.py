@@ -188,7 +188,7 @@ def _rewrite(archives: Archives, heading: Heading, row: Row, erased: set[str]) -
         raise
 
 
-@verb("archives", right="audit", effect="read", http="GET /archives", page_key="archive_id")
+@verb("archives", right="audit", http="GET /archives", page_key="archive_id")
 async def list_archives(context: FabricContext, auditor: Principal, request: Listing) -> list[Archive]:
     """List the archives that old captures went to, dropped ones too, the latest first.
 

@@ -70,7 +70,7 @@ async def adopt(context: FabricContext, tenant_id: str) -> RowKey | None:
         return None
 
 
-@verb("chain_head", right="audit", effect="read", http="GET /chain/head")
+@verb("chain_head", right="audit", http="GET /chain/head")
 async def chain_head(context: FabricContext, auditor: Principal) -> Head:
     """Read the head of the audit chain, to keep it elsewhere; raises `NotFound` when nothing is sealed yet."""
     async with context.transaction(auditor.tenant_id, "auditor") as tx:
@@ -124,7 +124,7 @@ class Events(VerbInput):
     )
 
 
-@verb("events", right="audit", effect="read", http="GET /events", page_key="seq", page_limit=100, custom_route=True)
+@verb("events", right="audit", http="GET /events", page_key="seq", page_limit=100, custom_route=True)
 async def events(context: FabricContext, auditor: Principal, request: Events) -> list[Event]:
     """List the tenant's events after a number of the log: all, those of some types, or those `about` an id.
 
@@ -146,7 +146,7 @@ class MemoryId(VerbInput):
     memory_id: Name
 
 
-@verb("get", right="read_memory", run_right="recall", effect="read", http="GET /memories/{memory_id}")
+@verb("get", right="read_memory", run_right="recall", http="GET /memories/{memory_id}")
 async def get(context: FabricContext, asker: Asker, request: MemoryId) -> PromotedMemory:
     """Read a memory. A run gets what it could recall now, a reviewer or auditor any memory of the tenant.
 
@@ -164,7 +164,7 @@ async def get(context: FabricContext, asker: Asker, request: MemoryId) -> Promot
     return found.model_copy(update={"contradiction": record.contradiction})
 
 
-@verb("trail", right="read_memory", effect="read", http="GET /memories/{memory_id}/trail", cli="trail")
+@verb("trail", right="read_memory", http="GET /memories/{memory_id}/trail", cli="trail")
 async def read_trail(context: FabricContext, reader: Principal, request: MemoryId) -> Trail:
     """Follow a memory back to its capture, with every verdict, and forward to the recalls that used it.
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -13,6 +13,7 @@ from muniment.candidates.extractors import Extracted
 from muniment.candidates.extractors.messages import MESSAGES
 from muniment.capture.rules import class_of_source, subject_of
 from muniment.language.messages.speakers import only_own_words
+from muniment.language.name_search import strings
 from muniment.model.candidate import Candidate, GateName, Scope
 from muniment.model.capture import Capture, TypedFact
 from muniment.model.decision import Decision
@@ -86,22 +87,6 @@ def _matches_predicate(predicate: str | None, pattern: str | None) -> bool:
 def _matches_text(candidate: Candidate, pattern: str | None) -> bool:
     texts = (candidate.text, *strings(candidate.value), *candidate.evidence_refs)
     return pattern is None or any(compiled(pattern).search(text) for text in texts)
-
-
-def strings(value: Any) -> Iterator[str]:
-    """Yield every text in a value, including the names of its parts."""
-    match value:
-        case str():
-            yield value
-        case dict():
-            for key, item in cast("dict[str, Any]", value).items():
-                yield key
-                yield from strings(item)
-        case list() | tuple():
-            for item in cast("list[Any]", value):
-                yield from strings(item)
-        case _:
-            return
 
 
 # ---- routing: tier, priority, review deadline and lifetime ----

@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter
 from muniment.errors import InvalidInput
 from muniment.language.messages.speakers import names_another_speaker
 from muniment.model.candidate import Candidate
-from muniment.model.capture import CaptureInput, Circumstances, Happening, TypedFact
+from muniment.model.capture import CaptureInput, Circumstances, FactFields, Happening, TypedFact
 from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.fields import (
     CaptureKind,
@@ -20,12 +20,10 @@ from muniment.model.fields import (
     Json,
     Label,
     Name,
-    Predicate,
     Probability,
     Qualifiers,
     Source,
     Text,
-    WriteClass,
     build,
     build_many,
 )
@@ -115,15 +113,9 @@ class CaptureMany(VerbInput):
     items: Annotated[Any, Passed(Sequence[Mapping[str, Any]])] = Field(alias="captures")
 
 
-class ProposeFields(Circumstances):
+class ProposeFields(FactFields, Circumstances):
     """What `propose` takes: a typed fact, and the circumstances of its capture."""
 
-    write_class: WriteClass
-    entity: Ceid | None = None
-    predicate: Predicate | None = None
-    value: Json = None
-    text: Text | None = None
-    confidence: Probability = 0.60
     kind: CaptureKind = "statement"
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_json
 
-from muniment.client.transport import ANSWER_WITHIN, LONG, PAUSES, Transport, Where
+from muniment.client.transport import ANSWER_WITHIN, LONG, RETRIES, Transport, Where
 from muniment.errors import Denied, InvalidInput
 from muniment.model.context import RUN_HEADER, Asker, Principal, RunContext
 from muniment.model.fields import Source
@@ -156,12 +156,7 @@ class ClientLifecycle(ClientGroup):
 
     @classmethod
     def open(
-        cls,
-        url: str | None = None,
-        key: str | None = None,
-        *,
-        timeout: float = ANSWER_WITHIN,
-        retries: int = len(PAUSES),
+        cls, url: str | None = None, key: str | None = None, *, timeout: float = ANSWER_WITHIN, retries: int = RETRIES
     ) -> Self:
         """Open a client of the server at that address (MUNIMENT_SERVER) with that key (MUNIMENT_KEY).
 

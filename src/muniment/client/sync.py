@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Self, cast
 
 from muniment.client.generated import AsyncClient
-from muniment.client.transport import ANSWER_WITHIN, PAUSES
+from muniment.client.transport import ANSWER_WITHIN, RETRIES
 from muniment.model.context import Principal
 from muniment.sync_verbs import Verbs
 
@@ -19,12 +19,7 @@ class Client(Verbs):
 
     @classmethod
     def open(
-        cls,
-        url: str | None = None,
-        key: str | None = None,
-        *,
-        timeout: float = ANSWER_WITHIN,
-        retries: int = len(PAUSES),
+        cls, url: str | None = None, key: str | None = None, *, timeout: float = ANSWER_WITHIN, retries: int = RETRIES
     ) -> Self:
         """Open a client; the arguments are those of `AsyncClient.open`."""
         # INVARIANT: it has every verb of the fabric, with the same signature; both are generated, and a test compares.

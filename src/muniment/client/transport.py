@@ -32,6 +32,7 @@ ANSWER_WITHIN = 30.0
 LONG = 600.0
 # Seconds before each further try, give or take a half; what the server asks for outweighs it up to a bound.
 PAUSES = (0.1, 0.4, 1.6)
+RETRIES = len(PAUSES)
 _LONGEST_PAUSE = 10.0
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
 _BY_CODE: dict[str, type[MunimentError]] = {
@@ -61,7 +62,7 @@ class Where:
 class Transport:
     """Requests to one server under one credential."""
 
-    def __init__(self, where: Where, *, timeout: float = ANSWER_WITHIN, retries: int = len(PAUSES)) -> None:
+    def __init__(self, where: Where, *, timeout: float = ANSWER_WITHIN, retries: int = RETRIES) -> None:
         self._timeout = timeout
         self._pauses = PAUSES[:retries]
         self._http = httpx2.AsyncClient(

@@ -17,15 +17,7 @@ class ConsentFields(ConsentInput):
     """What `consent.grant` takes."""
 
 
-@verb(
-    "consent.grant",
-    right="consent",
-    effect="write",
-    http="POST /consents",
-    status=201,
-    keywords=ConsentFields,
-    retry=True,
-)
+@verb("consent.grant", right="consent", http="POST /consents", status=201, keywords=ConsentFields, retry=True)
 async def grant(context: FabricContext, officer: Principal, request: ConsentFields) -> Consent:
     """Record a consent; with `supersedes` it renews or changes an earlier one."""
     pack = await context.pack_for(officer)
@@ -42,7 +34,7 @@ class Revoke(VerbInput):
     evidence_refs: EvidenceRefs = ()
 
 
-@verb("consent.revoke", right="consent", effect="write", http="POST /consents/{consent_id}/revoke")
+@verb("consent.revoke", right="consent", http="POST /consents/{consent_id}/revoke")
 async def revoke(context: FabricContext, officer: Principal, request: Revoke) -> Consent:
     """Revoke a consent. Its memories are hidden from the next recall on."""
     async with context.write_once(officer.tenant_id, "privacy") as tx:
@@ -56,7 +48,7 @@ class Reach(VerbInput):
     subject: Ceid | None = None
 
 
-@verb("consent.reach", right="read_consent", effect="read", http="GET /consents/reach")
+@verb("consent.reach", right="read_consent", http="GET /consents/reach")
 async def reach(context: FabricContext, reader: Principal, request: Reach) -> Sequence[ConsentReach]:
     """Count what a revocation would hide: the live memories on a consent and its renewals, by tier and class.
 
@@ -99,9 +91,7 @@ class ListConsents(Listing):
     limit: PageSize = 200
 
 
-@verb(
-    "consent.list", right="read_consent", effect="read", http="GET /consents", page_key="consent_id", cli="consent list"
-)
+@verb("consent.list", right="read_consent", http="GET /consents", page_key="consent_id", cli="consent list")
 async def list_consents(context: FabricContext, reader: Principal, request: ListConsents) -> list[Consent]:
     """List the records of a subject, or of the tenant, oldest first, each with its present state.
 

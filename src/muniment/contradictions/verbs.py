@@ -36,7 +36,7 @@ class ListContradictions(Listing):
     closed: Annotated[bool, Strict()] = Field(False, description="also those that were settled")
 
 
-@verb("contradictions.list", right="read_queue", effect="read", http="GET /contradictions", page_key="contradiction_id")
+@verb("contradictions.list", right="read_queue", http="GET /contradictions", page_key="contradiction_id")
 async def list_contradictions(
     context: FabricContext, reader: Principal, request: ListContradictions
 ) -> list[Contradiction]:
@@ -58,7 +58,7 @@ class ContradictionId(VerbInput):
     contradiction_id: Name
 
 
-@verb("contradictions.get", right="read_queue", effect="read", http="GET /contradictions/{contradiction_id}")
+@verb("contradictions.get", right="read_queue", http="GET /contradictions/{contradiction_id}")
 async def get_contradiction(
     context: FabricContext, reader: Principal, request: ContradictionId
 ) -> ContradictionDetails:
@@ -86,7 +86,6 @@ class Resolve(ContradictionId):
 @verb(
     "contradictions.resolve",
     right="review",
-    effect="write",
     http="POST /contradictions/{contradiction_id}/resolve",
     positional=("contradiction_id", "way"),
     retry=True,

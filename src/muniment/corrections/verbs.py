@@ -51,7 +51,6 @@ class Correct(CorrectFields):
 @verb(
     "correct",
     right="correct",
-    effect="write",
     http="POST /corrections",
     status=201,
     unchecked=Correct,
@@ -121,7 +120,7 @@ def item(
     return proposal_input(dict(known), given, corrects=memory_id)
 
 
-@verb("adoption", right="audit", effect="read", http="GET /adoption", cli="adoption")
+@verb("adoption", right="audit", http="GET /adoption", cli="adoption")
 async def adoption(context: FabricContext, auditor: Principal) -> Adoption:
     """Count the corrections that were adopted: a decision made with one differs from the last made without."""
     async with context.transaction(auditor.tenant_id, "auditor") as tx:

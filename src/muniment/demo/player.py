@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
+from muniment.demo import shop
 from muniment.demo.shop import ADA, ANTON, BORIS, BUYERS, CLARA, CUSTOMERS, OLGA, PETRA, SHOP, TENANT, agent_run
 from muniment.model.context import Principal
 from muniment.model.events import Event
@@ -107,16 +108,7 @@ class _Shop:
                 continue
             # That of the first customer ends three days from today.
             lasts = timedelta(days=DAYS + 3 if number == 0 else DAYS * 4)
-            self._fabric.consent.grant(
-                PETRA,
-                subject=subject,
-                purpose="support_personalization",
-                predicates_allowed=["*"],
-                data_classifications_allowed=["PII"],
-                basis="user_opt_in",
-                valid_until=self._clock.now + lasts,
-                evidence_refs=["consent_screen:v3"],
-            )
+            self._fabric.consent.grant(PETRA, **shop.consent_fields(subject, valid_until=self._clock.now + lasts))
 
     def _propose_addresses(self) -> None:
         """Propose and approve personal data of a few customers, which their consents cover."""

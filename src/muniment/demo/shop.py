@@ -1,5 +1,6 @@
 """The shop of the demo tenant, read from shop.yaml: its people, its agent, and its customers."""
 
+from datetime import datetime
 from importlib.resources import files
 from typing import Any
 
@@ -7,6 +8,7 @@ import yaml
 
 from muniment.model.context import Principal, RunContext
 from muniment.model.speakers import SpeaksFor
+from muniment.verbs.keywords import ConsentFields
 
 SHOP: dict[str, Any] = yaml.safe_load(files("muniment.demo").joinpath("shop.yaml").read_text("utf-8"))
 TENANT: str = SHOP["tenant"]
@@ -36,3 +38,16 @@ def agent_run(day: int, user_id: str | None = None) -> RunContext:
         classification_allowed=LABELS,
         speaks_for=SPEAKS_FOR,
     )
+
+
+def consent_fields(subject: str, *, valid_until: datetime | None = None) -> ConsentFields:
+    """Return the consent of a customer to be remembered for support, as `consent.grant` takes it."""
+    return {
+        "subject": subject,
+        "purpose": "support_personalization",
+        "predicates_allowed": ["*"],
+        "data_classifications_allowed": ["PII"],
+        "basis": "user_opt_in",
+        "valid_until": valid_until,
+        "evidence_refs": ["consent_screen:v3"],
+    }

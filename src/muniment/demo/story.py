@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from muniment.demo.shop import consent_fields
 from muniment.errors import MunimentError, SelfApproval
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal, Role, RunContext
@@ -37,10 +38,8 @@ _AGENT_RUN = RunContext(
 )
 
 
-class StoryFailed(MunimentError):
+class StoryFailed(MunimentError, code="demo_failed"):
     """A call of the demo gave another result than the story says."""
-
-    code = "demo_failed"
 
 
 @dataclass(frozen=True)
@@ -83,15 +82,7 @@ def _expect(holds: bool, what: str) -> None:
 
 
 def _consent(fabric: Fabric) -> tuple[Step, str]:
-    consent = fabric.consent.grant(
-        _OFFICER,
-        subject=_SUBJECT,
-        purpose="support_personalization",
-        predicates_allowed=["*"],
-        data_classifications_allowed=["PII"],
-        basis="user_opt_in",
-        evidence_refs=["consent_screen:v3"],
-    )
+    consent = fabric.consent.grant(_OFFICER, **consent_fields(_SUBJECT))
     _expect(consent.state == "active", "the consent is active")
     covers = f"{', '.join(consent.data_classifications_allowed)}, for {consent.purpose}"
     shown = [("consent", consent.consent_id), ("covers", covers), ("state", consent.state)]

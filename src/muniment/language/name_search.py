@@ -47,25 +47,27 @@ def fields(content: Any, only: str) -> Iterator[tuple[str, str]]:
     """Return every text of opened content with its field: the top-level key of an object, else `only`."""
     if isinstance(content, dict):
         for name, value in cast("dict[str, Any]", content).items():
-            yield from ((name, text) for text in _strings(value))
+            yield from ((name, text) for text in strings(value, numbers=True))
     else:
-        yield from ((only, text) for text in _strings(content))
+        yield from ((only, text) for text in strings(content, numbers=True))
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings(value: Any, *, numbers: bool = False) -> Iterator[str]:
+    """Yield every text in a JSON value, including the names of its parts; with `numbers` those too."""
     match value:
         case str():
             yield value
         case bool() | None:
             return
         case int() | float():
-            yield str(value)
+            if numbers:
+                yield str(value)
         case dict():
             for key, item in cast("dict[str, Any]", value).items():
                 yield key
-                yield from _strings(item)
+                yield from strings(item, numbers=numbers)
         case list() | tuple():
             for item in cast("list[Any]", value):
-                yield from _strings(item)
+                yield from strings(item, numbers=numbers)
         case _:
             return

@@ -29,7 +29,7 @@ class Window(VerbInput):
     until: Instant | None = None
 
 
-@verb("metrics", right="metrics", effect="read", http="GET /metrics", custom_route=True)
+@verb("metrics", right="metrics", http="GET /metrics", custom_route=True)
 async def metrics(context: FabricContext, reader: Principal, request: Window) -> Metrics:
     """Measure what the tenant's memory does and how well, over what came after `since` up to `until`.
 

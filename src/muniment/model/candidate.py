@@ -37,20 +37,28 @@ class Passed(Artifact):
     detail: str = ""
 
 
-class Candidate(Artifact):
-    """A typed fact with its origin and its confidence (CAN-1)."""
+class StoredFact(Artifact):
+    """What a candidate, or the memory it became, says."""
 
-    candidate_id: str
-    tenant_id: str
-    capture_id: str
-    author: str
-    source: Source
     write_class: WriteClass
     entity: str | None = None
     predicate: str | None = None
     value: Any = None
     text: str
     evidence_refs: tuple[str, ...] = ()
+
+
+class _Author(Artifact):
+    candidate_id: str
+    tenant_id: str
+    capture_id: str
+    author: str
+    source: Source
+
+
+class Candidate(StoredFact, _Author):
+    """A typed fact with its origin and its confidence (CAN-1)."""
+
     raw_confidence: Probability
     confidence: Probability
     classification: str

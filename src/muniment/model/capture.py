@@ -51,8 +51,8 @@ _WHY_NOT: dict[_Shape, str] = {
 }
 
 
-class TypedFact(Artifact):
-    """A typed candidate that a caller proposes directly (CAN-8)."""
+class FactFields(Artifact):
+    """The fields of a typed fact that a caller sets."""
 
     write_class: WriteClass
     entity: Ceid | None = None
@@ -60,6 +60,11 @@ class TypedFact(Artifact):
     value: Json = None
     text: Text | None = None
     confidence: Probability = 0.60
+
+
+class TypedFact(FactFields):
+    """A typed candidate that a caller proposes directly (CAN-8)."""
+
     corrects: OpenName | None = None
 
     @model_validator(mode="after")
@@ -174,9 +179,17 @@ class Receipts(Artifact):
         return list(self.receipts)
 
 
-class Capture(Artifact):
-    """The stored capture, content included where the reader may see it."""
+class Concerned(Artifact):
+    """Where a stored capture comes from, and the subject, user, session and run that it concerns."""
 
+    origin: str | None = None
+    subject: str | None = None
+    user_id: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+
+
+class _Author(Artifact):
     capture_id: str
     tenant_id: str
     seq: int
@@ -184,11 +197,11 @@ class Capture(Artifact):
     source: Source
     kind: CaptureKind
     classification: str
-    origin: str | None = None
-    subject: str | None = None
-    user_id: str | None = None
-    session_id: str | None = None
-    run_id: str | None = None
+
+
+class Capture(Concerned, _Author):
+    """The stored capture, content included where the reader may see it."""
+
     recall_id: str | None = None
     intent_id: str | None = None
     workflow_id: str | None = None

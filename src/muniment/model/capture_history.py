@@ -6,19 +6,14 @@ from typing import Literal
 from pydantic import Field
 
 from muniment.model.candidate import GateName
-from muniment.model.capture import Capture
+from muniment.model.capture import Capture, Concerned
 from muniment.model.fields import Artifact, CaptureKind, Source
 
 CaptureState = Literal["waiting", "processed", "refused", "parked", "erased", "archived"]
 RerunReason = Literal["consent_changed", "extractor_changed", "pack_changed", "requested"]
 
 
-class CaptureEntry(Artifact):
-    """A capture in a list, without its content.
-
-    Of one that went to an archive only what the archive's index keeps is told.
-    """
-
+class _State(Artifact):
     capture_id: str
     seq: int
     state: CaptureState
@@ -26,11 +21,14 @@ class CaptureEntry(Artifact):
     source: Source | None = None
     author: str | None = None
     classification: str | None = None
-    origin: str | None = None
-    subject: str | None = None
-    user_id: str | None = None
-    session_id: str | None = None
-    run_id: str | None = None
+
+
+class CaptureEntry(Concerned, _State):
+    """A capture in a list, without its content.
+
+    Of one that went to an archive only what the archive's index keeps is told.
+    """
+
     intent_id: str | None = None
     workflow_id: str | None = None
     observed_at: datetime | None = None

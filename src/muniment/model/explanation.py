@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from muniment.model.fields import Artifact
-from muniment.model.promoted import RetractionReason
+from muniment.model.promoted import Ending
 
 FilterName = Literal[
     "user",
@@ -36,9 +36,7 @@ class FilterVerdict(Artifact):
     asked: dict[str, Any] = Field(default_factory=dict)
 
 
-class Explanation(Artifact):
-    """Why a memory was visible, or which filters hid it (REC-10). It holds no content."""
-
+class _Visibility(Artifact):
     memory_id: str
     visibility: Visibility
     at: datetime = Field(description="the point in time it is about")
@@ -51,10 +49,11 @@ class Explanation(Artifact):
     filters: tuple[FilterVerdict, ...] = ()
     promoted_at: datetime
     expires_at: datetime | None = None
-    retracted_at: datetime | None = None
-    retracted_by: str | None = None
-    retraction_reason: RetractionReason | None = None
-    superseded_by: str | None = None
+
+
+class Explanation(Ending, _Visibility):
+    """Why a memory was visible, or which filters hid it (REC-10). It holds no content."""
+
     tombstoned_at: datetime | None = None
 
     @property

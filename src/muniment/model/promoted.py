@@ -2,19 +2,26 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from muniment.model.candidate import Scope
-from muniment.model.fields import Artifact, CaptureKind, Source, Tier, WriteClass
+from muniment.model.candidate import Scope, StoredFact
+from muniment.model.fields import Artifact, CaptureKind, Source, Tier
 
 RetractionReason = Literal["superseded", "corrected", "wrong", "consent_revoked", "erased", "deprecated"]
 
 
-class PromotedMemory(Artifact):
-    """A promoted memory; after its insert only its retraction can change it, once (PRO-2, PRO-3)."""
+class Ending(Artifact):
+    """When, by whom and why a memory was retracted, and what replaced it; empty where it was not."""
 
+    retracted_at: datetime | None = None
+    retracted_by: str | None = None
+    retraction_reason: RetractionReason | None = None
+    superseded_by: str | None = None
+
+
+class _Ids(Artifact):
     memory_id: str
     candidate_id: str
     proposal_id: str
@@ -24,12 +31,9 @@ class PromotedMemory(Artifact):
     scope: Scope
     decision_key: str | None = None
     subject: str | None = None
-    write_class: WriteClass
-    entity: str | None = None
-    predicate: str | None = None
-    value: Any = None
-    text: str
-    evidence_refs: tuple[str, ...] = ()
+
+
+class _Provenance(Artifact):
     classification: str
     sensitive: bool
     tier: Tier
@@ -55,10 +59,12 @@ class PromotedMemory(Artifact):
     promoted_at: datetime
     expires_at: datetime | None = None
     dead_seq: int | None = None
-    retracted_at: datetime | None = None
-    retracted_by: str | None = None
-    retraction_reason: RetractionReason | None = None
-    superseded_by: str | None = None
+
+
+# The groups of fields stand in reverse order: JSON shows those of the last first.
+class PromotedMemory(Ending, _Provenance, StoredFact, _Ids):
+    """A promoted memory; after its insert only its retraction can change it, once (PRO-2, PRO-3)."""
+
     tombstoned_at: datetime | None = Field(
         default=None, description="when its content was removed: text and value are empty"
     )

@@ -62,16 +62,9 @@ class ConflictSet(Artifact):
     records: tuple[Record, ...]
 
 
-class Recall(Artifact):
-    """The answer to one recall."""
+class RecallAnswer(Artifact):
+    """The records of a recall: plain, with low confidence and in conflict sets; how many were left out, and why."""
 
-    recall_id: str
-    at: datetime
-    seq: int
-    as_of: datetime | None = Field(default=None, description="the requested point in time, if not now")
-    pack: str
-    embedder: str | None = Field(default=None, description="the embedder whose vectors ranked it; none without a query")
-    approximate: bool = Field(default=False, description="the scope was too large for an exact ranking")
     records: tuple[Record, ...] = ()
     low_confidence: tuple[Record, ...] = ()
     conflicts: tuple[ConflictSet, ...] = ()
@@ -83,3 +76,17 @@ class Recall(Artifact):
         """All records: plain, low confidence, and in conflict sets."""
         in_conflict = tuple(record for conflict in self.conflicts for record in conflict.records)
         return self.records + self.low_confidence + in_conflict
+
+
+class _Recorded(Artifact):
+    recall_id: str
+    at: datetime
+    seq: int
+    as_of: datetime | None = Field(default=None, description="the requested point in time, if not now")
+    pack: str
+    embedder: str | None = Field(default=None, description="the embedder whose vectors ranked it; none without a query")
+    approximate: bool = Field(default=False, description="the scope was too large for an exact ranking")
+
+
+class Recall(RecallAnswer, _Recorded):
+    """The answer to one recall."""

@@ -8,7 +8,7 @@ from pydantic import Field, computed_field
 from muniment.model.candidate import Candidate, Refusal
 from muniment.model.fields import Artifact, Tier, WriteClass
 from muniment.model.proposal import HumanReason, Status
-from muniment.model.recall import ConflictSet, Record
+from muniment.model.recall import RecallAnswer
 
 Risk = Literal["low", "high"]
 OpenStatus = Literal["pending", "held"]
@@ -57,20 +57,13 @@ class EditCheck(Artifact):
         return self.refusal is None
 
 
-class RecallPreview(Artifact):
+class RecallPreview(RecallAnswer):
     """What a recall would return to a run; not recorded as a recall."""
-
-    records: tuple[Record, ...] = ()
-    low_confidence: tuple[Record, ...] = ()
-    conflicts: tuple[ConflictSet, ...] = ()
-    omitted: int = 0
-    degraded: tuple[str, ...] = ()
 
     @property
     def all_ids(self) -> tuple[str, ...]:
         """The ids of all its records."""
-        in_conflict = tuple(record for conflict in self.conflicts for record in conflict.records)
-        return tuple(record.id for record in self.records + self.low_confidence + in_conflict)
+        return tuple(record.id for record in self.all_records)
 
 
 class Preview(Artifact):

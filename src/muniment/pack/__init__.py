@@ -1,88 +1,24 @@
 """The Context Pack: the versioned, immutable policy document that everything is decided under."""
 
 from muniment.pack.durations import format_duration, parse_duration
-from muniment.pack.extraction import (
-    Extraction,
-    ExtractorMap,
-    ExtractorMatch,
-    FieldCondition,
-    FieldMap,
-    ModelExtraction,
-)
-from muniment.pack.guardrails import Guardrails, PolicyLayer, RedactionRule
+from muniment.pack.extraction import ExtractorMap, FieldCondition, FieldMap, ModelExtraction
+from muniment.pack.guardrails import RedactionRule
 from muniment.pack.load import builtin_pack, load_pack
-from muniment.pack.memory_layer import (
-    AuditPolicy,
-    Budget,
-    ConsentPolicy,
-    ContradictionPolicy,
-    MemoryLayer,
-    MemoryPolicy,
-    PriorityPolicy,
-    PromotionThresholds,
-    RecallPolicy,
-    RecallWeights,
-    RejectionPolicy,
-    RetentionPolicy,
-    SourceTrust,
-    StatementConfidence,
-    Thresholds,
-    TierRule,
-    TierWhen,
-    TrustPolicy,
-)
-from muniment.pack.schema import (
-    Classification,
-    ClassifiedAttribute,
-    Identity,
-    Ontology,
-    Pack,
-    PackMeta,
-    Predicate,
-    RoleRule,
-    pack_schema,
-)
-from muniment.pack.write_classes import AutoPromotion, AutoResolve, ClassPolicy
+from muniment.pack.memory_layer import Budget, Thresholds, TierWhen
+from muniment.pack.schema import Pack, pack_schema
+from muniment.pack.write_classes import AutoPromotion
 
 __all__ = [
-    "AuditPolicy",
     "AutoPromotion",
-    "AutoResolve",
     "Budget",
-    "ClassPolicy",
-    "Classification",
-    "ClassifiedAttribute",
-    "ConsentPolicy",
-    "ContradictionPolicy",
-    "Extraction",
     "ExtractorMap",
-    "ExtractorMatch",
     "FieldCondition",
     "FieldMap",
-    "Guardrails",
-    "Identity",
-    "MemoryLayer",
-    "MemoryPolicy",
     "ModelExtraction",
-    "Ontology",
     "Pack",
-    "PackMeta",
-    "PolicyLayer",
-    "Predicate",
-    "PriorityPolicy",
-    "PromotionThresholds",
-    "RecallPolicy",
-    "RecallWeights",
     "RedactionRule",
-    "RejectionPolicy",
-    "RetentionPolicy",
-    "RoleRule",
-    "SourceTrust",
-    "StatementConfidence",
     "Thresholds",
-    "TierRule",
     "TierWhen",
-    "TrustPolicy",
     "builtin_pack",
     "format_duration",
     "load_pack",

@@ -54,15 +54,7 @@ class Register(VerbInput):
     pack: PackSource
 
 
-@verb(
-    "packs.register",
-    right="packs",
-    effect="write",
-    http="POST /packs",
-    status=201,
-    positional=("pack",),
-    shown_as=PackShown,
-)
+@verb("packs.register", right="packs", http="POST /packs", status=201, positional=("pack",), shown_as=PackShown)
 async def register(context: FabricContext, admin: Principal, request: Register) -> RegisteredPack:
     """Register a pack, given as a file's path, its text, or loaded; the same again changes nothing.
 
@@ -95,7 +87,7 @@ class Activate(Retire):
     expected: Name | None = Field(None, description="only if this version is in force now")
 
 
-@verb("packs.activate", right="packs", effect="write", http="POST /packs/{ref}/activate")
+@verb("packs.activate", right="packs", http="POST /packs/{ref}/activate")
 async def activate(context: FabricContext, admin: Principal, request: Activate) -> Activation:
     """Put a registered version in force: from now on everything in the tenant is decided under it.
 
@@ -115,7 +107,7 @@ async def activate(context: FabricContext, admin: Principal, request: Activate) 
     return made
 
 
-@verb("packs.plan_activation", right="read_packs", effect="read", http="GET /packs/{ref}/activation")
+@verb("packs.plan_activation", right="read_packs", http="GET /packs/{ref}/activation")
 async def plan_activation(context: FabricContext, reader: Principal, request: PackRef) -> ActivationPlan:
     """Show what activating a registered version would change, and who may do it. Nothing is changed by asking.
 
@@ -143,7 +135,7 @@ async def plan_activation(context: FabricContext, reader: Principal, request: Pa
         return plan.model_copy(update=await _shortened(tx, now, chosen.pack) if now is not None else {})
 
 
-@verb("packs.retire", right="packs", effect="write", http="POST /packs/{ref}/retire", cli="pack retire")
+@verb("packs.retire", right="packs", http="POST /packs/{ref}/retire", cli="pack retire")
 async def retire(context: FabricContext, admin: Principal, request: Retire) -> Retirement:
     """Retire a version for good: it can be neither activated nor pinned. The past is still read under it.
 
@@ -161,7 +153,7 @@ class InForce(VerbInput):
     at: Instant | None = Field(None, description="by default now")
 
 
-@verb("packs.in_force", right="read_packs", effect="read", http="GET /packs/in-force", cli="pack in-force")
+@verb("packs.in_force", right="read_packs", http="GET /packs/in-force", cli="pack in-force")
 async def in_force(context: FabricContext, reader: Principal, request: InForce) -> Activation:
     """Read which version is in force, or was at a time: who put it there, when and why.
 
@@ -180,14 +172,7 @@ class ListActivations(VerbInput):
     )
 
 
-@verb(
-    "packs.activations",
-    right="read_packs",
-    effect="read",
-    http="GET /packs/activations",
-    page_key="seq",
-    cli="pack history",
-)
+@verb("packs.activations", right="read_packs", http="GET /packs/activations", page_key="seq", cli="pack history")
 async def activations(context: FabricContext, reader: Principal, request: ListActivations) -> Sequence[Activation]:
     """List every activation, the latest first; `after` is the `seq` of the last of the page before."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -200,7 +185,7 @@ async def _check_reason(context: FabricContext, admin: Principal, reason: str) -
         raise InvalidInput("holds personal data, which has no place in the log", field="reason")
 
 
-@verb("packs.get", right="read_packs", effect="read", http="GET /packs/{ref}", shown_as=PackShown, cli="pack show")
+@verb("packs.get", right="read_packs", http="GET /packs/{ref}", shown_as=PackShown, cli="pack show")
 async def get_pack(context: FabricContext, reader: Principal, request: PackRef) -> RegisteredPack:
     """Read a registered pack; raises `NotFound`."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -213,15 +198,7 @@ class ListPacks(Listing):
     limit: PageSize = 200
 
 
-@verb(
-    "packs.list",
-    right="read_packs",
-    effect="read",
-    http="GET /packs",
-    page_key="ref",
-    shown_as=PackShown,
-    cli="pack list",
-)
+@verb("packs.list", right="read_packs", http="GET /packs", page_key="ref", shown_as=PackShown, cli="pack list")
 async def list_packs(context: FabricContext, reader: Principal, request: ListPacks) -> list[RegisteredPack]:
     """List all packs in the order of their registration; `after` is the last reference of the page before."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -304,15 +281,7 @@ class OrderBackfill(PackRef):
     dry_run: Annotated[bool, Strict()] = Field(False, description="plan it, and order nothing")
 
 
-@verb(
-    "packs.backfill",
-    right="review",
-    effect="write",
-    http="POST /packs/backfills",
-    status=201,
-    positional=("ref",),
-    slow=True,
-)
+@verb("packs.backfill", right="review", http="POST /packs/backfills", status=201, positional=("ref",), slow=True)
 async def backfill(context: FabricContext, reviewer: Principal, request: OrderBackfill) -> Backfill:
     """Order that live memories follow the ontology of a registered pack: renamed, retyped, dropped predicates.
 
@@ -325,14 +294,7 @@ async def backfill(context: FabricContext, reviewer: Principal, request: OrderBa
         return await backfilling.order(context, reviewer, request.ref)
 
 
-@verb(
-    "packs.backfills",
-    right="read_packs",
-    effect="read",
-    http="GET /packs/backfills",
-    page_key="backfill_id",
-    cli="pack backfills",
-)
+@verb("packs.backfills", right="read_packs", http="GET /packs/backfills", page_key="backfill_id", cli="pack backfills")
 async def list_backfills(context: FabricContext, reader: Principal, request: Listing) -> Sequence[Backfill]:
     """List the orders, the latest first: how far each is, and the memories that wait for a person.
 

@@ -127,8 +127,8 @@ def verb(
     name: str,
     *,
     right: Right | None,
-    effect: Effect,
     http: str | None,
+    effect: Effect | None = None,
     status: int = 200,
     retry: bool = False,
     positional: tuple[str, ...] | None = None,
@@ -154,7 +154,8 @@ def verb(
 
     - `right`: the row of the table of roles that the caller must pass. `run_right` is a run's, `also_right` is needed
       too, `other_right` lets others in over HTTP whom `right_for` then sends to it.
-    - `effect`: `read`, `write` or `pass`, see `Effect`; how an idempotency key is handled follows from it.
+    - `effect`: `read`, `write` or `pass`, see `Effect`; by default `read` for GET and `write` for other methods. How an
+      idempotency key is handled follows from it.
     - `http`: method and path, such as `"POST /queue/{proposal_id}/approve"`; None where it is not served. With
       `custom_route` its route is written by hand. `shown_as` is the type that is sent instead of the result.
     - `positional`: the fields that Python callers may pass by position; by default those of the path.
@@ -176,10 +177,11 @@ def verb(
             parameters.pop(0)
         taken = unchecked or (parameters[0] if parameters else None)
         path_fields = tuple(part[1:-1] for part in path.split("/") if part.startswith("{"))
+        known_effect = effect or ("read" if method == "GET" else "write")
         made = Declaration(
             name=name,
             right=right,
-            effect=effect,
+            effect=known_effect,
             handler=retry_on_pack_change(handler) if retry else handler,
             caller=caller,
             input=taken,
@@ -199,7 +201,7 @@ def verb(
             other_right=other_right,
             right_for=right_for,
             shown_as=shown_as,
-            slow=slow or effect == "pass",
+            slow=slow or known_effect == "pass",
             custom_route=custom_route,
             cli=cli,
         )

@@ -35,7 +35,7 @@ class WebhookId(VerbInput):
     webhook_id: Name
 
 
-@verb("webhooks.add", right="webhooks", effect="write", http="POST /webhooks", status=201)
+@verb("webhooks.add", right="webhooks", http="POST /webhooks", status=201)
 async def add(context: FabricContext, admin: Principal, request: WebhookInput) -> Webhook:
     """Register a webhook for all events from now on, or for those of some types. Its secret is shown this once.
 
@@ -53,7 +53,7 @@ async def add(context: FabricContext, admin: Principal, request: WebhookInput) -
         return await webhooks.add(tx, key, admin.id, request, new_secret())
 
 
-@verb("webhooks.list", right="webhooks", effect="read", http="GET /webhooks", page_key="webhook_id", cli="webhook list")
+@verb("webhooks.list", right="webhooks", http="GET /webhooks", page_key="webhook_id", cli="webhook list")
 async def list_webhooks(context: FabricContext, admin: Principal, request: Listing) -> list[Webhook]:
     """List all webhooks, the oldest first, each with its position in the log.
 
@@ -64,7 +64,7 @@ async def list_webhooks(context: FabricContext, admin: Principal, request: Listi
         return await webhooks.listed(tx, key, request.limit, request.after)
 
 
-@verb("webhooks.get", right="webhooks", effect="read", http="GET /webhooks/{webhook_id}")
+@verb("webhooks.get", right="webhooks", http="GET /webhooks/{webhook_id}")
 async def get_webhook(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
     """Read a webhook with its position in the log; raises `NotFound`."""
     async with context.transaction(admin.tenant_id, "auditor") as tx:
@@ -74,27 +74,14 @@ async def get_webhook(context: FabricContext, admin: Principal, request: Webhook
         return await webhooks.one(tx, key, request.webhook_id)
 
 
-@verb(
-    "webhooks.remove",
-    right="webhooks",
-    effect="write",
-    http="DELETE /webhooks/{webhook_id}",
-    status=204,
-    cli="webhook remove",
-)
+@verb("webhooks.remove", right="webhooks", http="DELETE /webhooks/{webhook_id}", status=204, cli="webhook remove")
 async def remove(context: FabricContext, admin: Principal, request: WebhookId) -> None:
     """Remove a webhook for good, with its secret; raises `NotFound`."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
         await webhooks.remove(tx, admin.id, request.webhook_id)
 
 
-@verb(
-    "webhooks.rotate_secret",
-    right="webhooks",
-    effect="write",
-    http="POST /webhooks/{webhook_id}/rotate",
-    cli="webhook rotate",
-)
+@verb("webhooks.rotate_secret", right="webhooks", http="POST /webhooks/{webhook_id}/rotate", cli="webhook rotate")
 async def rotate_secret(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
     """Give a webhook another secret, shown this once. For a day messages are signed with the old one too."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
@@ -102,9 +89,7 @@ async def rotate_secret(context: FabricContext, admin: Principal, request: Webho
         return await webhooks.rotate(tx, key, admin.id, request.webhook_id, new_secret())
 
 
-@verb(
-    "webhooks.resume", right="webhooks", effect="write", http="POST /webhooks/{webhook_id}/resume", cli="webhook resume"
-)
+@verb("webhooks.resume", right="webhooks", http="POST /webhooks/{webhook_id}/resume", cli="webhook resume")
 async def resume(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
     """Resume a webhook that is parked, or waits for its next try, at the event that failed."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
@@ -122,7 +107,6 @@ class ReplayEvents(WebhookId):
     "webhooks.replay",
     right="webhooks",
     also_right="audit",
-    effect="write",
     http="POST /webhooks/{webhook_id}/replay",
     cli="webhook replay",
 )

@@ -17,7 +17,7 @@ from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
-@verb("work.backlog", right="read_work", effect="read", http="GET /work/backlog")
+@verb("work.backlog", right="read_work", http="GET /work/backlog")
 async def backlog(context: FabricContext, reader: Principal) -> Backlog:
     """Count what waits to be consolidated."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -32,9 +32,7 @@ class ListParked(Listing):
     limit: PageSize = 100
 
 
-@verb(
-    "work.parked", right="read_work", effect="read", http="GET /work/parked", page_key="capture_id", cli="work parked"
-)
+@verb("work.parked", right="read_work", http="GET /work/parked", page_key="capture_id", cli="work parked")
 async def parked(context: FabricContext, reader: Principal, request: ListParked) -> Sequence[Parked]:
     """List the captures that were given up after the last try, oldest first.
 
@@ -51,14 +49,7 @@ class Requeue(VerbInput):
     capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)] | None = None
 
 
-@verb(
-    "work.requeue",
-    right="work",
-    effect="write",
-    http="POST /work/requeue",
-    positional=("capture_ids",),
-    cli="work requeue",
-)
+@verb("work.requeue", right="work", http="POST /work/requeue", positional=("capture_ids",), cli="work requeue")
 async def requeue(context: FabricContext, admin: Principal, request: Requeue) -> Sequence[str]:
     """Have parked captures tried again, by default all; returns the ids of those that were parked."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
@@ -69,14 +60,14 @@ async def requeue(context: FabricContext, admin: Principal, request: Requeue) ->
         return again
 
 
-@verb("work.jobs", right="read_work", effect="read", http="GET /work/jobs", cli="work jobs")
+@verb("work.jobs", right="read_work", http="GET /work/jobs", cli="work jobs")
 async def jobs(context: FabricContext, reader: Principal) -> Sequence[JobRun]:
     """List when each job ran last."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return [JobRun(**row) for row in await tx.rows("jobs.runs")]
 
 
-@verb("work.breakers", right="read_work", effect="read", http="GET /work/breakers", cli="work breakers")
+@verb("work.breakers", right="read_work", http="GET /work/breakers", cli="work breakers")
 async def breakers(context: FabricContext, reader: Principal) -> Sequence[Breaker]:
     """List the classes whose promotion without a person was ever suspended, and their present state."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -89,7 +80,7 @@ class ResetClock(VerbInput):
     reason: Name
 
 
-@verb("work.reset_clock", right="work", effect="write", http="POST /work/clock/reset", cli="work reset-clock")
+@verb("work.reset_clock", right="work", http="POST /work/clock/reset", cli="work reset-clock")
 async def reset_clock(context: FabricContext, admin: Principal, request: ResetClock) -> ClockReset:
     """Set the tenant's clock back to now, after a program's clock was ahead. Sequence numbers continue.
 
@@ -114,7 +105,7 @@ class ResumeClass(VerbInput):
     write_class: WriteClass
 
 
-@verb("work.resume", right="work", effect="write", http="POST /work/breakers/{write_class}/resume", cli="work resume")
+@verb("work.resume", right="work", http="POST /work/breakers/{write_class}/resume", cli="work resume")
 async def resume(context: FabricContext, admin: Principal, request: ResumeClass) -> Breaker:
     """Let a suspended class be promoted without a person again; its samples are counted from the start.
 

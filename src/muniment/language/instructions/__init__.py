@@ -1,7 +1,8 @@
 """Detects text that addresses the model instead of stating a fact, in any disguise (CAN-7).
 
-`suspicion(text)` takes any text and returns a score from 0 to 1 with the codes of its reasons. `visible_text(text)` returns
-a text as a reader sees it, without invisible and look-alike characters. The rules are in rules/, one file a language.
+`suspicion(text)` takes any text and returns a score from 0 to 1 with the codes of its reasons. `visible_text(text)`
+returns a text as a reader sees it, without invisible and look-alike characters. The rules are in rules/, one file a
+language.
 """
 
 from muniment.language.instructions.characters import visible_text
