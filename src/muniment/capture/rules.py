@@ -31,8 +31,3 @@ def vouched_in(candidate: Candidate, of_capture: str | None) -> str | None:
     """Return what is vouched for in one fact of a capture: as in the capture, if the fact's class of source agrees."""
     own = f"{candidate.author} {class_of_source(candidate.source, of_capture)} {candidate.extractor}"
     return of_capture if candidate.claimed_by == own else None
-
-
-def is_only_claimed(origin: str | None, vouched: str | None) -> bool:
-    """Whether an origin names a tool or a channel that the author of the capture could not speak for."""
-    return vouched is None and origin is not None and origin.startswith((TOOL, CHANNEL))

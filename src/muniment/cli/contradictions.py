@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,13 +14,12 @@ from muniment.cli.inputs import parse_pairs
 from muniment.cli.options import ASKER, Note, argument, flag, page_options
 from muniment.errors import NotFound, SealBroken
 from muniment.model.context import Principal
-from muniment.model.contradiction import Contradiction, Side
+from muniment.model.contradiction import Contradiction, ResolutionMethod, Side
 
 if TYPE_CHECKING:
     from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
-Way = Literal["supersede", "coexist", "retract", "block"]
 
 
 @command(app, "contradictions", options=(*page_options(50), *ASKER), example="muniment contradictions --all --limit 20")
@@ -59,7 +58,7 @@ def resolve(
     fabric: "Verbs",
     reviewer: Principal,
     contradiction_id: Annotated[str, argument("CONTRADICTION", "The id of a contradiction, ctr_...")],
-    way: Annotated[Way, argument("WAY", "supersede, coexist, retract or block.")],
+    way: Annotated[ResolutionMethod, argument("WAY", "supersede, coexist, retract or block.")],
     keep: Annotated[
         Side | None, flag("--keep", "For supersede and retract: the side that stays; by default the incoming one.")
     ] = None,

@@ -15,7 +15,7 @@ from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, Not
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.fields import Tier, WriteClass
-from muniment.model.proposal import HumanReason, Outcome, Proposal
+from muniment.model.proposal import APPROVED_AT_ONCE, HumanReason, Outcome, Proposal
 from muniment.model.review_views import OpenStatus, Risk
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 queue = group(app, "queue", lists=True)
-# Proposals that the fabric approves in one call.
-BATCH = 200
 # Errors that concern one proposal and not the next.
 _OF_ONE = (NotFound, SelfApproval, Conflict, NotPromotable)
 
@@ -148,8 +146,8 @@ def _approve_many(
     """Approve in batches; return the outcomes, and the error that stopped the rest. Earlier batches are committed."""
     done: list[Outcome] = []
     with progress("approving", len(ids), as_json=call.as_json) as steps:
-        for first in range(0, len(ids), BATCH):
-            some = ids[first : first + BATCH]
+        for first in range(0, len(ids), APPROVED_AT_ONCE):
+            some = ids[first : first + APPROVED_AT_ONCE]
             acknowledged = {one: reasons[one] for one in some if one in reasons}
             try:
                 done += fabric.queue.approve_many(reviewer, some, note=note, acknowledge=acknowledged)

@@ -15,7 +15,7 @@ from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.evidence import Evidence
 from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
-from muniment.model.proposal import Action, HumanReason, Outcome, Proposal
+from muniment.model.proposal import APPROVED_AT_ONCE, Action, HumanReason, Outcome, Proposal
 from muniment.model.review_views import EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
 from muniment.pack import Pack
 from muniment.promotion.retract import retract_memory
@@ -29,9 +29,6 @@ from muniment.review.evidence import evidence_of
 from muniment.review.regate import regate
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, OtherRun, VerbInput, Whole
-
-# Approved in one transaction: others of the tenant wait no longer than that.
-AT_ONCE = 200
 
 
 class QueueFilters(VerbInput):
@@ -171,7 +168,9 @@ async def approve_many(context: FabricContext, reviewer: Principal, request: App
             raise InvalidInput("names a proposal that is not among those to approve", field="acknowledge")
         if not any(character.isalnum() for character in acknowledged[proposal_id]):
             raise InvalidInput("is no reason: say why in words", field=f"acknowledge.{proposal_id}")
-    return await approving.approve_many(context, reviewer, request.proposal_ids, request.note, acknowledged, AT_ONCE)
+    return await approving.approve_many(
+        context, reviewer, request.proposal_ids, request.note, acknowledged, APPROVED_AT_ONCE
+    )
 
 
 class EditProposal(NotedAction, EditFields):
