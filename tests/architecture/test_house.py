@@ -5,7 +5,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -208,7 +208,7 @@ def _function(member: Any) -> Callable[..., Any]:
 def _returned(member: Any) -> type[Any]:
     getter = member.fget
     assert getter is not None
-    return inspect.signature(getter).return_annotation
+    return get_type_hints(getter)["return"]
 
 
 def _groups() -> list[tuple[type[Any], type[Any]]]:
