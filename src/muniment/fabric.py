@@ -86,7 +86,8 @@ class AsyncQueue(FabricGroup):
     async def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **fields: Unpack[QueueFilters]
     ) -> list[Proposal]:
-        """List open proposals by due time, the earliest first; with `closed` also those that had their final verdict.
+        """List the proposals that wait for a person, by due time; with `closed` also those that had their final
+        verdict.
 
         They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look,
         an `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
@@ -200,7 +201,9 @@ class AsyncQueue(FabricGroup):
     async def lift(
         self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None
     ) -> Proposal:
-        """Forget a rejection: the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
+        """Lift a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not
+        rejected.
+        """
         return await review_verbs.lift(self._context, asker, proposal_id=proposal_id, version=version, note=note)
 
     async def override(
@@ -213,7 +216,10 @@ class AsyncQueue(FabricGroup):
         tier: Tier | None = None,
         priority: float | None = None,
     ) -> Proposal:
-        """Change the tier or the priority of a proposal. Of both tiers the stricter approval holds."""
+        """Change the tier or the priority of a proposal.
+
+        Of both tiers the stricter approval holds.
+        """
         return await review_verbs.override(
             self._context, asker, proposal_id=proposal_id, version=version, note=note, tier=tier, priority=priority
         )
@@ -221,11 +227,11 @@ class AsyncQueue(FabricGroup):
     async def assign(
         self, asker: Asker, proposal_id: str, *, version: int | None = None, to: str | None = None
     ) -> Proposal:
-        """Assign a proposal to a person; by default to the caller."""
+        """Assign a proposal to a reviewer."""
         return await review_verbs.assign(self._context, asker, proposal_id=proposal_id, version=version, to=to)
 
     async def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
-        """End the assignment of a proposal, or its being held."""
+        """Unassign a proposal, or return a held one to the queue."""
         return await review_verbs.release(self._context, asker, proposal_id=proposal_id, version=version)
 
 
@@ -237,7 +243,7 @@ class AsyncConsents(FabricGroup):
         return await consent_verbs.grant(self._context, asker, **fields)
 
     async def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
-        """Revoke a consent. Its memories are hidden from the next recall on."""
+        """Revoke a consent: its memories are hidden from the next recall on."""
         return await consent_verbs.revoke(self._context, asker, consent_id=consent_id, evidence_refs=evidence_refs)
 
     async def reach(
@@ -302,7 +308,7 @@ class AsyncContradictions(FabricGroup):
         incoming: Mapping[str, str] | None = None,
         note: str | None = None,
     ) -> Contradiction:
-        """Settle an open contradiction, in one of four ways.
+        """Resolve a contradiction: supersede, coexist, retract or block.
 
         `supersede`: the side to `keep` (by default the incoming) replaces the other. `coexist`: both stay, each visible
         only to runs that have the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to `keep`
@@ -372,13 +378,14 @@ class AsyncCaptures(FabricGroup):
         """List captures without their content, the latest first.
 
         They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`,
-        and to those captured from `since` on and before `until`. Archived captures are listed with the state `archived`
-        alone. `after` is the id of the last capture of the page before. Raises `NotFound`.
+        and to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal
+        or a refusal. Archived captures are listed with the state `archived` alone. `after` is the id of the last
+        capture of the page before. Raises `NotFound`.
         """
         return await capture_verbs.list_captures(self._context, asker, limit=limit, after=after, **fields)
 
     async def get(self, asker: Asker, capture_id: str) -> CaptureHistory:
-        """Read a capture, opened, with what came of it. The reading is recorded as an event.
+        """Show one capture with its content and its proposals and refusals. The access is recorded.
 
         Raises `NotFound`, for a reviewer also where no proposal and no refusal came from it; `ArchiveBroken`.
         """
@@ -401,7 +408,9 @@ class AsyncRefusals(FabricGroup):
     async def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **fields: Unpack[RefusalFilters]
     ) -> list[RefusalEntry]:
-        """List what the gates refused, the latest first: which gate and why, without content.
+        """List what the gates refused, the latest first.
+
+        Each refusal names its gate and its reason; the refused text is not kept.
 
         They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those
         whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the page before.
@@ -436,11 +445,11 @@ class AsyncWork(FabricGroup):
     """The state of a tenant's background jobs."""
 
     async def backlog(self, asker: Asker) -> Backlog:
-        """Count what waits to be consolidated."""
+        """Show how many captures wait to be consolidated, and since when."""
         return await worker_verbs.backlog(self._context, asker)
 
     async def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
-        """List the captures that were given up after the last try, oldest first.
+        """List the captures that were parked after their last retry, with the reason, the oldest first.
 
         `after` is the id of the last of the page before.
         """
@@ -451,11 +460,11 @@ class AsyncWork(FabricGroup):
         return await worker_verbs.requeue(self._context, asker, capture_ids=capture_ids)
 
     async def jobs(self, asker: Asker) -> Sequence[JobRun]:
-        """List when each job ran last."""
+        """List the jobs: when each ran last, how many seconds it took, and its error."""
         return await worker_verbs.jobs(self._context, asker)
 
     async def breakers(self, asker: Asker) -> Sequence[Breaker]:
-        """List the classes whose promotion without a person was ever suspended, and their present state."""
+        """List the classes whose automatic promotion was suspended, or has been resumed."""
         return await worker_verbs.breakers(self._context, asker)
 
     async def reset_clock(self, asker: Asker, *, reason: str) -> ClockReset:
@@ -468,7 +477,7 @@ class AsyncWork(FabricGroup):
         return await worker_verbs.reset_clock(self._context, asker, reason=reason)
 
     async def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
-        """Let a suspended class be promoted without a person again; its samples are counted from the start.
+        """Resume the automatic promotion of a suspended class; its samples are counted from the start.
 
         Raises `Conflict` for a class that is not suspended.
         """
@@ -504,21 +513,23 @@ class AsyncPacks(FabricGroup):
         return await packs_verbs.plan_activation(self._context, asker, ref=ref)
 
     async def retire(self, asker: Asker, ref: str, *, reason: str) -> Retirement:
-        """Retire a version for good: it can be neither activated nor pinned. The past is still read under it.
+        """Retire a version for good: it can no longer be activated or pinned. The past is still read under it.
 
         Raises `NotFound`, and `Conflict` for the version in force and for one that is retired.
         """
         return await packs_verbs.retire(self._context, asker, ref=ref, reason=reason)
 
     async def in_force(self, asker: Asker, *, at: datetime | None = None) -> Activation:
-        """Read which version is in force, or was at a time: who put it there, when and why.
+        """Show which version is in force, or was at a time, and who activated it.
 
         A time before the first activation has the first one's. Raises `NotFound` in a tenant without any.
         """
         return await packs_verbs.in_force(self._context, asker, at=at)
 
     async def activations(self, asker: Asker, *, limit: int = 50, after: int | None = None) -> Sequence[Activation]:
-        """List every activation, the latest first; `after` is the `seq` of the last of the page before."""
+        """List every version that was in force, the latest first; `after` is the `seq` of the last of the page
+        before.
+        """
         return await packs_verbs.activations(self._context, asker, limit=limit, after=after)
 
     async def get(self, asker: Asker, ref: str) -> RegisteredPack:
@@ -526,7 +537,10 @@ class AsyncPacks(FabricGroup):
         return await packs_verbs.get_pack(self._context, asker, ref=ref)
 
     async def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
-        """List all packs in the order of their registration; `after` is the last reference of the page before."""
+        """List the packs registered in the tenant, in the order of their registration.
+
+        `after` is the last reference of the page before.
+        """
         return await packs_verbs.list_packs(self._context, asker, limit=limit, after=after)
 
     async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
@@ -577,7 +591,7 @@ class AsyncPacks(FabricGroup):
         return await packs_verbs.backfill(self._context, asker, ref=ref, dry_run=dry_run)
 
     async def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
-        """List the orders, the latest first: how far each is, and the memories that wait for a person.
+        """List the backfills of the tenant, the latest first, and the memories that need a person.
 
         `after` is the id of the last of the page before.
         """
@@ -604,7 +618,7 @@ class AsyncWebhooks(FabricGroup):
         return await webhooks_verbs.add(self._context, asker, url=url, types=types)
 
     async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
-        """List all webhooks, the oldest first, each with its position in the log.
+        """List the webhooks, the oldest first, each with its position in the event log and its last error.
 
         `after` is the id of the last of the page before.
         """
@@ -619,7 +633,7 @@ class AsyncWebhooks(FabricGroup):
         return await webhooks_verbs.remove(self._context, asker, webhook_id=webhook_id)
 
     async def rotate_secret(self, asker: Asker, webhook_id: str) -> Webhook:
-        """Give a webhook another secret, shown this once. For a day messages are signed with the old one too."""
+        """Replace the secret of a webhook. The new one is shown once; the old one still signs for a day."""
         return await webhooks_verbs.rotate_secret(self._context, asker, webhook_id=webhook_id)
 
     async def resume(self, asker: Asker, webhook_id: str) -> Webhook:
@@ -627,7 +641,7 @@ class AsyncWebhooks(FabricGroup):
         return await webhooks_verbs.resume(self._context, asker, webhook_id=webhook_id)
 
     async def replay(self, asker: Asker, webhook_id: str, *, after: int) -> Webhook:
-        """Post everything after that number of the log again; 0 is its beginning.
+        """Post the events after a sequence number to a webhook again.
 
         It takes the right to read the log too, since events from before the webhook was registered go out.
         """
@@ -657,7 +671,10 @@ class AsyncKeys(FabricGroup):
         return await access_verbs.create(self._context, asker, **fields)
 
     async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[ApiKey]:
-        """List all keys that were ever made, the latest first; `after` is the id of the last of the page before."""
+        """List the API keys, the latest first, each with its holder, its end and its last use.
+
+        `after` is the id of the last of the page before.
+        """
         return await access_verbs.list_keys(self._context, asker, limit=limit, after=after)
 
     async def get(self, asker: Asker, key_id: str) -> ApiKey:
@@ -665,7 +682,7 @@ class AsyncKeys(FabricGroup):
         return await access_verbs.get_key(self._context, asker, key_id=key_id)
 
     async def revoke(self, asker: Asker, key_id: str) -> ApiKey:
-        """Revoke a key from now on and for good; the second time changes nothing. Raises `NotFound`."""
+        """Revoke an API key at once and for good; the second time changes nothing. Raises `NotFound`."""
         return await access_verbs.revoke(self._context, asker, key_id=key_id)
 
     async def check(self, token: str) -> Credential:
@@ -837,7 +854,11 @@ class AsyncFabric(FabricLifecycle):
         )
 
     async def adoption(self, asker: Asker) -> Adoption:
-        """Count the corrections that were adopted: a decision made with one differs from the last made without."""
+        """Show how often corrections changed later decisions.
+
+        A correction is measured if a later decision recalled it, and an earlier decision with the same intent and
+        decision key had recalled the memory that it corrects. It was adopted if the two decisions differ.
+        """
         return await corrections_verbs.adoption(self._context, asker)
 
     async def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
@@ -866,7 +887,7 @@ class AsyncFabric(FabricLifecycle):
         )
 
     async def seal(self, tenant_id: str) -> int:
-        """Seal the tenant's events in batches of the audit chain; returns how many there were.
+        """Seal the tenant's events in the audit chain; returns how many there were.
 
         Safe to run twice, concurrently, or to be killed: a batch can only continue the last one.
         """
@@ -921,8 +942,9 @@ class AsyncFabric(FabricLifecycle):
         return await audit_verbs.get(self._context, asker, memory_id=memory_id)
 
     async def trail(self, asker: Asker, memory_id: str) -> Trail:
-        """Follow a memory back to its capture, with every verdict, and forward to the recalls that used it.
+        """Show the provenance of a memory, and the recalls and prompts that used it.
 
+        Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first.
         Raises `NotFound`.
         """
         return await audit_verbs.read_trail(self._context, asker, memory_id=memory_id)

@@ -89,7 +89,8 @@ class Queue(BlockingGroup):
     def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **fields: Unpack[QueueFilters]
     ) -> list[Proposal]:
-        """List open proposals by due time, the earliest first; with `closed` also those that had their final verdict.
+        """List the proposals that wait for a person, by due time; with `closed` also those that had their final
+        verdict.
 
         They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look,
         an `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
@@ -193,7 +194,9 @@ class Queue(BlockingGroup):
         return self._wait(self._group.reject, asker, proposal_id, version=version, note=note, reason=reason)
 
     def lift(self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None) -> Proposal:
-        """Forget a rejection: the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
+        """Lift a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not
+        rejected.
+        """
         return self._wait(self._group.lift, asker, proposal_id, version=version, note=note)
 
     def override(
@@ -206,17 +209,20 @@ class Queue(BlockingGroup):
         tier: Tier | None = None,
         priority: float | None = None,
     ) -> Proposal:
-        """Change the tier or the priority of a proposal. Of both tiers the stricter approval holds."""
+        """Change the tier or the priority of a proposal.
+
+        Of both tiers the stricter approval holds.
+        """
         return self._wait(
             self._group.override, asker, proposal_id, version=version, note=note, tier=tier, priority=priority
         )
 
     def assign(self, asker: Asker, proposal_id: str, *, version: int | None = None, to: str | None = None) -> Proposal:
-        """Assign a proposal to a person; by default to the caller."""
+        """Assign a proposal to a reviewer."""
         return self._wait(self._group.assign, asker, proposal_id, version=version, to=to)
 
     def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
-        """End the assignment of a proposal, or its being held."""
+        """Unassign a proposal, or return a held one to the queue."""
         return self._wait(self._group.release, asker, proposal_id, version=version)
 
 
@@ -230,7 +236,7 @@ class Consents(BlockingGroup):
         return self._wait(self._group.grant, asker, **fields)
 
     def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
-        """Revoke a consent. Its memories are hidden from the next recall on."""
+        """Revoke a consent: its memories are hidden from the next recall on."""
         return self._wait(self._group.revoke, asker, consent_id, evidence_refs=evidence_refs)
 
     def reach(
@@ -295,7 +301,7 @@ class Contradictions(BlockingGroup):
         incoming: Mapping[str, str] | None = None,
         note: str | None = None,
     ) -> Contradiction:
-        """Settle an open contradiction, in one of four ways.
+        """Resolve a contradiction: supersede, coexist, retract or block.
 
         `supersede`: the side to `keep` (by default the incoming) replaces the other. `coexist`: both stay, each visible
         only to runs that have the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to `keep`
@@ -367,13 +373,14 @@ class Captures(BlockingGroup):
         """List captures without their content, the latest first.
 
         They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`,
-        and to those captured from `since` on and before `until`. Archived captures are listed with the state `archived`
-        alone. `after` is the id of the last capture of the page before. Raises `NotFound`.
+        and to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal
+        or a refusal. Archived captures are listed with the state `archived` alone. `after` is the id of the last
+        capture of the page before. Raises `NotFound`.
         """
         return self._wait(self._group.list, asker, limit=limit, after=after, **fields)
 
     def get(self, asker: Asker, capture_id: str) -> CaptureHistory:
-        """Read a capture, opened, with what came of it. The reading is recorded as an event.
+        """Show one capture with its content and its proposals and refusals. The access is recorded.
 
         Raises `NotFound`, for a reviewer also where no proposal and no refusal came from it; `ArchiveBroken`.
         """
@@ -398,7 +405,9 @@ class Refusals(BlockingGroup):
     def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **fields: Unpack[RefusalFilters]
     ) -> list[RefusalEntry]:
-        """List what the gates refused, the latest first: which gate and why, without content.
+        """List what the gates refused, the latest first.
+
+        Each refusal names its gate and its reason; the refused text is not kept.
 
         They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those
         whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the page before.
@@ -437,11 +446,11 @@ class Work(BlockingGroup):
     _group: AsyncWork
 
     def backlog(self, asker: Asker) -> Backlog:
-        """Count what waits to be consolidated."""
+        """Show how many captures wait to be consolidated, and since when."""
         return self._wait(self._group.backlog, asker)
 
     def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
-        """List the captures that were given up after the last try, oldest first.
+        """List the captures that were parked after their last retry, with the reason, the oldest first.
 
         `after` is the id of the last of the page before.
         """
@@ -452,11 +461,11 @@ class Work(BlockingGroup):
         return self._wait(self._group.requeue, asker, capture_ids)
 
     def jobs(self, asker: Asker) -> Sequence[JobRun]:
-        """List when each job ran last."""
+        """List the jobs: when each ran last, how many seconds it took, and its error."""
         return self._wait(self._group.jobs, asker)
 
     def breakers(self, asker: Asker) -> Sequence[Breaker]:
-        """List the classes whose promotion without a person was ever suspended, and their present state."""
+        """List the classes whose automatic promotion was suspended, or has been resumed."""
         return self._wait(self._group.breakers, asker)
 
     def reset_clock(self, asker: Asker, *, reason: str) -> ClockReset:
@@ -469,7 +478,7 @@ class Work(BlockingGroup):
         return self._wait(self._group.reset_clock, asker, reason=reason)
 
     def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
-        """Let a suspended class be promoted without a person again; its samples are counted from the start.
+        """Resume the automatic promotion of a suspended class; its samples are counted from the start.
 
         Raises `Conflict` for a class that is not suspended.
         """
@@ -507,21 +516,23 @@ class Packs(BlockingGroup):
         return self._wait(self._group.plan_activation, asker, ref)
 
     def retire(self, asker: Asker, ref: str, *, reason: str) -> Retirement:
-        """Retire a version for good: it can be neither activated nor pinned. The past is still read under it.
+        """Retire a version for good: it can no longer be activated or pinned. The past is still read under it.
 
         Raises `NotFound`, and `Conflict` for the version in force and for one that is retired.
         """
         return self._wait(self._group.retire, asker, ref, reason=reason)
 
     def in_force(self, asker: Asker, *, at: datetime | None = None) -> Activation:
-        """Read which version is in force, or was at a time: who put it there, when and why.
+        """Show which version is in force, or was at a time, and who activated it.
 
         A time before the first activation has the first one's. Raises `NotFound` in a tenant without any.
         """
         return self._wait(self._group.in_force, asker, at=at)
 
     def activations(self, asker: Asker, *, limit: int = 50, after: int | None = None) -> Sequence[Activation]:
-        """List every activation, the latest first; `after` is the `seq` of the last of the page before."""
+        """List every version that was in force, the latest first; `after` is the `seq` of the last of the page
+        before.
+        """
         return self._wait(self._group.activations, asker, limit=limit, after=after)
 
     def get(self, asker: Asker, ref: str) -> RegisteredPack:
@@ -529,7 +540,10 @@ class Packs(BlockingGroup):
         return self._wait(self._group.get, asker, ref)
 
     def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
-        """List all packs in the order of their registration; `after` is the last reference of the page before."""
+        """List the packs registered in the tenant, in the order of their registration.
+
+        `after` is the last reference of the page before.
+        """
         return self._wait(self._group.list, asker, limit=limit, after=after)
 
     def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
@@ -580,7 +594,7 @@ class Packs(BlockingGroup):
         return self._wait(self._group.backfill, asker, ref, dry_run=dry_run)
 
     def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
-        """List the orders, the latest first: how far each is, and the memories that wait for a person.
+        """List the backfills of the tenant, the latest first, and the memories that need a person.
 
         `after` is the id of the last of the page before.
         """
@@ -607,7 +621,7 @@ class Webhooks(BlockingGroup):
         return self._wait(self._group.add, asker, url=url, types=types)
 
     def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
-        """List all webhooks, the oldest first, each with its position in the log.
+        """List the webhooks, the oldest first, each with its position in the event log and its last error.
 
         `after` is the id of the last of the page before.
         """
@@ -622,7 +636,7 @@ class Webhooks(BlockingGroup):
         return self._wait(self._group.remove, asker, webhook_id)
 
     def rotate_secret(self, asker: Asker, webhook_id: str) -> Webhook:
-        """Give a webhook another secret, shown this once. For a day messages are signed with the old one too."""
+        """Replace the secret of a webhook. The new one is shown once; the old one still signs for a day."""
         return self._wait(self._group.rotate_secret, asker, webhook_id)
 
     def resume(self, asker: Asker, webhook_id: str) -> Webhook:
@@ -630,7 +644,7 @@ class Webhooks(BlockingGroup):
         return self._wait(self._group.resume, asker, webhook_id)
 
     def replay(self, asker: Asker, webhook_id: str, *, after: int) -> Webhook:
-        """Post everything after that number of the log again; 0 is its beginning.
+        """Post the events after a sequence number to a webhook again.
 
         It takes the right to read the log too, since events from before the webhook was registered go out.
         """
@@ -662,7 +676,10 @@ class Keys(BlockingGroup):
         return self._wait(self._group.create, asker, **fields)
 
     def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[ApiKey]:
-        """List all keys that were ever made, the latest first; `after` is the id of the last of the page before."""
+        """List the API keys, the latest first, each with its holder, its end and its last use.
+
+        `after` is the id of the last of the page before.
+        """
         return self._wait(self._group.list, asker, limit=limit, after=after)
 
     def get(self, asker: Asker, key_id: str) -> ApiKey:
@@ -670,7 +687,7 @@ class Keys(BlockingGroup):
         return self._wait(self._group.get, asker, key_id)
 
     def revoke(self, asker: Asker, key_id: str) -> ApiKey:
-        """Revoke a key from now on and for good; the second time changes nothing. Raises `NotFound`."""
+        """Revoke an API key at once and for good; the second time changes nothing. Raises `NotFound`."""
         return self._wait(self._group.revoke, asker, key_id)
 
     def check(self, token: str) -> Credential:
@@ -833,7 +850,11 @@ class Verbs(BlockingLifecycle):
         )
 
     def adoption(self, asker: Asker) -> Adoption:
-        """Count the corrections that were adopted: a decision made with one differs from the last made without."""
+        """Show how often corrections changed later decisions.
+
+        A correction is measured if a later decision recalled it, and an earlier decision with the same intent and
+        decision key had recalled the memory that it corrects. It was adopted if the two decisions differ.
+        """
         return self._wait(self._fabric.adoption, asker)
 
     def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
@@ -860,7 +881,7 @@ class Verbs(BlockingLifecycle):
         return self._wait(self._fabric.search_texts, asker, name, erasure_id=erasure_id, after=after, limit=limit)
 
     def seal(self, tenant_id: str) -> int:
-        """Seal the tenant's events in batches of the audit chain; returns how many there were.
+        """Seal the tenant's events in the audit chain; returns how many there were.
 
         Safe to run twice, concurrently, or to be killed: a batch can only continue the last one.
         """
@@ -911,8 +932,9 @@ class Verbs(BlockingLifecycle):
         return self._wait(self._fabric.get, asker, memory_id)
 
     def trail(self, asker: Asker, memory_id: str) -> Trail:
-        """Follow a memory back to its capture, with every verdict, and forward to the recalls that used it.
+        """Show the provenance of a memory, and the recalls and prompts that used it.
 
+        Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first.
         Raises `NotFound`.
         """
         return self._wait(self._fabric.trail, asker, memory_id)

@@ -179,7 +179,9 @@ def test_every_statement_is_called_by_a_name_that_exists_and_none_lies_unused() 
         for name in re.findall(r"^-- name: (\w+)$", file.read_text("utf-8"), re.MULTILINE)
     }
     stages = {*PACKAGES}
-    said = {text for module in MODULES for text in _strings(_nodes(module)) if re.fullmatch(r"[a-z]+\.[a-z_]+", text)}
+    # A generated module names verbs, and calls no statement.
+    written = [module for module in MODULES if not module.read_text("utf-8").startswith(GENERATED)]
+    said = {text for module in written for text in _strings(_nodes(module)) if re.fullmatch(r"[a-z]+\.[a-z_]+", text)}
     called = {name for name in said if name.partition(".")[0] in stages and not name.endswith(".html")}
     assert called - there == set()
     assert there - called == set()

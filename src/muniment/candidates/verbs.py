@@ -40,7 +40,7 @@ async def propose(
     return await submit(context, principal, await context.pack_for(asker), item)
 
 
-@verb("consolidate", right="work", effect="pass", http="POST /work/consolidate", cli="consolidate")
+@verb("consolidate", right="work", effect="pass", http="POST /work/consolidate")
 async def consolidate(
     context: FabricContext, tenant_id: str, *, on_progress: consolidation.Progress | None = None
 ) -> Consolidation:

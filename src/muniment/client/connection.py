@@ -1,9 +1,8 @@
 """What the verbs of a client share: whose credential it is, requests and their results, opening and closing."""
 
 from collections.abc import Generator, Mapping
-from functools import cached_property, reduce
+from functools import cached_property
 from importlib import import_module
-from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from urllib.parse import quote
@@ -56,7 +55,9 @@ class Result(Generic[T]):
     @cached_property
     def _kind(self) -> Any:
         places = (name.rpartition(".") for name in self._names)
-        kind: Any = reduce(or_, (getattr(import_module(module), name) for module, _, name in places))
+        kind, *others = [getattr(import_module(module), name) for module, _, name in places]
+        for one in others:
+            kind = kind | one
         return list[kind] if self._many else kind
 
     @cached_property

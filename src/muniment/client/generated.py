@@ -140,7 +140,8 @@ class AsyncQueueClient(ClientGroup):
     async def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **fields: Unpack[QueueFilters]
     ) -> list[Proposal]:
-        """List open proposals by due time, the earliest first; with `closed` also those that had their final verdict.
+        """List the proposals that wait for a person, by due time; with `closed` also those that had their final
+        verdict.
 
         They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look,
         an `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
@@ -271,7 +272,9 @@ class AsyncQueueClient(ClientGroup):
     async def lift(
         self, asker: Asker, proposal_id: str, *, version: int | None = None, note: str | None = None
     ) -> Proposal:
-        """Forget a rejection: the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
+        """Lift a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not
+        rejected.
+        """
         return await self._send(
             asker,
             f"/v1/queue/{segment(proposal_id, 'proposal_id')}/lift",
@@ -289,7 +292,10 @@ class AsyncQueueClient(ClientGroup):
         tier: Tier | None = None,
         priority: float | None = None,
     ) -> Proposal:
-        """Change the tier or the priority of a proposal. Of both tiers the stricter approval holds."""
+        """Change the tier or the priority of a proposal.
+
+        Of both tiers the stricter approval holds.
+        """
         return await self._send(
             asker,
             f"/v1/queue/{segment(proposal_id, 'proposal_id')}/override",
@@ -300,13 +306,13 @@ class AsyncQueueClient(ClientGroup):
     async def assign(
         self, asker: Asker, proposal_id: str, *, version: int | None = None, to: str | None = None
     ) -> Proposal:
-        """Assign a proposal to a person; by default to the caller."""
+        """Assign a proposal to a reviewer."""
         return await self._send(
             asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}/assign", _PROPOSAL, {"version": version, "to": to}
         )
 
     async def release(self, asker: Asker, proposal_id: str, *, version: int | None = None) -> Proposal:
-        """End the assignment of a proposal, or its being held."""
+        """Unassign a proposal, or return a held one to the queue."""
         return await self._send(
             asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}/release", _PROPOSAL, {"version": version}
         )
@@ -320,7 +326,7 @@ class AsyncConsentsClient(ClientGroup):
         return await self._send(asker, "/v1/consents", _CONSENT, {**fields})
 
     async def revoke(self, asker: Asker, consent_id: str, *, evidence_refs: Sequence[str] = ()) -> Consent:
-        """Revoke a consent. Its memories are hidden from the next recall on."""
+        """Revoke a consent: its memories are hidden from the next recall on."""
         return await self._send(
             asker,
             f"/v1/consents/{segment(consent_id, 'consent_id')}/revoke",
@@ -400,7 +406,7 @@ class AsyncContradictionsClient(ClientGroup):
         incoming: Mapping[str, str] | None = None,
         note: str | None = None,
     ) -> Contradiction:
-        """Settle an open contradiction, in one of four ways.
+        """Resolve a contradiction: supersede, coexist, retract or block.
 
         `supersede`: the side to `keep` (by default the incoming) replaces the other. `coexist`: both stay, each visible
         only to runs that have the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to `keep`
@@ -469,13 +475,14 @@ class AsyncCapturesClient(ClientGroup):
         """List captures without their content, the latest first.
 
         They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`,
-        and to those captured from `since` on and before `until`. Archived captures are listed with the state `archived`
-        alone. `after` is the id of the last capture of the page before. Raises `NotFound`.
+        and to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal
+        or a refusal. Archived captures are listed with the state `archived` alone. `after` is the id of the last
+        capture of the page before. Raises `NotFound`.
         """
         return await self._list(asker, "/v1/captures", _CAPTURE_ENTRY, limit=limit, after=after, **fields)
 
     async def get(self, asker: Asker, capture_id: str) -> CaptureHistory:
-        """Read a capture, opened, with what came of it. The reading is recorded as an event.
+        """Show one capture with its content and its proposals and refusals. The access is recorded.
 
         Raises `NotFound`, for a reviewer also where no proposal and no refusal came from it; `ArchiveBroken`.
         """
@@ -500,7 +507,9 @@ class AsyncRefusalsClient(ClientGroup):
     async def list(
         self, asker: Asker, *, limit: int = 50, after: str | None = None, **fields: Unpack[RefusalFilters]
     ) -> list[RefusalEntry]:
-        """List what the gates refused, the latest first: which gate and why, without content.
+        """List what the gates refused, the latest first.
+
+        Each refusal names its gate and its reason; the refused text is not kept.
 
         They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those
         whose capture was not consolidated again since. `after` is the `refusal_id` of the last of the page before.
@@ -535,11 +544,11 @@ class AsyncWorkClient(ClientGroup):
     """The state of a tenant's background jobs."""
 
     async def backlog(self, asker: Asker) -> Backlog:
-        """Count what waits to be consolidated."""
+        """Show how many captures wait to be consolidated, and since when."""
         return await self._get(asker, "/v1/work/backlog", _BACKLOG)
 
     async def parked(self, asker: Asker, *, limit: int = 100, after: str | None = None) -> Sequence[Parked]:
-        """List the captures that were given up after the last try, oldest first.
+        """List the captures that were parked after their last retry, with the reason, the oldest first.
 
         `after` is the id of the last of the page before.
         """
@@ -550,11 +559,11 @@ class AsyncWorkClient(ClientGroup):
         return await self._send(asker, "/v1/work/requeue", _STR_LIST, {"capture_ids": capture_ids})
 
     async def jobs(self, asker: Asker) -> Sequence[JobRun]:
-        """List when each job ran last."""
+        """List the jobs: when each ran last, how many seconds it took, and its error."""
         return await self._get(asker, "/v1/work/jobs", _JOB_RUN_LIST)
 
     async def breakers(self, asker: Asker) -> Sequence[Breaker]:
-        """List the classes whose promotion without a person was ever suspended, and their present state."""
+        """List the classes whose automatic promotion was suspended, or has been resumed."""
         return await self._get(asker, "/v1/work/breakers", _BREAKER_LIST)
 
     async def reset_clock(self, asker: Asker, *, reason: str) -> ClockReset:
@@ -567,7 +576,7 @@ class AsyncWorkClient(ClientGroup):
         return await self._send(asker, "/v1/work/clock/reset", _CLOCK_RESET, {"reason": reason})
 
     async def resume(self, asker: Asker, write_class: WriteClass) -> Breaker:
-        """Let a suspended class be promoted without a person again; its samples are counted from the start.
+        """Resume the automatic promotion of a suspended class; its samples are counted from the start.
 
         Raises `Conflict` for a class that is not suspended.
         """
@@ -605,21 +614,23 @@ class AsyncPacksClient(ClientGroup):
         return await self._get(asker, f"/v1/packs/{segment(ref, 'ref')}/activation", _ACTIVATION_PLAN)
 
     async def retire(self, asker: Asker, ref: str, *, reason: str) -> Retirement:
-        """Retire a version for good: it can be neither activated nor pinned. The past is still read under it.
+        """Retire a version for good: it can no longer be activated or pinned. The past is still read under it.
 
         Raises `NotFound`, and `Conflict` for the version in force and for one that is retired.
         """
         return await self._send(asker, f"/v1/packs/{segment(ref, 'ref')}/retire", _RETIREMENT, {"reason": reason})
 
     async def in_force(self, asker: Asker, *, at: datetime | None = None) -> Activation:
-        """Read which version is in force, or was at a time: who put it there, when and why.
+        """Show which version is in force, or was at a time, and who activated it.
 
         A time before the first activation has the first one's. Raises `NotFound` in a tenant without any.
         """
         return await self._get(asker, "/v1/packs/in-force", _ACTIVATION, {"at": at})
 
     async def activations(self, asker: Asker, *, limit: int = 50, after: int | None = None) -> Sequence[Activation]:
-        """List every activation, the latest first; `after` is the `seq` of the last of the page before."""
+        """List every version that was in force, the latest first; `after` is the `seq` of the last of the page
+        before.
+        """
         return await self._list(asker, "/v1/packs/activations", _ACTIVATION, limit=limit, after=after)
 
     async def get(self, asker: Asker, ref: str) -> RegisteredPack:
@@ -627,7 +638,10 @@ class AsyncPacksClient(ClientGroup):
         return (await self._get(asker, f"/v1/packs/{segment(ref, 'ref')}", _PACK_SHOWN)).result()
 
     async def list(self, asker: Asker, *, limit: int = 200, after: str | None = None) -> list[RegisteredPack]:
-        """List all packs in the order of their registration; `after` is the last reference of the page before."""
+        """List the packs registered in the tenant, in the order of their registration.
+
+        `after` is the last reference of the page before.
+        """
         return [one.result() for one in await self._list(asker, "/v1/packs", _PACK_SHOWN, limit=limit, after=after)]
 
     async def compare(self, asker: Asker, one: str | Path | Pack, other: str | Path | Pack) -> PackDifference:
@@ -686,7 +700,7 @@ class AsyncPacksClient(ClientGroup):
         return await self._send(asker, "/v1/packs/backfills", _BACKFILL, {"ref": ref, "dry_run": dry_run}, slow=True)
 
     async def backfills(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> Sequence[Backfill]:
-        """List the orders, the latest first: how far each is, and the memories that wait for a person.
+        """List the backfills of the tenant, the latest first, and the memories that need a person.
 
         `after` is the id of the last of the page before.
         """
@@ -713,7 +727,7 @@ class AsyncWebhooksClient(ClientGroup):
         return await self._send(asker, "/v1/webhooks", _WEBHOOK, {"url": url, "types": types})
 
     async def list(self, asker: Asker, *, limit: int = 50, after: str | None = None) -> list[Webhook]:
-        """List all webhooks, the oldest first, each with its position in the log.
+        """List the webhooks, the oldest first, each with its position in the event log and its last error.
 
         `after` is the id of the last of the page before.
         """
@@ -728,7 +742,7 @@ class AsyncWebhooksClient(ClientGroup):
         return await self._send(asker, f"/v1/webhooks/{segment(webhook_id, 'webhook_id')}", _NONE, method="DELETE")
 
     async def rotate_secret(self, asker: Asker, webhook_id: str) -> Webhook:
-        """Give a webhook another secret, shown this once. For a day messages are signed with the old one too."""
+        """Replace the secret of a webhook. The new one is shown once; the old one still signs for a day."""
         return await self._send(asker, f"/v1/webhooks/{segment(webhook_id, 'webhook_id')}/rotate", _WEBHOOK)
 
     async def resume(self, asker: Asker, webhook_id: str) -> Webhook:
@@ -736,7 +750,7 @@ class AsyncWebhooksClient(ClientGroup):
         return await self._send(asker, f"/v1/webhooks/{segment(webhook_id, 'webhook_id')}/resume", _WEBHOOK)
 
     async def replay(self, asker: Asker, webhook_id: str, *, after: int) -> Webhook:
-        """Post everything after that number of the log again; 0 is its beginning.
+        """Post the events after a sequence number to a webhook again.
 
         It takes the right to read the log too, since events from before the webhook was registered go out.
         """
@@ -927,7 +941,11 @@ class AsyncClient(ClientLifecycle):
         )
 
     async def adoption(self, asker: Asker) -> Adoption:
-        """Count the corrections that were adopted: a decision made with one differs from the last made without."""
+        """Show how often corrections changed later decisions.
+
+        A correction is measured if a later decision recalled it, and an earlier decision with the same intent and
+        decision key had recalled the memory that it corrects. It was adopted if the two decisions differ.
+        """
         return await self._get(asker, "/v1/adoption", _ADOPTION)
 
     async def erase(self, asker: Asker, *, subject: str | None = None, user_id: str | None = None) -> Erasure:
@@ -960,7 +978,7 @@ class AsyncClient(ClientLifecycle):
         )
 
     async def seal(self, tenant_id: str) -> int:
-        """Seal the tenant's events in batches of the audit chain; returns how many there were.
+        """Seal the tenant's events in the audit chain; returns how many there were.
 
         Safe to run twice, concurrently, or to be killed: a batch can only continue the last one.
         """
@@ -1015,8 +1033,9 @@ class AsyncClient(ClientLifecycle):
         return await self._get(asker, f"/v1/memories/{segment(memory_id, 'memory_id')}", _PROMOTED_MEMORY, as_run=True)
 
     async def trail(self, asker: Asker, memory_id: str) -> Trail:
-        """Follow a memory back to its capture, with every verdict, and forward to the recalls that used it.
+        """Show the provenance of a memory, and the recalls and prompts that used it.
 
+        Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first.
         Raises `NotFound`.
         """
         return await self._get(asker, f"/v1/memories/{segment(memory_id, 'memory_id')}/trail", _TRAIL)

@@ -6,6 +6,7 @@
 | fabric.py | `AsyncFabric` and its groups, which call the handlers |
 | sync_verbs.py | `Verbs` and its groups, which block: the base of `Fabric` and of `Client` |
 | client/generated.py | `AsyncClient` and its groups, which call a server |
+| cli/generated.py | the plain commands of the CLI |
 """
 
 import subprocess
@@ -18,6 +19,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
+from muniment.verbs.commands import DECLARED, command_table
 from muniment.verbs.declaration import Declaration
 from muniment.verbs.registry import GROUPS, verbs
 from muniment.verbs.signatures import Imports, Parameter, Signature, accepted_field, constant_name, written
@@ -34,6 +36,7 @@ def files() -> dict[Path, str]:
         "fabric.py": _fabric(),
         "sync_verbs.py": _blocking(),
         "client/generated.py": _client(),
+        "cli/generated.py": _commands(),
     }
     return {SOURCE / name: _formatted(SOURCE / name, text) for name, text in made.items()}
 
@@ -42,7 +45,8 @@ def _module(doc: str, imports: Imports, *parts: str, types: Imports | None = Non
     """A module; `types` are imported for type checkers alone, so that it is loaded fast."""
     lines = f"{imports.lines()}\n"
     if types is not None:
-        lines = f"from __future__ import annotations\n\n{lines}from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n{textwrap.indent(types.lines(), ' ' * 4)}\n"
+        checked = f"if TYPE_CHECKING:\n{textwrap.indent(types.lines(), ' ' * 4)}\n"
+        lines = f"from __future__ import annotations\n\n{lines}from typing import TYPE_CHECKING\n\n{checked}"
     return f'{HEADER}"""{doc}"""\n\n{lines}\n' + "\n\n".join(parts)
 
 
@@ -298,6 +302,20 @@ def _path(verb: Declaration[Any], imports: Imports) -> str:
         f"{{segment({part[1:-1]}, '{part[1:-1]}')}}" if part.startswith("{") else part for part in verb.path.split("/")
     ]
     return f'f"/v1{"/".join(parts)}"'
+
+
+def _commands() -> str:
+    imports = Imports()
+    table = command_table()
+    for module, names in {
+        "collections.abc": ("Mapping",),
+        "typing": ("Annotated", "Literal"),
+        "muniment.cli.options": ("argument", "flag", "parameter", *DECLARED.values()),
+        "muniment.cli.plain": ("Plain",),
+    }.items():
+        for name in names:
+            imports.add(module, name)
+    return _module("The plain commands of the CLI: each calls one verb with the fields of its input.", imports, table)
 
 
 def main() -> None:
