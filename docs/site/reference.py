@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from typer.core import TyperGroup
 
-from muniment import Fabric, sync_verbs
+from muniment import fabric
 from muniment.access.roles import ALLOWED, PERSONS_ONLY
 from muniment.cli import app as command_line
 from muniment.http import openapi as documentation
@@ -158,12 +158,10 @@ def _types() -> str:
 
 def _given() -> set[type[BaseModel]]:
     """The types that methods return, and the types of their fields."""
-    groups = [
-        one for one in vars(sync_verbs).values() if inspect.isclass(one) and one.__module__.startswith("muniment.sync")
-    ]
+    kinds = [one for one in vars(fabric).values() if inspect.isclass(one) and one.__module__ == fabric.__name__]
     methods = (
         method
-        for kind in (Fabric, *groups)
+        for kind in kinds
         for name, method in inspect.getmembers(kind, callable)
         if not name.startswith("_") and inspect.isfunction(method)
     )

@@ -5,7 +5,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -179,7 +179,9 @@ def test_every_statement_is_called_by_a_name_that_exists_and_none_lies_unused() 
         for name in re.findall(r"^-- name: (\w+)$", file.read_text("utf-8"), re.MULTILINE)
     }
     stages = {*PACKAGES}
-    said = {text for module in MODULES for text in _strings(_nodes(module)) if re.fullmatch(r"[a-z]+\.[a-z_]+", text)}
+    # A generated module names verbs, and calls no statement.
+    written = [module for module in MODULES if not module.read_text("utf-8").startswith(GENERATED)]
+    said = {text for module in written for text in _strings(_nodes(module)) if re.fullmatch(r"[a-z]+\.[a-z_]+", text)}
     called = {name for name in said if name.partition(".")[0] in stages and not name.endswith(".html")}
     assert called - there == set()
     assert there - called == set()
@@ -208,7 +210,7 @@ def _function(member: Any) -> Callable[..., Any]:
 def _returned(member: Any) -> type[Any]:
     getter = member.fget
     assert getter is not None
-    return inspect.signature(getter).return_annotation
+    return get_type_hints(getter)["return"]
 
 
 def _groups() -> list[tuple[type[Any], type[Any]]]:

@@ -383,7 +383,7 @@ def test_people_are_shown_each_outcome_and_how_many_of_each(terminal: Terminal) 
 def test_portions_that_are_committed_are_told_when_a_later_one_breaks(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(review, "BATCH", 2)
+    monkeypatch.setattr(review, "APPROVED_AT_ONCE", 2)
     ids = [_proposed(terminal, text) for text in (RETURNS, PHONES)]
     ran = terminal("approve", *ids, "not\x07an id", "--as", "bob", "--json")
     assert (ran.code, ran.error["code"]) == (1, "invalid_input")

@@ -252,7 +252,7 @@ def test_the_order_holds_across_packs(fabric: Fabric, people: People) -> None:
 def test_more_than_go_into_one_transaction_are_approved_in_several(
     fabric: Fabric, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "AT_ONCE", 2)
+    monkeypatch.setattr(queue, "APPROVED_AT_ONCE", 2)
     values = ["tea", "milk", "tea", "rye", "oats"]
     ids = waiting(fabric, people, *({"predicate": f"p{n % 3}", "value": value} for n, value in enumerate(values)))
     outcomes = approve_all(fabric, people.reviewer, [*ids, "mwp_0000"])

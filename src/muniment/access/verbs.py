@@ -62,7 +62,10 @@ async def create(context: FabricContext, admin: Principal, request: ApiKeyFields
 
 @verb("keys.list", right="keys", effect="read", http=None, page_key="key_id", cli="key list")
 async def list_keys(context: FabricContext, admin: Principal, request: Listing) -> list[ApiKey]:
-    """List all keys that were ever made, the latest first; `after` is the id of the last of the page before."""
+    """List the API keys, the latest first, each with its holder, its end and its last use.
+
+    `after` is the id of the last of the page before.
+    """
     async with context.transaction(admin.tenant_id, "auditor") as tx:
         return await api_keys.listed(tx, context.vault, after=request.after, count=request.limit)
 
@@ -82,7 +85,7 @@ async def get_key(context: FabricContext, admin: Principal, request: KeyId) -> A
 
 @verb("keys.revoke", right="keys", http=None, positional=("key_id",), cli="key revoke")
 async def revoke(context: FabricContext, admin: Principal, request: KeyId) -> ApiKey:
-    """Revoke a key from now on and for good; the second time changes nothing. Raises `NotFound`."""
+    """Revoke an API key at once and for good; the second time changes nothing. Raises `NotFound`."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
         return await api_keys.revoke(tx, context.vault, admin.id, request.key_id)
 

@@ -26,7 +26,7 @@ from muniment.verbs.inputs import PageSize, Passed, VerbInput, Whole
 
 @verb("seal", right="work", effect="pass", http="POST /work/seal", shown_as=Sealed, cli="seal")
 async def seal(context: FabricContext, tenant_id: str) -> int:
-    """Seal the tenant's events in batches of the audit chain; returns how many there were.
+    """Seal the tenant's events in the audit chain; returns how many there were.
 
     Safe to run twice, concurrently, or to be killed: a batch can only continue the last one.
     """
@@ -166,8 +166,9 @@ async def get(context: FabricContext, asker: Asker, request: MemoryId) -> Promot
 
 @verb("trail", right="read_memory", http="GET /memories/{memory_id}/trail", cli="trail")
 async def read_trail(context: FabricContext, reader: Principal, request: MemoryId) -> Trail:
-    """Follow a memory back to its capture, with every verdict, and forward to the recalls that used it.
+    """Show the provenance of a memory, and the recalls and prompts that used it.
 
+    Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first.
     Raises `NotFound`.
     """
     return await provenance.of_memory(context, reader.tenant_id, request.memory_id)

@@ -107,12 +107,14 @@ class ListCaptures(Listing, CaptureFilters):
     http="GET /captures",
     keywords=CaptureFilters,
     page_key="capture_id",
+    cli="captures list",
 )
 async def list_captures(context: FabricContext, reader: Principal, request: ListCaptures) -> list[CaptureEntry]:
     """List captures without their content, the latest first.
 
     They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`, and
-    to those captured from `since` on and before `until`. Archived captures are listed with the state `archived` alone.
+    to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal or a
+    refusal. Archived captures are listed with the state `archived` alone.
     `after` is the id of the last capture of the page before. Raises `NotFound`.
     """
     in_archives = request.state == "archived"
@@ -136,7 +138,7 @@ class CaptureId(VerbInput):
 
 @verb("captures.get", right="read_captures", effect="read", http="GET /captures/{capture_id}", cli="captures get")
 async def get_capture(context: FabricContext, reader: Principal, request: CaptureId) -> CaptureHistory:
-    """Read a capture, opened, with what came of it. The reading is recorded as an event.
+    """Show one capture with its content and its proposals and refusals. The access is recorded.
 
     Raises `NotFound`, for a reviewer also where no proposal and no refusal came from it; `ArchiveBroken`.
     """
@@ -159,7 +161,6 @@ class RerunCapture(CaptureId):
     effect="write",
     http="POST /captures/{capture_id}/rerun",
     positional=("capture_id", "reason"),
-    cli="captures rerun",
 )
 async def rerun(context: FabricContext, reviewer: Principal, request: RerunCapture) -> Rerun:
     """Order that a capture is consolidated again, after a consent, an extractor or the pack changed.
@@ -196,9 +197,12 @@ class ListRefusals(Listing, RefusalFilters):
     http="GET /refusals",
     keywords=RefusalFilters,
     page_key="refusal_id",
+    cli="refusals",
 )
 async def list_refusals(context: FabricContext, reader: Principal, request: ListRefusals) -> list[RefusalEntry]:
-    """List what the gates refused, the latest first: which gate and why, without content.
+    """List what the gates refused, the latest first.
+
+    Each refusal names its gate and its reason; the refused text is not kept.
 
     They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those whose
     capture was not consolidated again since. `after` is the `refusal_id` of the last of the page before.

@@ -8,8 +8,9 @@ import typer
 from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command
 from muniment.cli.inputs import open_input, parse_json, write_file
-from muniment.cli.options import ASKER, WHERE, flag
+from muniment.cli.options import ASKER, flag
 from muniment.cli.output import Screen, counted, progress
+from muniment.cli.plain import plain
 from muniment.errors import InvalidInput
 from muniment.model.chain import Break, Verification
 
@@ -72,15 +73,14 @@ def verify(
         raise typer.Exit(FAILED)
 
 
-@command(app, "seal", options=WHERE, example="muniment seal --tenant tenant_acme_prod")
-def seal(call: Call) -> None:
-    """Seal the tenant's events in the audit chain.
-
-    Events that are sealed already are not touched.
-    """
-    with call.open() as fabric, progress("sealing", as_json=call.as_json):
-        sealed = fabric.seal(call.tenant)
-    call.show({"sealed": sealed}, lambda: Screen().line(f"{counted(sealed, 'event')} sealed"))
+plain(
+    app,
+    "seal",
+    draw=lambda screen, done: screen.line(f"{counted(done['sealed'], 'event')} sealed"),
+    document=lambda sealed, _: {"sealed": sealed},
+    doing="sealing",
+    example="muniment seal --tenant tenant_acme_prod",
+)
 
 
 def _draw(found: Verification) -> None:

@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from muniment.cli.command import group, list_command, verb_command
-from muniment.cli.inputs import parse_time
-from muniment.cli.options import CaptureId, flag, option
+from muniment.cli.command import group, verb_command
+from muniment.cli.options import CaptureId, flag
 from muniment.cli.output import Screen, format_time
-from muniment.model.candidate import GateName
-from muniment.model.capture_history import CaptureEntry, CaptureHistory, CaptureState, RefusalEntry, Rerun, RerunReason
+from muniment.cli.plain import plain
+from muniment.model.capture_history import CaptureHistory, Rerun, RerunReason
 from muniment.model.context import Principal
-from muniment.model.fields import CaptureKind, Source
 
 if TYPE_CHECKING:
     from muniment.sync_verbs import Verbs
@@ -21,38 +19,13 @@ app = typer.Typer()
 captures = group(app, "captures", lists=True)
 
 
-_SINCE = option("since", str | None, "--since", "TIME", "Only those from this time on, in ISO 8601.")
-_FILTERS = (
-    option("capture_kind", CaptureKind | None, "--capture-kind", "Only this kind."),
-    option("source", Source | None, "--source", "Only from this kind of principal."),
-    option("subject", str | None, "--subject", "CEID", "Only about this subject."),
-    option("user_id", str | None, "--user", "USER", "Only those of this end user."),
-    option("session_id", str | None, "--session", "SESSION", "Only those of this session."),
-    option("run_id", str | None, "--run", "RUN", "Only those of this run."),
-    _SINCE,
-    option("until", str | None, "--until", "TIME", "Only those before this time, in ISO 8601."),
-    option("state", CaptureState | None, "--state", "Only this state."),
-)
-
-
-@list_command(
+plain(
     captures,
     "list",
-    "auditor",
     draw="capture_id captured_at kind state author source subject user_id proposed refused",
-    key="capture_id",
     empty="no captures",
-    filters=_FILTERS,
     example="muniment captures --capture-kind message --state refused --limit 20",
 )
-def list_captures(fabric: "Verbs", auditor: Principal, **filters: Any) -> list[CaptureEntry]:
-    """List captures without their content, the latest first.
-
-    An auditor sees all, a reviewer those with a proposal or a refusal. Archived captures are listed only with
-    --state archived.
-    """
-    times = {name: parse_time(filters.pop(name), name) for name in ("since", "until")}
-    return fabric.captures.list(auditor, kind=filters.pop("capture_kind"), **times, **filters)
 
 
 def _draw_history(screen: Screen, found: CaptureHistory) -> None:
@@ -77,10 +50,7 @@ def _draw_history(screen: Screen, found: CaptureHistory) -> None:
         screen.line(words, indent=4)
 
 
-@verb_command(captures, "get", "auditor", draw=_draw_history, example="muniment captures get cap_01a1de60")
-def get_capture(fabric: "Verbs", auditor: Principal, capture_id: CaptureId) -> CaptureHistory:
-    """Show one capture with its content and its proposals and refusals. The access is recorded."""
-    return fabric.captures.get(auditor, capture_id)
+plain(captures, "get", draw=_draw_history, example="muniment captures get cap_01a1de60")
 
 
 def _draw_rerun(screen: Screen, ordered: Rerun) -> None:
@@ -108,28 +78,10 @@ def rerun(
     return fabric.captures.rerun(reviewer, capture_id, reason)
 
 
-_REFUSAL_FILTERS = (
-    option("gate", GateName | None, "--gate", "Only by this gate."),
-    option("reason", str | None, "--reason", "CODE", "Only for this reason, such as consent_missing."),
-    _SINCE,
-    option("capture_id", str | None, "--capture", "ID", "Only from this capture."),
-    option("latest", bool, "--latest", "Only from the last consolidation of each capture.", default=False),
-)
-
-
-@list_command(
+plain(
     app,
     "refusals",
-    "reviewer",
     draw="capture_id at gate reason consolidation rejection",
-    key="refusal_id",
     empty="no refusals",
-    filters=_REFUSAL_FILTERS,
     example="muniment refusals --gate consent --limit 20",
 )
-def refusals(fabric: "Verbs", reviewer: Principal, **filters: Any) -> list[RefusalEntry]:
-    """List what the gates refused, the latest first.
-
-    Each refusal names its gate and its reason; the refused text is not kept.
-    """
-    return fabric.refusals.list(reviewer, since=parse_time(filters.pop("since"), "since"), **filters)

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from muniment.cli.call import Call
-from muniment.cli.options import ASKER, JSON, NO_SERVER, Options, page_options
+from muniment.cli.options import ASKER, JSON, NO_SERVER, Options
 from muniment.cli.output import Screen
 from muniment.errors import InvalidInput
 from muniment.model.context import Role
@@ -39,10 +39,15 @@ def group(app: typer.Typer, name: str, *, lists: bool = False) -> typer.Typer:
     return made
 
 
+def command_path(app: typer.Typer, name: str) -> str:
+    """Return a command as a person types it, without the program."""
+    return f"{app.info.name} {name}" if isinstance(app.info.name, str) else name
+
+
 def command(app: typer.Typer, name: str, *, example: str, options: Options = ()) -> Decorator:
     """Make a function a command. It gets a `Call` with the values of the shared options, and its own parameters."""
     shared = (*options, *JSON)
-    path = " ".join(("muniment", *([app.info.name] if isinstance(app.info.name, str) else []), name))
+    path = f"muniment {command_path(app, name)}"
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         _, *own = inspect.signature(function).parameters.values()
@@ -95,37 +100,6 @@ def verb_command(
 
         _, _, *own = inspect.signature(function).parameters.values()
         _register(command(app, name, example=example, options=options), call_verb, function, own)
-        return function
-
-    return register
-
-
-def list_command(
-    app: typer.Typer,
-    name: str,
-    role: Role,
-    *,
-    draw: Draw,
-    key: str,
-    empty: str,
-    example: str,
-    limit: int = 50,
-    filters: Options = (),
-) -> Decorator:
-    """Make a function that lists a command with pages: `--limit` and `--after`, which takes the attribute `key`.
-
-    It gets the open fabric, who acts, and by their names the values of the filters, of `limit` and of `after`.
-    """
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call_list(call: Call, **values: Any) -> None:
-            asker = call.principal(role)
-            with call.open() as fabric:
-                found: Sequence[Any] = function(fabric, asker, **values)
-            call.show_page(found, lambda: draw_all(draw, found), limit=values["limit"], key=key, empty=empty)
-
-        own = [*filters, *page_options(limit)]
-        _register(command(app, name, example=example, options=ASKER), call_list, function, own)
         return function
 
     return register

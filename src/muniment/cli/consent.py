@@ -1,16 +1,16 @@
 """The consent ledger: grant, revoke, list, sweep."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from muniment.cli import views
-from muniment.cli.call import Call
-from muniment.cli.command import command, group, list_command, verb_command
+from muniment.cli.command import group, verb_command
 from muniment.cli.inputs import parse_time
-from muniment.cli.options import WHERE, Evidence, argument, flag, option
-from muniment.cli.output import Screen, counted, progress
-from muniment.model.consent import Consent
+from muniment.cli.options import Evidence, flag
+from muniment.cli.output import Screen, counted
+from muniment.cli.plain import plain
+from muniment.model.consent import Consent, Sweep
 from muniment.model.context import Principal
 
 if TYPE_CHECKING:
@@ -58,44 +58,23 @@ def grant(
     )
 
 
-@verb_command(
-    consent, "revoke", "privacy_officer", draw=views.draw_consent, example="muniment consent revoke cns_01a1de60"
-)
-def revoke(
-    fabric: "Verbs",
-    officer: Principal,
-    consent_id: Annotated[str, argument("CONSENT", "The id of a consent, cns_...")],
-    evidence: Evidence = None,
-) -> Consent:
-    """Revoke a consent: its memories are hidden from the next recall on."""
-    return fabric.consent.revoke(officer, consent_id, evidence_refs=evidence or [])
+def _draw_sweep(screen: Screen, done: Sweep) -> None:
+    memories = f"{done.memories} {'memory' if done.memories == 1 else 'memories'}"
+    screen.line(f"{counted(done.consents, 'ended consent')}: the content of {memories} is deleted")
 
 
-@list_command(
+plain(consent, "revoke", draw=views.draw_consent, example="muniment consent revoke cns_01a1de60")
+plain(
     consent,
     "list",
-    "privacy_officer",
     draw=views.draw_consent,
-    key="consent_id",
     empty="no consents",
-    limit=200,
-    filters=(option("subject", str | None, "--subject", "CEID", "Only those of this subject."),),
     example="muniment consent list --subject customer:cust_8861",
 )
-def list_consents(fabric: "Verbs", officer: Principal, **filters: Any) -> list[Consent]:
-    """List the records of the ledger, the oldest first, each with its present state."""
-    return fabric.consent.list(officer, **filters)
-
-
-@command(consent, "sweep", options=WHERE, example="muniment consent sweep --tenant tenant_acme_prod")
-def sweep(call: Call) -> None:
-    """Delete the content of memories whose consent has ended.
-
-    They are hidden from the moment it ends. A tombstone of each stays: ids, times, a digest. Running it again, or twice
-    at the same time, is safe.
-    """
-    with call.open() as fabric, progress("sweeping", as_json=call.as_json):
-        done = fabric.consent.sweep(call.tenant)
-    memories = f"{done.memories} {'memory' if done.memories == 1 else 'memories'}"
-    words = f"{counted(done.consents, 'ended consent')}: the content of {memories} is deleted"
-    call.show(done, lambda: Screen().line(words))
+plain(
+    consent,
+    "sweep",
+    draw=_draw_sweep,
+    doing="sweeping",
+    example="muniment consent sweep --tenant tenant_acme_prod",
+)

@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import TypeAdapter, ValidationError
 
 from muniment.cli.call import Call
-from muniment.cli.command import command, draw_all, list_command
+from muniment.cli.command import command, draw_all
 from muniment.cli.inputs import open_input
 from muniment.cli.options import ASKER, argument, flag
 from muniment.cli.output import Screen, by_and_at, fields_of, joined, progress
+from muniment.cli.plain import plain
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal
 from muniment.model.erasure import Erasure
@@ -159,9 +160,4 @@ def _draw(screen: Screen, one: Erasure) -> None:
     )
 
 
-@list_command(
-    app, "erasures", "auditor", draw=_draw, key="erasure_id", empty="no erasures", example="muniment erasures"
-)
-def erasures(fabric: "Verbs", auditor: Principal, **page: Any) -> list[Erasure]:
-    """List the receipts of erasures, the latest first."""
-    return fabric.erasures(auditor, **page)
+plain(app, "erasures", draw=_draw, empty="no erasures", example="muniment erasures")

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from muniment.cli.call import Call
-from muniment.cli.command import command, draw_all, group
-from muniment.cli.options import DATABASE, PLACE, WHO, argument, flag, page_options
+from muniment.cli.command import command, group
+from muniment.cli.options import DATABASE, PLACE, WHO, flag
 from muniment.cli.output import Screen, by_and_at, counted, fields_of, progress
+from muniment.cli.plain import plain
 from muniment.model.api_key import ApiKey
 from muniment.model.context import BUILTIN_ROLES
 from muniment.model.fields import Source
@@ -144,23 +145,6 @@ def create(
     call.note(_SHOWN_ONCE.format(token=made.token))
 
 
-@command(key, "list", options=(*page_options(50, "KEY"), *_OPTIONS), example="muniment key list")
-def list_keys(call: Call) -> None:
-    """List the API keys, the latest first, each with its holder, its end and its last use."""
-    limit, after = call.options["limit"], call.options["after"]
-    with call.database() as fabric:
-        found = fabric.keys.list(call.principal("admin"), limit=limit, after=after)
-    call.show_page(found, lambda: draw_all(_draw, found), limit=limit, key="key_id", empty="no API keys")
-
-
-@command(key, "revoke", options=_OPTIONS, example="muniment key revoke key_01a1de60")
-def revoke(call: Call, key_id: Annotated[str, argument("KEY", "The id of a key, key_...")]) -> None:
-    """Revoke an API key at once and for good."""
-    with call.database() as fabric:
-        revoked = fabric.keys.revoke(call.principal("admin"), key_id)
-    call.show(revoked, lambda: _draw(Screen(), revoked))
-
-
 def _draw(screen: Screen, one: ApiKey) -> None:
     screen.heading(one.key_id, one.state, _STYLES[one.state])
     screen.fields(
@@ -176,3 +160,7 @@ def _draw(screen: Screen, one: ApiKey) -> None:
             ("token", one.token),
         ]
     )
+
+
+plain(key, "list", draw=_draw, empty="no API keys", example="muniment key list")
+plain(key, "revoke", draw=_draw, example="muniment key revoke key_01a1de60")

@@ -11,18 +11,17 @@ from pydantic_core import to_jsonable_python
 
 from muniment.cli import views
 from muniment.cli.call import Call
-from muniment.cli.command import command, draw_all, verb_command
+from muniment.cli.command import command, draw_all
 from muniment.cli.options import ASKER, RUN_OR_PERSON, WHERE, MemoryId, flag
 from muniment.cli.output import Screen, counted
+from muniment.cli.plain import plain
 from muniment.errors import RateLimited, ServerUnavailable, StorageUnavailable
 from muniment.model.adoption import Adoption
-from muniment.model.context import Principal
 from muniment.model.events import Event
 from muniment.model.promoted import RetractionReason
-from muniment.model.trail import Trail
 
 if TYPE_CHECKING:
-    from muniment.sync_verbs import Verbs
+    pass
 
 app = typer.Typer()
 # Seconds between two requests of `events --follow`.
@@ -42,13 +41,7 @@ def get(call: Call, memory_id: MemoryId) -> None:
     call.show(memory, lambda: views.draw_memory(Screen(), memory))
 
 
-@verb_command(app, "trail", "auditor", draw=views.draw_trail, example="muniment trail pm_01a1de60")
-def trail(fabric: "Verbs", auditor: Principal, memory_id: MemoryId) -> Trail:
-    """Show the provenance of a memory, and the recalls and prompts that used it.
-
-    Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first.
-    """
-    return fabric.trail(auditor, memory_id)
+plain(app, "trail", draw=views.draw_trail, example="muniment trail pm_01a1de60")
 
 
 @command(app, "events", options=ASKER, example="muniment events --after 40 --limit 20")
@@ -112,14 +105,7 @@ def _draw_adoption(screen: Screen, shown: Adoption) -> None:
     )
 
 
-@verb_command(app, "adoption", "auditor", draw=_draw_adoption, example="muniment adoption --tenant tenant_acme_prod")
-def adoption(fabric: "Verbs", auditor: Principal) -> Adoption:
-    """Show how often corrections changed later decisions.
-
-    A correction is measured if a later decision recalled it, and an earlier decision with the same intent and decision
-    key had recalled the memory that it corrects. A decision names its recall with --recall.
-    """
-    return fabric.adoption(auditor)
+plain(app, "adoption", draw=_draw_adoption, example="muniment adoption --tenant tenant_acme_prod")
 
 
 @command(app, "retract", options=ASKER, example="muniment retract pm_01a1de60 --reason wrong")

@@ -33,6 +33,11 @@ def option(name: str, type_: Any, *words: str, default: Any = None, **settings: 
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[type_, shown])
 
 
+def parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    """Declare an argument or an option of a plain command; without a default it is required."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
 def _text(name: str, panel: str, *words: str, **settings: Any) -> inspect.Parameter:
     return option(name, str | None, *words, rich_help_panel=panel, **settings)
 

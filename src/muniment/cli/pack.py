@@ -1,7 +1,7 @@
 """Packs: their schema, validation of a file, and the versions registered in a tenant."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,13 +10,11 @@ import typer
 
 from muniment.cli import pack_views
 from muniment.cli.call import Call
-from muniment.cli.command import command, group, list_command, verb_command
-from muniment.cli.inputs import parse_time
-from muniment.cli.options import ASKER, argument, flag, page_options
+from muniment.cli.command import command, group, verb_command
+from muniment.cli.options import ASKER, argument, flag
 from muniment.cli.output import Screen, progress, write_json
+from muniment.cli.plain import plain
 from muniment.errors import InvalidInput, NotFound
-from muniment.model.activation import Activation
-from muniment.model.backfill import Backfill
 from muniment.model.context import Principal
 from muniment.model.pack_difference import PackDifference
 
@@ -51,6 +49,31 @@ def validate(call: Call, file: Annotated[Path, argument("FILE", "A pack in YAML 
     call.show({"pack": found.ref, "digest": found.digest}, lambda: Screen().line(f"{found.ref} is valid"))
 
 
+def _entry(one: "RegisteredPack") -> dict[str, Any]:
+    return {
+        "pack": one.ref,
+        "digest": one.digest,
+        "registered_at": one.registered_at,
+        "registered_by": one.registered_by,
+        "in_force": one.in_force,
+        "retired": one.retired,
+    }
+
+
+def _draw(screen: Screen, entries: Sequence[Mapping[str, Any]]) -> None:
+    rows = [
+        (
+            one["pack"],
+            "in force" if one["in_force"] else "retired" if one["retired"] else "",
+            one["registered_at"],
+            one["registered_by"],
+            one["digest"][:12],
+        )
+        for one in entries
+    ]
+    screen.table(("pack", "state", "registered", "by", "digest"), rows)
+
+
 @command(pack, "register", options=ASKER, example="muniment pack register acme.pack.yaml --tenant tenant_acme_prod")
 def register(
     call: Call,
@@ -68,7 +91,8 @@ def register(
     found = load_pack(file) if file is not None else builtin_pack()
     with call.open() as fabric:
         registered = fabric.packs.register(call.principal("admin"), found)
-    call.show(_entry(registered), lambda: _draw([registered]))
+    entry = _entry(registered)
+    call.show(entry, lambda: _draw(Screen(), [entry]))
 
 
 @command(pack, "activate", options=ASKER, example='muniment pack activate acme@1.2.0 --reason "new returns policy"')
@@ -99,33 +123,14 @@ def activate(
     call.show(made, lambda: Screen().records(_ACTIVATION, [made]))
 
 
-@command(pack, "retire", options=ASKER, example='muniment pack retire acme@1.1.0 --reason "replaced"')
-def retire(call: Call, ref: Ref, reason: Reason) -> None:
-    """Retire a version for good: it can no longer be activated or pinned. The past is still read under it."""
-    with call.open() as fabric:
-        done = fabric.packs.retire(call.principal("admin"), ref, reason=reason)
-    call.show(done, lambda: Screen().line(f"{done.pack} is retired"))
-
-
-@verb_command(pack, "in-force", "admin", draw=_ACTIVATION, example="muniment pack in-force --at 2026-05-04T09:31:00Z")
-def in_force(
-    fabric: "Verbs",
-    admin: Principal,
-    at: Annotated[str | None, flag("--at", "TIME", "At this time, in ISO 8601; by default now.")] = None,
-) -> Activation:
-    """Show which version is in force, or was at a time, and who activated it."""
-    return fabric.packs.in_force(admin, at=parse_time(at, "at"))
-
-
-@command(pack, "history", options=(*page_options(50, "SEQ", int), *ASKER), example="muniment pack history")
-def history(call: Call) -> None:
-    """List every version that was in force, the latest first."""
-    limit, after = call.options["limit"], call.options["after"]
-    with call.open() as fabric:
-        found = fabric.packs.activations(call.principal("admin"), limit=limit, after=after)
-    call.show_page(
-        found, lambda: Screen().records(_ACTIVATION, found), limit=limit, key="seq", empty="no pack was ever in force"
-    )
+plain(
+    pack,
+    "retire",
+    draw=lambda screen, done: screen.line(f"{done.pack} is retired"),
+    example='muniment pack retire acme@1.1.0 --reason "replaced"',
+)
+plain(pack, "in-force", draw=_ACTIVATION, example="muniment pack in-force --at 2026-05-04T09:31:00Z")
+plain(pack, "history", draw=_ACTIVATION, empty="no pack was ever in force", example="muniment pack history")
 
 
 @command(pack, "show", options=ASKER, example="muniment pack show acme@1.2.0")
@@ -165,14 +170,14 @@ def _first_pack(call: Call) -> "Pack":
     return Settings.gather(None, pack=call.options["pack_file"], home=None, clock=None).pack or builtin_pack()
 
 
-@command(pack, "list", options=(*page_options(200, "REF"), *ASKER), example="muniment pack list")
-def list_packs(call: Call) -> None:
-    """List the packs registered in the tenant, in the order of their registration."""
-    limit, after = call.options["limit"], call.options["after"]
-    with call.open() as fabric:
-        found = fabric.packs.list(call.principal("admin"), limit=limit, after=after)
-    call.show([_entry(one) for one in found], lambda: _draw(found))
-    call.note_page(found, limit=limit, key="ref", empty="no packs")
+plain(
+    pack,
+    "list",
+    draw=_draw,
+    document=lambda found, _: [_entry(one) for one in found],
+    empty="no packs",
+    example="muniment pack list",
+)
 
 
 @verb_command(
@@ -237,19 +242,14 @@ def backfill(
     call.show(found, lambda: pack_views.draw_backfill(Screen(), found))
 
 
-@list_command(
+plain(
     pack,
     "backfills",
-    "admin",
     draw=pack_views.draw_backfill,
-    key="backfill_id",
     empty="no backfills",
     limit=10,
     example="muniment pack backfills",
 )
-def backfills(fabric: "Verbs", admin: Principal, **page: Any) -> Sequence[Backfill]:
-    """List the backfills of the tenant, the latest first, and the memories that need a person."""
-    return fabric.packs.backfills(admin, **page)
 
 
 def _file_or_ref(given: str) -> str | Path:
@@ -271,23 +271,3 @@ def _parse_since(given: str | None, now: datetime) -> datetime | None:
         return datetime.fromisoformat(given)
     except ValueError:
         raise InvalidInput("expected how long ago, such as 30d, or a time in ISO 8601", field="since") from None
-
-
-def _entry(one: "RegisteredPack") -> dict[str, object]:
-    return {
-        "pack": one.ref,
-        "digest": one.digest,
-        "registered_at": one.registered_at,
-        "registered_by": one.registered_by,
-        "in_force": one.in_force,
-        "retired": one.retired,
-    }
-
-
-def _draw(found: "list[RegisteredPack]") -> None:
-    states = ["in force" if one.in_force else "retired" if one.retired else "" for one in found]
-    rows = [
-        (one.ref, state, one.registered_at, one.registered_by, one.digest[:12])
-        for one, state in zip(found, states, strict=True)
-    ]
-    Screen().table(("pack", "state", "registered", "by", "digest"), rows)

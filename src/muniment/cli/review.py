@@ -1,22 +1,21 @@
 """The review queue: list, show, approve, edit, reject, lift, override, assign, release."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from muniment.cli import views
 from muniment.cli.call import FAILED, REFUSED, Call
-from muniment.cli.command import command, group, list_command, verb_command
+from muniment.cli.command import command, group
 from muniment.cli.inputs import parse_value
-from muniment.cli.options import ASKER, Evidence, Note, ProposalId, ProposalIds, Value, ValueJson, Version, flag, option
+from muniment.cli.options import ASKER, Evidence, Note, ProposalId, ProposalIds, Value, ValueJson, Version, flag
 from muniment.cli.output import Screen, progress, write_error
+from muniment.cli.plain import plain
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
-from muniment.model.fields import Tier, WriteClass
-from muniment.model.proposal import HumanReason, Outcome, Proposal
-from muniment.model.review_views import OpenStatus, Risk
+from muniment.model.proposal import APPROVED_AT_ONCE, Outcome, Proposal
 
 if TYPE_CHECKING:
     from muniment.sync_verbs import Verbs
@@ -24,38 +23,17 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 queue = group(app, "queue", lists=True)
-# Proposals that the fabric approves in one call.
-BATCH = 200
 # Errors that concern one proposal and not the next.
 _OF_ONE = (NotFound, SelfApproval, Conflict, NotPromotable)
 
 
-_FILTERS = (
-    option("write_class", WriteClass | None, "--class", "Only this class."),
-    option("closed", bool, "--all", "Also proposals with a final verdict.", default=False),
-    option("tier", Tier | None, "--tier", "Only proposals for this tier."),
-    option("risk", Risk | None, "--risk", "Only this risk."),
-    option("reason", HumanReason | None, "--reason", "Only those that need a person for this reason."),
-    option("entity", str | None, "--entity", "CEID", "Only about this entity."),
-    option("assignee", str | None, "--assignee", "NAME", "Only those assigned to this person."),
-    option("status", OpenStatus | None, "--status", "Only this status."),
-    option("overdue", bool | None, "--overdue/--not-overdue", "Only overdue ones, or only the others."),
-)
-
-
-@list_command(
+plain(
     queue,
     "list",
-    "reviewer",
     draw=views.draw_queued,
-    key="proposal_id",
     empty="nothing waits in the queue",
-    filters=_FILTERS,
     example="muniment queue --class correction --limit 20",
 )
-def list_queue(fabric: "Verbs", reviewer: Principal, **filters: Any) -> list[Proposal]:
-    """List the proposals that wait for a person, by due time."""
-    return fabric.queue.list(reviewer, **filters)
 
 
 @command(queue, "show", options=ASKER, example="muniment queue show mwp_01a1de60")
@@ -148,8 +126,8 @@ def _approve_many(
     """Approve in batches; return the outcomes, and the error that stopped the rest. Earlier batches are committed."""
     done: list[Outcome] = []
     with progress("approving", len(ids), as_json=call.as_json) as steps:
-        for first in range(0, len(ids), BATCH):
-            some = ids[first : first + BATCH]
+        for first in range(0, len(ids), APPROVED_AT_ONCE):
+            some = ids[first : first + APPROVED_AT_ONCE]
             acknowledged = {one: reasons[one] for one in some if one in reasons}
             try:
                 done += fabric.queue.approve_many(reviewer, some, note=note, acknowledge=acknowledged)
@@ -198,16 +176,6 @@ def _draw_decisions(found: list[Proposal]) -> None:
         views.draw_decision(screen, one)
 
 
-@verb_command(
-    app, "lift", "reviewer", draw=views.draw_decision, example="muniment lift mwp_01a1de60 --note 'the policy changed'"
-)
-def lift(
-    fabric: "Verbs", reviewer: Principal, proposal_id: ProposalId, note: Note = None, version: Version = None
-) -> Proposal:
-    """Lift a rejection, so that the same fact can be proposed again."""
-    return fabric.queue.lift(reviewer, proposal_id, note=note, version=version)
-
-
 @command(app, "edit", options=ASKER, example="muniment edit mwp_01a1de60 --text 'Returns are accepted within 14 days.'")
 def edit(
     call: Call,
@@ -241,41 +209,12 @@ def edit(
     call.show(outcome, lambda: views.draw_decision(Screen(), outcome))
 
 
-@verb_command(
+plain(app, "lift", draw=views.draw_decision, example="muniment lift mwp_01a1de60 --note 'the policy changed'")
+plain(
     app,
     "override",
-    "reviewer",
     draw=views.draw_decision,
     example="muniment override mwp_01a1de60 --tier semantic --priority 0.8",
 )
-def override(
-    fabric: "Verbs",
-    reviewer: Principal,
-    proposal_id: ProposalId,
-    tier: Annotated[Tier | None, flag("--tier", "The tier to promote it to.")] = None,
-    priority: Annotated[float | None, flag("--priority", "The priority, from 0 to 1.")] = None,
-    note: Note = None,
-    version: Version = None,
-) -> Proposal:
-    """Change the tier or the priority of a proposal."""
-    return fabric.queue.override(reviewer, proposal_id, tier=tier, priority=priority, note=note, version=version)
-
-
-@verb_command(
-    app, "assign", "reviewer", draw=views.draw_decision, example="muniment assign mwp_01a1de60 --to operator_b"
-)
-def assign(
-    fabric: "Verbs",
-    reviewer: Principal,
-    proposal_id: ProposalId,
-    to: Annotated[str | None, flag("--to", "ID", "The reviewer; by default you.")] = None,
-    version: Version = None,
-) -> Proposal:
-    """Assign a proposal to a reviewer."""
-    return fabric.queue.assign(reviewer, proposal_id, to=to, version=version)
-
-
-@verb_command(app, "release", "reviewer", draw=views.draw_decision, example="muniment release mwp_01a1de60")
-def release(fabric: "Verbs", reviewer: Principal, proposal_id: ProposalId, version: Version = None) -> Proposal:
-    """Unassign a proposal, or return a held one to the queue."""
-    return fabric.queue.release(reviewer, proposal_id, version=version)
+plain(app, "assign", draw=views.draw_decision, example="muniment assign mwp_01a1de60 --to operator_b")
+plain(app, "release", draw=views.draw_decision, example="muniment release mwp_01a1de60")

@@ -19,7 +19,7 @@ from muniment.cli.output import (
     joined,
     shorten,
 )
-from muniment.model.speakers import CHANNEL, TOOL
+from muniment.model.speakers import is_only_claimed
 
 if TYPE_CHECKING:
     from muniment.model.candidate import Candidate, Consolidation, Refusal, Scope
@@ -314,8 +314,7 @@ def fact_fields(shown: Candidate | Record | PromotedMemory) -> Fields:
 
 def origin_text(origin: str | None, vouched: str | None) -> str | None:
     """Format an origin, and whether the author's credential vouches for it."""
-    is_claim = vouched is None and origin is not None and origin.startswith((TOOL, CHANNEL))
-    return f"{origin} (claimed, not vouched for)" if is_claim else origin
+    return f"{origin} (claimed, not vouched for)" if is_only_claimed(origin, vouched) else origin
 
 
 def scope_text(scope: Scope) -> str:

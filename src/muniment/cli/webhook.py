@@ -1,13 +1,14 @@
 """Webhooks: where a tenant's events are posted."""
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from muniment.cli.call import Call
-from muniment.cli.command import command, group, list_command, verb_command
-from muniment.cli.options import ASKER, WHERE, argument, flag
+from muniment.cli.command import command, group, verb_command
+from muniment.cli.options import WHERE, argument, flag
 from muniment.cli.output import Screen, by_and_at, counted, fields_of, joined, progress
+from muniment.cli.plain import plain
 from muniment.model.context import Principal
 from muniment.model.events import EventType
 from muniment.model.webhook import Webhook
@@ -19,8 +20,6 @@ app = typer.Typer()
 webhook = group(app, "webhook", lists=True)
 _STYLES = {"active": "green", "retrying": "yellow", "parked": "bold red"}
 _SHOWN_ONCE = "keep the secret now: it is not shown again"
-
-WebhookId = Annotated[str, argument("WEBHOOK", "The id of a webhook, whk_...")]
 
 
 def _draw(screen: Screen, one: Webhook) -> None:
@@ -60,45 +59,17 @@ def add(
     return fabric.webhooks.add(admin, url=target, types=cast("list[EventType]", types) or None)
 
 
-@list_command(
-    webhook, "list", "admin", draw=_draw, key="webhook_id", empty="no webhooks", example="muniment webhook list"
+plain(webhook, "list", draw=_draw, empty="no webhooks", example="muniment webhook list")
+plain(
+    webhook,
+    "remove",
+    draw=lambda screen, done: screen.line(f"removed {done['webhook_id']}"),
+    document=lambda _, values: {**values, "removed": True},
+    example="muniment webhook remove whk_01a1de60",
 )
-def list_webhooks(fabric: "Verbs", admin: Principal, **page: Any) -> list[Webhook]:
-    """List the webhooks, each with its position in the event log and its last error."""
-    return fabric.webhooks.list(admin, **page)
-
-
-@command(webhook, "remove", options=ASKER, example="muniment webhook remove whk_01a1de60")
-def remove(call: Call, webhook_id: WebhookId) -> None:
-    """Remove a webhook and its secret for good."""
-    with call.open() as fabric:
-        fabric.webhooks.remove(call.principal("admin"), webhook_id)
-    call.show({"webhook_id": webhook_id, "removed": True}, lambda: Screen().line(f"removed {webhook_id}"))
-
-
-@verb_command(webhook, "rotate", "admin", draw=_draw, note=_SHOWN_ONCE, example="muniment webhook rotate whk_01a1de60")
-def rotate(fabric: "Verbs", admin: Principal, webhook_id: WebhookId) -> Webhook:
-    """Replace the secret of a webhook. The new one is shown once; the old one still signs for a day."""
-    return fabric.webhooks.rotate_secret(admin, webhook_id)
-
-
-@verb_command(webhook, "resume", "admin", draw=_draw, example="muniment webhook resume whk_01a1de60")
-def resume(fabric: "Verbs", admin: Principal, webhook_id: WebhookId) -> Webhook:
-    """Resume a parked webhook at the event that failed."""
-    return fabric.webhooks.resume(admin, webhook_id)
-
-
-@verb_command(
-    webhook, "replay", "admin", "auditor", draw=_draw, example="muniment webhook replay whk_01a1de60 --after 40"
-)
-def replay(
-    fabric: "Verbs",
-    admin: Principal,
-    webhook_id: WebhookId,
-    after: Annotated[int, flag("--after", "SEQ", "Events after this sequence number; 0 for all.")],
-) -> Webhook:
-    """Post events to a webhook again, from any sequence number on."""
-    return fabric.webhooks.replay(admin, webhook_id, after=after)
+plain(webhook, "rotate", draw=_draw, note=_SHOWN_ONCE, example="muniment webhook rotate whk_01a1de60")
+plain(webhook, "resume", draw=_draw, example="muniment webhook resume whk_01a1de60")
+plain(webhook, "replay", draw=_draw, example="muniment webhook replay whk_01a1de60 --after 40")
 
 
 @command(webhook, "deliver", options=WHERE, example="muniment webhook deliver --tenant tenant_acme_prod")

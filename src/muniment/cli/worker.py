@@ -1,27 +1,23 @@
 """The worker, and the backlog: what waits, what was parked, the jobs, suspended classes."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from muniment.cli.call import Call
-from muniment.cli.command import command, group, list_command, verb_command
-from muniment.cli.options import ASKER, PLACE, argument, flag
+from muniment.cli.command import command, group
+from muniment.cli.options import PLACE, flag
 from muniment.cli.output import Screen, counted, format_time, joined, write_note
-from muniment.model.breaker import Breaker
-from muniment.model.context import Principal
-from muniment.model.fields import WriteClass
-from muniment.model.work import Backlog, ClockReset, JobRun, Parked
+from muniment.cli.plain import plain
+from muniment.model.work import Backlog, ClockReset
 
 if TYPE_CHECKING:
     import anyio
 
-    from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
 work = group(app, "work", lists=True)
-_JOB = "job ran_at took failures error"
 _BREAKER = "write_class open at by correct samples"
 
 
@@ -109,71 +105,35 @@ def _draw_backlog(screen: Screen, found: Backlog) -> None:
     screen.line(f"{found.parked} parked")
 
 
-@verb_command(work, "list", "admin", draw=_draw_backlog, example="muniment work list")
-def backlog(fabric: "Verbs", admin: Principal) -> Backlog:
-    """Show how many captures wait to be consolidated, and since when."""
-    return fabric.work.backlog(admin)
-
-
-@list_command(
-    work,
-    "parked",
-    "admin",
-    draw="capture_id parked_at tries error",
-    key="capture_id",
-    empty="nothing is parked",
-    limit=100,
-    example="muniment work parked",
-)
-def parked(fabric: "Verbs", admin: Principal, **page: Any) -> Sequence[Parked]:
-    """List the captures that were parked after their last retry, with the reason, the oldest first."""
-    return fabric.work.parked(admin, **page)
-
-
-@command(work, "requeue", options=ASKER, example="muniment work requeue cap_01a1de60")
-def requeue(
-    call: Call,
-    capture_ids: Annotated[list[str] | None, argument("CAPTURE...", "Parked captures; by default all of them.")] = None,
-) -> None:
-    """Have parked captures tried again."""
-    with call.open() as fabric:
-        done = fabric.work.requeue(call.principal("admin"), capture_ids or None)
-    call.show({"requeued": list(done)}, lambda: Screen().line(f"{counted(len(done), 'capture')} to be tried again"))
-
-
-@verb_command(work, "jobs", "admin", draw=_JOB, empty="no job has run yet", example="muniment work jobs")
-def jobs(fabric: "Verbs", admin: Principal) -> Sequence[JobRun]:
-    """List the jobs: when each ran last, how many seconds it took, and its error."""
-    return fabric.work.jobs(admin)
-
-
-@verb_command(work, "breakers", "admin", draw=_BREAKER, empty="none was suspended", example="muniment work breakers")
-def breakers(fabric: "Verbs", admin: Principal) -> Sequence[Breaker]:
-    """List the classes whose automatic promotion was suspended, or has been resumed."""
-    return fabric.work.breakers(admin)
-
-
-@verb_command(work, "resume", "admin", draw=_BREAKER, example="muniment work resume preference")
-def resume(
-    fabric: "Verbs", admin: Principal, write_class: Annotated[WriteClass, argument("CLASS", "A suspended class.")]
-) -> Breaker:
-    """Resume the automatic promotion of a suspended class."""
-    return fabric.work.resume(admin, write_class)
+def _draw_requeued(screen: Screen, done: Mapping[str, Sequence[str]]) -> None:
+    screen.line(f"{counted(len(done['requeued']), 'capture')} to be tried again")
 
 
 def _draw_reset(screen: Screen, done: ClockReset) -> None:
     screen.line(f"the clock was set from {format_time(done.was_at)} to {format_time(done.at)}, sequence {done.seq}")
 
 
-@verb_command(
+plain(work, "list", draw=_draw_backlog, example="muniment work list")
+plain(
+    work,
+    "parked",
+    draw="capture_id parked_at tries error",
+    empty="nothing is parked",
+    example="muniment work parked",
+)
+plain(
+    work,
+    "requeue",
+    draw=_draw_requeued,
+    document=lambda done, _: {"requeued": list(done)},
+    example="muniment work requeue cap_01a1de60",
+)
+plain(work, "jobs", draw="job ran_at took failures error", empty="no job has run yet", example="muniment work jobs")
+plain(work, "breakers", draw=_BREAKER, empty="none was suspended", example="muniment work breakers")
+plain(work, "resume", draw=_BREAKER, example="muniment work resume preference")
+plain(
     work,
     "reset-clock",
-    "admin",
     draw=_draw_reset,
     example="muniment work reset-clock --reason 'the clock of node 3 was ahead'",
 )
-def reset_clock(
-    fabric: "Verbs", admin: Principal, reason: Annotated[str, flag("--reason", "TEXT", "Why, for the event log.")]
-) -> ClockReset:
-    """Set the tenant's clock back to now, after a program's clock was ahead. Sequence numbers continue."""
-    return fabric.work.reset_clock(admin, reason=reason)

@@ -2,8 +2,9 @@
 
 from collections.abc import Generator, Mapping
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from urllib.parse import quote
 
 from pydantic import BaseModel, TypeAdapter
@@ -14,8 +15,15 @@ from muniment.errors import Denied, InvalidInput
 from muniment.model.context import RUN_HEADER, Asker, Principal, RunContext
 from muniment.model.fields import Source
 from muniment.model.speakers import SpeaksFor
+<<<<<<< HEAD
 from muniment.pack import Pack, load_pack
 from muniment.verbs.inputs import check_name
+=======
+from muniment.verbs import arguments
+>>>>>>> cli2
+
+if TYPE_CHECKING:
+    from muniment.pack import Pack
 
 T = TypeVar("T")
 
@@ -39,10 +47,23 @@ class _Page(BaseModel, Generic[T]):
 
 
 class Result(Generic[T]):
-    """A type that the server sends, or pages of it. Its validator is built when the first one comes."""
+    """A type that the server sends, or one of several, or pages of it.
 
-    def __init__(self, kind: Any) -> None:
-        self._kind = kind
+    It is imported, and its validator built, when the first one comes: a program that is started for one request needs
+    few of them.
+    """
+
+    def __init__(self, *names: str, many: bool = False) -> None:
+        self._names = names
+        self._many = many
+
+    @cached_property
+    def _kind(self) -> Any:
+        places = (name.rpartition(".") for name in self._names)
+        kind, *others = [getattr(import_module(module), name) for module, _, name in places]
+        for one in others:
+            kind = kind | one
+        return list[kind] if self._many else kind
 
     @cached_property
     def adapter(self) -> TypeAdapter[T]:
@@ -56,7 +77,7 @@ class Result(Generic[T]):
         return TypeAdapter(page[self._kind])
 
 
-_WHOAMI: Result[_Whoami] = Result(_Whoami)
+_WHOAMI: Result[_Whoami] = Result("muniment.client.connection._Whoami")
 
 
 class Connection:
@@ -201,8 +222,10 @@ def run_header(run: RunContext) -> dict[str, str]:
     return {RUN_HEADER: to_json(run_fields(run), ensure_ascii=True).decode("ascii")}
 
 
-def pack_text(pack: str | Path | Pack, field: str) -> str:
+def pack_text(pack: "str | Path | Pack", field: str) -> str:
     """A pack as a body carries it: its text, or the name of a registered one."""
+    from muniment.pack import Pack, load_pack
+
     if isinstance(pack, Pack):
         return to_json(pack.document()).decode()
     if isinstance(pack, Path):

@@ -76,10 +76,16 @@ async def get_contradiction(
 class Resolve(ContradictionId):
     """How to settle a contradiction."""
 
-    way: ResolutionMethod
-    keep: Side | None = None
-    existing: Qualifiers | None = None
-    incoming: Qualifiers | None = None
+    way: ResolutionMethod = Field(description="how: supersede, coexist, retract or block")
+    keep: Side | None = Field(
+        None, description="for supersede and retract: the side that stays; by default the incoming one"
+    )
+    existing: Qualifiers | None = Field(
+        None, description="for coexist: the qualifiers of runs that see the existing side"
+    )
+    incoming: Qualifiers | None = Field(
+        None, description="for coexist: the qualifiers of runs that see the incoming side"
+    )
     note: Note | None = None
 
 
@@ -88,10 +94,11 @@ class Resolve(ContradictionId):
     right="review",
     http="POST /contradictions/{contradiction_id}/resolve",
     positional=("contradiction_id", "way"),
+    cli="resolve",
     retry=True,
 )
 async def resolve(context: FabricContext, reviewer: Principal, request: Resolve) -> Contradiction:
-    """Settle an open contradiction, in one of four ways.
+    """Resolve a contradiction: supersede, coexist, retract or block.
 
     `supersede`: the side to `keep` (by default the incoming) replaces the other. `coexist`: both stay, each visible
     only to runs that have the qualifiers given for it (`existing`, `incoming`). `retract`: the side not to `keep` (by

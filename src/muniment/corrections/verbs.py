@@ -122,6 +122,10 @@ def item(
 
 @verb("adoption", right="audit", http="GET /adoption", cli="adoption")
 async def adoption(context: FabricContext, auditor: Principal) -> Adoption:
-    """Count the corrections that were adopted: a decision made with one differs from the last made without."""
+    """Show how often corrections changed later decisions.
+
+    A correction is measured if a later decision recalled it, and an earlier decision with the same intent and decision
+    key had recalled the memory that it corrects. It was adopted if the two decisions differ.
+    """
     async with context.transaction(auditor.tenant_id, "auditor") as tx:
         return await adoptions.measure(tx, context.vault)

@@ -17,14 +17,12 @@ from muniment.database.master import LocalMasterKeys
 from muniment.database.migrate import set_bound
 from muniment.model.candidate import Consolidation
 from muniment.model.context import Principal, RunContext
-from muniment.model.proposal import Outcome
+from muniment.model.proposal import APPROVED_AT_ONCE, Outcome
 from muniment.opening import prepared
 from muniment.pack import Pack, builtin_pack
 from muniment.sync import Fabric
 
 TENANT = "evaluation"
-# How many proposals are approved in one transaction.
-_APPROVED_AT_ONCE = 200
 # Thresholds that no two different texts reach.
 _NEVER_SIMILAR = {"similarity": 0.999, "duplicate_similarity": 0.999}
 
@@ -88,8 +86,8 @@ class EvaluationFabric:
         """Turn the captures into proposals and approve all; `on_done` is called with the number approved so far."""
         found = self.fabric.consolidate(TENANT)
         outcomes: list[Outcome] = []
-        for first in range(0, len(found.proposals), _APPROVED_AT_ONCE):
-            some = found.proposals[first : first + _APPROVED_AT_ONCE]
+        for first in range(0, len(found.proposals), APPROVED_AT_ONCE):
+            some = found.proposals[first : first + APPROVED_AT_ONCE]
             # Recall is measured here, so everything is approved.
             acknowledge = dict.fromkeys(some, "evaluation")
             outcomes += self.fabric.queue.approve_many(self.reviewer, some, acknowledge=acknowledge)

@@ -64,6 +64,8 @@ STATUS_AFTER: dict[Action, Status] = {
     "withdraw": "withdrawn",
     "release": "pending",
 }
+# Proposals that are approved in one transaction: others of the tenant wait no longer than that.
+APPROVED_AT_ONCE = 200
 FINAL: frozenset[Action] = frozenset({"approve", "edit", "reject", "block", "duplicate", "withdraw"})
 
 

@@ -23,6 +23,11 @@ def _bare(name: str) -> str:
 _Names = Annotated[frozenset[Annotated[Name, AfterValidator(_bare)]], Field(max_length=256)]
 
 
+def is_only_claimed(origin: str | None, vouched: str | None) -> bool:
+    """Whether an origin names a tool or a channel that the author of the capture could not speak for."""
+    return vouched is None and origin is not None and origin.startswith((TOOL, CHANNEL))
+
+
 class SpeaksFor(Artifact):
     """The tools and channels that a credential may speak for; `*` stands for all. Nothing listed is none."""
 

@@ -72,13 +72,13 @@ async def register(context: FabricContext, admin: Principal, request: Register) 
 class PackRef(VerbInput):
     """A registered version, such as `acme@1.2.0`."""
 
-    ref: Name
+    ref: Name = Field(description="a registered version, such as acme@1.2.0")
 
 
 class Retire(PackRef):
     """Which version to retire, and why."""
 
-    reason: Reason
+    reason: Reason = Field(description="why; it is kept in the event log")
 
 
 class Activate(Retire):
@@ -137,7 +137,7 @@ async def plan_activation(context: FabricContext, reader: Principal, request: Pa
 
 @verb("packs.retire", right="packs", http="POST /packs/{ref}/retire", cli="pack retire")
 async def retire(context: FabricContext, admin: Principal, request: Retire) -> Retirement:
-    """Retire a version for good: it can be neither activated nor pinned. The past is still read under it.
+    """Retire a version for good: it can no longer be activated or pinned. The past is still read under it.
 
     Raises `NotFound`, and `Conflict` for the version in force and for one that is retired.
     """
@@ -150,12 +150,12 @@ async def retire(context: FabricContext, admin: Principal, request: Retire) -> R
 class InForce(VerbInput):
     """At which time."""
 
-    at: Instant | None = Field(None, description="by default now")
+    at: Instant | None = Field(None, description="the time; by default now")
 
 
 @verb("packs.in_force", right="read_packs", http="GET /packs/in-force", cli="pack in-force")
 async def in_force(context: FabricContext, reader: Principal, request: InForce) -> Activation:
-    """Read which version is in force, or was at a time: who put it there, when and why.
+    """Show which version is in force, or was at a time, and who activated it.
 
     A time before the first activation has the first one's. Raises `NotFound` in a tenant without any.
     """
@@ -174,7 +174,7 @@ class ListActivations(VerbInput):
 
 @verb("packs.activations", right="read_packs", http="GET /packs/activations", page_key="seq", cli="pack history")
 async def activations(context: FabricContext, reader: Principal, request: ListActivations) -> Sequence[Activation]:
-    """List every activation, the latest first; `after` is the `seq` of the last of the page before."""
+    """List every version that was in force, the latest first; `after` is the `seq` of the last of the page before."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await packs.activations(tx, request.limit, request.after)
 
@@ -185,7 +185,11 @@ async def _check_reason(context: FabricContext, admin: Principal, reason: str) -
         raise InvalidInput("holds personal data, which has no place in the log", field="reason")
 
 
+<<<<<<< HEAD
 @verb("packs.get", right="read_packs", http="GET /packs/{ref}", shown_as=PackShown, cli="pack show")
+=======
+@verb("packs.get", right="read_packs", effect="read", http="GET /packs/{ref}", shown_as=PackShown)
+>>>>>>> cli2
 async def get_pack(context: FabricContext, reader: Principal, request: PackRef) -> RegisteredPack:
     """Read a registered pack; raises `NotFound`."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -200,7 +204,10 @@ class ListPacks(Listing):
 
 @verb("packs.list", right="read_packs", http="GET /packs", page_key="ref", shown_as=PackShown, cli="pack list")
 async def list_packs(context: FabricContext, reader: Principal, request: ListPacks) -> list[RegisteredPack]:
-    """List all packs in the order of their registration; `after` is the last reference of the page before."""
+    """List the packs registered in the tenant, in the order of their registration.
+
+    `after` is the last reference of the page before.
+    """
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await packs.listed(tx, request.limit, request.after)
 
@@ -218,7 +225,6 @@ class Compare(VerbInput):
     effect="read",
     http="POST /packs/compare",
     positional=("one", "other"),
-    cli="pack compare",
 )
 async def compare(context: FabricContext, reader: Principal, request: Compare) -> PackDifference:
     """Show in what the other pack differs from the one, rule by rule.
@@ -296,7 +302,7 @@ async def backfill(context: FabricContext, reviewer: Principal, request: OrderBa
 
 @verb("packs.backfills", right="read_packs", http="GET /packs/backfills", page_key="backfill_id", cli="pack backfills")
 async def list_backfills(context: FabricContext, reader: Principal, request: Listing) -> Sequence[Backfill]:
-    """List the orders, the latest first: how far each is, and the memories that wait for a person.
+    """List the backfills of the tenant, the latest first, and the memories that need a person.
 
     `after` is the id of the last of the page before.
     """

@@ -33,7 +33,6 @@ def _right(asker: Asker, request: Retract) -> Right:
     effect="write",
     http="POST /memories/{memory_id}/retract",
     retry=True,
-    cli="retract",
 )
 async def retract(context: FabricContext, principal: Principal, request: Retract) -> Retraction:
     """Retract a memory for good; its row stays. Raises `NotFound`, or `Conflict` the second time.

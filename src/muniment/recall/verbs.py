@@ -120,7 +120,7 @@ class RecallId(VerbInput):
     recall_id: Name
 
 
-@verb("replay", right="audit", effect="read", http="POST /recalls/{recall_id}/replay", cli="replay")
+@verb("replay", right="audit", effect="read", http="POST /recalls/{recall_id}/replay")
 async def replay(context: FabricContext, auditor: Principal, request: RecallId) -> Replay:
     """Run a recorded recall again as of then; returns whether it is the same, and where not, why."""
     return await explaining.replay(context, auditor, request.recall_id)

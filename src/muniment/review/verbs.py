@@ -16,7 +16,7 @@ from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
 from muniment.model.evidence import Evidence
 from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
-from muniment.model.proposal import Action, HumanReason, Outcome, Proposal
+from muniment.model.proposal import APPROVED_AT_ONCE, Action, HumanReason, Outcome, Proposal
 from muniment.model.review_views import EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
 from muniment.pack import Pack
 from muniment.promotion.retract import retract_memory
@@ -31,9 +31,6 @@ from muniment.review.evidence import evidence_of
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, OtherRun, VerbInput, Whole
 
-# Approved in one transaction: others of the tenant wait no longer than that.
-AT_ONCE = 200
-
 
 class QueueFilters(VerbInput):
     """What `queue.list` can be narrowed to."""
@@ -45,17 +42,25 @@ class QueueFilters(VerbInput):
     reason: HumanReason | None = Field(None, description="why a person has to look at it")
     entity: Ceid | None = Field(None, description="what it is about")
     assignee: Name | None = Field(None, description="who it is assigned to")
-    status: OpenStatus | None = Field(None, description="of open proposals")
-    overdue: Annotated[bool, Strict()] | None = None
+    status: OpenStatus | None = Field(None, description="the status of an open proposal")
+    overdue: Annotated[bool, Strict()] | None = Field(None, description="only overdue ones, or only the others")
 
 
 class ListProposals(Listing, QueueFilters):
     """Which proposals to list."""
 
 
-@verb("queue.list", right="read_queue", effect="read", http="GET /queue", keywords=QueueFilters, page_key="proposal_id")
+@verb(
+    "queue.list",
+    right="read_queue",
+    effect="read",
+    http="GET /queue",
+    keywords=QueueFilters,
+    page_key="proposal_id",
+    cli="queue list",
+)
 async def list_proposals(context: FabricContext, reader: Principal, request: ListProposals) -> list[Proposal]:
-    """List open proposals by due time, the earliest first; with `closed` also those that had their final verdict.
+    """List the proposals that wait for a person, by due time; with `closed` also those that had their final verdict.
 
     They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look, an
     `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
@@ -172,7 +177,9 @@ async def approve_many(context: FabricContext, reviewer: Principal, request: App
             raise InvalidInput("names a proposal that is not among those to approve", field="acknowledge")
         if not any(character.isalnum() for character in acknowledged[proposal_id]):
             raise InvalidInput("is no reason: say why in words", field=f"acknowledge.{proposal_id}")
-    return await approving.approve_many(context, reviewer, request.proposal_ids, request.note, acknowledged, AT_ONCE)
+    return await approving.approve_many(
+        context, reviewer, request.proposal_ids, request.note, acknowledged, APPROVED_AT_ONCE
+    )
 
 
 class EditProposal(NotedAction, EditFields):
@@ -275,9 +282,9 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
         return await _read(context, at.tx, request.proposal_id)
 
 
-@verb("queue.lift", right="review", effect="write", http="POST /queue/{proposal_id}/lift", retry=True)
+@verb("queue.lift", right="review", effect="write", http="POST /queue/{proposal_id}/lift", retry=True, cli="lift")
 async def lift(context: FabricContext, reviewer: Principal, request: NotedAction) -> Proposal:
-    """Forget a rejection: the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
+    """Lift a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
     async with _open(context, reviewer, request, ended=True) as at:
         if at.loaded.proposal.status != "rejected":
             raise Conflict(f"was not rejected: it is {at.loaded.proposal.status}", field="proposal_id")
@@ -290,13 +297,23 @@ async def lift(context: FabricContext, reviewer: Principal, request: NotedAction
 class Override(NotedAction):
     """Another tier, another priority."""
 
-    tier: Tier | None = None
-    priority: Probability | None = None
+    tier: Tier | None = Field(None, description="the tier to promote it to")
+    priority: Probability | None = Field(None, description="the priority, from 0 to 1")
 
 
-@verb("queue.override", right="review", effect="write", http="POST /queue/{proposal_id}/override", retry=True)
+@verb(
+    "queue.override",
+    right="review",
+    effect="write",
+    http="POST /queue/{proposal_id}/override",
+    retry=True,
+    cli="override",
+)
 async def override(context: FabricContext, reviewer: Principal, request: Override) -> Proposal:
-    """Change the tier or the priority of a proposal. Of both tiers the stricter approval holds."""
+    """Change the tier or the priority of a proposal.
+
+    Of both tiers the stricter approval holds.
+    """
     if request.tier is None and request.priority is None:
         raise InvalidInput("give a tier, a priority, or both", field="tier")
     async with _open(context, reviewer, request) as at:
@@ -311,12 +328,12 @@ async def override(context: FabricContext, reviewer: Principal, request: Overrid
 class Assign(ProposalAction):
     """Whom to assign a proposal to."""
 
-    to: Name | None = Field(None, description="by default the caller")
+    to: Name | None = Field(None, description="the reviewer; by default the caller")
 
 
-@verb("queue.assign", right="review", effect="write", http="POST /queue/{proposal_id}/assign", retry=True)
+@verb("queue.assign", right="review", effect="write", http="POST /queue/{proposal_id}/assign", retry=True, cli="assign")
 async def assign(context: FabricContext, reviewer: Principal, request: Assign) -> Proposal:
-    """Assign a proposal to a person; by default to the caller."""
+    """Assign a proposal to a reviewer."""
     async with _open(context, reviewer, request) as at:
         if at.became is not None:
             return at.became
@@ -324,9 +341,11 @@ async def assign(context: FabricContext, reviewer: Principal, request: Assign) -
         return await _read(context, at.tx, request.proposal_id)
 
 
-@verb("queue.release", right="review", effect="write", http="POST /queue/{proposal_id}/release", retry=True)
+@verb(
+    "queue.release", right="review", effect="write", http="POST /queue/{proposal_id}/release", retry=True, cli="release"
+)
 async def release(context: FabricContext, reviewer: Principal, request: ProposalAction) -> Proposal:
-    """End the assignment of a proposal, or its being held."""
+    """Unassign a proposal, or return a held one to the queue."""
     async with _open(context, reviewer, request) as at:
         if at.became is not None:
             return at.became

@@ -6,17 +6,20 @@
 | fabric.py | `AsyncFabric` and its groups, which call the handlers |
 | sync_verbs.py | `Verbs` and its groups, which block: the base of `Fabric` and of `Client` |
 | client/generated.py | `AsyncClient` and its groups, which call a server |
+| cli/generated.py | the plain commands of the CLI |
 """
 
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
+from muniment.verbs.commands import DECLARED, command_table
 from muniment.verbs.declaration import Declaration
 from muniment.verbs.registry import GROUPS, verbs
 from muniment.verbs.signatures import Imports, Parameter, Signature, accepted_field, constant_name, written
@@ -33,12 +36,18 @@ def files() -> dict[Path, str]:
         "fabric.py": _fabric(),
         "sync_verbs.py": _blocking(),
         "client/generated.py": _client(),
+        "cli/generated.py": _commands(),
     }
     return {SOURCE / name: _formatted(SOURCE / name, text) for name, text in made.items()}
 
 
-def _module(doc: str, imports: Imports, *parts: str) -> str:
-    return f'{HEADER}"""{doc}"""\n\n{imports.lines()}\n\n' + "\n\n".join(parts)
+def _module(doc: str, imports: Imports, *parts: str, types: Imports | None = None) -> str:
+    """A module; `types` are imported for type checkers alone, so that it is loaded fast."""
+    lines = f"{imports.lines()}\n"
+    if types is not None:
+        checked = f"if TYPE_CHECKING:\n{textwrap.indent(types.lines(), ' ' * 4)}\n"
+        lines = f"from __future__ import annotations\n\n{lines}from typing import TYPE_CHECKING\n\n{checked}"
+    return f'{HEADER}"""{doc}"""\n\n{lines}\n' + "\n\n".join(parts)
 
 
 def _formatted(path: Path, text: str) -> str:
@@ -108,6 +117,8 @@ def _typed_dict(kind: type[BaseModel], imports: Imports) -> str:
 
 def _fabric() -> str:
     imports = Imports()
+    # Its annotations are compared with those of the others.
+    imports.add("__future__", "annotations")
     imports.add("muniment.lifecycle", "FabricGroup")
     imports.add("muniment.lifecycle", "FabricLifecycle")
     groups = [
@@ -145,18 +156,19 @@ def _handled(verb: Declaration[Any], imports: Imports) -> str:
 
 
 def _blocking() -> str:
-    imports = Imports()
+    imports, types = Imports(), Imports()
     imports.add("muniment.blocking", "BlockingGroup")
     imports.add("muniment.blocking", "BlockingLifecycle")
-    imports.add("typing", "TYPE_CHECKING")
+    for one in GROUPS.values():
+        types.add("muniment.fabric", f"Async{one.class_name}")
     groups = [
         _class(
             one.class_name,
             "BlockingGroup",
             one.doc,
             [
-                f'    _group: "Async{one.class_name}"',
-                *(_waiting(verb, "self._group", imports) for verb in _of_group(name)),
+                f"    _group: Async{one.class_name}",
+                *(_waiting(verb, "self._group", types) for verb in _of_group(name)),
             ],
         )
         for name, one in GROUPS.items()
@@ -170,16 +182,14 @@ def _blocking() -> str:
         "Verbs",
         "BlockingLifecycle",
         "Every verb, blocking, of a fabric in this process or behind a server.",
-        [*properties, *(_waiting(verb, "self._fabric", imports) for verb in _of_group(""))],
+        [*properties, *(_waiting(verb, "self._fabric", types) for verb in _of_group(""))],
     )
-    names = ", ".join(f"Async{one.class_name}" for one in GROUPS.values())
-    checked = f"if TYPE_CHECKING:\n    from muniment.fabric import {names}\n"
     return _module(
         "Every verb, blocking: the methods of `AsyncFabric` for programs without an event loop.",
         imports,
-        checked,
         *groups,
         whole,
+        types=types,
     )
 
 
@@ -197,17 +207,17 @@ def _waiting(verb: Declaration[Any], target: str, imports: Imports) -> str:
 
 
 def _client() -> str:
-    imports = Imports()
+    imports, types = Imports(), Imports()
     for name in ("ClientGroup", "ClientLifecycle", "Result"):
         imports.add("muniment.client.connection", name)
-    results: dict[str, str] = {}
+    results: dict[str, tuple[str, str]] = {}
     served = {name: one for name, one in GROUPS.items() if any(_of_group(name, served=True))}
     groups = [
         _class(
             f"Async{one.class_name}Client",
             "ClientGroup",
             one.doc,
-            (_request(verb, imports, results) for verb in _of_group(name, served=True)),
+            (_request(verb, imports, types, results) for verb in _of_group(name, served=True)),
         )
         for name, one in served.items()
     ]
@@ -219,29 +229,37 @@ def _client() -> str:
         "The verbs and their arguments are those of `AsyncFabric`. The asker is whoever the credential belongs to: "
         "another asker is `Denied` before anything is sent, and the server goes by the credential alone. `me` says "
         "who that is. What `on_progress` would be told is not sent over HTTP.",
-        [*properties, *(_request(verb, imports, results) for verb in _of_group("", served=True))],
+        [*properties, *(_request(verb, imports, types, results) for verb in _of_group("", served=True))],
     )
-    constants = "\n".join(f"{name}: Result[{kind}] = Result({kind})" for name, kind in results.items())
-    return _module("AsyncClient: every verb over HTTP, asynchronous.", imports, constants, *groups, client)
+    constants = "\n".join(f"{name}: Result[{kind}] = Result({where})" for name, (kind, where) in results.items())
+    doc = "AsyncClient: every verb over HTTP, asynchronous."
+    return _module(doc, imports, constants, *groups, client, types=types)
 
 
-def _request(verb: Declaration[Any], imports: Imports, results: dict[str, str]) -> str:
+def _request(verb: Declaration[Any], imports: Imports, types: Imports, results: dict[str, tuple[str, str]]) -> str:
     """A method that sends the request of a verb."""
-    signature = Signature(verb, imports)
+    signature = Signature(verb, types)
     sent = verb.shown_as or verb.result
-    kind = written(sent, imports)
     if verb.page_key is not None and verb.shown_as is None:
-        kind = kind.partition("[")[2][:-1]
-    elif verb.shown_as is None:
-        kind = kind.replace("Sequence[", "list[")
+        (sent,) = get_args(sent)
+    kind = written(sent, types).replace("Sequence[", "list[")
     constant = constant_name(kind)
-    results[constant] = kind
+    results[constant] = kind, _places(sent)
     call = _call(signature, constant, imports)
     if verb.shown_as is not None and verb.page_key is not None:
         return _method(signature, f"return [one.result() for one in await {call}]")
     if verb.shown_as is not None:
         return _method(signature, f"return (await {call}).result()")
     return _method(signature, f"return await {call}")
+
+
+def _places(sent: Any) -> str:
+    """Where the types of a result are defined, as the arguments of `Result`."""
+    many = get_origin(sent) in (list, Sequence)
+    held = get_args(sent)[0] if many else sent
+    parts = get_args(held) or (held,)
+    names = ['"types.NoneType"' if one in (None, NoneType) else f'"{one.__module__}.{one.__name__}"' for one in parts]
+    return ", ".join([*names, *(["many=True"] if many else [])])
 
 
 def _call(signature: Signature, constant: str, imports: Imports) -> str:
@@ -284,6 +302,20 @@ def _path(verb: Declaration[Any], imports: Imports) -> str:
         f"{{segment({part[1:-1]}, '{part[1:-1]}')}}" if part.startswith("{") else part for part in verb.path.split("/")
     ]
     return f'f"/v1{"/".join(parts)}"'
+
+
+def _commands() -> str:
+    imports = Imports()
+    table = command_table()
+    for module, names in {
+        "collections.abc": ("Mapping",),
+        "typing": ("Annotated", "Literal"),
+        "muniment.cli.options": ("argument", "flag", "parameter", *DECLARED.values()),
+        "muniment.cli.plain": ("Plain",),
+    }.items():
+        for name in names:
+            imports.add(module, name)
+    return _module("The plain commands of the CLI: each calls one verb with the fields of its input.", imports, table)
 
 
 def main() -> None:

@@ -112,8 +112,9 @@ class QueueFilters(TypedDict, total=False):
     assignee: str | None
     """Who it is assigned to."""
     status: OpenStatus | None
-    """Of open proposals."""
+    """The status of an open proposal."""
     overdue: bool | None
+    """Only overdue ones, or only the others."""
 
 
 class EditFields(TypedDict, total=False):

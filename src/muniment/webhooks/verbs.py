@@ -55,7 +55,7 @@ async def add(context: FabricContext, admin: Principal, request: WebhookInput) -
 
 @verb("webhooks.list", right="webhooks", http="GET /webhooks", page_key="webhook_id", cli="webhook list")
 async def list_webhooks(context: FabricContext, admin: Principal, request: Listing) -> list[Webhook]:
-    """List all webhooks, the oldest first, each with its position in the log.
+    """List the webhooks, the oldest first, each with its position in the event log and its last error.
 
     `after` is the id of the last of the page before.
     """
@@ -83,7 +83,7 @@ async def remove(context: FabricContext, admin: Principal, request: WebhookId) -
 
 @verb("webhooks.rotate_secret", right="webhooks", http="POST /webhooks/{webhook_id}/rotate", cli="webhook rotate")
 async def rotate_secret(context: FabricContext, admin: Principal, request: WebhookId) -> Webhook:
-    """Give a webhook another secret, shown this once. For a day messages are signed with the old one too."""
+    """Replace the secret of a webhook. The new one is shown once; the old one still signs for a day."""
     async with context.write_once(admin.tenant_id, "writer") as tx:
         key = await context.vault.tenant_data_key(tx)
         return await webhooks.rotate(tx, key, admin.id, request.webhook_id, new_secret())
@@ -100,7 +100,7 @@ async def resume(context: FabricContext, admin: Principal, request: WebhookId) -
 class ReplayEvents(WebhookId):
     """From where on events are posted again."""
 
-    after: Annotated[int, Whole(0, 2**62)]
+    after: Annotated[int, Whole(0, 2**62)] = Field(description="events after this sequence number; 0 for all")
 
 
 @verb(
@@ -111,7 +111,7 @@ class ReplayEvents(WebhookId):
     cli="webhook replay",
 )
 async def replay(context: FabricContext, admin: Principal, request: ReplayEvents) -> Webhook:
-    """Post everything after that number of the log again; 0 is its beginning.
+    """Post the events after a sequence number to a webhook again.
 
     It takes the right to read the log too, since events from before the webhook was registered go out.
     """

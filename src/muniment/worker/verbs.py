@@ -17,9 +17,13 @@ from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
+<<<<<<< HEAD
 @verb("work.backlog", right="read_work", http="GET /work/backlog")
+=======
+@verb("work.backlog", right="read_work", effect="read", http="GET /work/backlog", cli="work list")
+>>>>>>> cli2
 async def backlog(context: FabricContext, reader: Principal) -> Backlog:
-    """Count what waits to be consolidated."""
+    """Show how many captures wait to be consolidated, and since when."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         row = await tx.row("candidate.backlog")
         assert row is not None
@@ -34,7 +38,7 @@ class ListParked(Listing):
 
 @verb("work.parked", right="read_work", http="GET /work/parked", page_key="capture_id", cli="work parked")
 async def parked(context: FabricContext, reader: Principal, request: ListParked) -> Sequence[Parked]:
-    """List the captures that were given up after the last try, oldest first.
+    """List the captures that were parked after their last retry, with the reason, the oldest first.
 
     `after` is the id of the last of the page before.
     """
@@ -46,7 +50,9 @@ async def parked(context: FabricContext, reader: Principal, request: ListParked)
 class Requeue(VerbInput):
     """Which parked captures to try again; by default all."""
 
-    capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)] | None = None
+    capture_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=10_000, fail_fast=True)] | None = Field(
+        None, description="parked captures; by default all of them"
+    )
 
 
 @verb("work.requeue", right="work", http="POST /work/requeue", positional=("capture_ids",), cli="work requeue")
@@ -62,14 +68,14 @@ async def requeue(context: FabricContext, admin: Principal, request: Requeue) ->
 
 @verb("work.jobs", right="read_work", http="GET /work/jobs", cli="work jobs")
 async def jobs(context: FabricContext, reader: Principal) -> Sequence[JobRun]:
-    """List when each job ran last."""
+    """List the jobs: when each ran last, how many seconds it took, and its error."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return [JobRun(**row) for row in await tx.rows("jobs.runs")]
 
 
 @verb("work.breakers", right="read_work", http="GET /work/breakers", cli="work breakers")
 async def breakers(context: FabricContext, reader: Principal) -> Sequence[Breaker]:
-    """List the classes whose promotion without a person was ever suspended, and their present state."""
+    """List the classes whose automatic promotion was suspended, or has been resumed."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await review.breakers(tx)
 
@@ -77,7 +83,7 @@ async def breakers(context: FabricContext, reader: Principal) -> Sequence[Breake
 class ResetClock(VerbInput):
     """Why a tenant's clock is reset."""
 
-    reason: Name
+    reason: Name = Field(description="why, for the event log")
 
 
 @verb("work.reset_clock", right="work", http="POST /work/clock/reset", cli="work reset-clock")
@@ -102,12 +108,12 @@ async def reset_clock(context: FabricContext, admin: Principal, request: ResetCl
 class ResumeClass(VerbInput):
     """A suspended class."""
 
-    write_class: WriteClass
+    write_class: WriteClass = Field(description="a suspended class")
 
 
 @verb("work.resume", right="work", http="POST /work/breakers/{write_class}/resume", cli="work resume")
 async def resume(context: FabricContext, admin: Principal, request: ResumeClass) -> Breaker:
-    """Let a suspended class be promoted without a person again; its samples are counted from the start.
+    """Resume the automatic promotion of a suspended class; its samples are counted from the start.
 
     Raises `Conflict` for a class that is not suspended.
     """

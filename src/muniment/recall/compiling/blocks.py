@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from muniment.capture.rules import is_only_claimed
 from muniment.model.compiled import Block, BlockKind, Citation, ManifestEntry
 from muniment.model.recall import ConflictSet, Record
+from muniment.model.speakers import is_only_claimed
 from muniment.recall.compiling.neutral import visible, visible_name
 
 
