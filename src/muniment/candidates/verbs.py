@@ -49,15 +49,8 @@ async def propose(
     return await submit(context, principal, await context.pack_for(asker), item)
 
 
-<<<<<<< HEAD
-@verb("consolidate", right="work", effect="pass", http="POST /work/consolidate", cli="consolidate")
-async def consolidate(context: FabricContext, tenant_id: str, *, on_progress: Progress | None = None) -> Consolidation:
-=======
 @verb("consolidate", right="work", effect="pass", http="POST /work/consolidate")
-async def consolidate(
-    context: FabricContext, tenant_id: str, *, on_progress: consolidation.Progress | None = None
-) -> Consolidation:
->>>>>>> cli2
+async def consolidate(context: FabricContext, tenant_id: str, *, on_progress: Progress | None = None) -> Consolidation:
     """Turn the tenant's waiting captures into proposals or refusals, and promote what needs no person.
 
     A capture whose extractor fails is tried again later, and parked in the end; nothing is lost. Safe to run twice,

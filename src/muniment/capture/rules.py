@@ -58,12 +58,6 @@ def vouched_in(candidate: Candidate, of_capture: str | None) -> str | None:
     """Return what is vouched for in one fact of a capture: as in the capture, if the fact's class of source agrees."""
     own = f"{candidate.author} {class_of_source(candidate.source, of_capture)} {candidate.extractor}"
     return of_capture if candidate.claimed_by == own else None
-<<<<<<< HEAD
-
-
-def is_only_claimed(origin: str | None, vouched: str | None) -> bool:
-    """Whether an origin names a tool or a channel that the author of the capture could not speak for."""
-    return vouched is None and origin is not None and origin.startswith((TOOL, CHANNEL))
 
 
 def class_of_source(source: Source, vouched: str | None) -> str:
@@ -198,5 +192,3 @@ def proposal_input(known: dict[str, Any], fields: Mapping[str, Any], *, corrects
     if "payload" in given:
         raise InvalidInput("is not a known field", field="payload")
     return build(CaptureInput, {"kind": "statement"} | given | {"fact": fact})
-=======
->>>>>>> cli2

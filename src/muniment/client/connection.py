@@ -15,12 +15,8 @@ from muniment.errors import Denied, InvalidInput
 from muniment.model.context import RUN_HEADER, Asker, Principal, RunContext
 from muniment.model.fields import Source
 from muniment.model.speakers import SpeaksFor
-<<<<<<< HEAD
 from muniment.pack import Pack, load_pack
 from muniment.verbs.inputs import check_name
-=======
-from muniment.verbs import arguments
->>>>>>> cli2
 
 if TYPE_CHECKING:
     from muniment.pack import Pack
@@ -224,7 +220,7 @@ def run_header(run: RunContext) -> dict[str, str]:
 
 def pack_text(pack: "str | Path | Pack", field: str) -> str:
     """A pack as a body carries it: its text, or the name of a registered one."""
-    from muniment.pack import Pack, load_pack
+    from muniment.pack import Pack
 
     if isinstance(pack, Pack):
         return to_json(pack.document()).decode()

@@ -34,13 +34,7 @@ class Revoke(VerbInput):
     evidence_refs: EvidenceRefs = ()
 
 
-<<<<<<< HEAD
-@verb("consent.revoke", right="consent", http="POST /consents/{consent_id}/revoke")
-=======
-@verb(
-    "consent.revoke", right="consent", effect="write", http="POST /consents/{consent_id}/revoke", cli="consent revoke"
-)
->>>>>>> cli2
+@verb("consent.revoke", right="consent", http="POST /consents/{consent_id}/revoke", cli="consent revoke")
 async def revoke(context: FabricContext, officer: Principal, request: Revoke) -> Consent:
     """Revoke a consent: its memories are hidden from the next recall on."""
     async with context.write_once(officer.tenant_id, "privacy") as tx:

@@ -185,11 +185,7 @@ async def _check_reason(context: FabricContext, admin: Principal, reason: str) -
         raise InvalidInput("holds personal data, which has no place in the log", field="reason")
 
 
-<<<<<<< HEAD
-@verb("packs.get", right="read_packs", http="GET /packs/{ref}", shown_as=PackShown, cli="pack show")
-=======
-@verb("packs.get", right="read_packs", effect="read", http="GET /packs/{ref}", shown_as=PackShown)
->>>>>>> cli2
+@verb("packs.get", right="read_packs", http="GET /packs/{ref}", shown_as=PackShown)
 async def get_pack(context: FabricContext, reader: Principal, request: PackRef) -> RegisteredPack:
     """Read a registered pack; raises `NotFound`."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:

@@ -17,11 +17,7 @@ from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, PageSize, VerbInput
 
 
-<<<<<<< HEAD
-@verb("work.backlog", right="read_work", http="GET /work/backlog")
-=======
-@verb("work.backlog", right="read_work", effect="read", http="GET /work/backlog", cli="work list")
->>>>>>> cli2
+@verb("work.backlog", right="read_work", http="GET /work/backlog", cli="work list")
 async def backlog(context: FabricContext, reader: Principal) -> Backlog:
     """Show how many captures wait to be consolidated, and since when."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
