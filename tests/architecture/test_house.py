@@ -51,7 +51,6 @@ RULES = {
     "packs/difference.py",
     "packs/loosening.py",
     "promotion/rules.py",
-    "recall/ranking.py",
     "recall/rules.py",
     "review/rules.py",
 }

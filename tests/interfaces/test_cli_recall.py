@@ -12,7 +12,7 @@ from muniment.cli import recall_views, review
 from muniment.cli.output import Screen
 from muniment.language.embedding.function import FunctionEmbedder
 from muniment.model.recall import Recall
-from muniment.recall.ranking import PARTS
+from muniment.recall.rules import PARTS
 from tests.interfaces.command import Terminal
 
 RETURNS = "Returns are accepted within 30 days."

@@ -11,7 +11,7 @@ from muniment import Fabric, RunContext
 from muniment.language.embedding.function import FunctionEmbedder
 from muniment.model.recall import Recall
 from muniment.pack import load_pack
-from muniment.recall import ranking
+from muniment.recall import rules
 from muniment.recall import search as searching
 from muniment.recall.recall import dependencies
 from muniment.recall.rules import view_of
@@ -111,7 +111,7 @@ def large(server: TestServer, database: str) -> Iterator[tuple[Fabric, People]]:
 @pytest.fixture
 def scaled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bounds of a large scope, scaled to two hundred memories."""
-    monkeypatch.setattr(ranking, "MOST_SEEN", LARGE)
+    monkeypatch.setattr(rules, "MOST_SEEN", LARGE)
     monkeypatch.setattr(searching, "MOST_COMMON", 30)
     monkeypatch.setattr(searching, "NEAREST", 30)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.pack.memory_layer import RecallPolicy, RecallWeights
-from muniment.recall.ranking import (
+from muniment.recall.rules import (
     MOST_COMMON,
     MOST_SEEN,
     PARTS,

@@ -27,10 +27,9 @@ from muniment.metrics.window import Rows, Window, pack_of
 from muniment.model.metrics import TokenMetrics
 from muniment.pack import Pack
 from muniment.packs.store import Packs
-from muniment.recall import ranking
+from muniment.recall import rules
 from muniment.recall.compiling.budget import LEAST_SHOWN
-from muniment.recall.ranking import Postings, Seen
-from muniment.recall.rules import intents_seen_by
+from muniment.recall.rules import Postings, Seen, intents_seen_by
 
 # The latest prompts that are examined, and for each the latest captures that could have been in it.
 PROMPTS, CAPTURES = 10, 300
@@ -121,11 +120,11 @@ def ranked(prompt: Prompt, captures: Sequence[RankedCapture], pack: Pack) -> lis
     seen = _seen(prompt, captures, pack)
     words = query_words(prompt.query)
     postings = _postings(words, captures)
-    rarities = ranking.rarities(range(len(words)), postings, seen.places)
-    order = ranking.rank(
+    rarities = rules.rarities(range(len(words)), postings, seen.places)
+    order = rules.rank(
         seen,
         vector=_nearness(prompt.query, words, rarities, captures),
-        words=ranking.words_shared(postings, seen.places, rarities),
+        words=rules.words_shared(postings, seen.places, rarities),
         entity=np.zeros(len(captures)),
         policy=pack.memory_layer.recall_policy,
         at=prompt.at,
@@ -174,7 +173,7 @@ def _postings(words: Sequence[Word], captures: Sequence[RankedCapture]) -> Posti
 
 def _nearness(
     query: str, words: Sequence[Word], rarities: Mapping[int, float], captures: Sequence[RankedCapture]
-) -> ranking.Numbers:
+) -> rules.Numbers:
     embedder = builtin_embedder()
     try:
         vectors = embedder.embed([visible_text(one.text) for one in captures])

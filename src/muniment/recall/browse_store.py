@@ -21,8 +21,8 @@ from muniment.model.fields import Tier, WriteClass
 from muniment.pack import Pack
 from muniment.promotion.rules import linked_entity
 from muniment.promotion.store import entity_hash, term_hash
-from muniment.recall import ranking, rules
-from muniment.recall.ranking import MOST_COMMON, MOST_SEEN, Postings
+from muniment.recall import rules
+from muniment.recall.rules import MOST_COMMON, MOST_SEEN, Postings
 from muniment.recall.search import PointInTime, postings_of
 
 # Of memories added and of memories ended, each.
@@ -202,8 +202,8 @@ def _scored(postings: Postings, terms: Sequence[int]) -> dict[str, float]:
     """Score each memory by the words of the query that it has, rare words counting more."""
     ids = sorted(set(postings.ids))
     count = Counter(postings.terms)
-    weights = {term: ranking.rarity(MOST_SEEN, count[term]) for term in terms}
-    shared = ranking.words_shared(postings, {memory_id: index for index, memory_id in enumerate(ids)}, weights)
+    weights = {term: rules.rarity(MOST_SEEN, count[term]) for term in terms}
+    shared = rules.words_shared(postings, {memory_id: index for index, memory_id in enumerate(ids)}, weights)
     return {memory_id: round(float(score), 6) for memory_id, score in zip(ids, shared, strict=True)}
 
 

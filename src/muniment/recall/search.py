@@ -27,9 +27,19 @@ from muniment.language.words import Word, query_words
 from muniment.pack import Pack
 from muniment.promotion.rules import linked_entity
 from muniment.promotion.store import entity_hash, term_hash
-from muniment.recall import ranking, rules
-from muniment.recall.ranking import MOST_COMMON, MOST_SEEN, Numbers, Postings, Ranking, Seen
-from muniment.recall.rules import View, closeness, conflict_sets, follow_links
+from muniment.recall import rules
+from muniment.recall.rules import (
+    MOST_COMMON,
+    MOST_SEEN,
+    Numbers,
+    Postings,
+    Ranking,
+    Seen,
+    View,
+    closeness,
+    conflict_sets,
+    follow_links,
+)
 
 # ---- filters: what a run may see, and the answer to a recall without a query ----
 
@@ -226,7 +236,7 @@ class Search:
         if scope["size"] > self.request.most_seen:
             return await self._find_approximately()
         read = _Read.whole(scope)
-        found = await self._rank(read, ranking.rarities(query.terms, read.postings, read.seen.places))
+        found = await self._rank(read, rules.rarities(query.terms, read.postings, read.seen.places))
         return replace(found, holder_key=(scope["wrapped_key"], scope["key_version"]))
 
     async def _find_approximately(self) -> Found:
@@ -251,7 +261,7 @@ class Search:
 
     def _rarities(self, postings: Postings) -> dict[int, float]:
         count = Counter(postings.terms)
-        return {term: ranking.rarity(self.request.most_seen, count[term]) for term in self.query.terms}
+        return {term: rules.rarity(self.request.most_seen, count[term]) for term in self.query.terms}
 
     async def _rank_some(self, candidates: list[str], rarities: dict[int, float]) -> Found:
         """Rank these memories, as far as they are visible."""
@@ -272,10 +282,10 @@ class Search:
         if self.request.decision_key is not None:
             reads["decision"] = ("recall.of_decision", {"decision_key": self.request.decision_key})
         rows = dict(zip(reads, await self.tx.gather(*reads.values()), strict=True))
-        ranked = ranking.rank(
+        ranked = rules.rank(
             seen,
             vector=read.similarities(vector) if read.vectors is not None else _similarities(seen, rows.get("near", [])),
-            words=ranking.words_shared(read.postings, seen.places, rarities),
+            words=rules.words_shared(read.postings, seen.places, rarities),
             entity=self._entity(seen, rows.get("decision", [])),
             policy=self.pack.memory_layer.recall_policy,
             at=self.at,
