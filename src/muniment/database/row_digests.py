@@ -131,12 +131,8 @@ def event_row(name: str, columns: Mapping[str, Any]) -> EventRow:
 # The time `'infinity'` of PostgreSQL.
 INFINITY = object()
 _NULL = -1
-_HEAD = Struct(">Ii")
-_COUNT = Struct(">i")
-_INT = Struct(">q")
-_FLOAT = Struct(">d")
-_ARRAY = Struct(">iiI")
-_DIMENSION = Struct(">ii")
+_HEAD, _ARRAY, _DIMENSION = Struct(">Ii"), Struct(">iiI"), Struct(">ii")
+_COUNT, _INT, _FLOAT = Struct(">i"), Struct(">q"), Struct(">d")
 _BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
 _LAST = 2**63 - 1
 _TEXT_OID = 25

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from muniment.errors import NotPromotable
 from muniment.evaluation.records import invalid_record, required
-from muniment.evaluation.scoring import mean, median_of
+from muniment.evaluation.scoring import median_of
 from muniment.evaluation.temporary_fabric import (
     EvaluationFabric,
     OnStep,
@@ -19,6 +19,7 @@ from muniment.evaluation.temporary_fabric import (
     temporary_fabric,
 )
 from muniment.model.candidate import Refusal
+from muniment.model.metrics import mean
 from muniment.model.recall import Recall
 
 PREDICATE = "answer"

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from muniment.evaluation.pairs import RelatedPair, pair_figures
-from muniment.evaluation.scoring import mean, precision_and_recall
+from muniment.evaluation.scoring import precision_and_recall
+from muniment.model.metrics import mean
 
 _FIELDS: dict[str, type] = {"a": str, "b": str, "label": str, "set": str}
 _CHOICES = {"label": ("contradiction", "neutral", "entailment")}

@@ -2,8 +2,8 @@
 
 import asyncio
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -16,6 +16,7 @@ from muniment.evaluation.records import Record, invalid_record, read_records, re
 from muniment.language.data_files import word_set
 from muniment.language.words import words_of
 from muniment.model.capture import Capture, Content
+from muniment.model.metrics import share_of
 
 Half = Literal["odd_lines", "even_lines"]
 _HALVES: tuple[Half, Half] = ("odd_lines", "even_lines")
@@ -45,35 +46,13 @@ _TURNS = word_set("""
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 
 
-@dataclass
-class _Score:
-    """The counts of one set."""
-
-    n: int = 0
-    hits: int = 0
-    facts: int = 0
-    right: int = 0
-
-    def figures(self) -> dict[str, Any]:
-        return {
-            "n": self.n,
-            "recall": self.hits / self.n if self.n else None,
-            "facts": self.facts,
-            "precision": self.right / self.facts if self.facts else None,
-        }
-
-
-@dataclass
 class _Scores:
-    """The counts of all sets of one half of the data."""
+    """The counts of one half of the data: of each set, of the questions, and of each kind of update."""
 
-    sets: dict[str, _Score] = field(default_factory=dict)
-    questions: int = 0
-    left_alone: int = 0
-    updates: dict[str, dict[str, int]] = field(default_factory=dict)
-
-    def set(self, name: str) -> _Score:
-        return self.sets.setdefault(name, _Score())
+    def __init__(self) -> None:
+        self.sets: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.questions = Counter[str]()
+        self.updates: dict[str, dict[str, int]] = {}
 
 
 class _TimedExtractor:
@@ -141,11 +120,21 @@ def figures(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _figures(scores: _Scores) -> dict[str, Any]:
-    questions = {"n": scores.questions, "left_alone": scores.left_alone / scores.questions} if scores.questions else {}
-    sets = {name: score.figures() for name, score in scores.sets.items()}
-    return (
-        sets | ({"questions": questions} if questions else {}) | ({"updates": scores.updates} if scores.updates else {})
-    )
+    found: dict[str, Any] = {name: _set_figures(counts) for name, counts in scores.sets.items()}
+    if n := scores.questions["n"]:
+        found["questions"] = {"n": n, "left_alone": scores.questions["left_alone"] / n}
+    if scores.updates:
+        found["updates"] = scores.updates
+    return found
+
+
+def _set_figures(counts: Counter[str]) -> dict[str, Any]:
+    return {
+        "n": counts["n"],
+        "recall": share_of(counts["hits"], counts["n"]),
+        "facts": counts["facts"],
+        "precision": share_of(counts["right"], counts["facts"]),
+    }
 
 
 def _score_preference(record: Mapping[str, Any], timed: _TimedExtractor, scores: Sequence[_Scores]) -> None:
@@ -160,15 +149,11 @@ def _score_preference(record: Mapping[str, Any], timed: _TimedExtractor, scores:
     reachable = {word: side for word, side in sides.items() if word in said}
     told = [fact for text in turns for fact in timed.facts(text)]
     for each in scores:
-        stated = each.set("stated")
-        stated.n, stated.hits = stated.n + 1, stated.hits + hit
-        stated.facts, stated.right = stated.facts + len(found), stated.right + right
-        each.questions, each.left_alone = each.questions + 1, each.left_alone + (not asked)
+        each.sets["stated"].update(n=1, hits=hit, facts=len(found), right=right)
+        each.questions.update(n=1, left_alone=not asked)
         if reachable:
-            conversation = each.set("told")
-            conversation.n, conversation.hits = conversation.n + 1, conversation.hits + _is_found(reachable, told)
-            conversation.facts += len(told)
-            conversation.right += sum(bool(_covered(sides, fact)) for fact in told)
+            related = sum(bool(_covered(sides, fact)) for fact in told)
+            each.sets["told"].update(n=1, hits=_is_found(reachable, told), facts=len(told), right=related)
 
 
 def _score_update(record: Mapping[str, Any], timed: _TimedExtractor, scores: Sequence[_Scores]) -> None:

@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 
 from muniment.errors import InvalidInput, PackInvalid
 from muniment.evaluation.records import failure_reason
-from muniment.evaluation.scoring import mean, median_of
+from muniment.evaluation.scoring import median_of
 from muniment.model.context import RunContext
 from muniment.model.fields import Artifact, Ceid, Json, Name, Predicate, Query, Text, build, field_error
-from muniment.model.metrics import GoldenResult
+from muniment.model.metrics import GoldenResult, mean
 from muniment.model.recall import Record
 from muniment.pack.source import ParsedText as Written
 from muniment.pack.source import decode, read_text

@@ -5,8 +5,9 @@ from time import perf_counter
 from typing import Any
 
 from muniment.evaluation.records import required
-from muniment.evaluation.scoring import figures_by_set, mean
+from muniment.evaluation.scoring import figures_by_set
 from muniment.language.instructions import Suspicion, suspicion
+from muniment.model.metrics import mean
 
 _FIELDS: tuple[tuple[str, type[Any]], ...] = (("text", str), ("attack", bool), ("set", str))
 

@@ -1,5 +1,6 @@
 """Measures memory as a whole: conversations are captured, promoted, and recalled by questions about them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -7,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from muniment.evaluation.conversations import Conversation, conversations
-from muniment.evaluation.scoring import mean, median_of
+from muniment.evaluation.scoring import median_of
 from muniment.evaluation.temporary_fabric import (
     EvaluationFabric,
     OnStep,
@@ -15,10 +16,12 @@ from muniment.evaluation.temporary_fabric import (
     ignore_progress,
     temporary_fabric,
 )
+from muniment.model.metrics import mean
 
 RANKS = (5, 10, 20)
 MOST = max(RANKS)
 _CAPTURED_AT_ONCE = 1000
+_FATES = ("turns", "promoted", "duplicates", "refused", "cut")
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,7 @@ class AskedQuestion:
 class _Tally:
     """What became of the turns, and under which pack and embedder."""
 
-    turns: int = 0
-    promoted: int = 0
-    duplicates: int = 0
-    refused: int = 0
-    cut: int = 0
+    counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_FATES, 0)))
     pack: str | None = None
     embedder: str | None = None
     asked: list[AskedQuestion] = field(default_factory=list[AskedQuestion])
@@ -80,11 +79,7 @@ def measure(talks: Sequence[Conversation], on_step: OnStep = ignore_progress) ->
         "categories": {name: _figures_of(some) for name, some in sorted(categories.items())},
         "unanswerable": sum(conversation.unanswerable for conversation in talks),
         "without_evidence": sum(conversation.without_evidence for conversation in talks),
-        "turns": tally.turns,
-        "promoted": tally.promoted,
-        "duplicates": tally.duplicates,
-        "refused": tally.refused,
-        "cut": tally.cut,
+        **tally.counts,
         "pack": tally.pack,
         "embedder": tally.embedder,
     }
@@ -136,11 +131,13 @@ def _capture_and_promote(
         turn_of |= dict(zip(captured, (turn.id for turn in some), strict=True))
     on_step(f"{len(conversation.turns)} turns captured")
     consolidation, outcomes = evaluation.promote(_promotion_steps(on_step, len(conversation.turns)))
-    tally.turns += len(conversation.turns)
-    tally.promoted += sum(one.status == "promoted" for one in outcomes)
-    tally.duplicates += sum(one.status == "duplicate" for one in outcomes)
-    tally.refused += len(consolidation.refusals)
-    tally.cut += sum(turn.cut for turn in conversation.turns)
+    tally.counts.update(
+        turns=len(conversation.turns),
+        promoted=sum(one.status == "promoted" for one in outcomes),
+        duplicates=sum(one.status == "duplicate" for one in outcomes),
+        refused=len(consolidation.refusals),
+        cut=sum(turn.cut for turn in conversation.turns),
+    )
     return turn_of
 
 

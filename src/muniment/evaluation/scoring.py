@@ -1,16 +1,10 @@
 """The figures that evaluations share: means, precision and recall, and figures by set."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean, median
+from statistics import median
 from typing import Any, TypeVar
 
 Judged = TypeVar("Judged")
-
-
-def mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that are known; None where there are none."""
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
 
 
 def median_of(values: Iterable[float]) -> float | None:

@@ -67,38 +67,17 @@ class Asking:
 class May:
     """A dependency: the right that a route takes. A caller without it is refused before anything else is looked at.
 
-    Without a right every credential will do. `agents` is the right of agents, `also` is needed too, and `other` will do
-    for those who hold its role and not that of the right itself.
+    It follows the declaration of a verb; without one every credential will do. `agents` is the right of agents, `also`
+    is needed too, and `other` will do for those who hold its role and not that of the right itself.
     """
 
-    def __init__(
-        self,
-        right: Right | None,
-        *,
-        agents: Right | None = None,
-        also: Right | None = None,
-        other: Right | None = None,
-        effect: Effect = "read",
-        takes_key: bool = False,
-    ) -> None:
-        self.right: Right | None = right
-        self.agents: Right | None = agents
-        self.also: Right | None = also
-        self.other: Right | None = other
-        self.effect: Effect = effect
-        self.takes_key = takes_key
-
-    @classmethod
-    def of(cls, verb: Declaration[Any]) -> "May":
-        """What the declaration of a verb says."""
-        return cls(
-            verb.right,
-            agents=verb.run_right,
-            also=verb.also_right,
-            other=verb.other_right,
-            effect=verb.effect,
-            takes_key=verb.takes_key,
-        )
+    def __init__(self, verb: Declaration[Any] | None = None) -> None:
+        self.right: Right | None = verb.right if verb is not None else None
+        self.agents: Right | None = verb.run_right if verb is not None else None
+        self.also: Right | None = verb.also_right if verb is not None else None
+        self.other: Right | None = verb.other_right if verb is not None else None
+        self.effect: Effect = verb.effect if verb is not None else "read"
+        self.takes_key = verb is not None and verb.takes_key
 
     async def __call__(self, request: Request) -> Asking:
         """The asker, if it may; raises `Unauthenticated`, `RoleMissing`."""

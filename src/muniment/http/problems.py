@@ -20,47 +20,26 @@ from muniment.errors import InvalidInput, MunimentError, RateLimited, TooLarge, 
 from muniment.model.fields import told
 
 CONTENT_TYPE = "application/problem+json"
-# The status of each code; a code that is not listed is an internal error.
-STATUS: dict[str, int] = {
-    "invalid_input": 422,
-    "too_large": 413,
-    "unknown_classification": 422,
-    "pack_invalid": 422,
-    "unauthenticated": 401,
-    "denied": 403,
-    "role_missing": 403,
-    "pin_refused": 403,
-    "second_person_required": 403,
-    "self_approval": 403,
-    "not_found": 404,
-    "conflict": 409,
-    "already_decided": 409,
-    "idempotency_conflict": 409,
-    "request_repeated": 409,
-    "version_conflict": 412,
-    "consent_changed": 409,
-    "key_rotated": 409,
-    "pack_changed": 409,
-    "pack_immutable": 409,
-    "not_promotable": 409,
-    "left_out": 409,
-    "moment_ambiguous": 409,
-    "clock_ahead": 503,
-    "history_collected": 410,
-    "rate_limited": 429,
-    "embedder_unavailable": 503,
-    "extractor_failed": 502,
-    "storage_unavailable": 503,
-    "schema_missing": 503,
-    "schema_newer": 503,
-    "key_unavailable": 503,
-    "purge_incomplete": 503,
-    "archive_broken": 500,
-    "seal_broken": 500,
-    "method_not_allowed": 405,
-    "unsupported_media_type": 415,
-    "internal": 500,
+# The codes of each status; a code that is not listed is an internal error.
+_CODES = {
+    401: "unauthenticated",
+    403: "denied role_missing pin_refused second_person_required self_approval",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict already_decided idempotency_conflict request_repeated consent_changed key_rotated "
+    "pack_changed pack_immutable not_promotable left_out moment_ambiguous",
+    410: "history_collected",
+    412: "version_conflict",
+    413: "too_large",
+    415: "unsupported_media_type",
+    422: "invalid_input unknown_classification pack_invalid",
+    429: "rate_limited",
+    500: "archive_broken seal_broken internal",
+    502: "extractor_failed",
+    503: "clock_ahead embedder_unavailable storage_unavailable schema_missing schema_newer key_unavailable "
+    "purge_incomplete",
 }
+STATUS: dict[str, int] = {code: status for status, codes in _CODES.items() for code in codes.split()}
 # Errors in how the server is set up: callers are told the code alone.
 _SETUP_ERRORS = frozenset({"schema_missing", "schema_newer", "key_unavailable", "archive_broken", "purge_incomplete"})
 _TITLES = {code: code.replace("_", " ").capitalize() for code in STATUS}

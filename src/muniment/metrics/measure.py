@@ -1,9 +1,8 @@
 """The metrics of a tenant over a window (MET-1 to MET-10), counted by the database in few round trips."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from statistics import fmean
 from typing import Any
 
 from muniment.corrections import adoption
@@ -36,6 +35,7 @@ from muniment.model.metrics import (
     Spread,
     Stored,
     Tally,
+    mean,
 )
 from muniment.pack import Pack
 from muniment.packs.store import Packs
@@ -114,16 +114,11 @@ def _golden(rows: Sequence[Row]) -> GoldenMetrics | None:
         at=rows[0]["at"],
         queries=len(rows),
         passed=sum(row["passed"] for row in rows),
-        precision=_mean(row["precision"] for row in rows),
-        recall=_mean(row["recall"] for row in rows),
+        precision=mean(row["precision"] for row in rows),
+        recall=mean(row["recall"] for row in rows),
         regression=len(again),
         regression_passed=sum(row["passed"] for row in again),
     )
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [one for one in values if one is not None]
-    return fmean(known) if known else None
 
 
 def _spread(row: Row | None) -> Spread:

@@ -1,6 +1,8 @@
 """Metrics: what a tenant's memory does and how well, counted over a window; numbers, names and ids, no content."""
 
+from collections.abc import Iterable
 from datetime import date, datetime
+from statistics import fmean
 from typing import Literal
 
 from pydantic import Field, computed_field
@@ -14,6 +16,12 @@ PiiKind = Literal["card", "iban", "phone", "email", "ip", "api_key", "national_i
 def share_of(part: float, whole: float) -> float | None:
     """The share of the whole; None if there is nothing."""
     return part / whole if whole else None
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """The mean of the values that are known; None if there are none."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
 
 
 class Tally(Artifact):

@@ -33,7 +33,9 @@ class _Ids(Artifact):
     subject: str | None = None
 
 
-class _Provenance(Artifact):
+class PromotionDetails(Artifact):
+    """How a memory is classified, weighed and trusted, where it came from, and who approved it when."""
+
     classification: str
     sensitive: bool
     tier: Tier
@@ -62,7 +64,7 @@ class _Provenance(Artifact):
 
 
 # The groups of fields stand in reverse order: JSON shows those of the last first.
-class PromotedMemory(Ending, _Provenance, StoredFact, _Ids):
+class PromotedMemory(Ending, PromotionDetails, StoredFact, _Ids):
     """A promoted memory; after its insert only its retraction can change it, once (PRO-2, PRO-3)."""
 
     tombstoned_at: datetime | None = Field(

@@ -65,7 +65,7 @@ def _parameters(verb: Declaration[Any], body: Any) -> Iterable[Parameter]:
     def one(name: str, kind: Any, default: Any = _REQUIRED) -> Parameter:
         return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
-    yield one("asking", Annotated[Asking, Depends(May.of(verb))])
+    yield one("asking", Annotated[Asking, Depends(May(verb))])
     yield one("response", Response)
     fields = dict(verb.input.model_fields) if verb.input is not None else {}
     for name in verb.path_fields:

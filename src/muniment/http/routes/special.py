@@ -27,14 +27,14 @@ _TEXT: dict[str, Any] = {"schema": {"type": "string"}}
 
 
 @router.get("/whoami", tags=["whoami"])
-async def whoami(asking: Annotated[Asking, Depends(May(None))]) -> Credential:
+async def whoami(asking: Annotated[Asking, Depends(May())]) -> Credential:
     """Read whom the credential of this request stands for."""
     return asking.credential
 
 
 @router.post("/captures", status_code=201, tags=["captures"])
 async def capture(
-    asking: Annotated[Asking, Depends(May.of(write_capture))], body: Captured, key: IdempotencyKey = None
+    asking: Annotated[Asking, Depends(May(write_capture))], body: Captured, key: IdempotencyKey = None
 ) -> Receipt | Receipts:
     """Write down one thing that happened, or many in `captures`, all or none. It is committed when this answers."""
     asker = await asking.asker(body.run)
@@ -51,7 +51,7 @@ async def capture(
 
 @router.get("/events", tags=["events"], responses={200: {"content": {STREAM: _TEXT}}}, response_model=Page[Event])
 async def events(
-    asking: Annotated[Asking, Depends(May.of(list_events))],
+    asking: Annotated[Asking, Depends(May(list_events))],
     request: Request,
     after: Annotated[
         int | None, Query(ge=0, le=2**62, description="the number of the last event that is known")
@@ -83,7 +83,7 @@ async def events(
 
 @router.get("/metrics", tags=["metrics"], responses={200: {"content": {"text/plain": _TEXT}}}, response_model=Metrics)
 async def metrics(
-    asking: Annotated[Asking, Depends(May.of(measure))],
+    asking: Annotated[Asking, Depends(May(measure))],
     since: Instant | None = None,
     until: Instant | None = None,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,

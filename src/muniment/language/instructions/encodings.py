@@ -8,6 +8,7 @@ from base64 import b32decode, b64decode
 from collections.abc import Iterator
 from contextlib import suppress
 
+from muniment.language.data_files import word_set
 from muniment.language.patterns import Pattern
 
 _LEAST_LETTERS = 12
@@ -32,22 +33,7 @@ KEYWORDS = frozenset(
     )
 )
 # Between keywords that are written together or letter by letter.
-_LINK_WORDS = (
-    "all",
-    "your",
-    "the",
-    "and",
-    "tell",
-    "show",
-    "say",
-    "from",
-    "now",
-    "you",
-    "must",
-    "act",
-    "with",
-    "before",
-)
+_LINK_WORDS = word_set("all your the and tell show say from now you must act with before")
 _SEGMENTS = re.compile(f"({'|'.join(sorted({*KEYWORDS, *_LINK_WORDS}, key=lambda word: (-len(word), word)))})")
 _ROTATED = frozenset(codecs.encode(word, "rot13") for word in KEYWORDS)
 _REVERSED = frozenset(word[::-1] for word in KEYWORDS)
