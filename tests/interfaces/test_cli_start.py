@@ -59,6 +59,11 @@ def test_commands_that_can_go_to_a_server_load_nothing_of_the_fabric() -> None:
     assert _loaded(program, SERVER_SIDE) == []
 
 
+def test_the_client_loads_no_pack_and_no_type_of_a_result_before_one_comes() -> None:
+    names = ("yaml", "jsonpath", "muniment.pack", "muniment.model.proposal", *SERVER_SIDE)
+    assert _loaded("import muniment.client", names) == []
+
+
 def test_importing_the_package_loads_nothing_heavy() -> None:
     assert _loaded("import muniment", HEAVY) == []
 
