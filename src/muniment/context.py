@@ -95,7 +95,7 @@ class FabricContext:
     models: Models = field(default_factory=Models)
     # One dry run at a time in each tenant.
     dry_runs: WeakValueDictionary[str, Semaphore] = field(default_factory=WeakValueDictionary[str, Semaphore])
-    # Tenants whose pack was compared with the process's own.
+    # Tenants whose pack in force was compared with the one this process was started with.
     _compared: set[str] = field(default_factory=set[str])
     # Batches of captures are checked one at a time.
     batch_check: Semaphore = field(default_factory=lambda: Semaphore(1))
@@ -127,7 +127,8 @@ class FabricContext:
     ) -> AsyncGenerator[Transaction]:
         """Open a transaction in the tenant with the task's database login.
 
-        `under` is the pack that its decisions are made with: raises `PackChanged` where another pack is in force.
+        `under` is the pack that its decisions are made with: raises `PackChanged` where another pack is
+        in force, at its first read, or, if it writes, when it takes the sequence number.
         """
         ref = under.ref if under is not None else None
         try:
@@ -201,7 +202,7 @@ class FabricContext:
             return await self.vault.tenant_data_key(tx) if await self.vault.tenant(tx) is not None else None
 
     async def authorise(self, asker: Asker, verb: Right) -> Principal:
-        """The acting principal; where its roles do not allow the verb, a security event and `RoleMissing`."""
+        """Return the acting principal. If its roles lack the right, write a security event and raise `RoleMissing`."""
         if not isinstance(asker, Principal | RunContext):
             raise InvalidInput("expected a Principal or a RunContext", field="asker")
         principal = asker.principal if isinstance(asker, RunContext) else asker

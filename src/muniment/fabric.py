@@ -106,7 +106,7 @@ class AsyncQueue(FabricGroup):
     async def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
         """Read a proposal beside what it rests on: its capture, earlier texts, its consent, the memories it meets.
 
-        It says too whether the caller could approve it. Raises `NotFound`.
+        It also says whether the caller could approve it. Raises `NotFound`.
         """
         return await review_verbs.evidence(self._context, asker, proposal_id=proposal_id)
 
@@ -140,10 +140,10 @@ class AsyncQueue(FabricGroup):
     ) -> Sequence[Outcome]:
         """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
 
-        Ordinary is what is not sensitive, not high risk, not low in trust, contradicts nothing and is not assigned to
-        somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every reason.
-        `acknowledge` takes single ones in: by proposal, why, which is recorded with the verdict. One that cannot be
-        approved (`error`: what `approve` would raise) stops no other.
+        A proposal is ordinary if it is not sensitive, not high risk, not low in trust, contradicts nothing and is not
+        assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every
+        reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is recorded with the verdict.
+        One that cannot be approved (`error`: what `approve` would raise) stops no other.
         """
         return await review_verbs.approve_many(
             self._context, asker, proposal_ids=proposal_ids, note=note, acknowledge=acknowledge
@@ -218,7 +218,7 @@ class AsyncQueue(FabricGroup):
     ) -> Proposal:
         """Change the tier or the priority of a proposal.
 
-        Of both tiers the stricter approval holds.
+        The stricter of the derived and the new tier decides who may approve.
         """
         return await review_verbs.override(
             self._context, asker, proposal_id=proposal_id, version=version, note=note, tier=tier, priority=priority

@@ -109,7 +109,7 @@ class Queue(BlockingGroup):
     def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
         """Read a proposal beside what it rests on: its capture, earlier texts, its consent, the memories it meets.
 
-        It says too whether the caller could approve it. Raises `NotFound`.
+        It also says whether the caller could approve it. Raises `NotFound`.
         """
         return self._wait(self._group.evidence, asker, proposal_id)
 
@@ -141,10 +141,10 @@ class Queue(BlockingGroup):
     ) -> Sequence[Outcome]:
         """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
 
-        Ordinary is what is not sensitive, not high risk, not low in trust, contradicts nothing and is not assigned to
-        somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every reason.
-        `acknowledge` takes single ones in: by proposal, why, which is recorded with the verdict. One that cannot be
-        approved (`error`: what `approve` would raise) stops no other.
+        A proposal is ordinary if it is not sensitive, not high risk, not low in trust, contradicts nothing and is not
+        assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every
+        reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is recorded with the verdict.
+        One that cannot be approved (`error`: what `approve` would raise) stops no other.
         """
         return self._wait(self._group.approve_many, asker, proposal_ids, note=note, acknowledge=acknowledge)
 
@@ -211,7 +211,7 @@ class Queue(BlockingGroup):
     ) -> Proposal:
         """Change the tier or the priority of a proposal.
 
-        Of both tiers the stricter approval holds.
+        The stricter of the derived and the new tier decides who may approve.
         """
         return self._wait(
             self._group.override, asker, proposal_id, version=version, note=note, tier=tier, priority=priority

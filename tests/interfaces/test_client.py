@@ -254,6 +254,31 @@ def test_a_server_that_is_still_at_an_earlier_try_is_asked_again_and_one_that_re
 
 
 @pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (422, {}, problem("pack_invalid", problems=[1])),
+        (422, {}, problem("pack_invalid", problems=None)),
+        (422, {}, problem("moment_ambiguous", numbers=5)),
+        (200, {"Content-Encoding": "gzip"}, b"junk"),
+    ],
+)
+def test_an_answer_of_the_wrong_shape_is_an_error_of_ours(
+    other: str, status: int, headers: dict[str, str], body: bytes
+) -> None:
+    Answers.said = [(status, headers, body)]
+    with Client.open(other, "k", retries=0) as client, pytest.raises(ServerUnavailable):
+        client.me()
+
+
+def test_a_pack_problem_may_say_more_than_this_client_knows(other: str) -> None:
+    one = {"line": 3, "path": "pack_meta", "message": "is required", "hint": "new"}
+    Answers.said = [(422, {"Retry-After": "soon"}, problem("pack_invalid", problems=[one]))]
+    with Client.open(other, "k") as client, pytest.raises(PackInvalid) as raised:
+        client.me()
+    assert [str(found) for found in raised.value.problems] == ["line 3: pack_meta: is required"]
+
+
+@pytest.mark.parametrize(
     ("status", "body"),
     [(200, b"<html>"), (200, b"{}"), (500, b"<html>"), (502, b""), (418, b'{"code": 1}'), (500, problem("internal"))],
 )

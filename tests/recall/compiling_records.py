@@ -17,7 +17,7 @@ _IN_PROVENANCE = frozenset(Provenance.model_fields) - {"confidence"}
 
 def record(memory_id: str = "mem_1", text: str = "the channel is email", **fields: Any) -> Record:
     """A preference of customer:c1, approved by op_1; fields of the provenance are given like those of the record."""
-    papers: dict[str, Any] = {
+    provenance_fields: dict[str, Any] = {
         "capture_id": "cap_1",
         "candidate_id": "mc_1",
         "proposal_id": "mp_1",
@@ -49,7 +49,7 @@ def record(memory_id: str = "mem_1", text: str = "the channel is email", **field
         "scope": Scope(),
         **fields,
     }
-    return Record(id=memory_id, text=text, provenance=Provenance(**papers), **given)
+    return Record(id=memory_id, text=text, provenance=Provenance(**provenance_fields), **given)
 
 
 def conflict(*records: Record, contradiction_id: str = "ctr_1") -> ConflictSet:

@@ -34,7 +34,7 @@ def attacked(form: Format, text: str, **names: str) -> tuple[Compiled, list[Reco
     return output, [fifth, sixth, first, second, third, fourth]
 
 
-def papers(one: Record) -> dict[str, str]:
+def provenance_fields(one: Record) -> dict[str, str]:
     shown = {
         "class": one.write_class,
         "confidence": "0.80",
@@ -106,7 +106,7 @@ def check_rendered(tokens: list[Token], expected: list[Record]) -> None:
     assert quotes(tokens) == [visible(one.text) for one in expected]
     said = [text for text in map(spoken, tokens) if text.startswith("class ")]
     for text, one in zip(said, expected, strict=True):
-        for name, value in papers(one).items():
+        for name, value in provenance_fields(one).items():
             assert f"{name} {value}" in text or f'{name} "{value}"' in text
 
 
@@ -143,7 +143,7 @@ def check_elements(document: str, expected: list[Record], *, noted: bool) -> Non
     for element, (label, one) in zip(found, labelled(expected), strict=True):
         assert (element.tag, list(element)) == ("fact", [])
         low = {"low_confidence": "true"} if label == f"m{len(expected)}" else {}
-        assert element.attrib == {"cite": label, **low, **papers(one)}
+        assert element.attrib == {"cite": label, **low, **provenance_fields(one)}
         assert (element.text or "") == visible(one.text)
     assert {element.tail for element in root.iter()} == {None, "\n"}
     # every line that is not the frame's belongs to a text
@@ -155,7 +155,7 @@ def check_elements(document: str, expected: list[Record], *, noted: bool) -> Non
 
 def check_json(output: Compiled, expected: list[Record]) -> None:
     shown: list[dict[str, Any]] = [
-        {"cite": label, **papers(one), "text": visible(one.text)} for label, one in labelled(expected)
+        {"cite": label, **provenance_fields(one), "text": visible(one.text)} for label, one in labelled(expected)
     ]
     shown[-1] |= {"low_confidence": True}
     document = json.loads(output.text)

@@ -87,7 +87,7 @@ def evidence(candidate: Candidate, known: Circumstances) -> GateResult:
     count = len(candidate.evidence_refs)
     if count < wanted:
         return candidate, refusing("evidence_missing", f"{count} of {wanted}")
-    return candidate, passing("evidence", f"{count} of {wanted}")
+    return candidate, passing("evidence", f"{count}, {wanted} required")
 
 
 def redaction(candidate: Candidate, known: Circumstances) -> GateResult:

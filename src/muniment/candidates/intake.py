@@ -1,4 +1,4 @@
-"""Intake: drafts pass the gates and are compared with what is promoted, whichever way they came (CAN-9).
+"""Intake: drafts pass the gates and are compared with what is promoted, wherever they came from (CAN-9).
 
 First everything is decided, with a checkpoint between slices, so that no other call waits for a batch; only then the
 tenant's clock is taken and everything written, so that no other writer waits for the decisions.
@@ -136,7 +136,7 @@ class IntakeDecision:
 
 @dataclass(frozen=True)
 class Intake:
-    """Drafts under one pack that have been through the first gates, before anything is read for them."""
+    """Drafts under one pack that have been through the first gates, before the database is read for them."""
 
     context: FabricContext
     pack: Pack
@@ -203,6 +203,6 @@ class Intake:
 async def enqueue_drafts(
     context: FabricContext, tx: Transaction, pack: Pack, drafts: Sequence[Draft], *, edit_of: str | None = None
 ) -> tuple[list[str], list[Refusal]]:
-    """Pass drafts whose captures are written through all gates, into the queue."""
+    """Run drafts through all gates and enqueue those that pass; their captures must already be stored."""
     intake = await Intake.of(context, tx, pack, drafts)
     return await (await intake.decide(tx)).enqueue(tx, edit_of=edit_of)

@@ -31,7 +31,6 @@ def _right(_: Asker, fields: Mapping[str, Any]) -> Right:
     "propose",
     right="propose",
     right_for=_right,
-    effect="write",
     http="POST /proposals",
     status=201,
     unchecked=ProposeFields,

@@ -29,7 +29,6 @@ _NOT_IN_THE_INDEX = ("source", "session_id", "run_id")
 @verb(
     "capture",
     right="capture",
-    effect="write",
     http="POST /captures",
     status=201,
     unchecked=CaptureFields,
@@ -48,7 +47,6 @@ async def capture(context: FabricContext, asker: Asker, fields: Mapping[str, Any
 @verb(
     "capture_many",
     right="capture",
-    effect="write",
     http="POST /captures",
     status=201,
     unchecked=CaptureMany,
@@ -103,7 +101,6 @@ class ListCaptures(Listing, CaptureFilters):
 @verb(
     "captures.list",
     right="read_captures",
-    effect="read",
     http="GET /captures",
     keywords=CaptureFilters,
     page_key="capture_id",
@@ -136,7 +133,7 @@ class CaptureId(VerbInput):
     capture_id: Name
 
 
-@verb("captures.get", right="read_captures", effect="read", http="GET /captures/{capture_id}", cli="captures get")
+@verb("captures.get", right="read_captures", http="GET /captures/{capture_id}", cli="captures get")
 async def get_capture(context: FabricContext, reader: Principal, request: CaptureId) -> CaptureHistory:
     """Show one capture with its content and its proposals and refusals. The access is recorded.
 
@@ -155,13 +152,7 @@ class RerunCapture(CaptureId):
     reason: RerunReason
 
 
-@verb(
-    "captures.rerun",
-    right="rerun",
-    effect="write",
-    http="POST /captures/{capture_id}/rerun",
-    positional=("capture_id", "reason"),
-)
+@verb("captures.rerun", right="rerun", http="POST /captures/{capture_id}/rerun", positional=("capture_id", "reason"))
 async def rerun(context: FabricContext, reviewer: Principal, request: RerunCapture) -> Rerun:
     """Order that a capture is consolidated again, after a consent, an extractor or the pack changed.
 
@@ -193,7 +184,6 @@ class ListRefusals(Listing, RefusalFilters):
 @verb(
     "refusals.list",
     right="read_queue",
-    effect="read",
     http="GET /refusals",
     keywords=RefusalFilters,
     page_key="refusal_id",

@@ -194,7 +194,10 @@ COMMANDS: Mapping[str, Plain] = {
     ),
     "override": Plain(
         verb="queue.override",
-        help=("Change the tier or the priority of a proposal.\n\nOf both tiers the stricter approval holds."),
+        help=(
+            "Change the tier or the priority of a proposal.\n\nThe stricter of the derived and the new tier "
+            "decides who may approve."
+        ),
         roles=("reviewer",),
         parameters=(
             parameter("proposal_id", ProposalId),

@@ -15,7 +15,6 @@ from muniment.errors import Denied, InvalidInput
 from muniment.model.context import RUN_HEADER, Asker, Principal, RunContext
 from muniment.model.fields import Source
 from muniment.model.speakers import SpeaksFor
-from muniment.pack import Pack, load_pack
 from muniment.verbs.inputs import check_name
 
 if TYPE_CHECKING:
@@ -220,7 +219,7 @@ def run_header(run: RunContext) -> dict[str, str]:
 
 def pack_text(pack: "str | Path | Pack", field: str) -> str:
     """A pack as a body carries it: its text, or the name of a registered one."""
-    from muniment.pack import Pack
+    from muniment.pack import Pack, load_pack
 
     if isinstance(pack, Pack):
         return to_json(pack.document()).decode()

@@ -160,7 +160,7 @@ class AsyncQueueClient(ClientGroup):
     async def evidence(self, asker: Asker, proposal_id: str) -> Evidence:
         """Read a proposal beside what it rests on: its capture, earlier texts, its consent, the memories it meets.
 
-        It says too whether the caller could approve it. Raises `NotFound`.
+        It also says whether the caller could approve it. Raises `NotFound`.
         """
         return await self._get(asker, f"/v1/queue/{segment(proposal_id, 'proposal_id')}/evidence", _EVIDENCE)
 
@@ -197,10 +197,10 @@ class AsyncQueueClient(ClientGroup):
     ) -> Sequence[Outcome]:
         """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
 
-        Ordinary is what is not sensitive, not high risk, not low in trust, contradicts nothing and is not assigned to
-        somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every reason.
-        `acknowledge` takes single ones in: by proposal, why, which is recorded with the verdict. One that cannot be
-        approved (`error`: what `approve` would raise) stops no other.
+        A proposal is ordinary if it is not sensitive, not high risk, not low in trust, contradicts nothing and is not
+        assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every
+        reason. `acknowledge` maps a proposal to the reason for approving it anyway, which is recorded with the verdict.
+        One that cannot be approved (`error`: what `approve` would raise) stops no other.
         """
         return await self._send(
             asker,
@@ -294,7 +294,7 @@ class AsyncQueueClient(ClientGroup):
     ) -> Proposal:
         """Change the tier or the priority of a proposal.
 
-        Of both tiers the stricter approval holds.
+        The stricter of the derived and the new tier decides who may approve.
         """
         return await self._send(
             asker,

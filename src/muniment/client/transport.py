@@ -114,6 +114,8 @@ class Transport:
         for pause in (*self._pauses, None):
             try:
                 answer = await self._http.request(method, path, timeout=timeout, **request)
+            except httpx2.DecodingError as error:
+                raise ServerUnavailable("the server's answer cannot be decoded") from error
             except httpx2.TransportError as error:
                 if pause is None:
                     raise ServerUnavailable(_unreached(error)) from error
@@ -135,7 +137,7 @@ def _worth_another(answer: httpx2.Response) -> bool:
 
 def _asked_for(answer: httpx2.Response) -> float:
     text = answer.headers.get("Retry-After", "")
-    return float(text) if text.isdigit() else 0.0
+    return float(text) if text.isascii() and text.isdigit() else 0.0
 
 
 def _unreached(error: httpx2.TransportError) -> str:
@@ -155,14 +157,16 @@ def _error(answer: httpx2.Response) -> MunimentError:
     try:
         problem = from_json(answer.content)
         code, detail, field = str(problem["code"]), str(problem["detail"]), problem.get("field")
+        if code == PackInvalid.code:
+            return PackInvalid(
+                PackProblem(one["line"], one["path"], one["message"]) for one in problem.get("problems", ())
+            )
+        if code == MomentAmbiguous.code:
+            return MomentAmbiguous(detail, field=str(field), numbers=problem.get("numbers", ()))
     except (ValueError, KeyError, TypeError, AttributeError):
         return ServerUnavailable(f"the server answered with status {answer.status_code}")
-    if code == PackInvalid.code:
-        return PackInvalid(PackProblem(**one) for one in problem.get("problems", ()))
     if code == RateLimited.code:
         return RateLimited(detail, wait=_asked_for(answer))
-    if code == MomentAmbiguous.code:
-        return MomentAmbiguous(detail, field=str(field), numbers=problem.get("numbers", ()))
     known = _BY_CODE.get(code)
     if known is None:
         return ServerUnavailable(f"{detail} (status {answer.status_code}, request {problem.get('request_id')})")

@@ -1,4 +1,4 @@
-"""Erasure in one transaction: everything about a person is deleted, and a receipt stays (ERA-2)."""
+"""Erasure in one transaction: the content about a person is removed; tombstones and a receipt remain (ERA-2)."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ async def erase(
         # The evidence is blanked with everything else below.
         await consent.revoke(tx, vault, officer, row["consent_id"], ())
     tick = await tx.tick()
-    # Under the tick: every proposal made until now is there, and no reviewer can decide on one any more.
+    # After the tick: every proposal made so far is visible, and no reviewer can decide on one any more.
     proposals = await tx.rows("erasure.proposals", names=names)
     waiting = [row["proposal_id"] for row in proposals]
     erasure_id = make_id("era", tick.at)
@@ -80,7 +80,7 @@ async def erase_memory(tx: Transaction, officer: Principal, memory_id: str) -> t
     """Retract one memory as erased and delete its body, words and vectors; also of one that was retracted before.
 
     Returns the retraction, and the session whose store may hold the memory. Raises `NotFound`, or `Conflict` if its
-    text was deleted before. Its capture and its candidate keep theirs.
+    text was deleted before. Its capture and candidate keep their text.
     """
     await block_erasures(tx)
     ids = [memory_id]

@@ -10,7 +10,7 @@ from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing
 
 
-@verb("erase", right="erase", effect="write", http="POST /erasures", status=201, retry=True, slow=True)
+@verb("erase", right="erase", http="POST /erasures", status=201, retry=True, slow=True)
 async def erase(context: FabricContext, officer: Principal, request: ErasureInput) -> Erasure:
     """Erase a subject, an end user, or both where they are one person. It cannot be undone.
 
@@ -27,7 +27,7 @@ async def erase(context: FabricContext, officer: Principal, request: ErasureInpu
     return receipt
 
 
-@verb("erasures", right="read_erasures", effect="read", http="GET /erasures", page_key="erasure_id", cli="erasures")
+@verb("erasures", right="read_erasures", http="GET /erasures", page_key="erasure_id", cli="erasures")
 async def erasures(context: FabricContext, reader: Principal, request: Listing) -> list[Erasure]:
     """List the receipts of erasures, the latest first; `after` is the id of the last of the page before."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:

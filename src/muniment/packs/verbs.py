@@ -215,13 +215,7 @@ class Compare(VerbInput):
     other: PackSource
 
 
-@verb(
-    "packs.compare",
-    right="read_packs",
-    effect="read",
-    http="POST /packs/compare",
-    positional=("one", "other"),
-)
+@verb("packs.compare", right="read_packs", effect="read", http="POST /packs/compare", positional=("one", "other"))
 async def compare(context: FabricContext, reader: Principal, request: Compare) -> PackDifference:
     """Show in what the other pack differs from the one, rule by rule.
 

@@ -30,7 +30,6 @@ def _right(asker: Asker, request: Retract) -> Right:
     right="retract",
     other_right="erase",
     right_for=_right,
-    effect="write",
     http="POST /memories/{memory_id}/retract",
     retry=True,
 )

@@ -142,7 +142,7 @@ class MemoryBrowser:
         """Return memories as they are shown, in that order."""
         if not memory_ids:
             return []
-        found = await self.papers(memory_ids)
+        found = await self.rows_with_facts(memory_ids)
         return [self._shown(*found[memory_id], (scores or {}).get(memory_id)) for memory_id in memory_ids]
 
     def _shown(self, row: Row, fact: dict[str, Any] | None, score: float | None) -> MemorySummary:
@@ -164,7 +164,7 @@ class MemoryBrowser:
             score=score,
         )
 
-    async def papers(self, memory_ids: Sequence[str]) -> dict[str, tuple[Row, dict[str, Any] | None]]:
+    async def rows_with_facts(self, memory_ids: Sequence[str]) -> dict[str, tuple[Row, dict[str, Any] | None]]:
         """Read memories by id, each with its content as far as it may be shown."""
         where = {"memory_ids": list(memory_ids), "sensitive": self.pack.sensitive_labels, **self._at()}
         return {row["memory_id"]: (row, await self._fact(row)) for row in await self.tx.rows("browse.some", **where)}

@@ -21,7 +21,7 @@ from muniment.recall.store import RecallDependencies
 from muniment.recall.store import recall as recall_
 from muniment.verbs.inputs import RecallInput
 
-# A recall waits no longer for an embedder: without it, words and priority rank.
+# Longest wait for an embedder; after that the recall ranks by words and priority.
 PATIENCE_SECONDS = 5.0
 
 

@@ -139,14 +139,7 @@ class ListRecalls(Listing, RecallFilters):
     """Which recalls to list."""
 
 
-@verb(
-    "recalls.list",
-    right="read_memory",
-    effect="read",
-    http="GET /recalls",
-    keywords=RecallFilters,
-    page_key="recall_id",
-)
+@verb("recalls.list", right="read_memory", http="GET /recalls", keywords=RecallFilters, page_key="recall_id")
 async def list_recalls(context: FabricContext, reader: Principal, request: ListRecalls) -> list[RecallSummary]:
     """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
 
@@ -161,9 +154,7 @@ async def list_recalls(context: FabricContext, reader: Principal, request: ListR
         return [RecallSummary(**row) for row in rows]
 
 
-@verb(
-    "recalls.get", right="read_memory", run_right="recall", effect="read", http="GET /recalls/{recall_id}", retry=True
-)
+@verb("recalls.get", right="read_memory", run_right="recall", http="GET /recalls/{recall_id}", retry=True)
 async def get_recall(context: FabricContext, asker: Asker, request: RecallId) -> RecallDetails:
     """Read a recorded recall: the provenance of what it returned, and whether its run would see that now.
 
@@ -196,8 +187,8 @@ async def _returned(context: FabricContext, tx: Transaction, then: RecordedRecal
     rows = await tx.rows("recall.filters", **filters(view, Request(limit=1), now), memory_ids=then.result_ids)
     verdicts = {row["memory_id"]: filter_verdicts(row, view, tx.now) for row in rows}
     pack = await context.packs.read_in_force(tx) or context.packs.default
-    papers = await MemoryBrowser(tx, context.vault, pack, MemorySelection(), now).papers(then.result_ids)
-    return [_told(*papers[memory_id], verdicts[memory_id]) for memory_id in then.result_ids]
+    found = await MemoryBrowser(tx, context.vault, pack, MemorySelection(), now).rows_with_facts(then.result_ids)
+    return [_told(*found[memory_id], verdicts[memory_id]) for memory_id in then.result_ids]
 
 
 def _told(row: Row, fact: dict[str, Any] | None, verdicts: tuple[FilterVerdict, ...]) -> Returned:
@@ -244,14 +235,7 @@ class ListMemories(Listing, MemoryFilters):
     """Which memories to list."""
 
 
-@verb(
-    "memories.list",
-    right="read_memory",
-    effect="read",
-    http="GET /memories",
-    keywords=MemoryFilters,
-    page_key="memory_id",
-)
+@verb("memories.list", right="read_memory", http="GET /memories", keywords=MemoryFilters, page_key="memory_id")
 async def list_memories(context: FabricContext, reader: Principal, request: ListMemories) -> list[MemorySummary]:
     """List live memories, the newest first; with a `query` those with its words, the best match first.
 
@@ -274,7 +258,7 @@ class ChangesBetween(MemoryScope):
     until: Instant | None = Field(None, description="by default now")
 
 
-@verb("memories.changes", right="read_memory", effect="read", http="GET /memories/changes")
+@verb("memories.changes", right="read_memory", http="GET /memories/changes")
 async def changes(context: FabricContext, reader: Principal, request: ChangesBetween) -> MemoryChanges:
     """Show which memories began and which ended after one moment up to another, and count those that stood at both.
 
@@ -287,7 +271,7 @@ async def changes(context: FabricContext, reader: Principal, request: ChangesBet
         return await browser.changes(await point_in_time(context, tx, request.since, "since"))
 
 
-@verb("memories.moments", right="read_memory", effect="read", http="GET /memories/moments")
+@verb("memories.moments", right="read_memory", http="GET /memories/moments")
 async def moments(context: FabricContext, reader: Principal, request: MemoryScope) -> Sequence[Turn]:
     """List the moments within the replay horizon at which memories began or ended, at most the latest 500."""
     async with context.read_only(reader.tenant_id) as tx:
@@ -301,7 +285,7 @@ class GraphAround(VerbInput):
     hops: Annotated[int, Field(strict=True, ge=1, le=3)] = 1
 
 
-@verb("memories.graph", right="read_memory", effect="read", http="GET /memories/graph", positional=("entity",))
+@verb("memories.graph", right="read_memory", http="GET /memories/graph", positional=("entity",))
 async def graph(context: FabricContext, reader: Principal, request: GraphAround) -> Graph:
     """Show the entities up to three `hops` around one, and the live memories that link them; at most 100."""
     async with context.read_only(reader.tenant_id) as tx:

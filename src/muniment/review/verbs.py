@@ -51,13 +51,7 @@ class ListProposals(Listing, QueueFilters):
 
 
 @verb(
-    "queue.list",
-    right="read_queue",
-    effect="read",
-    http="GET /queue",
-    keywords=QueueFilters,
-    page_key="proposal_id",
-    cli="queue list",
+    "queue.list", right="read_queue", http="GET /queue", keywords=QueueFilters, page_key="proposal_id", cli="queue list"
 )
 async def list_proposals(context: FabricContext, reader: Principal, request: ListProposals) -> list[Proposal]:
     """List the proposals that wait for a person, by due time; with `closed` also those that had their final verdict.
@@ -76,7 +70,7 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
         return [loaded.proposal for loaded in found]
 
 
-@verb("queue.counts", right="read_queue", effect="read", http="GET /queue/counts")
+@verb("queue.counts", right="read_queue", http="GET /queue/counts")
 async def counts(context: FabricContext, reader: Principal) -> QueueCounts:
     """Count the open proposals: overdue, soon due, held, the caller's own; by class, risk, tier and reason."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -89,24 +83,24 @@ class ProposalId(VerbInput):
     proposal_id: Name
 
 
-@verb("queue.get", right="read_queue", effect="read", http="GET /queue/{proposal_id}")
+@verb("queue.get", right="read_queue", http="GET /queue/{proposal_id}")
 async def get_proposal(context: FabricContext, reader: Principal, request: ProposalId) -> Proposal:
     """Read a proposal with all its verdicts; raises `NotFound`."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         return await _read(context, tx, request.proposal_id)
 
 
-@verb("queue.evidence", right="read_queue", effect="read", http="GET /queue/{proposal_id}/evidence")
+@verb("queue.evidence", right="read_queue", http="GET /queue/{proposal_id}/evidence")
 async def evidence(context: FabricContext, reader: Principal, request: ProposalId) -> Evidence:
     """Read a proposal beside what it rests on: its capture, earlier texts, its consent, the memories it meets.
 
-    It says too whether the caller could approve it. Raises `NotFound`.
+    It also says whether the caller could approve it. Raises `NotFound`.
     """
     return await evidence_of(context, reader, request.proposal_id)
 
 
 class ProposalAction(ProposalId):
-    """An action on a proposal, as it was at `version`."""
+    """An action on a proposal; with `version`, only if it is still at that version."""
 
     version: Annotated[int, Whole(0, 2**31)] | None = Field(
         None,
@@ -127,7 +121,7 @@ class Approve(NotedAction):
     supersedes: Name | None = Field(None, description="the memory that this one replaces")
 
 
-@verb("queue.approve", right="review", effect="write", http="POST /queue/{proposal_id}/approve", retry=True)
+@verb("queue.approve", right="review", http="POST /queue/{proposal_id}/approve", retry=True)
 async def approve(context: FabricContext, reviewer: Principal, request: Approve) -> Proposal:
     """Approve a proposal and promote it in the same transaction; `supersedes` names a memory that it replaces.
 
@@ -155,21 +149,14 @@ class ApproveMany(VerbInput):
     )
 
 
-@verb(
-    "queue.approve_many",
-    right="review",
-    effect="write",
-    http="POST /queue/approve",
-    positional=("proposal_ids",),
-    slow=True,
-)
+@verb("queue.approve_many", right="review", http="POST /queue/approve", positional=("proposal_ids",), slow=True)
 async def approve_many(context: FabricContext, reviewer: Principal, request: ApproveMany) -> Sequence[Outcome]:
     """Approve those of many proposals that are ordinary, each as `approve` would; outcomes keep the order.
 
-    Ordinary is what is not sensitive, not high risk, not low in trust, contradicts nothing and is not assigned to
-    somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every reason.
-    `acknowledge` takes single ones in: by proposal, why, which is recorded with the verdict. One that cannot be
-    approved (`error`: what `approve` would raise) stops no other.
+    A proposal is ordinary if it is not sensitive, not high risk, not low in trust, contradicts nothing and is not
+    assigned to somebody else (REV-13). The rest is left out: `error` is `left_out`, and `left_out` has every reason.
+    `acknowledge` maps a proposal to the reason for approving it anyway, which is recorded with the verdict. One that
+    cannot be approved (`error`: what `approve` would raise) stops no other.
     """
     acknowledged = request.acknowledge or {}
     for proposal_id in acknowledged:
@@ -186,9 +173,7 @@ class EditProposal(NotedAction, EditFields):
     """What to change in a proposal."""
 
 
-@verb(
-    "queue.edit", right="review", effect="write", http="POST /queue/{proposal_id}/edit", keywords=EditFields, retry=True
-)
+@verb("queue.edit", right="review", http="POST /queue/{proposal_id}/edit", keywords=EditFields, retry=True)
 async def edit(context: FabricContext, reviewer: Principal, request: EditProposal) -> Proposal | Refusal:
     """Replace a proposal by an edited one. It passes the gates again; both texts are kept.
 
@@ -263,7 +248,7 @@ class Reject(NotedAction):
     reason: Name
 
 
-@verb("queue.reject", right="review", effect="write", http="POST /queue/{proposal_id}/reject", retry=True)
+@verb("queue.reject", right="review", http="POST /queue/{proposal_id}/reject", retry=True)
 async def reject(context: FabricContext, reviewer: Principal, request: Reject) -> Proposal:
     """End a proposal without promotion, with a reason. The same fact is refused for as long as the pack says.
 
@@ -274,7 +259,7 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
             return at.became
         candidate, audits = at.loaded.proposal.candidate, at.loaded.proposal.audits
         if audits is not None:
-            with suppress(Conflict):  # Withdrawn before.
+            with suppress(Conflict):  # It was already retracted.
                 await retract_memory(context, at.tx, audits, by=reviewer.id, reason="wrong", pack=at.pack)
         await at.decide("reject", reason=request.reason, note=request.note)
         comparer = await context.comparer(at.tx, at.pack)
@@ -282,7 +267,7 @@ async def reject(context: FabricContext, reviewer: Principal, request: Reject) -
         return await _read(context, at.tx, request.proposal_id)
 
 
-@verb("queue.lift", right="review", effect="write", http="POST /queue/{proposal_id}/lift", retry=True, cli="lift")
+@verb("queue.lift", right="review", http="POST /queue/{proposal_id}/lift", retry=True, cli="lift")
 async def lift(context: FabricContext, reviewer: Principal, request: NotedAction) -> Proposal:
     """Lift a rejection, so that the same fact can be proposed again. Raises `Conflict` for what was not rejected."""
     async with _open(context, reviewer, request, ended=True) as at:
@@ -301,18 +286,11 @@ class Override(NotedAction):
     priority: Probability | None = Field(None, description="the priority, from 0 to 1")
 
 
-@verb(
-    "queue.override",
-    right="review",
-    effect="write",
-    http="POST /queue/{proposal_id}/override",
-    retry=True,
-    cli="override",
-)
+@verb("queue.override", right="review", http="POST /queue/{proposal_id}/override", retry=True, cli="override")
 async def override(context: FabricContext, reviewer: Principal, request: Override) -> Proposal:
     """Change the tier or the priority of a proposal.
 
-    Of both tiers the stricter approval holds.
+    The stricter of the derived and the new tier decides who may approve.
     """
     if request.tier is None and request.priority is None:
         raise InvalidInput("give a tier, a priority, or both", field="tier")
@@ -331,7 +309,7 @@ class Assign(ProposalAction):
     to: Name | None = Field(None, description="the reviewer; by default the caller")
 
 
-@verb("queue.assign", right="review", effect="write", http="POST /queue/{proposal_id}/assign", retry=True, cli="assign")
+@verb("queue.assign", right="review", http="POST /queue/{proposal_id}/assign", retry=True, cli="assign")
 async def assign(context: FabricContext, reviewer: Principal, request: Assign) -> Proposal:
     """Assign a proposal to a reviewer."""
     async with _open(context, reviewer, request) as at:
@@ -341,9 +319,7 @@ async def assign(context: FabricContext, reviewer: Principal, request: Assign) -
         return await _read(context, at.tx, request.proposal_id)
 
 
-@verb(
-    "queue.release", right="review", effect="write", http="POST /queue/{proposal_id}/release", retry=True, cli="release"
-)
+@verb("queue.release", right="review", http="POST /queue/{proposal_id}/release", retry=True, cli="release")
 async def release(context: FabricContext, reviewer: Principal, request: ProposalAction) -> Proposal:
     """Unassign a proposal, or return a held one to the queue."""
     async with _open(context, reviewer, request) as at:

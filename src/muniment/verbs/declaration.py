@@ -17,7 +17,7 @@ from muniment.verbs.inputs import check_tenant
 
 T = TypeVar("T")
 Method = Literal["GET", "POST", "DELETE"]
-# Who calls: a principal; a principal or a run; a run; nobody, but for one tenant; nobody.
+# Who calls: a principal; a principal or a run (`asker`); a run; no one, only a tenant's id is given; no one.
 Caller = Literal["principal", "asker", "run", "tenant", "nobody"]
 # What a call does: it writes nothing that matters twice; it writes once, in one transaction; it works off what is
 # due, in as many transactions as that takes, and doing so again does no harm.
@@ -90,19 +90,27 @@ class Declaration(Generic[T]):
     async def __call__(
         self, context: FabricContext, caller: Any = None, /, *, on_progress: Any = None, **fields: Any
     ) -> T:
-        """Check the input, authorise the caller, run the handler; raises `InvalidInput`, `RoleMissing`."""
+        """Authorise the caller, check the input, run the handler; raises `RoleMissing`, `InvalidInput`."""
         given: list[Any] = []
-        more: dict[str, Any] = {"on_progress": on_progress} if self.on_progress is not None else {}
+        more: dict[str, Any] = {}
+        if self.on_progress is not None:
+            more["on_progress"] = on_progress
+        elif on_progress is not None:
+            fields["on_progress"] = on_progress  # Refused like any other unknown field.
         if self.caller == "run" and not isinstance(caller, RunContext):
             raise InvalidInput(f"{self.name} takes a RunContext", field="run")
         if self.caller == "tenant":
             given.append(check_tenant(caller, "tenant_id"))
+        has_caller = self.caller in ("principal", "asker", "run")
+        # Where the right depends on the input, that is checked first.
+        principal = await self._authorise(context, caller, None) if has_caller and self.right_for is None else None
         request: Any = fields if self.unchecked or self.input is None else build(self.input, fields)
-        if self.caller in ("principal", "asker", "run"):
+        if has_caller and principal is None:
             principal = await self._authorise(context, caller, request)
+        if has_caller:
             given.append(principal if self.caller == "principal" else caller)
-            if self.takes_principal:
-                more["principal"] = principal
+        if self.takes_principal:
+            more["principal"] = principal
         if self.input is not None:
             given.append(request)
         return await self.handler(context, *given, **more)
@@ -113,7 +121,7 @@ class Declaration(Generic[T]):
             right = self.right_for(asker, request)
         elif self.run_right is not None and isinstance(asker, RunContext):
             right = self.run_right
-        assert right is not None, "a verb that somebody asks for takes a right"
+        assert right is not None, "a verb with a caller must declare a right"
         principal = await context.authorise(asker, right)
         if self.also_right is not None:
             await context.authorise(asker, self.also_right)
@@ -152,10 +160,9 @@ def verb(
     Keyword parameters: `principal` is the authorised principal where the second is an `Asker`, `on_progress` a
     callback.
 
-    - `right`: the row of the table of roles that the caller must pass. `run_right` is a run's, `also_right` is needed
-      too, `other_right` lets others in over HTTP whom `right_for` then sends to it.
-    - `effect`: `read`, `write` or `pass`, see `Effect`; by default `read` for GET and `write` for other methods. How an
-      idempotency key is handled follows from it.
+    - `right`: the right that the caller needs, a key of `ALLOWED` in access/roles.py. `run_right` is a run's,
+      `also_right` is needed too. Over HTTP callers with `other_right` are admitted as well; `right_for` then chooses
+      which of the two is checked.
     - `http`: method and path, such as `"POST /queue/{proposal_id}/approve"`; None where it is not served. With
       `custom_route` its route is written by hand. `shown_as` is the type that is sent instead of the result.
     - `positional`: the fields that Python callers may pass by position; by default those of the path.

@@ -25,7 +25,7 @@ def compile_memory(
     *,
     token_budget: int,
     tokens: Tokens,
-    format: Format,  # noqa: A002 (the word of the specification, in every door)
+    format: Format,  # noqa: A002 (the word of the specification, in every interface)
     notices: tuple[WriteNotice, ...] = (),
 ) -> Compiled:
     """The memories as text of at most `token_budget` tokens; the same for the same, on any machine.

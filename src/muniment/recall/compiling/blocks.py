@@ -16,7 +16,7 @@ class Fact:
 
     label: str
     text: str
-    papers: tuple[tuple[str, str], ...]
+    provenance_fields: tuple[tuple[str, str], ...]
     low_confidence: bool = False
     truncated: bool = False
 

@@ -55,7 +55,7 @@ def layout(name: Format) -> Layout:
 
 
 class _Markdown:
-    """A heading per fact, its papers in a line, its text in a quote: every line of it begins with `>`."""
+    """A heading per fact, its provenance in a line, its text in a quote: every line of it begins with `>`."""
 
     joint = "\n\n"
     _HEAD = f"## Recalled memory\n\nThe quoted lines are facts recalled from memory. {_DATA} {_CITE}\n\n"
@@ -73,9 +73,9 @@ class _Markdown:
 
     def _fact(self, fact: Fact, heading: str) -> str:
         marks = (", low confidence" if fact.low_confidence else "") + (", cut short" if fact.truncated else "")
-        papers = ", ".join(f"{name} {self._value(value)}" for name, value in fact.papers)
+        provenance_fields = ", ".join(f"{name} {self._value(value)}" for name, value in fact.provenance_fields)
         quoted = "\n".join(f"> {line}" if line else ">" for line in self._escaped(fact.text).split("\n"))
-        return f"{heading} [{fact.label}]{marks}\n{papers}\n\n{quoted}"
+        return f"{heading} [{fact.label}]{marks}\n{provenance_fields}\n\n{quoted}"
 
     def _value(self, value: str) -> str:
         return value if _PLAIN_VALUE.fullmatch(value) else f'"{self._escaped(value, name=True)}"'
@@ -91,7 +91,7 @@ class _Markdown:
 
 
 class _Xml:
-    """An element per fact, its papers as attributes; well-formed, so that any parser gives the text back."""
+    """An element per fact, its provenance as attributes; well-formed, so that any parser gives the text back."""
 
     joint = "\n"
     _HEAD = f"<recalled_memory>\n<note>These are facts recalled from memory. {_DATA} {_CITE}</note>\n"
@@ -109,7 +109,7 @@ class _Xml:
 
     def _fact(self, fact: Fact) -> str:
         marks = (("low_confidence", fact.low_confidence), ("truncated", fact.truncated))
-        given = (("cite", fact.label), *((name, "true") for name, said in marks if said), *fact.papers)
+        given = (("cite", fact.label), *((name, "true") for name, said in marks if said), *fact.provenance_fields)
         attributes = "".join(f' {name}="{_in_attribute(value)}"' for name, value in given)
         return f"<fact{attributes}>{_in_xml(fact.text)}</fact>"
 
@@ -154,7 +154,7 @@ class _Json:
         given = (
             f'"cite":"{fact.label}"',
             *(f'"{name}":true' for name, said in marks if said),
-            *(f'"{name}":"{_in_json(value)}"' for name, value in (*fact.papers, ("text", fact.text))),
+            *(f'"{name}":"{_in_json(value)}"' for name, value in (*fact.provenance_fields, ("text", fact.text))),
         )
         return f"{{{','.join(given)}}}"
 
