@@ -325,16 +325,26 @@ def test_many_who_seal_at_once_make_one_chain(
         ]
         fabrics = [await one for one in open_transaction]
 
-        async def write() -> None:
-            for _ in range(12):
+        written = asyncio.Event()
+
+        async def write() -> int:
+            own = 0
+            for n in range(12):
                 await fabrics[0].capture(people.run(), **MESSAGE)
+                if n == 5:  # Something is sealed before the rest is written.
+                    own = await fabrics[0].seal(people.tenant_id)
+            written.set()
+            return own
 
         async def seal(one: AsyncFabric) -> int:
-            return sum([await one.seal(people.tenant_id) for _ in range(12)])
+            sealed = 0
+            while not written.is_set():
+                sealed += await one.seal(people.tenant_id)
+            return sealed
 
         try:
             await fabrics[0].capture(people.run(), **MESSAGE)
-            _, *sealed = await asyncio.gather(write(), *(seal(one) for one in fabrics))
+            sealed = await asyncio.gather(write(), *(seal(one) for one in fabrics))
             rest = await fabrics[0].seal(people.tenant_id)
             found = await fabrics[1].verify(people.auditor)
             assert (found.ok, found.events, found.unsealed) == (True, 15, 0)
