@@ -20,11 +20,11 @@ test-faults: $(STAMP)    ## processes killed, servers stopped, disks full, races
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/faults tests/scenarios/test_erasure_stories.py
 
-soak: $(STAMP)           ## the random tests for longer: many examples, workers and the postmaster killed for five minutes, stories through every interface; load over HTTP
+soak: $(STAMP)           ## the random tests with new and many examples, workers and the postmaster killed for five minutes, stories through every interface; load over HTTP
 	@MUNIMENT_LOAD_SECONDS=60 $(BIN)/python -m pytest -q -s tests/faults/test_http_load.py
+	@MUNIMENT_SOAK=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m hypothesis tests
 	@MUNIMENT_SOAK=1 MUNIMENT_KILL_SECONDS=300 $(BIN)/python -m pytest -q -n 2 \
-		tests/scenarios tests/console/test_browser_looks.py tests/faults/test_workers_killed.py \
-		tests/language/test_redaction_properties.py tests/language/test_assertion_properties.py
+		tests/scenarios tests/console/test_browser_looks.py tests/faults/test_workers_killed.py
 	@MUNIMENT_KILL_SECONDS=300 $(BIN)/python -m pytest -q -s tests/faults/test_postmaster_killed.py
 
 check: $(STAMP)          ## format, lint, types, layers
