@@ -45,7 +45,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         },
     ],
 )
-def test_one_candidate_through_all_gates_and_checks_takes_four_round_trips(
+def test_one_candidate_through_all_gates_and_checks_takes_three_round_trips(
     fabric: Fabric, people: People, trips: list[int], fact: dict[str, Any]
 ) -> None:
     fabric.consent.grant(people.officer, subject="customer:cust_1", **CONSENT)
@@ -58,7 +58,7 @@ def test_one_candidate_through_all_gates_and_checks_takes_four_round_trips(
     )
     trips.clear()
     fabric.propose(people.run(), classification="INTERNAL", **fact)
-    assert trips == [4]
+    assert trips == [3]
 
 
 def test_who_has_no_webhooks_is_asked_once_whether_anything_is_due(
@@ -67,7 +67,7 @@ def test_who_has_no_webhooks_is_asked_once_whether_anything_is_due(
     fabric.capture(people.run(), kind="message", text="hello", classification="INTERNAL")
     trips.clear()
     assert fabric.webhooks.deliver(people.tenant_id) == Deliveries()
-    assert trips == [3], "one transaction: its beginning, what is due and when, its end"
+    assert trips == [2], "one transaction: what is due and when, its end"
 
 
 FROM_A_PLACE_ON: tuple[NamedStatement, ...] = (

@@ -13,7 +13,7 @@ import pytest
 
 from muniment import AsyncFabric
 from muniment.database import embedded
-from muniment.database import server_liveness as presence
+from muniment.database import server_liveness
 from muniment.errors import MunimentError
 from muniment.opening import Opened
 from muniment.testing import People, TestServer
@@ -26,7 +26,7 @@ from tests.faults.servers import eventually, family, postmaster
 
 # It takes some tens of milliseconds; three seconds was what a wait for the pool took.
 AT_ONCE = 2.0
-SILENT = presence.PATIENCE_SECONDS + presence.ANSWER_SECONDS
+SILENT = server_liveness.PATIENCE_SECONDS + server_liveness.ANSWER_SECONDS
 
 
 def stop(server: TestServer) -> None:

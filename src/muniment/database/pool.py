@@ -4,12 +4,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-import psycopg
 from anyio import CancelScope
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from muniment.database.server_liveness import Connection, ServerLiveness, no_answer
+from muniment.database.connection import Connection
+from muniment.database.server_liveness import ServerLiveness, no_answer
 from muniment.errors import StorageUnavailable
 
 Result = TypeVar("Result")
@@ -71,23 +71,18 @@ class Pool:
         """Close all connections."""
         await self._pool.close()
 
-    async def take(self, opening: bytes) -> Connection:
-        """A connection on which `opening` was just executed; return it with `put`."""
+    async def take(self) -> Connection:
+        """A connection that the server has not closed; return it with `put`."""
         # A connection that died since its last use is noticed here, where nothing has been done yet.
         for _ in range(self._max_size + 1):
             if time.monotonic() < self._refused_until:
                 break
             connection = await self.unless_away(self._pool.getconn)
-            try:
-                await connection.execute(opening)
-            except BaseException as error:
-                connection.pgconn.finish()
-                with CancelScope(shield=True):
-                    await self.put(connection)
-                if connection.hung_up or not isinstance(error, psycopg.OperationalError):
-                    raise
-            else:
+            if not connection.has_ended():
                 return connection
+            connection.pgconn.finish()
+            with CancelScope(shield=True):
+                await self.put(connection)
         raise StorageUnavailable(self._explain())
 
     async def put(self, connection: Connection) -> None:
@@ -114,4 +109,3 @@ class Pool:
 
     async def _configure(self, connection: Connection) -> None:
         connection.liveness = self._liveness
-        connection.prepared_max = 200

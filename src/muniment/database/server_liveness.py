@@ -6,20 +6,16 @@ and the wait is given up only if that gets no answer either.
 """
 
 import asyncio
-import os
-import socket
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from typing import Any, Self, TypeVar
+from contextlib import contextmanager
+from typing import Any, Self
 
 import psycopg
 from psycopg import AsyncConnection
-from psycopg.abc import PQGen
 
 from muniment.errors import StorageUnavailable
 
 Row = dict[str, Any]
-Answer = TypeVar("Answer")
 
 PATIENCE_SECONDS = 1.0
 ANSWER_SECONDS = 2.0
@@ -102,26 +98,6 @@ class ServerLiveness:
         except (psycopg.Error, OSError):
             return False
         return False
-
-
-class Connection(AsyncConnection[Row]):
-    """A connection on which no wait outlasts a server that fell silent: it ends with `OperationalError`."""
-
-    liveness: ServerLiveness | None = None
-    hung_up: bool = False
-
-    async def wait(self, gen: PQGen[Answer], *how: Any, **more: Any) -> Answer:
-        """The driver's own wait, which all statements use, with `liveness` watching."""
-        if self.liveness is None:
-            return await super().wait(gen, *how, **more)
-        with self.liveness.waiting(self._hang_up):
-            return await super().wait(gen, *how, **more)
-
-    def _hang_up(self) -> None:
-        # The driver takes it for the server's end of the connection. Closing the file would break the event loop.
-        self.hung_up = True
-        with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.pgconn.socket)) as line:
-            line.shutdown(socket.SHUT_RDWR)
 
 
 DISK_FULL = "the disk of the database is full"

@@ -13,15 +13,17 @@ from weakref import WeakValueDictionary
 
 import psycopg
 from anyio import CancelScope, Semaphore, WouldBlock
-from psycopg import AsyncConnection, sql
+from psycopg import sql
 from psycopg.adapt import Dumper
-from psycopg.pq import Format
+from psycopg.pq import Format, TransactionStatus
 from psycopg.rows import dict_row
 from psycopg_pool import PoolTimeout, TooManyRequests
 
 from muniment.database.address import Address
+from muniment.database.connection import Connection
 from muniment.database.pool import Pool
 from muniment.database.server_liveness import Row, ServerLiveness, no_answer, unavailable
+from muniment.database.statements import Statement
 from muniment.database.transaction import LATEST, TASKS, NamedStatement, RowKeys, Task, Tick, Transaction
 from muniment.errors import Conflict, RequestRepeated, SchemaMissing, TooLarge
 
@@ -63,7 +65,11 @@ class Storage:
         """Check that the server answers; raises `StorageUnavailable` if it does not."""
         with _translated(self._explain):
             pool = await self._pool("recall")
-            await pool.put(await pool.take(b"SELECT 1"))
+            connection = await pool.take()
+            try:
+                await connection.exchange([(Statement("answers", "SELECT 1"), [])])
+            finally:
+                await pool.put(connection)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -98,10 +104,11 @@ class Storage:
             except WouldBlock:
                 await pool.unless_away(turn.acquire)
             try:
-                connection = await pool.take(_opening(tenant_id, read_only or task == "recall", read_only))
+                connection = await pool.take()
                 try:
                     writes = not read_only and task not in ("recall", "auditor")
-                    transaction = Transaction(tenant_id, now, connection, writes, task, row_keys)
+                    begin = _begin(tenant_id, read_only or task == "recall", read_only)
+                    transaction = Transaction(tenant_id, now, connection, begin, writes, task, row_keys)
                     if under is not None:
                         transaction.decide_under(under)
                     yield transaction
@@ -144,27 +151,30 @@ class Storage:
 async def as_owner(address: Address, tenant_id: str, now: datetime) -> AsyncGenerator[Transaction]:
     """A transaction of that tenant as the owner of the tables, for maintenance only."""
     with _translated():
-        connection = await AsyncConnection[Row].connect(address.for_owner(), autocommit=True, row_factory=dict_row)
-        async with connection:
-            await connection.execute(_opening(tenant_id, False))
-            transaction = Transaction(tenant_id, now, connection)
+        async with await Connection.connect(address.for_owner(), autocommit=True, row_factory=dict_row) as connection:
+            transaction = Transaction(tenant_id, now, connection, _begin(tenant_id, False))
             yield transaction
             await transaction.complete()
 
 
 @lru_cache(maxsize=4096)
-def _opening(tenant_id: str, reading: bool, read_only: bool = False) -> bytes:
-    # SET LOCAL with a literal, not set_config(): the latter is not carried to the workers of a cluster.
+def _begin(tenant_id: str, reading: bool, read_only: bool = False) -> tuple[Statement, Statement]:
+    """The statements that begin a transaction of that tenant."""
     level = " ISOLATION LEVEL REPEATABLE READ" if reading else ""
     level += " READ ONLY" if read_only else ""
-    return f"BEGIN{level}; SET LOCAL muniment.tenant = {sql.quote(tenant_id)}".encode()
+    # SET LOCAL with a literal, not set_config(): the latter is not carried to the workers of a cluster.
+    tenant = f"SET LOCAL muniment.tenant = {sql.quote(tenant_id)}"
+    return Statement("begin", f"BEGIN{level}"), Statement("tenant", tenant, planned_once=False)
 
 
-async def _roll_back(connection: AsyncConnection[Row]) -> None:
-    if connection.closed or connection.broken:
+_ROLLBACK = Statement("rollback", "ROLLBACK")
+
+
+async def _roll_back(connection: Connection) -> None:
+    if connection.closed or connection.pgconn.transaction_status == TransactionStatus.IDLE:
         return
     try:
-        await connection.execute("ROLLBACK")
+        await connection.exchange([(_ROLLBACK, [])])
     except psycopg.Error:
         await connection.close()
 

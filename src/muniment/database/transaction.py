@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
-from typing import Any, Literal, LiteralString, Protocol, cast
+from typing import Any, Literal, Protocol
 
-from psycopg import AsyncConnection, AsyncRawCursor
 from pydantic_core import to_json
 
+from muniment.database.connection import Command, Connection, Reply
 from muniment.database.event_rows import EventRows
 from muniment.database.row_digests import insert_plan
 from muniment.database.row_lists import RowKey
@@ -24,6 +24,8 @@ Task = Literal["writer", "recall", "auditor", "privacy", "jobs"]
 TASKS: tuple[Task, ...] = ("writer", "recall", "auditor", "privacy", "jobs")
 # The name of a statement and its parameters.
 NamedStatement = tuple[str, dict[str, Any]]
+
+_COMMIT = Statement("commit", "COMMIT")
 
 
 class RowKeys(Protocol):
@@ -52,7 +54,9 @@ class Transaction:
 
     tenant_id: str
     now: datetime
-    _connection: AsyncConnection[Row]
+    _connection: Connection
+    # What begins it; sent with the first statements.
+    _begin: tuple[Statement, ...]
     writes: bool = True
     task: Task | None = None
     _row_keys: RowKeys | None = None
@@ -64,7 +68,7 @@ class Transaction:
     _txid: str | None = None
     _committed: bool = False
     # Statements that go out with the next round trip; None marks the position of the deferred rows.
-    _pending: list[tuple[Statement, list[Any]] | None] = field(default_factory=list)
+    _pending: list[Command | None] = field(default_factory=list)
     _deferred_rows: dict[str, list[Row]] = field(default_factory=dict)
     _prefetched: list[tuple[NamedStatement, list[Row]]] = field(default_factory=list)
     # For the vault: keys opened in this transaction, by holder, and by holder and wrapped key.
@@ -72,7 +76,7 @@ class Transaction:
     brought_keys: dict[tuple[str, bytes], Any] = field(default_factory=dict)
     # For the vault: a key was created here. The transaction may still roll back, so no key that it reads is cached.
     made_keys: bool = False
-    round_trips: int = 1  # its BEGIN
+    round_trips: int = 0
     # The pack that this transaction decides under, until it is confirmed to be the one in force.
     _unchecked_pack: str | None = None
 
@@ -104,10 +108,10 @@ class Transaction:
 
     async def do(self, name: str, **parameters: Any) -> int:
         """Run a named statement and return the number of rows it changed."""
-        cursors = await self._exchange([self._bound(name, parameters)])
-        if changed := cursors[-1].rowcount:
+        (reply,) = await self._exchange([self._bound(name, parameters)])
+        if reply.changed:
             self.event_rows.add_insert(name, parameters | self._always())
-        return changed
+        return reply.changed
 
     async def gather(self, *statements: NamedStatement) -> list[list[Row]]:
         """Run several statements in one round trip and return the rows of each."""
@@ -115,8 +119,8 @@ class Transaction:
             return []
         for name, _ in statements:
             assert insert_plan(statement(name).text) is None, f"{name} inserts rows that an event lists: use do"
-        cursors = await self._exchange([self._bound(name, parameters) for name, parameters in statements])
-        return [await cursor.fetchall() for cursor in cursors[-len(statements) :]]
+        replies = await self._exchange([self._bound(name, parameters) for name, parameters in statements])
+        return [reply.rows for reply in replies]
 
     async def prefetch(self, *statements: NamedStatement) -> None:
         """Prefetch these reads; the next `rows()` with equal arguments returns the cached result."""
@@ -154,17 +158,13 @@ class Transaction:
 
         `rows` may be a generator: it produces the next chunk while the server inserts the last one.
         """
-        self.round_trips += 1
+        noted = self.event_rows.add_inserts(name, rows, each, shared | self._always())
         with span(f"sql {name}"):
-            async with self._connection.pipeline():
-                await self._send_pending()
-                noted = self.event_rows.add_inserts(name, rows, each, shared | self._always())
-                for insert in self._inserts(name, noted, each, shared):
-                    await self._send(*insert)
+            await self._round_trip(chain(self._take_pending(), self._inserts(name, noted, each, shared)))
 
     def _inserts(
         self, name: str, rows: Iterable[Sequence[Any]], each: tuple[str, ...] | None, shared: dict[str, Any]
-    ) -> Iterator[tuple[Statement, list[Any]]]:
+    ) -> Iterator[Command]:
         each = each or statement(name).each
         shared |= self._always()
         for chunk in chunks(rows):
@@ -173,14 +173,14 @@ class Transaction:
 
     async def commit_with(self, *statements: NamedStatement) -> list[list[Row]]:
         """Run these last statements and the commit in one round trip, and return the rows of each."""
-        self.round_trips += 1
-        with span("sql commit", statements=len(statements) + len(self._pending)):
-            async with self._connection.pipeline():
-                await self._send_pending()
-                cursors = [await self._send(*self._bound(name, parameters)) for name, parameters in statements]
-                await self._connection.execute("COMMIT")
+        commands = [*self._take_pending(), *(self._bound(name, parameters) for name, parameters in statements)]
+        if commands or not self._begin:
+            with span("sql commit", statements=len(commands)):
+                replies = await self._round_trip([*commands, (_COMMIT, [])])
+        else:
+            replies = []
         self._committed = True
-        return [await cursor.fetchall() for cursor in cursors]
+        return [reply.rows for reply in replies[-len(statements) - 1 : -1]]
 
     async def tick(self) -> Tick:
         """Take the tenant's next sequence number, once per transaction.
@@ -293,43 +293,42 @@ class Transaction:
             if rows and rows[0]["pack"] != pack:
                 raise PackChanged("another pack was put in force at this moment; try again")
 
-    def _bound(self, name: str, parameters: dict[str, Any]) -> tuple[Statement, list[Any]]:
+    def _bound(self, name: str, parameters: dict[str, Any]) -> Command:
         found = statement(name)
         return found, found.arguments(parameters | self._always())
 
-    async def _exchange(self, statements: list[tuple[Statement, list[Any]]]) -> list[AsyncRawCursor[Row]]:
-        """Send the pending statements and these in one round trip; return the cursors of these."""
+    async def _exchange(self, statements: list[Command]) -> list[Reply]:
+        """Send the pending statements and these in one round trip; return the replies to these."""
         if self._unchecked_pack is not None and not self.writes:
             pack, self._unchecked_pack = self._unchecked_pack, None
             first, *rest = await self._exchange([self._bound("pack.in_force", {}), *statements])
-            self._check_pack(pack, await first.fetchall())
+            self._check_pack(pack, first.rows)
             return rest
-        self.round_trips += 1
-        with span(f"sql {statements[-1][0].name}", statements=len(statements) + len(self._pending)):
-            if len(statements) == 1 and not self._pending:
-                return [await self._send(*statements[0])]
-            async with self._connection.pipeline():
-                await self._send_pending()
-                return [await self._send(*one) for one in statements]
+        commands = [*self._take_pending(), *statements]
+        with span(f"sql {statements[-1][0].name}", statements=len(commands)):
+            return (await self._round_trip(commands))[-len(statements) :]
 
-    async def _send_pending(self) -> None:
+    async def _round_trip(self, commands: Iterable[Command]) -> list[Reply]:
+        """Send these commands, after the beginning of the transaction if it has not been sent; return their replies."""
+        self.round_trips += 1
+        begin, self._begin = self._begin, ()
+        if begin:
+            first: list[Command] = [(statement, []) for statement in begin]
+            commands = [*first, *commands] if isinstance(commands, list) else chain(first, commands)
+        return (await self._connection.exchange(commands))[len(begin) :]
+
+    def _take_pending(self) -> list[Command]:
         pending, self._pending = self._pending, []
         deferred, self._deferred_rows = self._deferred_rows, {}
+        commands: list[Command] = []
         for item in pending:
-            for bound, arguments in [item] if item is not None else self._ranked_inserts(deferred):
-                await self._send(bound, arguments)
+            commands.extend([item] if item is not None else self._ranked_inserts(deferred))
+        return commands
 
-    def _ranked_inserts(self, deferred: dict[str, list[Row]]) -> Iterator[tuple[Statement, list[Any]]]:
+    def _ranked_inserts(self, deferred: dict[str, list[Row]]) -> Iterator[Command]:
         for name in sorted(deferred, key=lambda name: statement(name).rank):
             each = statement(name).each
             yield from self._inserts(name, [[row[column] for column in each] for row in deferred[name]], each, {})
-
-    async def _send(self, bound: Statement, arguments: list[Any]) -> AsyncRawCursor[Row]:
-        cursor = AsyncRawCursor(self._connection)
-        await cursor.execute(
-            cast("LiteralString", bound.sql), arguments, prepare=bound.planned_once, binary=bound.binary
-        )
-        return cursor
 
     def _always(self) -> dict[str, Any]:
         return {"tenant_id": self.tenant_id, "now": self.now, "txid": self._txid}

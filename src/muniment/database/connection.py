@@ -1,0 +1,259 @@
+"""A connection that sends a batch of statements in one round trip.
+
+psycopg connects, pools and converts values. The batch itself goes straight through libpq in pipeline mode, with one
+Sync at its end and one reader on the socket: psycopg's cursors and pipelines cost several times as much Python.
+"""
+
+import asyncio
+import os
+import select
+import socket
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import psycopg
+from anyio import CancelScope
+from psycopg import AsyncConnection
+from psycopg.abc import PQGen
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
+
+from muniment.database.server_liveness import Row, ServerLiveness
+from muniment.database.statements import Statement
+
+# A statement and its arguments, in the order of its parameters.
+Command = tuple[Statement, Sequence[Any]]
+
+# Statements that a connection keeps prepared; the one used longest ago gives way.
+PREPARED_MAX = 300
+CANCEL_SECONDS = 5.0
+
+
+class Reply(NamedTuple):
+    """What the server answered to one statement."""
+
+    rows: list[Row]
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """One message to the server: a command's execution, or a preparation or deallocation that goes with it."""
+
+    command: bool = True
+    prepares: tuple[str, tuple[int, ...]] | None = None
+
+
+class Connection(AsyncConnection[Row]):
+    """A connection on which no wait outlasts a server that fell silent: it ends with `OperationalError`."""
+
+    liveness: ServerLiveness | None = None
+    hung_up: bool = False
+    # False behind a pooler that gives each transaction another server connection: no statement is prepared by name.
+    names_statements: bool = True
+
+    def __init__(self, *how: Any, **more: Any) -> None:
+        super().__init__(*how, **more)
+        self.prepare_threshold = None
+        self._transformer = Transformer(self)
+        # The name of each prepared statement, by its text and the types of its parameters.
+        self._named: OrderedDict[tuple[str, tuple[int, ...]], bytes] = OrderedDict()
+        self._names_given = 0
+
+    async def exchange(self, commands: Iterable[Command]) -> list[Reply]:
+        """Run these statements in one round trip and return what each answered; raise the first error.
+
+        `commands` may be a generator: the server works on what was sent while the next command is made. If the caller
+        is cancelled, the server is asked to stop, and the connection cannot be used any more.
+        """
+        pgconn = self.pgconn
+        if pgconn.status != ConnStatus.OK:
+            raise psycopg.OperationalError("the connection is closed")
+        if isinstance(commands, list):
+            # Values that cannot be sent are found before anything is.
+            commands = [(statement, self._converted(arguments)) for statement, arguments in commands]
+        else:
+            commands = ((statement, self._converted(arguments)) for statement, arguments in commands)
+        pgconn.enter_pipeline_mode()
+        try:
+            sent: list[_Sent] = []
+            for statement, converted in commands:
+                self._send(statement, converted, sent)
+            pgconn.pipeline_sync()
+            results = await self._results()
+            pgconn.exit_pipeline_mode()
+        except Exception:
+            pgconn.finish()
+            raise
+        except BaseException:
+            await self._abandon()
+            raise
+        return self._replies(sent, results)
+
+    def has_ended(self) -> bool:
+        """Whether the server has closed this idle connection; needs no round trip."""
+        try:
+            poll = select.poll()
+            poll.register(self.pgconn.socket, select.POLLIN)
+            if poll.poll(0):
+                self.pgconn.consume_input()
+        except (psycopg.Error, OSError):
+            return True
+        return self.pgconn.status != ConnStatus.OK
+
+    async def wait(self, gen: PQGen[Any], *how: Any, **more: Any) -> Any:
+        """The driver's own wait, with `liveness` watching."""
+        if self.liveness is None:
+            return await super().wait(gen, *how, **more)
+        with self.liveness.waiting(self._hang_up):
+            return await super().wait(gen, *how, **more)
+
+    def _converted(self, arguments: Sequence[Any]) -> "_Converted":
+        if not arguments:
+            return _NOTHING
+        transformer = self._transformer
+        values = transformer.dump_sequence(arguments, [PyFormat.AUTO] * len(arguments))
+        return _Converted(values, transformer.types or (), transformer.formats)
+
+    def _send(self, statement: Statement, converted: "_Converted", sent: list[_Sent]) -> None:
+        pgconn = self.pgconn
+        values, types, formats = converted
+        if statement.planned_once and self.names_statements:
+            key = (statement.sql, types)
+            name = self._named.get(key)
+            if name is None:
+                name = self._prepare(key, sent)
+            else:
+                self._named.move_to_end(key)
+            pgconn.send_query_prepared(name, values, formats, statement.binary)
+        else:
+            pgconn.send_query_params(statement.sql.encode(), values, types, formats, statement.binary)
+        sent.append(_COMMAND)
+        pgconn.flush()
+
+    def _prepare(self, key: tuple[str, tuple[int, ...]], sent: list[_Sent]) -> bytes:
+        pgconn = self.pgconn
+        if len(self._named) >= PREPARED_MAX:
+            _, oldest = self._named.popitem(last=False)
+            pgconn.send_query_params(b"DEALLOCATE " + oldest, None)
+            sent.append(_Sent(command=False))
+        self._names_given += 1
+        name = self._named[key] = b"m%d" % self._names_given
+        pgconn.send_prepare(name, key[0].encode(), key[1])
+        sent.append(_Sent(command=False, prepares=key))
+        return name
+
+    async def _results(self) -> list[PGresult]:
+        """Every result up to the Sync, read as the socket becomes readable."""
+        pgconn, loop = self.pgconn, asyncio.get_running_loop()
+        line = pgconn.socket
+        results: list[PGresult] = []
+        done: asyncio.Future[None] = loop.create_future()
+
+        def read() -> None:
+            if done.done():
+                return
+            try:
+                if self._read(results):
+                    done.set_result(None)
+            except Exception as error:
+                done.set_exception(error)
+
+        def write() -> None:
+            try:
+                if not pgconn.flush():
+                    loop.remove_writer(line)
+            except Exception as error:
+                if not done.done():
+                    done.set_exception(error)
+
+        unsent = pgconn.flush()
+        loop.add_reader(line, read)
+        if unsent:
+            loop.add_writer(line, write)
+        try:
+            if self.liveness is None:
+                await done
+            else:
+                with self.liveness.waiting(self._hang_up):
+                    await done
+        finally:
+            loop.remove_reader(line)
+            if unsent:
+                loop.remove_writer(line)
+        return results
+
+    def _read(self, results: list[PGresult]) -> bool:
+        """Read what has arrived; return whether the Sync is among it."""
+        pgconn = self.pgconn
+        pgconn.consume_input()
+        while not pgconn.is_busy():
+            result = pgconn.get_result()
+            if result is None:
+                continue
+            if result.status == ExecStatus.PIPELINE_SYNC:
+                return True
+            results.append(result)
+            if pgconn.status != ConnStatus.OK:
+                raise _connection_error(result)
+        return False
+
+    def _replies(self, sent: list[_Sent], results: list[PGresult]) -> list[Reply]:
+        replies: list[Reply] = []
+        failed: PGresult | None = None
+        for message, result in zip(sent, results, strict=True):
+            if (status := result.status) == ExecStatus.FATAL_ERROR and failed is None:
+                failed = result
+            if message.prepares is not None and status != ExecStatus.COMMAND_OK:
+                self._named.pop(message.prepares, None)
+            if message.command and failed is None:
+                replies.append(self._reply(result))
+        if failed is not None:
+            raise error_from_result(failed, "utf-8")
+        return replies
+
+    def _reply(self, result: PGresult) -> Reply:
+        if result.status != ExecStatus.TUPLES_OK:
+            return Reply([], result.command_tuples or 0)
+        if not (count := result.ntuples):
+            return Reply([], 0)
+        transformer = self._transformer
+        transformer.set_pgresult(result)
+        names = [(result.fname(column) or b"").decode() for column in range(result.nfields)]
+        return Reply(transformer.load_rows(0, count, lambda values: dict(zip(names, values, strict=True))), count)
+
+    async def _abandon(self) -> None:
+        """Ask the server to stop what it does for this connection, and close it."""
+        with CancelScope(shield=True), suppress(Exception):
+            if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                await self.cancel_safe(timeout=CANCEL_SECONDS)
+        self.pgconn.finish()
+
+    def _hang_up(self) -> None:
+        # libpq takes it for the server's end of the connection. Closing the file would break the event loop.
+        self.hung_up = True
+        with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.pgconn.socket)) as line:
+            line.shutdown(socket.SHUT_RDWR)
+
+
+class _Converted(NamedTuple):
+    """The arguments of a statement as libpq takes them."""
+
+    values: Sequence[Any] | None
+    types: tuple[int, ...]
+    formats: Sequence[Any] | None
+
+
+_NOTHING = _Converted(None, (), None)
+_COMMAND = _Sent()
+
+
+def _connection_error(result: PGresult) -> psycopg.Error:
+    """The error for a result that came because the connection ended."""
+    error = error_from_result(result, "utf-8")
+    return error if isinstance(error, psycopg.OperationalError) else psycopg.OperationalError(str(error))
