@@ -10,8 +10,7 @@ import pytest
 
 from muniment import Fabric
 from muniment.client import AsyncClient, Client
-from muniment.database import embedded
-from muniment.database import server_liveness
+from muniment.database import embedded, server_liveness
 from muniment.errors import ServerUnavailable, StorageUnavailable
 from muniment.sessions.redis_store import RedisStore
 from muniment.testing import People, TestServer
@@ -117,7 +116,10 @@ def test_postgresql_stopped_and_started_under_load_is_told_at_once_and_costs_not
             ended.set()
             await asyncio.gather(*tasks)
         assert {type(error) for writer in failing for error in writer.errors} == {StorageUnavailable}
-        assert max(writer.slowest for writer in failing) < server_liveness.PATIENCE_SECONDS + server_liveness.ANSWER_SECONDS
+        assert (
+            max(writer.slowest for writer in failing)
+            < server_liveness.PATIENCE_SECONDS + server_liveness.ANSWER_SECONDS
+        )
         assert [writer.errors for writer in riding] == [[], []], "these were told to be patient"
         return writers
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from muniment import AsyncFabric
-from muniment.database import embedded
-from muniment.database import server_liveness
+from muniment.database import embedded, server_liveness
 from muniment.errors import MunimentError
 from muniment.opening import Opened
 from muniment.testing import People, TestServer
@@ -190,7 +189,7 @@ def test_a_server_that_hangs_costs_a_call_three_seconds_wherever_the_call_is(awa
 def test_a_statement_that_takes_long_on_a_server_that_answers_is_waited_for(
     away: TestServer, own: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presence, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(server_liveness, "PATIENCE_SECONDS", 0.01)
     people = People("tenant_slow")
 
     def logins() -> int:

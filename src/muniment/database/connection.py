@@ -74,16 +74,17 @@ class Connection(AsyncConnection[Row]):
         pgconn = self.pgconn
         if pgconn.status != ConnStatus.OK:
             raise psycopg.OperationalError("the connection is closed")
-        if isinstance(commands, list):
-            # Values that cannot be sent are found before anything is.
-            commands = [(statement, self._converted(arguments)) for statement, arguments in commands]
-        else:
-            commands = ((statement, self._converted(arguments)) for statement, arguments in commands)
+        # Values that cannot be sent are found before anything is, unless the commands are still being made.
+        streams = not isinstance(commands, list)
+        prepared = ((statement, self._converted(arguments)) for statement, arguments in commands)
+        ready = prepared if streams else list(prepared)
         pgconn.enter_pipeline_mode()
         try:
             sent: list[_Sent] = []
-            for statement, converted in commands:
+            for statement, converted in ready:
                 self._send(statement, converted, sent)
+                if streams:
+                    pgconn.flush()
             pgconn.pipeline_sync()
             results = await self._results()
             pgconn.exit_pipeline_mode()
@@ -100,7 +101,8 @@ class Connection(AsyncConnection[Row]):
         try:
             poll = select.poll()
             poll.register(self.pgconn.socket, select.POLLIN)
-            if poll.poll(0):
+            # What says why comes before the end itself.
+            while poll.poll(0):
                 self.pgconn.consume_input()
         except (psycopg.Error, OSError):
             return True
@@ -134,7 +136,6 @@ class Connection(AsyncConnection[Row]):
         else:
             pgconn.send_query_params(statement.sql.encode(), values, types, formats, statement.binary)
         sent.append(_COMMAND)
-        pgconn.flush()
 
     def _prepare(self, key: tuple[str, tuple[int, ...]], sent: list[_Sent]) -> bytes:
         pgconn = self.pgconn

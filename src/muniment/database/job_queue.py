@@ -4,12 +4,15 @@ The comment on the schema is the name of the last of procrastinate's migrations 
 """
 
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, LiteralString, Self, cast
 
 import anyio
 from psycopg import AsyncConnection, OperationalError, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import AsyncConnectionPool
 
 from muniment.database.address import Address
 
@@ -28,7 +31,22 @@ _GRANTS = (
 def queue_address(address: Address) -> str:
     """The connection string for the queue's tables, with the login of the jobs."""
     place: dict[str, Any] = dict(conninfo_to_dict(address.for_task("jobs")))
-    return make_conninfo(**(place | {"options": f"-c search_path={SCHEMA}", "application_name": "muniment-worker"}))
+    options = {} if address.pooler else {"options": f"-c search_path={SCHEMA}"}
+    return make_conninfo(**(place | options | {"application_name": "muniment-worker"}))
+
+
+class PooledQueue(AsyncConnectionPool[AsyncConnection[Any]]):
+    """Connections to the queue's tables through a pooler, which keeps no setting between two transactions."""
+
+    @asynccontextmanager
+    async def connection(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109  the pool's own signature
+    ) -> AsyncGenerator[AsyncConnection[Any]]:
+        """A connection in a transaction that finds the queue's tables."""
+        async with super().connection(timeout) as connection:
+            await _execute(connection, "SET LOCAL search_path = {}")
+            yield connection
 
 
 class QueueConnection(AsyncConnection[Any]):

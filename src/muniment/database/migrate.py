@@ -129,7 +129,7 @@ async def status(address: Address) -> SchemaStatus:
 async def require_ready(address: Address) -> None:
     """Raise `SchemaMissing` or `SchemaNewer` unless the logins of the tasks find the schema of this program."""
     try:
-        async with await AsyncConnection.connect(address.for_task("recall"), autocommit=True) as connection:
+        async with await AsyncConnection.connect(address.direct().for_task("recall"), autocommit=True) as connection:
             applied = await _applied(connection)
             gates = await _gates(connection)
     except (
@@ -236,7 +236,7 @@ async def _logins_exist(connection: AsyncConnection) -> bool:
 
 async def _logins_fit(address: Address) -> bool:
     try:
-        await (await AsyncConnection.connect(address.for_task("recall"))).close()
+        await (await AsyncConnection.connect(address.direct().for_task("recall"))).close()
     except psycopg.OperationalError:
         return False
     return True
@@ -301,9 +301,9 @@ class RefusedName:
 async def refused_names(address: Address) -> list[RefusedName]:
     """Such keys of all tenants that are not revoked; the schema has to be current."""
     found: list[RefusedName] = []
-    async with await AsyncConnection.connect(address.for_task("jobs"), autocommit=True) as jobs:
+    async with await AsyncConnection.connect(address.direct().for_task("jobs"), autocommit=True) as jobs:
         tenants = [str(row[0]) for row in await (await jobs.execute("SELECT tenant_id FROM tenants")).fetchall()]
-    async with await AsyncConnection.connect(address.for_task("auditor")) as auditor:
+    async with await AsyncConnection.connect(address.direct().for_task("auditor")) as auditor:
         for tenant_id in tenants:
             async with auditor.transaction():
                 await auditor.execute(sql.SQL("SET LOCAL muniment.tenant = {}").format(sql.Literal(tenant_id)))

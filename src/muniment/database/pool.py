@@ -31,7 +31,9 @@ class Pool:
         name: str,
         max_size: int,
         explain: Callable[[], str] = no_answer,
+        names_statements: bool = True,
     ) -> None:
+        self._names_statements = names_statements
         self._liveness = liveness
         self._explain = explain
         self._max_size = max_size
@@ -109,3 +111,4 @@ class Pool:
 
     async def _configure(self, connection: Connection) -> None:
         connection.liveness = self._liveness
+        connection.names_statements = self._names_statements

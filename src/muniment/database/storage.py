@@ -57,6 +57,9 @@ class Storage:
         self._explain = explain
         self._max_connections = max_connections
         self._pools: dict[Task, Pool] = {}
+        self._local_settings = {
+            task: tuple(Statement("setting", text) for text in address.local_settings(task)) for task in TASKS
+        }
         self._liveness = ServerLiveness(address.for_task("recall"))
         # An entry lives only while a transaction of the tenant runs or waits.
         self._turns: WeakValueDictionary[tuple[str, Task], Semaphore] = WeakValueDictionary()
@@ -107,7 +110,7 @@ class Storage:
                 connection = await pool.take()
                 try:
                     writes = not read_only and task not in ("recall", "auditor")
-                    begin = _begin(tenant_id, read_only or task == "recall", read_only)
+                    begin = (*_begin(tenant_id, read_only or task == "recall", read_only), *self._local_settings[task])
                     transaction = Transaction(tenant_id, now, connection, begin, writes, task, row_keys)
                     if under is not None:
                         transaction.decide_under(under)
@@ -140,7 +143,14 @@ class Storage:
         pool = self._pools.get(task)
         if pool is None:
             place, size = self._address.for_task(task), self._max_connections
-            pool = Pool(place, self._liveness, name=task, max_size=size, explain=self._explain)
+            pool = Pool(
+                place,
+                self._liveness,
+                name=task,
+                max_size=size,
+                explain=self._explain,
+                names_statements=self._address.pooler is None,
+            )
             self._pools[task] = pool
         if not pool.is_open:
             await pool.open()

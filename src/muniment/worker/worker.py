@@ -15,8 +15,9 @@ import anyio
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Status
+from psycopg_pool import AsyncConnectionPool
 
-from muniment.database.job_queue import QueueConnection, queue_address
+from muniment.database.job_queue import PooledQueue, QueueConnection, queue_address
 from muniment.database.server_liveness import answering, no_answer
 from muniment.errors import MunimentError, PurgeIncomplete, StorageUnavailable
 from muniment.job import JobResult
@@ -50,12 +51,15 @@ class Worker:
         self._running: set[Due] = set()
         self._app = App(
             connector=PsycopgConnector(
+                pool_factory=AsyncConnectionPool if opened.address.pooler is None else PooledQueue,
                 conninfo=queue_address(opened.address),
                 connection_class=QueueConnection,
                 min_size=1,
                 max_size=concurrency + 3,
                 timeout=BUSY_SECONDS,
                 reconnect_timeout=BUSY_SECONDS,
+                # Behind a pooler no statement is prepared by name.
+                kwargs={} if opened.address.pooler is None else {"prepare_threshold": None},
             )
         )
         self._task = self._app.task(name="work", queue=QUEUE)(self._work)
@@ -95,7 +99,10 @@ class Worker:
         async with self._open(), anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch_for_due_jobs)
             try:
-                await self._app.run_worker_async(**self._options(), wait=True, fetch_job_polling_interval=LOOK_EVERY)
+                listens = self._opened.address.pooler is None
+                await self._app.run_worker_async(
+                    **self._options(), wait=True, fetch_job_polling_interval=LOOK_EVERY, listen_notify=listens
+                )
             except ConnectorException:
                 log.warning("the worker lost the database")
             tasks.cancel_scope.cancel()

@@ -1,0 +1,173 @@
+"""A batch of statements in one round trip: its results, its errors, what stays prepared, and how it is cancelled."""
+
+import asyncio
+import functools
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.pq import TransactionStatus
+from psycopg.rows import dict_row
+
+from muniment.database import connection as connections
+from muniment.database.connection import Command, Connection
+from muniment.database.statements import Statement
+from muniment.testing import TestServer
+
+PARAMETER = Statement("parameter", "SELECT $1::text AS word")
+FAILS = Statement("fails", "SELECT 1 / $1::int AS never")
+MADE = Statement("made", "CREATE TEMP TABLE made (n int) ON COMMIT DROP", planned_once=False)
+INSERTED = Statement("inserted", "INSERT INTO made SELECT generate_series(1, $1::int)", planned_once=False)
+
+
+@asynccontextmanager
+async def connected(server: TestServer) -> AsyncGenerator[Connection]:
+    async with await Connection.connect(server.conninfo, autocommit=True, row_factory=dict_row) as connection:
+        yield connection
+
+
+def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run an async test in an event loop of its own."""
+
+    @functools.wraps(test)
+    def run(*arguments: Any, **fixtures: Any) -> None:
+        asyncio.run(test(*arguments, **fixtures))
+
+    return run
+
+
+def plain(text: str) -> Command:
+    return Statement("plain", text, planned_once=False), []
+
+
+async def prepared_names(connection: Connection) -> list[str]:
+    (reply,) = await connection.exchange([plain("SELECT name FROM pg_prepared_statements ORDER BY name")])
+    return [row["name"] for row in reply.rows]
+
+
+@in_a_loop
+async def test_each_statement_has_its_own_reply(server: TestServer) -> None:
+    async with connected(server) as connection:
+        replies = await connection.exchange(
+            [plain("BEGIN"), (MADE, []), (INSERTED, [3]), (PARAMETER, ["tea"]), (PARAMETER, [None]), plain("COMMIT")]
+        )
+        assert [reply.changed for reply in replies] == [0, 0, 3, 1, 1, 0]
+        assert [reply.rows for reply in replies[3:5]] == [[{"word": "tea"}], [{"word": None}]]
+        assert connection.pgconn.transaction_status == TransactionStatus.IDLE
+
+
+@in_a_loop
+async def test_the_first_error_is_raised_and_nothing_after_it_runs(server: TestServer) -> None:
+    async with connected(server) as connection:
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            await connection.exchange([plain("BEGIN"), (FAILS, [0]), plain("SELECT broken"), plain("COMMIT")])
+        assert connection.pgconn.transaction_status == TransactionStatus.INERROR
+        await connection.exchange([plain("ROLLBACK")])
+        (reply,) = await connection.exchange([(FAILS, [1])])
+        assert reply.rows == [{"never": 1}], "the connection goes on"
+
+
+@in_a_loop
+async def test_a_statement_is_prepared_once_and_again_only_if_it_was_not(server: TestServer) -> None:
+    async with connected(server) as connection:
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            await connection.exchange([plain("SELECT broken"), (PARAMETER, ["tea"])])
+        assert await prepared_names(connection) == []
+        for _ in range(3):
+            await connection.exchange([(PARAMETER, ["tea"]), (PARAMETER, ["milk"])])
+        assert len(await prepared_names(connection)) == 1
+
+
+@in_a_loop
+async def test_the_statement_used_longest_ago_is_deallocated(
+    server: TestServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "PREPARED_MAX", 2)
+    async with connected(server) as connection:
+        first, second, third = (Statement("many", f"SELECT $1::text AS word, {n} AS n") for n in range(3))
+        for one in (first, second, first, third, second, first):
+            (reply,) = await connection.exchange([(one, ["tea"])])
+            assert reply.rows[0]["word"] == "tea"
+        assert len(await prepared_names(connection)) == 2
+
+
+@in_a_loop
+async def test_behind_a_pooler_nothing_is_prepared_by_name(server: TestServer) -> None:
+    async with connected(server) as connection:
+        connection.names_statements = False
+        (reply,) = await connection.exchange([(PARAMETER, ["tea"])])
+        assert reply.rows == [{"word": "tea"}]
+        assert await prepared_names(connection) == []
+
+
+@in_a_loop
+async def test_a_value_that_cannot_be_sent_leaves_the_connection_as_it_was(server: TestServer) -> None:
+    async with connected(server) as connection:
+        with pytest.raises(psycopg.DataError):
+            await connection.exchange([plain("BEGIN"), (PARAMETER, ["a\0b"])])
+        assert connection.pgconn.transaction_status == TransactionStatus.IDLE
+        await connection.exchange([(PARAMETER, ["tea"])])
+
+
+@in_a_loop
+async def test_an_error_while_the_commands_are_made_closes_the_connection(server: TestServer) -> None:
+    def commands() -> Iterator[Command]:
+        yield plain("BEGIN")
+        raise ValueError("the rows cannot be sealed")
+
+    async with connected(server) as connection:
+        with pytest.raises(ValueError, match="sealed"):
+            await connection.exchange(commands())
+        assert connection.closed
+
+
+@in_a_loop
+async def test_more_than_the_socket_holds_is_sent_while_as_much_comes_back(server: TestServer) -> None:
+    word = "x" * 1_000_000
+    async with connected(server) as connection:
+        replies = await connection.exchange((PARAMETER, [word]) for _ in range(30))
+        assert [reply.rows[0]["word"] for reply in replies] == [word] * 30
+
+
+@in_a_loop
+async def test_a_cancelled_call_stops_its_statement_on_the_server(server: TestServer) -> None:
+    async with connected(server) as connection, connected(server) as other:
+        running = asyncio.create_task(connection.exchange([plain("SELECT pg_sleep(60)")]))
+        pid = connection.pgconn.backend_pid
+        await _until(other, pid, active=True)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert connection.closed
+        await _until(other, pid, active=False)
+
+
+@in_a_loop
+async def test_a_connection_that_the_server_closed_is_known_without_a_round_trip(server: TestServer) -> None:
+    async with connected(server) as connection, connected(server) as other:
+        assert not connection.has_ended()
+        await other.exchange([plain(f"SELECT pg_terminate_backend({connection.pgconn.backend_pid}, 5000)")])
+        assert connection.has_ended()
+        with pytest.raises(psycopg.OperationalError):
+            await connection.exchange([plain("SELECT 1")])
+
+
+@in_a_loop
+async def test_a_server_that_ends_in_the_middle_is_an_operational_error(server: TestServer) -> None:
+    async with connected(server) as connection, connected(server) as other:
+        running = asyncio.create_task(connection.exchange([plain("BEGIN"), plain("SELECT pg_sleep(60)")]))
+        pid = connection.pgconn.backend_pid
+        await _until(other, pid, active=True)
+        await other.exchange([plain(f"SELECT pg_terminate_backend({pid})")])
+        with pytest.raises(psycopg.OperationalError):
+            await running
+
+
+async def _until(connection: Connection, pid: int, *, active: bool) -> None:
+    """Wait until that backend runs a statement, or no longer does."""
+    asked: Any = plain(f"SELECT FROM pg_stat_activity WHERE pid = {pid} AND query ~ 'pg_sleep' AND state = 'active'")
+    async with asyncio.timeout(10):
+        while bool((await connection.exchange([asked]))[0].rows) is not active:  # noqa: ASYNC110  another process
+            await asyncio.sleep(0.01)
