@@ -1,6 +1,7 @@
 """The verbs of capture: write down what happened; list, read and rerun captures; list what the gates refused."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 from anyio.lowlevel import checkpoint
@@ -10,6 +11,7 @@ from muniment.capture import reruns
 from muniment.capture import store as captures
 from muniment.capture.rules import CaptureFields, CaptureMany, capture_input, capture_inputs, run_fields, user_of
 from muniment.context import FabricContext
+from muniment.database.sealing import KeysMissing
 from muniment.errors import InvalidInput
 from muniment.model.candidate import GateName
 from muniment.model.capture import Receipt, Receipts
@@ -76,6 +78,11 @@ async def capture_many(
 
 async def _write(context: FabricContext, author: Principal, prepared: captures.Prepared) -> list[Receipt]:
     await context.open_tenant(author.tenant_id)
+    # Claiming idempotency keys may wait for another transaction, which must come before the tick.
+    if not any(item.idempotency_key for item in prepared.items):
+        with suppress(KeysMissing):
+            async with context.transaction(author.tenant_id, "writer", under=prepared.pack) as tx:
+                return await captures.write(tx, context.vault, author, prepared, make_keys=False)
     async with context.transaction(author.tenant_id, "writer", under=prepared.pack) as tx:
         return await captures.write(tx, context.vault, author, prepared)
 

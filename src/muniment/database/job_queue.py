@@ -28,13 +28,6 @@ _GRANTS = (
 )
 
 
-def queue_address(address: Address) -> str:
-    """The connection string for the queue's tables, with the login of the jobs."""
-    place: dict[str, Any] = dict(conninfo_to_dict(address.for_task("jobs")))
-    options = {} if address.pooler else {"options": f"-c search_path={SCHEMA}"}
-    return make_conninfo(**(place | options | {"application_name": "muniment-worker"}))
-
-
 class PooledQueue(AsyncConnectionPool[AsyncConnection[Any]]):
     """Connections to the queue's tables through a pooler, which keeps no setting between two transactions."""
 
@@ -63,6 +56,21 @@ class QueueConnection(AsyncConnection[Any]):
                 if time.monotonic() > give_up_at:
                     raise
             await anyio.sleep(_PAUSE_SECONDS)
+
+
+def queue_pool(address: Address) -> dict[str, Any]:
+    """The arguments of a pool of connections to the queue's tables, with the login of the jobs."""
+    place: dict[str, Any] = conninfo_to_dict(address.for_task("jobs")) | {"application_name": "muniment-worker"}
+    if address.pooler is None:
+        place["options"] = f"-c search_path={SCHEMA}"
+        return {"conninfo": make_conninfo(**place), "connection_class": QueueConnection}
+    # No statement is prepared by name.
+    return {
+        "conninfo": make_conninfo(**place),
+        "connection_class": QueueConnection,
+        "pool_factory": PooledQueue,
+        "kwargs": {"prepare_threshold": None},
+    }
 
 
 async def migrate(connection: AsyncConnection) -> None:

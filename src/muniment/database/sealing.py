@@ -121,6 +121,10 @@ class TenantKeys:
         return f"muniment/subject-key\x00{self._tenant_id}\x00{holder}".encode()
 
 
+class KeysMissing(Exception):
+    """A holder has no data key yet."""
+
+
 class Vault:
     """Opens keys inside a transaction."""
 
@@ -214,6 +218,22 @@ class Vault:
                 if not skip_broken:
                     raise
         return opened
+
+    async def keys_and_tick(self, tx: Transaction, holders: Iterable[str]) -> dict[str, SubjectKey]:
+        """The keys of those holders, locked as with `make`, and the tick, in one round trip.
+
+        Raises `KeysMissing` if some do not exist: the tick is a transaction's last lock, so that they have to be
+        created in another one, before its tick.
+        """
+        wanted = sorted(set(holders))
+        await tx.tick(("tenant.hold_subjects", {"holders": wanted}))
+        rows = await tx.rows("tenant.hold_subjects", holders=wanted)
+        if len(rows) < len(wanted) or any(row["wrapped_key"] is None for row in rows):
+            raise KeysMissing
+        return {
+            row["holder"]: await self.open_key(tx, row["holder"], row["wrapped_key"], row["key_version"])
+            for row in rows
+        }
 
     async def _made(self, tx: Transaction, missing: list[str], erased: list[str]) -> dict[str, Row]:
         # Read again: the tenant's key may have been rotated since it was cached.

@@ -182,9 +182,11 @@ class Transaction:
         self._committed = True
         return [reply.rows for reply in replies[-len(statements) - 1 : -1]]
 
-    async def tick(self) -> Tick:
+    async def tick(self, *locks: NamedStatement) -> Tick:
         """Take the tenant's next sequence number, once per transaction.
 
+        `locks` are reads that lock rows: they go first, in the same round trip, and the next `rows()` with equal
+        arguments returns what they read.
         INVARIANT: this is the transaction's last lock; everything else that it locks or may wait for comes before.
         Raises `ClockAhead` if the time would be further ahead of the database's clock than its owner allows.
         """
@@ -192,7 +194,7 @@ class Transaction:
             pack, self._unchecked_pack = self._unchecked_pack, None
             in_force = [] if pack is None else [("pack.hold_in_force", dict[str, Any]())]
             row_key = self._row_key_query()
-            clock, *found = await self._advance_clock("tenant.tick", *in_force, *row_key)
+            clock, *found = await self._advance_clock("tenant.tick", *in_force, *row_key, locks=locks)
             self._check_pack(pack, *found[: len(in_force)])
             self._prefetched.extend(zip(row_key, found[len(in_force) :], strict=True))
             if not clock:
@@ -217,9 +219,13 @@ class Transaction:
         self.defer("tenant.record_reset", **clock[0], by=by, reason=reason)
         return self._tick, clock[0]["prev_at"]
 
-    async def _advance_clock(self, name: str, *more: NamedStatement) -> list[list[Row]]:
+    async def _advance_clock(
+        self, name: str, *more: NamedStatement, locks: tuple[NamedStatement, ...] = ()
+    ) -> list[list[Row]]:
         """Move the tenant's clock by that statement, with `more` in the same round trip; set the tick if it moved."""
-        transaction, clock, *found = await self.gather(("tenant.transaction_id", {}), (name, {}), *more)
+        replies = await self.gather(*locks, ("tenant.transaction_id", {}), (name, {}), *more)
+        self._prefetched.extend(zip(locks, replies, strict=False))
+        transaction, clock, *found = replies[len(locks) :]
         assert transaction or not clock, "the tenant was not opened"
         if clock:
             self._txid = transaction[0]["txid"]

@@ -15,9 +15,8 @@ import anyio
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Status
-from psycopg_pool import AsyncConnectionPool
 
-from muniment.database.job_queue import PooledQueue, QueueConnection, queue_address
+from muniment.database.job_queue import queue_pool
 from muniment.database.server_liveness import answering, no_answer
 from muniment.errors import MunimentError, PurgeIncomplete, StorageUnavailable
 from muniment.job import JobResult
@@ -51,15 +50,11 @@ class Worker:
         self._running: set[Due] = set()
         self._app = App(
             connector=PsycopgConnector(
-                pool_factory=AsyncConnectionPool if opened.address.pooler is None else PooledQueue,
-                conninfo=queue_address(opened.address),
-                connection_class=QueueConnection,
+                **queue_pool(opened.address),
                 min_size=1,
                 max_size=concurrency + 3,
                 timeout=BUSY_SECONDS,
                 reconnect_timeout=BUSY_SECONDS,
-                # Behind a pooler no statement is prepared by name.
-                kwargs={} if opened.address.pooler is None else {"prepare_threshold": None},
             )
         )
         self._task = self._app.task(name="work", queue=QUEUE)(self._work)
