@@ -228,14 +228,7 @@ class FabricContext:
         """Write the security event of a denied attempt to the tenant's log, if there is such a tenant."""
         async with self.transaction(principal.tenant_id, "writer") as tx:
             if await self.vault.tenant(tx) is not None:
-                tx.emit(
-                    "memory.security",
-                    principal.id,
-                    verb=verb,
-                    code=error.code,
-                    kind=principal.kind,
-                    target=target,
-                )
+                tx.emit("memory.security", principal.id, verb=verb, code=error.code, kind=principal.kind, target=target)
 
     async def pack_for(self, asker: Asker) -> Pack:
         """The pack in force in the asker's tenant; see `pack_in_force`."""

@@ -26,13 +26,11 @@ if TYPE_CHECKING:
         AsyncWebhooks,
         AsyncWork,
     )
-    from muniment.model.activation import Activation, ActivationPlan, Retirement
-    from muniment.model.adoption import Adoption
-    from muniment.model.api_key import ApiKey
+    from muniment.model.activation import Activation, ActivationPlan, PackDifference, Retirement
+    from muniment.model.api_key import ApiKey, Credential
     from muniment.model.archive import Archive, ArchiveCheck
     from muniment.model.backfill import Backfill
     from muniment.model.backtest import Backtest
-    from muniment.model.breaker import Breaker
     from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
     from muniment.model.candidate import Consolidation, Refusal
     from muniment.model.capture import Receipt
@@ -42,23 +40,18 @@ if TYPE_CHECKING:
     from muniment.model.consent import Consent, ConsentReach, Sweep
     from muniment.model.context import Asker, RunContext
     from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-    from muniment.model.credential import Credential
-    from muniment.model.erasure import Erasure
+    from muniment.model.erasure import Erasure, NameSearch
     from muniment.model.events import Event, EventType
-    from muniment.model.evidence import Evidence
     from muniment.model.explanation import Explanation, Replay
     from muniment.model.fields import Tier, WriteClass
-    from muniment.model.metrics import GoldenResult, Metrics, PiiScan
-    from muniment.model.name_search import NameSearch
-    from muniment.model.pack_difference import PackDifference
+    from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, RetractionReason
     from muniment.model.proposal import Outcome, Proposal, Submission
-    from muniment.model.recall import Recall
-    from muniment.model.recalls import RecallDetails, RecallSummary
+    from muniment.model.recall import Recall, RecallDetails, RecallSummary
     from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
-    from muniment.model.trail import Trail
+    from muniment.model.trail import Evidence, Trail
     from muniment.model.webhook import Deliveries, Webhook
-    from muniment.model.work import Backlog, ClockReset, JobRun, Parked
+    from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
     from muniment.pack import Pack
     from muniment.packs.types import RegisteredPack
     from muniment.verbs.keywords import (

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from muniment import Fabric, Principal, RunContext, load_pack
 from muniment.access import store as api_keys
 from muniment.errors import InvalidInput
-from muniment.model.credential import Credential
+from muniment.model.api_key import Credential
 from muniment.testing import People, TestServer
 from tests.conftest import Connect
 from tests.interfaces.http import RunningServer

@@ -18,10 +18,9 @@ from pydantic_core import to_json
 from muniment.database.sealing import SubjectKey, Vault
 from muniment.database.storage import Row, Transaction
 from muniment.errors import Conflict, InvalidInput, NotFound, Unauthenticated, UnknownLabel
-from muniment.model.api_key import ApiKey, ApiKeyInput
+from muniment.model.api_key import CLEARANCE, ApiKey, ApiKeyInput, Credential
 from muniment.model.capture import holder_of
 from muniment.model.context import BUILTIN_ROLES, Principal
-from muniment.model.credential import CLEARANCE, Credential
 from muniment.model.ids import make_id
 from muniment.model.names import name_problem, same_person
 from muniment.model.speakers import SpeaksFor

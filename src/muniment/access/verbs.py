@@ -13,9 +13,8 @@ from muniment.access import store as api_keys
 from muniment.context import FabricContext
 from muniment.database.sealing import SubjectKey
 from muniment.errors import InvalidInput, MunimentError
-from muniment.model.api_key import ApiKey, ApiKeyInput, Term
+from muniment.model.api_key import ApiKey, ApiKeyInput, Credential, Term
 from muniment.model.context import Principal
-from muniment.model.credential import Credential
 from muniment.model.fields import Name
 from muniment.model.speakers import SpeaksFor
 from muniment.pack import parse_duration

@@ -12,13 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from muniment.audit.row_audit import Sweep
-from muniment.audit.rules import (
-    Place,
-    Sealable,
-    batch_hash,
-    leaves_of,
-    root_of,
-)
+from muniment.audit.rules import Place, Sealable, batch_hash, leaves_of, root_of
 from muniment.database.sealing import SubjectKey
 from muniment.database.storage import Row, Transaction
 from muniment.errors import NotFound

@@ -20,11 +20,7 @@ async def of_memory(context: FabricContext, tenant_id: str, memory_id: str) -> T
         capture = await trail.capture(tx, vault, memory.capture_id, context.archives)
         # A capture goes only to an archive, and from there when that is dropped.
         archive = await archives.archive_of(tx, memory.capture_id) if capture is None else None
-        seqs = {
-            memory.born_seq,
-            *(v.seq for p in proposals for v in p.verdicts),
-            *(p.seq for p in proposals),
-        }
+        seqs = {memory.born_seq, *(v.seq for p in proposals for v in p.verdicts), *(p.seq for p in proposals)}
         seqs |= {n for n in (memory.dead_seq, capture.seq if capture else None) if n is not None}
         consent = await ledger.one(tx, vault, memory.consent_id) if memory.consent_id else None
         return Trail(

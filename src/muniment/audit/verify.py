@@ -213,12 +213,7 @@ class _ChainWalk:
         self.mismatches = Mismatches()
 
     def result(
-        self,
-        rows: RowCheck | None,
-        *,
-        unsealed: int = 0,
-        cursor: str | None = None,
-        covered_from: int | None = None,
+        self, rows: RowCheck | None, *, unsealed: int = 0, cursor: str | None = None, covered_from: int | None = None
     ) -> Verification:
         """The result of the verification so far."""
         return Verification(

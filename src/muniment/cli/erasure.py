@@ -15,8 +15,7 @@ from muniment.cli.output import Screen, by_and_at, fields_of, joined, progress
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal
-from muniment.model.erasure import Erasure
-from muniment.model.name_search import NameHit, NameSearch
+from muniment.model.erasure import Erasure, NameHit, NameSearch
 
 if TYPE_CHECKING:
     from muniment.sync_verbs import Verbs

@@ -16,8 +16,8 @@ from muniment.cli.options import ASKER, RUN_OR_PERSON, WHERE, MemoryId, flag
 from muniment.cli.output import Screen, counted
 from muniment.cli.plain import plain
 from muniment.errors import RateLimited, ServerUnavailable, StorageUnavailable
-from muniment.model.adoption import Adoption
 from muniment.model.events import Event
+from muniment.model.metrics import Adoption
 from muniment.model.promoted import RetractionReason
 
 if TYPE_CHECKING:

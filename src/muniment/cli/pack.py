@@ -15,8 +15,8 @@ from muniment.cli.options import ASKER, argument, flag
 from muniment.cli.output import Screen, progress, write_json
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput, NotFound
+from muniment.model.activation import PackDifference
 from muniment.model.context import Principal
-from muniment.model.pack_difference import PackDifference
 
 if TYPE_CHECKING:
     from muniment.pack import Pack

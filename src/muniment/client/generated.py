@@ -13,12 +13,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Unpack
 
-    from muniment.model.activation import Activation, ActivationPlan, Retirement
-    from muniment.model.adoption import Adoption
+    from muniment.model.activation import Activation, ActivationPlan, PackDifference, Retirement
     from muniment.model.archive import Archive, ArchiveCheck
     from muniment.model.backfill import Backfill
     from muniment.model.backtest import Backtest
-    from muniment.model.breaker import Breaker
     from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
     from muniment.model.candidate import Consolidation, Refusal
     from muniment.model.capture import Receipt, Receipts
@@ -28,22 +26,18 @@ if TYPE_CHECKING:
     from muniment.model.consent import Consent, ConsentReach, Sweep
     from muniment.model.context import Asker, RunContext
     from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
-    from muniment.model.erasure import Erasure
+    from muniment.model.erasure import Erasure, NameSearch
     from muniment.model.events import Event, EventType
-    from muniment.model.evidence import Evidence
     from muniment.model.explanation import Explanation, Replay
     from muniment.model.fields import Tier, WriteClass
-    from muniment.model.metrics import GoldenResult, Metrics, PiiScan
-    from muniment.model.name_search import NameSearch
-    from muniment.model.pack_difference import PackDifference
+    from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
     from muniment.model.promoted import PromotedMemory, Reindexed, Retraction, RetractionReason
     from muniment.model.proposal import Outcome, Proposal, Submission
-    from muniment.model.recall import Recall
-    from muniment.model.recalls import RecallDetails, RecallSummary
+    from muniment.model.recall import Recall, RecallDetails, RecallSummary
     from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
-    from muniment.model.trail import Trail
+    from muniment.model.trail import Evidence, Trail
     from muniment.model.webhook import Deliveries, Webhook
-    from muniment.model.work import Backlog, ClockReset, JobRun, Parked
+    from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
     from muniment.pack import Pack
     from muniment.packs.types import PackShown, RegisteredPack
     from muniment.verbs.keywords import (
@@ -63,7 +57,7 @@ if TYPE_CHECKING:
 
 _PROPOSAL: Result[Proposal] = Result("muniment.model.proposal.Proposal")
 _QUEUE_COUNTS: Result[QueueCounts] = Result("muniment.model.review_views.QueueCounts")
-_EVIDENCE: Result[Evidence] = Result("muniment.model.evidence.Evidence")
+_EVIDENCE: Result[Evidence] = Result("muniment.model.trail.Evidence")
 _OUTCOME_LIST: Result[list[Outcome]] = Result("muniment.model.proposal.Outcome", many=True)
 _PROPOSAL_OR_REFUSAL: Result[Proposal | Refusal] = Result(
     "muniment.model.proposal.Proposal", "muniment.model.candidate.Refusal"
@@ -84,20 +78,20 @@ _CAPTURE_ENTRY: Result[CaptureEntry] = Result("muniment.model.capture_history.Ca
 _CAPTURE_HISTORY: Result[CaptureHistory] = Result("muniment.model.capture_history.CaptureHistory")
 _RERUN: Result[Rerun] = Result("muniment.model.capture_history.Rerun")
 _REFUSAL_ENTRY: Result[RefusalEntry] = Result("muniment.model.capture_history.RefusalEntry")
-_RECALL_SUMMARY: Result[RecallSummary] = Result("muniment.model.recalls.RecallSummary")
-_RECALL_DETAILS: Result[RecallDetails] = Result("muniment.model.recalls.RecallDetails")
+_RECALL_SUMMARY: Result[RecallSummary] = Result("muniment.model.recall.RecallSummary")
+_RECALL_DETAILS: Result[RecallDetails] = Result("muniment.model.recall.RecallDetails")
 _BACKLOG: Result[Backlog] = Result("muniment.model.work.Backlog")
 _PARKED: Result[Parked] = Result("muniment.model.work.Parked")
 _STR_LIST: Result[list[str]] = Result("builtins.str", many=True)
 _JOB_RUN_LIST: Result[list[JobRun]] = Result("muniment.model.work.JobRun", many=True)
-_BREAKER_LIST: Result[list[Breaker]] = Result("muniment.model.breaker.Breaker", many=True)
+_BREAKER_LIST: Result[list[Breaker]] = Result("muniment.model.work.Breaker", many=True)
 _CLOCK_RESET: Result[ClockReset] = Result("muniment.model.work.ClockReset")
-_BREAKER: Result[Breaker] = Result("muniment.model.breaker.Breaker")
+_BREAKER: Result[Breaker] = Result("muniment.model.work.Breaker")
 _PACK_SHOWN: Result[PackShown] = Result("muniment.packs.types.PackShown")
 _ACTIVATION: Result[Activation] = Result("muniment.model.activation.Activation")
 _ACTIVATION_PLAN: Result[ActivationPlan] = Result("muniment.model.activation.ActivationPlan")
 _RETIREMENT: Result[Retirement] = Result("muniment.model.activation.Retirement")
-_PACK_DIFFERENCE: Result[PackDifference] = Result("muniment.model.pack_difference.PackDifference")
+_PACK_DIFFERENCE: Result[PackDifference] = Result("muniment.model.activation.PackDifference")
 _BACKTEST: Result[Backtest] = Result("muniment.model.backtest.Backtest")
 _BACKFILL: Result[Backfill] = Result("muniment.model.backfill.Backfill")
 _BACKFILL_OR_NONE: Result[Backfill | None] = Result("muniment.model.backfill.Backfill", "types.NoneType")
@@ -116,9 +110,9 @@ _RECALL: Result[Recall] = Result("muniment.model.recall.Recall")
 _COMPILED_MEMORY: Result[CompiledMemory] = Result("muniment.model.compiled.CompiledMemory")
 _EXPLANATION: Result[Explanation] = Result("muniment.model.explanation.Explanation")
 _REPLAY: Result[Replay] = Result("muniment.model.explanation.Replay")
-_ADOPTION: Result[Adoption] = Result("muniment.model.adoption.Adoption")
+_ADOPTION: Result[Adoption] = Result("muniment.model.metrics.Adoption")
 _ERASURE: Result[Erasure] = Result("muniment.model.erasure.Erasure")
-_NAME_SEARCH: Result[NameSearch] = Result("muniment.model.name_search.NameSearch")
+_NAME_SEARCH: Result[NameSearch] = Result("muniment.model.erasure.NameSearch")
 _SEALED: Result[Sealed] = Result("muniment.model.chain.Sealed")
 _HEAD: Result[Head] = Result("muniment.model.chain.Head")
 _VERIFICATION: Result[Verification] = Result("muniment.model.chain.Verification")

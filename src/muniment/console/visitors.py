@@ -13,8 +13,8 @@ from muniment.access.roles import Right, may
 from muniment.console.sessions import Session, Sessions
 from muniment.errors import MunimentError, Unauthenticated
 from muniment.fabric import AsyncFabric
+from muniment.model.api_key import Credential
 from muniment.model.context import Principal
-from muniment.model.credential import Credential
 
 COOKIE = "muniment_session"
 NOTICE = "notice"

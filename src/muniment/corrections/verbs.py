@@ -12,11 +12,11 @@ from muniment.capture.rules import CorrectFields, proposal_input, run_fields
 from muniment.context import FabricContext
 from muniment.corrections import adoption as adoptions
 from muniment.errors import Conflict, InvalidInput, NotFound
-from muniment.model.adoption import Adoption
 from muniment.model.candidate import Refusal
 from muniment.model.capture import CaptureInput
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import Ceid, Name, Predicate, build, field_error
+from muniment.model.metrics import Adoption
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Submission
 from muniment.pack import Pack

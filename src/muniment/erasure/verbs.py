@@ -4,8 +4,7 @@ from muniment.context import FabricContext
 from muniment.erasure import name_search
 from muniment.erasure import store as erasure
 from muniment.model.context import Principal
-from muniment.model.erasure import Erasure, ErasureInput
-from muniment.model.name_search import NameSearch, NameSearchInput
+from muniment.model.erasure import Erasure, ErasureInput, NameSearch, NameSearchInput
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing
 

@@ -11,8 +11,8 @@ from muniment.access.roles import ALLOWED
 from muniment.access.roles import Right as Right
 from muniment.errors import InvalidInput, Unauthenticated
 from muniment.fabric import AsyncFabric
+from muniment.model.api_key import Credential
 from muniment.model.context import RUN_HEADER, RUN_LIMIT, Asker, Principal, Run, RunContext
-from muniment.model.credential import Credential
 from muniment.model.fields import invalid
 from muniment.verbs.declaration import Declaration, Effect
 

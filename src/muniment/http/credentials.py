@@ -9,7 +9,7 @@ from muniment.errors import Unauthenticated
 from muniment.fabric import AsyncFabric
 from muniment.http.limits import RateLimiter
 from muniment.http.oidc import TokenVerifier
-from muniment.model.credential import Credential
+from muniment.model.api_key import Credential
 
 # The good credentials that were not used for longest are forgotten first.
 _KEPT = 10_000

@@ -14,7 +14,7 @@ from muniment.fabric import AsyncFabric
 from muniment.http import problems
 from muniment.http.body_parser import Body, BoundedRequest
 from muniment.http.caller import IDEMPOTENCY_HEADER, KeyText, May
-from muniment.model.credential import Credential
+from muniment.model.api_key import Credential
 from muniment.model.fields import invalid
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]

@@ -9,7 +9,7 @@ from muniment.mcp.caller import ToolContext
 from muniment.model.explanation import Explanation
 from muniment.model.fields import Artifact
 from muniment.model.promoted import PromotedMemory
-from muniment.model.recalls import RecallDetails
+from muniment.model.recall import RecallDetails
 
 JSON = "application/json"
 

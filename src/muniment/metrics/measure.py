@@ -44,35 +44,16 @@ from muniment.packs.store import Packs
 MOST_OPERATOR_DAYS = 2000
 # The statements over the window alone.
 _STATEMENTS = (
-    "metrics.captures",
-    "metrics.waiting",
-    "metrics.refusals",
-    "metrics.redactions",
-    "metrics.proposals",
-    "metrics.duplicates",
-    "metrics.promotions",
-    "metrics.retractions",
-    "metrics.recalled",
-    "metrics.erasures",
-    "metrics.told",
-    "metrics.golden",
-    "metrics.resolved",
-    "metrics.unresolved",
-    "metrics.kept",
-    "metrics.queued",
-    "metrics.audits",
-    "metrics.breakers",
-    "metrics.stored",
-    "metrics.answers",
-    "metrics.calibrations",
-    "metrics.corrections",
+    *("captures", "waiting", "refusals", "redactions", "proposals", "duplicates", "promotions", "retractions"),
+    *("recalled", "erasures", "told", "golden", "resolved", "unresolved", "kept", "queued", "audits", "breakers"),
+    *("stored", "answers", "calibrations", "corrections"),
 )
 
 
 async def measure(tx: Transaction, vault: Vault, packs: Packs, pack: Pack, since: datetime, until: datetime) -> Metrics:
     """Measure all metrics: most in one round trip, those that open sealed content in a few more."""
     window = await Window.read(tx, since, until)
-    statements = [window.statement(name) for name in _STATEMENTS]
+    statements = [window.statement(f"metrics.{name}") for name in _STATEMENTS]
     statements.append(window.statement("metrics.decided", count=MOST_OPERATOR_DAYS))
     for part in (hits, tokens, writebacks):
         statements += part.statements(window)

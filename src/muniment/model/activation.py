@@ -1,12 +1,37 @@
-"""Which pack is in force in a tenant, since when, and what activating another would change."""
+"""Which pack is in force in a tenant, how two packs differ, and what activating another would change."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from muniment.model.fields import Artifact
-from muniment.model.pack_difference import PackDifference
+
+ChangeKind = Literal["added", "removed", "changed"]
+
+
+class RuleChange(Artifact):
+    """One rule that differs: its path (`memory_layer.classes.preference.sla`) and both values."""
+
+    path: str
+    section: str
+    kind: ChangeKind
+    before: Any = None
+    after: Any = None
+
+
+class PackDifference(Artifact):
+    """All rules in which two packs differ; `same` when they decide alike (PAC-4)."""
+
+    one: str
+    other: str
+    same: bool
+    changes: tuple[RuleChange, ...] = ()
+
+    def by_section(self) -> dict[str, tuple[RuleChange, ...]]:
+        """The changes of each section, in the order of the pack."""
+        sections = dict.fromkeys(change.section for change in self.changes)
+        return {name: tuple(one for one in self.changes if one.section == name) for name in sections}
 
 
 class Activation(Artifact):

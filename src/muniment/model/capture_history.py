@@ -71,8 +71,7 @@ class CaptureHistory(Artifact):
     capture_id: str
     state: CaptureState
     capture: Capture | None = Field(
-        default=None,
-        description="none if its archive was dropped, and for a reviewer if it is archived",
+        default=None, description="none if its archive was dropped, and for a reviewer if it is archived"
     )
     archive: str | None = Field(default=None, description="the archive it was moved to")
     consolidations: tuple[ConsolidationEntry, ...] = ()

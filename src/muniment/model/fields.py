@@ -244,12 +244,7 @@ def build(model: type[_Model], values: Mapping[str, Any], *, within: str = "") -
 
 
 def build_many(
-    model: type[_Model],
-    models: TypeAdapter[list[_Model]],
-    values: list[Mapping[str, Any]],
-    *,
-    within: str,
-    first: int,
+    model: type[_Model], models: TypeAdapter[list[_Model]], values: list[Mapping[str, Any]], *, within: str, first: int
 ) -> list[_Model]:
     """Build many models at once; raises `InvalidInput` naming the item, counted from `first`, and the field."""
     for place, one in enumerate(values, first):

@@ -7,7 +7,6 @@ from typing import Literal
 
 from pydantic import Field, computed_field
 
-from muniment.model.adoption import Adoption
 from muniment.model.fields import Artifact, CaptureKind, OpenName, Probability, Tier, WriteClass
 
 PiiKind = Literal["card", "iban", "phone", "email", "ip", "api_key", "national_id", "date_of_birth"]
@@ -142,6 +141,20 @@ class ContradictionMetrics(Artifact):
     resolved: Spread = Spread()
     outcomes: tuple[Tally, ...] = ()
     open: Spread = Spread()
+
+
+class Adoption(Artifact):
+    """How many corrections there are, how many can be measured, and after how many a decision differed (COR-3)."""
+
+    corrections: int = 0
+    measured: int = 0
+    adopted: int = 0
+
+    @computed_field
+    @property
+    def share(self) -> float | None:
+        """The share of those measured; none while nothing can be measured."""
+        return share_of(self.adopted, self.measured)
 
 
 class OperatorDay(Artifact):

@@ -13,12 +13,11 @@ from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data, redactor_of
 from muniment.loops import in_thread
-from muniment.model.activation import Activation, ActivationPlan, Retirement
+from muniment.model.activation import Activation, ActivationPlan, PackDifference, Retirement
 from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.context import Principal
 from muniment.model.fields import Instant, Name, Note
-from muniment.model.pack_difference import PackDifference
 from muniment.pack import Pack, load_pack
 from muniment.pack.combined import NOTICE, archive_horizon, capture_horizons, replay_horizon
 from muniment.packs import backfill as backfilling
@@ -97,10 +96,7 @@ async def activate(context: FabricContext, admin: Principal, request: Activate) 
     """
     await context.open_tenant(admin.tenant_id)
     await _check_reason(context, admin, request.reason)
-    async with (
-        context.reported(admin, "packs", request.ref),
-        context.write_once(admin.tenant_id, "writer") as tx,
-    ):
+    async with context.reported(admin, "packs", request.ref), context.write_once(admin.tenant_id, "writer") as tx:
         redactor_of((await packs.one(tx, request.ref)).pack)  # A rule that needs what is not installed fails here.
         made = await packs.activate(tx, context.packs, request.ref, admin, request.reason, expected=request.expected)
     context.packs.forget_in_force(admin.tenant_id)
@@ -240,11 +236,7 @@ class RunBacktest(VerbInput):
 
 @verb("packs.backtest", right="backtest", effect="read", http="POST /packs/backtest", positional=("pack",), slow=True)
 async def backtest(
-    context: FabricContext,
-    reader: Principal,
-    request: RunBacktest,
-    *,
-    on_progress: backtesting.Progress | None = None,
+    context: FabricContext, reader: Principal, request: RunBacktest, *, on_progress: backtesting.Progress | None = None
 ) -> Backtest:
     """Run the latest captures and recalls of a window through a pack, beside the one in force or `against`.
 

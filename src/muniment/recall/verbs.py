@@ -18,8 +18,7 @@ from muniment.model.context import Asker, Principal, RunContext
 from muniment.model.explanation import Explanation, FilterVerdict, Replay
 from muniment.model.fields import AsOf, Ceid, Instant, Name, Query, Tier, WriteClass
 from muniment.model.proposal import status_of
-from muniment.model.recall import Recall
-from muniment.model.recalls import RecallDetails, RecallSummary, Returned
+from muniment.model.recall import Recall, RecallDetails, RecallSummary, Returned
 from muniment.pack.combined import replay_horizon
 from muniment.recall import explain as explaining
 from muniment.recall import recall as recalling

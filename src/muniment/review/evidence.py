@@ -11,9 +11,9 @@ from muniment.database.storage import Transaction
 from muniment.errors import NotFound, SelfApproval
 from muniment.model.context import Principal
 from muniment.model.contradiction import Contradiction
-from muniment.model.evidence import Evidence
 from muniment.model.promoted import PromotedMemory
 from muniment.model.proposal import Proposal
+from muniment.model.trail import Evidence
 from muniment.pack import Pack
 from muniment.promotion.promote import four_eyes
 from muniment.review import store as review

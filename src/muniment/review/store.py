@@ -17,7 +17,6 @@ from muniment.database.storage import NamedStatement, Row, Transaction
 from muniment.erasure import locks as erasure
 from muniment.errors import AlreadyDecided, NotFound, SealBroken
 from muniment.language.redaction import redactor_of
-from muniment.model.breaker import Breaker
 from muniment.model.candidate import Candidate
 from muniment.model.capture import holder_of
 from muniment.model.context import Principal
@@ -26,6 +25,7 @@ from muniment.model.fields import Source, Tier, WriteClass
 from muniment.model.ids import make_id, make_ids
 from muniment.model.proposal import FINAL, Action, HumanReason, Proposal
 from muniment.model.review_views import OpenStatus, QueueCounts, Risk
+from muniment.model.work import Breaker
 from muniment.pack import Pack
 from muniment.review.rules import reasons_for_a_person
 

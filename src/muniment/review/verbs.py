@@ -14,10 +14,10 @@ from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput, NotFound, VersionConflict
 from muniment.model.candidate import Refusal
 from muniment.model.context import Principal
-from muniment.model.evidence import Evidence
 from muniment.model.fields import Ceid, Name, Note, Probability, Query, Tier, WriteClass
 from muniment.model.proposal import APPROVED_AT_ONCE, Action, HumanReason, Outcome, Proposal
 from muniment.model.review_views import EditCheck, OpenStatus, Presence, Preview, QueueCounts, Risk
+from muniment.model.trail import Evidence
 from muniment.pack import Pack
 from muniment.promotion.retract import retract_memory
 from muniment.recall import preview as previewing

@@ -64,12 +64,7 @@ class RedisStore:
     """
 
     def __init__(
-        self,
-        url: str,
-        *,
-        timeout: float = 0.2,
-        pause: float = 5.0,
-        monotonic: Callable[[], float] | None = None,
+        self, url: str, *, timeout: float = 0.2, pause: float = 5.0, monotonic: Callable[[], float] | None = None
     ) -> None:
         _check(url)
         self._url = url

@@ -8,10 +8,9 @@ from pydantic import Field
 from muniment.context import FabricContext
 from muniment.errors import Conflict, InvalidInput
 from muniment.language.redaction import holds_personal_data
-from muniment.model.breaker import Breaker
 from muniment.model.context import Principal
 from muniment.model.fields import Name, WriteClass
-from muniment.model.work import Backlog, ClockReset, JobRun, Parked
+from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
 from muniment.review import store as review
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, PageSize, VerbInput

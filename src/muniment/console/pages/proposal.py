@@ -26,9 +26,9 @@ from muniment.errors import (
     VersionConflict,
 )
 from muniment.model.candidate import Candidate, Refusal
-from muniment.model.evidence import Evidence
 from muniment.model.fields import Tier
 from muniment.model.proposal import Verdict
+from muniment.model.trail import Evidence
 from muniment.verbs.keywords import EditFields
 
 router = APIRouter()

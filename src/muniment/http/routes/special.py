@@ -15,8 +15,8 @@ from muniment.http.routes.declared import keyed
 from muniment.http.server_metrics import CONTENT_TYPE
 from muniment.metrics.prometheus import prometheus_text
 from muniment.metrics.verbs import metrics as measure
+from muniment.model.api_key import Credential
 from muniment.model.capture import Receipt, Receipts
-from muniment.model.credential import Credential
 from muniment.model.events import Event, EventType
 from muniment.model.fields import Instant, Name
 from muniment.model.metrics import Metrics
