@@ -6,8 +6,8 @@ elsewhere in between is not followed.
 """
 
 import socket
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 import anyio
@@ -39,8 +39,7 @@ class Refused(Exception):
     """The address may not be called; the message is a short reason."""
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """Where a call goes: the host of the URL, and its current addresses."""
 
     parts: SplitResult

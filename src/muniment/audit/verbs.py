@@ -1,15 +1,14 @@
 """The verbs of audit: the event log, the audit chain over it, and the provenance of a memory."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import Field, Strict, StringConstraints
+from pydantic import Field, Strict
 
 from muniment.audit import chain, provenance, row_audit
 from muniment.audit import provenance_store as trail
 from muniment.audit import verify as verification
-from muniment.audit.verify import Progress
+from muniment.audit.verify import Progress, Verify
 from muniment.context import FabricContext
 from muniment.database.row_lists import RowKey
 from muniment.errors import NotFound, SealBroken
@@ -21,7 +20,7 @@ from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Trail
 from muniment.recall import recall as recall_handler
 from muniment.verbs.declaration import verb
-from muniment.verbs.inputs import PageSize, Passed, VerbInput, Whole
+from muniment.verbs.inputs import PageSize, VerbInput, Whole
 
 
 @verb("seal", right="work", effect="pass", http="POST /work/seal", shown_as=Sealed, cli="seal")
@@ -77,20 +76,6 @@ async def chain_head(context: FabricContext, auditor: Principal) -> Head:
         return await chain.head(tx)
 
 
-class Verify(VerbInput):
-    """How far to verify the chain, and from where."""
-
-    head: Annotated[Head, Passed(Head | Mapping[str, Any], body=Head)] | None = Field(
-        None, description="a head that was exported earlier, to be found in the chain"
-    )
-    cursor: Annotated[str, StringConstraints(strict=True, max_length=1_000_000)] | None = Field(
-        None, description="the cursor of an answer, to continue from there"
-    )
-    count: Annotated[int, Field(strict=True, ge=1, le=2**31)] | None = Field(
-        None, description="stop after about so many events; the answer has the cursor to continue from"
-    )
-
-
 @verb("verify", right="audit", effect="read", http="POST /verify", slow=True)
 async def verify(
     context: FabricContext, auditor: Principal, request: Verify, *, on_progress: Progress | None = None
@@ -101,9 +86,7 @@ async def verify(
     after about so many events, and the answer has the `cursor` to continue from.
     """
     opening = partial(context.read_only, auditor.tenant_id)
-    found = await verification.verify(
-        opening, context.vault, request.head, on_progress, cursor=request.cursor, count=request.count
-    )
+    found = await verification.verify(opening, context.vault, request, on_progress)
     async with opening() as tx:
         row = await tx.row("tenant.clock_bound")
     bound = row["bound"] if row is not None else None

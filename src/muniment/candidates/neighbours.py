@@ -4,7 +4,7 @@ One candidate is searched for by the database, with the vector index where that 
 enough memories is compared here with all of them at once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from struct import pack as pack_bytes
@@ -98,7 +98,7 @@ def neighbour_queries(
     one: EmbeddedCandidate, comparer: TextComparer, pack: Pack, count: int = NEAREST
 ) -> list[NamedStatement]:
     """Return the statements that find the neighbours of one candidate."""
-    on_key = [_on_keys([one.candidate], pack)] if one.candidate.on_key else []
+    on_key = [on_keys_of([one.candidate], pack)] if one.candidate.on_key else []
     near = near_to(one, comparer, pack, count)
     return [*on_key, near] if near is not None else on_key
 
@@ -118,7 +118,7 @@ def near_to(
     values: dict[str, Any] = {
         "vector": to_sql(one.vector),
         "embedder": comparer.embedder.name,
-        "users": _users([one.candidate]),
+        "users": users_beside([one.candidate]),
         "on_key": one.candidate.on_key,
         "about": compared_as(one.candidate, comparer.by.user_namespace),
         "own": f"{comparer.by.user_namespace}:",
@@ -169,13 +169,13 @@ async def _together(
 ) -> list[list[Neighbour]] | None:
     """Find the neighbours of a whole batch; None when it sees too many memories to fetch them all."""
     candidates = [one.candidate for one in embedded]
-    scope = {"embedder": comparer.embedder.name, "users": _users(candidates), "count": FETCHED + 1}
+    scope = {"embedder": comparer.embedder.name, "users": users_beside(candidates), "count": FETCHED + 1}
     seen, on_keys = await tx.gather(
-        ("neighbours.vectors", scope), _on_keys([one for one in candidates if one.on_key], pack)
+        ("neighbours.vectors", scope), on_keys_of([one for one in candidates if one.on_key], pack)
     )
     if len(seen) > FETCHED:
         return None
-    near = _near(embedded, seen, comparer)
+    near = near_among(embedded, seen, comparer)
     wanted = sorted({memory_id for found in near for memory_id in found})
     labels = pack.sensitive_labels
     rows = on_keys + (await tx.rows("neighbours.some", memory_ids=wanted, sensitive=labels) if wanted else [])
@@ -192,8 +192,16 @@ async def _together(
     return answers
 
 
-def _near(embedded: Sequence[EmbeddedCandidate], seen: Sequence[Row], comparer: TextComparer) -> list[dict[str, float]]:
-    """Return for each candidate the ids that are near enough and visible to its user, with their similarity."""
+def near_among(
+    embedded: Sequence[EmbeddedCandidate],
+    seen: Sequence[Row],
+    comparer: TextComparer,
+    counts: Callable[[int, Row], bool] = lambda _index, _row: True,
+) -> list[dict[str, float]]:
+    """Return for each candidate the ids that are near enough and visible to its user, with their similarity.
+
+    `counts` may leave out further memories, by the candidate's index and the memory's row.
+    """
     found: list[dict[str, float]] = [{} for _ in embedded]
     embedded_at = [(index, one.vector) for index, one in enumerate(embedded) if one.vector is not None]
     if not embedded_at or not seen:
@@ -204,18 +212,19 @@ def _near(embedded: Sequence[EmbeddedCandidate], seen: Sequence[Row], comparer: 
     for line, column in np.argwhere(similar >= least).tolist():
         index, memory = embedded_at[line][0], seen[column]
         user = embedded[index].candidate.scope.user_id
-        if user is None or memory["user_id"] in ("", user):
+        if (user is None or memory["user_id"] in ("", user)) and counts(index, memory):
             found[index][memory["memory_id"]] = float(similar[line, column])
     return found
 
 
-def _on_keys(candidates: Sequence[Candidate], pack: Pack) -> NamedStatement:
+def on_keys_of(candidates: Sequence[Candidate], pack: Pack) -> NamedStatement:
+    """Return the statement that finds the memories on the keys of candidates."""
     keys = sorted({(c.entity, c.predicate) for c in candidates if c.entity is not None and c.predicate is not None})
     columns = {"entities": [entity for entity, _ in keys], "predicates": [predicate for _, predicate in keys]}
     return ("neighbours.on_keys", {**columns, "sensitive": pack.sensitive_labels})
 
 
-def _users(candidates: Iterable[Candidate]) -> list[str] | None:
+def users_beside(candidates: Iterable[Candidate]) -> list[str] | None:
     """Return whose memories some run could see beside a candidate; None, for all, with a fact of the tenant's own."""
     users = {candidate.scope.user_id for candidate in candidates}
     return None if None in users else ["", *sorted(user for user in users if user is not None)]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from muniment.context import FabricContext
 from muniment.database.storage import Row, Transaction
@@ -24,8 +25,7 @@ _THERE, _AWAY = "returned", "not returned"
 Note = Callable[[Changed, Example], None]
 
 
-@dataclass(frozen=True)
-class _Answer:
+class _Answer(NamedTuple):
     """A recall under one pack."""
 
     view: View
