@@ -5,11 +5,14 @@ from typing import Annotated
 
 from pydantic import Field, Strict
 
-from muniment.audit import chain, provenance, row_audit
+from muniment.archives import store as archives
+from muniment.audit import chain, row_audit
 from muniment.audit import provenance_store as trail
 from muniment.audit import verify as verification
 from muniment.audit.verify import Progress, Verify
+from muniment.consent import store as ledger
 from muniment.context import FabricContext
+from muniment.contradictions import store as contradictions
 from muniment.database.row_lists import RowKey
 from muniment.errors import NotFound, SealBroken
 from muniment.model.chain import Head, Sealed, Verification
@@ -19,6 +22,7 @@ from muniment.model.fields import Name
 from muniment.model.promoted import PromotedMemory
 from muniment.model.trail import Trail
 from muniment.recall import recall as recall_handler
+from muniment.review import store as review
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import PageSize, VerbInput, Whole
 
@@ -154,4 +158,28 @@ async def read_trail(context: FabricContext, reader: Principal, request: MemoryI
     Its proposals with every verdict, its candidates, its capture and its consent; the latest uses come first.
     Raises `NotFound`.
     """
-    return await provenance.of_memory(context, reader.tenant_id, request.memory_id)
+    async with context.transaction(reader.tenant_id, "auditor") as tx:
+        vault, memory_id = context.vault, request.memory_id
+        memory = await trail.memory(tx, vault, memory_id)
+        line = await trail.candidates(tx, vault, memory.candidate_id)
+        ids = await trail.proposals_of(tx, [candidate.candidate_id for candidate in line])
+        proposals = tuple(loaded.proposal for loaded in await review.load_many(tx, vault, ids))
+        capture = await trail.capture(tx, vault, memory.capture_id, context.archives)
+        # A capture goes only to an archive, and from there when that is dropped.
+        archive = await archives.archive_of(tx, memory.capture_id) if capture is None else None
+        seqs = {memory.born_seq, *(v.seq for p in proposals for v in p.verdicts), *(p.seq for p in proposals)}
+        seqs |= {n for n in (memory.dead_seq, capture.seq if capture else None) if n is not None}
+        consent = await ledger.one(tx, vault, memory.consent_id) if memory.consent_id else None
+        return Trail(
+            memory=memory,
+            proposals=proposals,
+            candidates=line,
+            capture=capture,
+            archive=archive,
+            consent=consent,
+            contradictions=tuple(await contradictions.listed(tx, memory_id=memory_id)),
+            recalls=await trail.recalls_with(tx, memory_id),
+            recalled=await trail.recalled(tx, memory_id),
+            prompts=await trail.prompts_with(tx, memory_id),
+            events=await trail.events_at(tx, seqs, {memory_id, *(p.proposal_id for p in proposals)}),
+        )

@@ -68,11 +68,7 @@ _FIXED = (
 _children: set[subprocess.Popen[bytes]] = set()
 
 
-def _never() -> bool:
-    return False
-
-
-def ensure_running(home: Path, *, create: bool = True, cancelled: Callable[[], bool] = _never) -> Path:
+def ensure_running(home: Path, *, create: bool = True, cancelled: Callable[[], bool] = lambda: False) -> Path:
     """Start the server unless it runs, and return its socket folder; call it with start.lock held.
 
     Processes that a killed server left behind are waited for and ended first. Raises `StorageUnavailable` if the server

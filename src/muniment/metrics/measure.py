@@ -59,6 +59,7 @@ async def measure(tx: Transaction, vault: Vault, packs: Packs, pack: Pack, since
         statements += part.statements(window)
     found = await gather(tx, *statements)
     stored = tuple(Stored(**row) for row in found["metrics.stored"])
+    erased = found["metrics.erasures"][0]
     corrections = frozenset(row["memory_id"] for row in found["metrics.corrections"])
     return Metrics(
         tenant_id=tx.tenant_id,
@@ -82,7 +83,7 @@ async def measure(tx: Transaction, vault: Vault, packs: Packs, pack: Pack, since
         captures=_captures(window, found),
         flow=_flow(found),
         recalls=RecallMetrics(**found["metrics.recalled"][0]),
-        erasures=_erasures(found["metrics.erasures"][0]),
+        erasures=ErasureMetrics(erasures=erased["erasures"], purged=_spread(erased)),
     )
 
 
@@ -209,8 +210,3 @@ def _flow(found: Rows) -> FlowMetrics:
         promotions=tuple(PromotionTally(**row) for row in found["metrics.promotions"]),
         retractions=tuple(Tally(**row) for row in found["metrics.retractions"]),
     )
-
-
-def _erasures(row: Row) -> ErasureMetrics:
-    """How many erasures, and how long until they were purged."""
-    return ErasureMetrics(erasures=row["erasures"], purged=_spread(row))

@@ -257,7 +257,9 @@ def build_many(
 
 def invalid(error: ValidationError, *, within: str = "", first: int = 0) -> InvalidInput:
     """The first error of a pydantic validation as `InvalidInput`: the field, and what was expected."""
-    details = next(_by_weight(error.errors(include_url=False, include_context=True)))
+    # An unknown field often explains a missing one (a typo), so it is reported first.
+    errors = error.errors(include_url=False, include_context=True)
+    details = min(errors, key=lambda one: one["type"] != "extra_forbidden")
     path = tuple(details["loc"])
     if path and isinstance(path[0], int):
         path = (path[0] + first, *path[1:])
@@ -286,28 +288,29 @@ def _our_own(path: tuple[int | str, ...]) -> Iterator[str]:
             return
 
 
-def _by_weight(errors: list[ErrorDetails]) -> Iterator[ErrorDetails]:
-    # An unknown field often explains a missing one (a typo), so it is reported first.
-    yield from sorted(errors, key=lambda e: e["type"] != "extra_forbidden")
+_MESSAGES = {
+    "missing": "is required",
+    "extra_forbidden": "is not a known field",
+    "string_type": "expected a string",
+    "string_unicode": "holds half of a surrogate pair, which is no character",
+    "string_too_short": "must not be empty",
+    "timezone_aware": "expected a time with its zone",
+    **dict.fromkeys(
+        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid"),
+        "expected a time in ISO 8601",
+    ),
+}
 
 
 def _plain(error: ErrorDetails) -> str:
     context = error.get("ctx", {})
     match error["type"]:
-        case "missing":
-            return "is required"
-        case "extra_forbidden":
-            return "is not a known field"
+        case type_ if type_ in _MESSAGES:
+            return _MESSAGES[type_]
         case "field":
             return str(context.get("message"))
         case "value_error":
             return str(context.get("error", "is not valid"))
-        case "string_type":
-            return "expected a string"
-        case "string_unicode":
-            return "holds half of a surrogate pair, which is no character"
-        case "string_too_short":
-            return "must not be empty"
         case "string_too_long" | "too_long":
             return f"is longer than {context.get('max_length')}"
         case "string_pattern_mismatch" if context.get("pattern") == _CLEAN:
@@ -316,10 +319,6 @@ def _plain(error: ErrorDetails) -> str:
             return f"does not match {context.get('pattern')}"
         case "literal_error":
             return f"expected one of {context.get('expected')}"
-        case "timezone_aware":
-            return "expected a time with its zone"
-        case "datetime_type" | "datetime_parsing" | "datetime_from_date_parsing" | "datetime_object_invalid":
-            return "expected a time in ISO 8601"
         case _:
             return error["msg"].removeprefix("Input should be ").replace("a valid ", "a ").lower()
 

@@ -300,22 +300,16 @@ class _Migration:
 
     def _with_own_values(self, decided: IntakeDecision) -> IntakeDecision:
         """The decision with the memory's own confidence, at most its trust, and without the memory itself."""
-        admitted = [
-            (self._with_own_confidence(draft), self._without_itself(compared)) for draft, compared in decided.passed
-        ]
+        mine, admitted = self.memory.memory_id, list[tuple[Draft, Compared]]()
+        for draft, compared in decided.passed:
+            own = draft.candidate
+            changed = {"confidence": self.memory.confidence, "trust": min(own.trust, self.memory.trust)}
+            others = Compared(
+                tuple(one for one in compared.contradicts if one.memory.memory_id != mine),
+                tuple(one for one in compared.says_the_same if one.memory_id != mine),
+            )
+            admitted.append((replace(draft, candidate=own.model_copy(update=changed)), others))
         return replace(decided, passed=tuple(admitted))
-
-    def _with_own_confidence(self, draft: Draft) -> Draft:
-        own = draft.candidate
-        changed = {"confidence": self.memory.confidence, "trust": min(own.trust, self.memory.trust)}
-        return replace(draft, candidate=own.model_copy(update=changed))
-
-    def _without_itself(self, compared: Compared) -> Compared:
-        mine = self.memory.memory_id
-        return Compared(
-            tuple(one for one in compared.contradicts if one.memory.memory_id != mine),
-            tuple(one for one in compared.says_the_same if one.memory_id != mine),
-        )
 
     async def _lock_same(self, decided: IntakeDecision) -> list[PromotedMemory]:
         """The memories that say the same under the new name already, locked until the commit."""

@@ -140,8 +140,3 @@ async def _searched(
             near.append({row["memory_id"]: row["similarity"] for row in found})
             rows += found
     return near, rows
-
-
-async def recall_ids(tx: Transaction, since: datetime | None, until: datetime, count: int) -> list[str]:
-    """The latest recalls of a window, the newest first."""
-    return [row["recall_id"] for row in await tx.rows("backtest.recalls", since=since, until=until, count=count)]

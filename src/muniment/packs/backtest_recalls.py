@@ -11,7 +11,6 @@ from muniment.database.storage import Row, Transaction
 from muniment.errors import InvalidInput
 from muniment.model.backtest import Example, RecallChanges
 from muniment.pack import Pack
-from muniment.packs import backtest_history as history
 from muniment.packs.backtest_rules import Changed
 from muniment.recall import recall as recall_handler
 from muniment.recall.explain import recorded_embedder
@@ -49,7 +48,8 @@ class Recalls:
     ) -> None:
         """Compare the latest recalls of the window, at most `limit`."""
         async with self.context.read_only(self.tenant_id) as tx:
-            ids = await history.recall_ids(tx, since, until, limit) if limit else []
+            rows = await tx.rows("backtest.recalls", since=since, until=until, count=limit) if limit else []
+        ids = [row["recall_id"] for row in rows]
         for first in range(0, len(ids), AT_ONCE):
             part = ids[first : first + AT_ONCE]
             async with self.context.read_only(self.tenant_id) as tx:
