@@ -26,15 +26,14 @@ from muniment.model.backfill import Backfill
 from muniment.model.backtest import Backtest
 from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
 from muniment.model.candidate import Consolidation, Refusal
-from muniment.model.capture import Receipt
-from muniment.model.capture_history import CaptureEntry, CaptureHistory, RefusalEntry, Rerun, RerunReason
+from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, RefusalEntry, Rerun, RerunReason
 from muniment.model.chain import Head, Verification
 from muniment.model.compiled import CompiledMemory
 from muniment.model.consent import Consent, ConsentReach, Sweep
 from muniment.model.context import Asker, RunContext
 from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
 from muniment.model.erasure import Erasure, NameSearch
-from muniment.model.events import Event, EventType
+from muniment.model.events import Deliveries, Event, EventType, Webhook
 from muniment.model.explanation import Explanation, Replay
 from muniment.model.fields import Tier, WriteClass
 from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
@@ -43,7 +42,6 @@ from muniment.model.proposal import Outcome, Proposal, Submission
 from muniment.model.recall import Recall, RecallDetails, RecallSummary
 from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
 from muniment.model.trail import Evidence, Trail
-from muniment.model.webhook import Deliveries, Webhook
 from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
 from muniment.pack import Pack
 from muniment.packs import verbs as packs_verbs

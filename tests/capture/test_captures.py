@@ -11,7 +11,7 @@ import pytest
 from muniment import Fabric
 from muniment.database.storage import Transaction
 from muniment.errors import Conflict, InvalidInput, NotFound, RoleMissing
-from muniment.model.capture_history import Rerun
+from muniment.model.capture import Rerun
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS

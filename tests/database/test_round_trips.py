@@ -10,7 +10,7 @@ from psycopg.rows import scalar_row
 
 from muniment import AsyncFabric, Fabric
 from muniment.database.storage import NamedStatement, Transaction
-from muniment.model.webhook import Deliveries
+from muniment.model.events import Deliveries
 from muniment.review.store import QueueFilter
 from muniment.testing import People, TestServer
 from muniment.testing.database import MASTER_KEYS

@@ -6,7 +6,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from muniment import Fabric
-from muniment.metrics.intervals import wilson
+from muniment.model.metrics import wilson
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Opener
 from tests.metrics.figures import MESSAGES, Sql, capture_message, measure

@@ -13,7 +13,7 @@ from muniment.database.sealing import Vault
 from muniment.database.storage import LATEST, Row, Transaction
 from muniment.erasure.locks import block_erasures
 from muniment.errors import Conflict, InvalidInput, NotFound
-from muniment.model.capture_history import (
+from muniment.model.capture import (
     CaptureEntry,
     CaptureHistory,
     ConsolidationEntry,

@@ -12,8 +12,16 @@ from muniment.capture.rules import CaptureFields, CaptureMany, capture_input, ca
 from muniment.context import FabricContext
 from muniment.errors import InvalidInput
 from muniment.model.candidate import GateName
-from muniment.model.capture import Receipt, Receipts
-from muniment.model.capture_history import CaptureEntry, CaptureHistory, CaptureState, RefusalEntry, Rerun, RerunReason
+from muniment.model.capture import (
+    CaptureEntry,
+    CaptureHistory,
+    CaptureState,
+    Receipt,
+    Receipts,
+    RefusalEntry,
+    Rerun,
+    RerunReason,
+)
 from muniment.model.context import Asker, Principal
 from muniment.model.fields import CaptureKind, Ceid, Instant, Name, Source
 from muniment.verbs.declaration import verb

@@ -9,7 +9,7 @@ from muniment.cli.command import group, verb_command
 from muniment.cli.options import CaptureId, flag
 from muniment.cli.output import Screen, format_time
 from muniment.cli.plain import plain
-from muniment.model.capture_history import CaptureHistory, Rerun, RerunReason
+from muniment.model.capture import CaptureHistory, Rerun, RerunReason
 from muniment.model.context import Principal
 
 if TYPE_CHECKING:

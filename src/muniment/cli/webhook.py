@@ -10,8 +10,7 @@ from muniment.cli.options import WHERE, argument, flag
 from muniment.cli.output import Screen, by_and_at, counted, fields_of, joined, progress
 from muniment.cli.plain import plain
 from muniment.model.context import Principal
-from muniment.model.events import EventType
-from muniment.model.webhook import Webhook
+from muniment.model.events import EventType, Webhook
 
 if TYPE_CHECKING:
     from muniment.sync_verbs import Verbs

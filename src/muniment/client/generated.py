@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     from muniment.model.backtest import Backtest
     from muniment.model.browse import Graph, MemoryChanges, MemorySummary, Turn
     from muniment.model.candidate import Consolidation, Refusal
-    from muniment.model.capture import Receipt, Receipts
-    from muniment.model.capture_history import CaptureEntry, CaptureHistory, RefusalEntry, Rerun, RerunReason
+    from muniment.model.capture import CaptureEntry, CaptureHistory, Receipt, Receipts, RefusalEntry, Rerun, RerunReason
     from muniment.model.chain import Head, Sealed, Verification
     from muniment.model.compiled import CompiledMemory
     from muniment.model.consent import Consent, ConsentReach, Sweep
     from muniment.model.context import Asker, RunContext
     from muniment.model.contradiction import Contradiction, ContradictionDetails, ResolutionMethod, Side
     from muniment.model.erasure import Erasure, NameSearch
-    from muniment.model.events import Event, EventType
+    from muniment.model.events import Deliveries, Event, EventType, Webhook
     from muniment.model.explanation import Explanation, Replay
     from muniment.model.fields import Tier, WriteClass
     from muniment.model.metrics import Adoption, GoldenResult, Metrics, PiiScan
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from muniment.model.recall import Recall, RecallDetails, RecallSummary
     from muniment.model.review_views import EditCheck, Presence, Preview, QueueCounts
     from muniment.model.trail import Evidence, Trail
-    from muniment.model.webhook import Deliveries, Webhook
     from muniment.model.work import Backlog, Breaker, ClockReset, JobRun, Parked
     from muniment.pack import Pack
     from muniment.packs.types import PackShown, RegisteredPack
@@ -74,10 +72,10 @@ _MEMORY_SUMMARY: Result[MemorySummary] = Result("muniment.model.browse.MemorySum
 _MEMORY_CHANGES: Result[MemoryChanges] = Result("muniment.model.browse.MemoryChanges")
 _TURN_LIST: Result[list[Turn]] = Result("muniment.model.browse.Turn", many=True)
 _GRAPH: Result[Graph] = Result("muniment.model.browse.Graph")
-_CAPTURE_ENTRY: Result[CaptureEntry] = Result("muniment.model.capture_history.CaptureEntry")
-_CAPTURE_HISTORY: Result[CaptureHistory] = Result("muniment.model.capture_history.CaptureHistory")
-_RERUN: Result[Rerun] = Result("muniment.model.capture_history.Rerun")
-_REFUSAL_ENTRY: Result[RefusalEntry] = Result("muniment.model.capture_history.RefusalEntry")
+_CAPTURE_ENTRY: Result[CaptureEntry] = Result("muniment.model.capture.CaptureEntry")
+_CAPTURE_HISTORY: Result[CaptureHistory] = Result("muniment.model.capture.CaptureHistory")
+_RERUN: Result[Rerun] = Result("muniment.model.capture.Rerun")
+_REFUSAL_ENTRY: Result[RefusalEntry] = Result("muniment.model.capture.RefusalEntry")
 _RECALL_SUMMARY: Result[RecallSummary] = Result("muniment.model.recall.RecallSummary")
 _RECALL_DETAILS: Result[RecallDetails] = Result("muniment.model.recall.RecallDetails")
 _BACKLOG: Result[Backlog] = Result("muniment.model.work.Backlog")
@@ -95,9 +93,9 @@ _PACK_DIFFERENCE: Result[PackDifference] = Result("muniment.model.activation.Pac
 _BACKTEST: Result[Backtest] = Result("muniment.model.backtest.Backtest")
 _BACKFILL: Result[Backfill] = Result("muniment.model.backfill.Backfill")
 _BACKFILL_OR_NONE: Result[Backfill | None] = Result("muniment.model.backfill.Backfill", "types.NoneType")
-_WEBHOOK: Result[Webhook] = Result("muniment.model.webhook.Webhook")
+_WEBHOOK: Result[Webhook] = Result("muniment.model.events.Webhook")
 _NONE: Result[None] = Result("types.NoneType")
-_DELIVERIES: Result[Deliveries] = Result("muniment.model.webhook.Deliveries")
+_DELIVERIES: Result[Deliveries] = Result("muniment.model.events.Deliveries")
 _RECEIPT: Result[Receipt] = Result("muniment.model.capture.Receipt")
 _RECEIPTS: Result[Receipts] = Result("muniment.model.capture.Receipts")
 _SUBMISSION_OR_REFUSAL: Result[Submission | Refusal] = Result(

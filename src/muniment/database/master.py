@@ -27,12 +27,15 @@ class MasterKeys(Protocol):
 
     async def wrap(self, tenant_id: str, key: bytes) -> bytes:
         """Wrap a tenant's key."""
+        ...
 
     async def unwrap(self, tenant_id: str, wrapped: bytes) -> bytes:
         """Open a tenant's wrapped key."""
+        ...
 
     def login_secret(self) -> bytes | None:
         """A secret that the logins' passwords can be derived from, or None."""
+        ...
 
 
 class LocalMasterKeys:

@@ -31,9 +31,11 @@ class RowKeys(Protocol):
 
     def knows_row_key(self, tenant_id: str) -> bool:
         """Whether the tenant's key is cached in this process."""
+        ...
 
     async def row_key(self, tx: "Transaction") -> RowKey | None:
         """Return the tenant's key, or None if its rows are not digested yet."""
+        ...
 
 
 class Tick(NamedTuple):

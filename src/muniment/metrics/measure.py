@@ -10,7 +10,6 @@ from muniment.database.rows import fields_of
 from muniment.database.sealing import Vault
 from muniment.database.storage import Row, Transaction
 from muniment.metrics import hits, tokens, writebacks
-from muniment.metrics.intervals import wilson
 from muniment.metrics.window import Rows, Window, gather
 from muniment.model.metrics import (
     AutoAccuracy,
@@ -36,6 +35,7 @@ from muniment.model.metrics import (
     Stored,
     Tally,
     mean,
+    wilson,
 )
 from muniment.pack import Pack
 from muniment.packs.store import Packs

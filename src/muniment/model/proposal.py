@@ -23,35 +23,14 @@ from muniment.model.fields import (
 
 Status = Literal["pending", "held", "edited", "promoted", "duplicate", "rejected", "blocked", "withdrawn"]
 Action = Literal[
-    "approve",
-    "edit",
-    "reject",
-    "hold",
-    "block",
-    "duplicate",
-    "withdraw",
-    "override",
-    "assign",
-    "release",
-    "lift",
-    "resolve",
-]
+    "approve", "edit", "reject", "hold", "block", "duplicate", "withdraw", "override", "assign", "release",
+    "lift", "resolve",
+]  # fmt: skip
 ConsentCheck = Literal["passed", "not_required"]
 HumanReason = Literal[
-    "approval_mode",
-    "operator_source",
-    "user_correction",
-    "compliance_flag",
-    "sensitive",
-    "durable",
-    "low_trust",
-    "low_confidence",
-    "contradiction",
-    "budget",
-    "audit_sample",
-    "returned",
-    "suspended",
-]
+    "approval_mode", "operator_source", "user_correction", "compliance_flag", "sensitive", "durable",
+    "low_trust", "low_confidence", "contradiction", "budget", "audit_sample", "returned", "suspended",
+]  # fmt: skip
 
 # The status after a verdict; verdicts that are not listed leave the status as it is.
 STATUS_AFTER: dict[Action, Status] = {

@@ -34,18 +34,23 @@ class SessionStore(Protocol):
     @property
     def away(self) -> bool:
         """Whether the last call failed: what it returned, kept or removed since then may be incomplete."""
+        ...
 
     async def held(self, tenant_id: str, session_id: str, memory_ids: Sequence[str], now: datetime) -> dict[str, bytes]:
         """The bodies of those memories that it has."""
+        ...
 
     async def keep(self, tenant_id: str, session_id: str, bodies: Bodies, expires_at: Expiries, now: datetime) -> None:
         """Keep those bodies until they expire, as far as there is room."""
+        ...
 
     async def forget(self, tenant_id: str, session_id: str, memory_ids: Sequence[str]) -> None:
         """Remove bodies that were erased or retracted; the rest of the session stays."""
+        ...
 
     async def close(self) -> None:
         """Release its resources; from then on it holds nothing. May be called again."""
+        ...
 
 
 def worth_keeping(bodies: Bodies, expires_at: Expiries, now: datetime) -> Iterator[tuple[str, bytes, datetime]]:

@@ -7,7 +7,7 @@ from typing import Any, Required, TypedDict
 
 from muniment.model.browse import Wanted
 from muniment.model.candidate import GateName
-from muniment.model.capture_history import CaptureState
+from muniment.model.capture import CaptureState
 from muniment.model.compiled import Format
 from muniment.model.fields import CaptureKind, Source, Tier, WriteClass
 from muniment.model.proposal import HumanReason

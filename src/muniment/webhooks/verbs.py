@@ -11,9 +11,8 @@ from muniment.context import FabricContext
 from muniment.database.sealing import SubjectKey
 from muniment.errors import InvalidInput, MunimentError, NotFound
 from muniment.model.context import Principal
-from muniment.model.events import Event
+from muniment.model.events import Deliveries, Event, Webhook, WebhookInput
 from muniment.model.fields import Name
-from muniment.model.webhook import Deliveries, Webhook, WebhookInput
 from muniment.verbs.declaration import verb
 from muniment.verbs.inputs import Listing, Passed, VerbInput, Whole
 from muniment.webhooks import store as webhooks
