@@ -21,9 +21,9 @@ class SeededTenant:
     paths: dict[str, str]
 
 
-def seed_tenant(door: RunningServer, people: People) -> SeededTenant:
+def seed_tenant(http_server: RunningServer, people: People) -> SeededTenant:
     """Write proposals of several kinds, live and ended memories, contradictions, consents, an erasure, recalls, packs."""
-    near, run = door.near, people.run()
+    near, run = http_server.near, people.run()
     clara = people.second_reviewer
     near.capture(run, kind="message", text=SAID, classification="INTERNAL")
     worked(near, people.tenant_id)
@@ -34,7 +34,7 @@ def seed_tenant(door: RunningServer, people: People) -> SeededTenant:
     edited = proposed(near, run, entity=SUBJECT, predicate="drinks", value="tea").proposal_id
     near.queue.edit(clara, edited, value="green tea", note="the kind matters")
     old = promoted(near, people, "phone", predicate="calls_on")
-    door.clock.advance(hours=1)
+    http_server.clock.advance(hours=1)
     memory = promoted(near, people, "post", predicate="prefers_reply")
     promoted(near, people, "company:acme", predicate="works_at")
     promoted(near, people, "company:globex", entity="company:acme", predicate="part_of")
@@ -46,7 +46,7 @@ def seed_tenant(door: RunningServer, people: People) -> SeededTenant:
     (other,) = near.contradictions.list(people.reviewer, proposal_id=settled)
     near.contradictions.resolve(people.reviewer, other.contradiction_id, "supersede", keep="incoming", note="moved")
     recall = near.recall(run, query="how to reply").recall_id
-    until = door.clock.now + timedelta(days=5)
+    until = http_server.clock.now + timedelta(days=5)
     near.consent.grant(people.officer, subject=SUBJECT, **CONSENT, valid_until=until, evidence_refs=["screen:v3"])
     gone = near.consent.grant(people.officer, subject="customer:cust_3", **CONSENT)
     near.consent.revoke(people.officer, gone.consent_id)
@@ -84,7 +84,7 @@ def seed_tenant(door: RunningServer, people: People) -> SeededTenant:
         "one memory": f"memory/{memory}",
         "one that ended": f"memory/{old}",
         "over time": "memory/over-time?user_id=cust_1",
-        "difference": f"memory/over-time?user_id=cust_1&since={(door.clock.now - timedelta(hours=2)).isoformat().replace('+', '%2B')}",
+        "difference": f"memory/over-time?user_id=cust_1&since={(http_server.clock.now - timedelta(hours=2)).isoformat().replace('+', '%2B')}",
         "graph": f"memory/graph?entity={SUBJECT}&hops=2",
         "why": f"why?memory_id={memory}",
         "why, explained": f"why?memory_id={memory}&recall_id={recall}",

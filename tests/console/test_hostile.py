@@ -39,9 +39,9 @@ PREDICATE = "p" + "w" * 120
 class Poisoned:
     """A tenant in which every text that anybody can write is meant to do harm."""
 
-    def __init__(self, door: RunningServer) -> None:
+    def __init__(self, http_server: RunningServer) -> None:
         self.people = people = People(f"<script>{RUNS}</script>{uuid4().hex[:12]}{'W' * 60}")
-        near = door.near
+        near = http_server.near
         self.run = people.run(NAME, session_id=NAME, workflow_id=NAME, qualifiers={"region": NAME})
         self.boris = people.person(WHO, "reviewer")
         given: dict[str, Any] = {"entity": ENTITY, "predicate": PREDICATE, "evidence_refs": [NAME, ADDRESS]}

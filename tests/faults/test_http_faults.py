@@ -1,4 +1,4 @@
-"""Faults behind the HTTP door: PostgreSQL away, Redis away, a worker killed, the server itself killed."""
+"""Faults behind the HTTP interface: PostgreSQL down, Redis down, a worker killed, the server itself killed."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""The HTTP door as somebody outside meets it: a real server, keys to come with, and a good request for each route."""
+"""The HTTP interface as a client sees it: a running server, API keys, and a valid request for each route."""
 
 import json
 import logging
@@ -125,11 +125,11 @@ class RunningServer:
 class Story:
     """A tenant in which something of everything is there; names in braces of paths and bodies stand for its ids."""
 
-    def __init__(self, door: RunningServer, people: People) -> None:
-        near = door.near
+    def __init__(self, http_server: RunningServer, people: People) -> None:
+        near = http_server.near
         self.people = people
         self.tokens: dict[str, str] = {}
-        self._door = door
+        self._http_server = http_server
         self.ids: dict[str, str] = {}
         run = people.run()
         self.ids["proposal_id"] = proposed(near, run, **KEY, value="email").proposal_id
@@ -152,7 +152,7 @@ class Story:
         """A key of somebody with that role alone, or with those."""
         roles = "_".join((role, *also))
         if roles not in self.tokens:
-            self.tokens[roles] = self._door.key(holder(self.people, role, *also))
+            self.tokens[roles] = self._http_server.key(holder(self.people, role, *also))
         return self.tokens[roles]
 
 
@@ -165,11 +165,11 @@ def holder(people: People, *roles: str) -> Principal:
 _BESIDE = ("memory.security", "memory.api_key_created")
 
 
-def standing(door: RunningServer, people: People) -> list[Any]:
+def standing(http_server: RunningServer, people: People) -> list[Any]:
     """How a tenant stands, denials and keys left out: what an attack must not change."""
-    near = door.near
+    near = http_server.near
     return [
-        [event.event_id for event in door.events(people) if event.type not in _BESIDE],
+        [event.event_id for event in http_server.events(people) if event.type not in _BESIDE],
         near.queue.list(people.reviewer, closed=True, limit=1000),
         near.contradictions.list(people.reviewer, closed=True),
         near.consent.list(people.officer),
@@ -279,8 +279,8 @@ class Lines:
 class Wire:
     """A connection without a client's manners: what is sent goes out as it is."""
 
-    def __init__(self, door: RunningServer, patience: float = 30) -> None:
-        place = urlsplit(door.url)
+    def __init__(self, http_server: RunningServer, patience: float = 30) -> None:
+        place = urlsplit(http_server.url)
         assert place.hostname is not None and place.port is not None
         self.socket = create_connection((place.hostname, place.port), patience)
         self._got = b""

@@ -1,4 +1,4 @@
-"""Traces: a request through the door, the gates, the statements, within its caller's own trace; nothing of content."""
+"""Traces: a request from HTTP through the gates to the statements is part of its caller's trace, without content."""
 
 import sys
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def above(span: ReadableSpan, spans: dict[int, ReadableSpan]) -> list[str]:
     return names
 
 
-def test_a_request_is_one_trace_from_the_door_to_the_statements(
+def test_a_request_is_one_trace_from_http_to_the_statements(
     exported: InMemorySpanExporter, far: Far, people: People
 ) -> None:
     token = far.token(people.run())
@@ -65,9 +65,9 @@ def test_a_request_is_one_trace_from_the_door_to_the_statements(
     assert httpx2.post(f"{far.url}/v1/recall", json=recalled, headers=headers).status_code == 200
     spans = {one.context.span_id: one for one in exported.get_finished_spans() if one.context is not None}
     by_name = {one.name: one for one in spans.values()}
-    doors = [one for one in spans.values() if one.name == "HTTP POST"]
-    assert {str((one.attributes or {})["muniment.route"]) for one in doors} >= {"/v1/proposals", "/v1/recall"}
-    assert all(one.parent is not None and f"{one.parent.span_id:016x}" == PARENT for one in doors)
+    requests = [one for one in spans.values() if one.name == "HTTP POST"]
+    assert {str((one.attributes or {})["muniment.route"]) for one in requests} >= {"/v1/proposals", "/v1/recall"}
+    assert all(one.parent is not None and f"{one.parent.span_id:016x}" == PARENT for one in requests)
     assert {f"{one.context.trace_id:032x}" for one in spans.values() if one.context} == {TRACE}
     for name in ("capture", "gates", "recall", "sql commit"):
         assert above(by_name[name], spans)[-1] == "HTTP POST", name

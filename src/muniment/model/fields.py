@@ -266,10 +266,10 @@ def invalid(error: ValidationError, *, within: str = "", first: int = 0) -> Inva
     path = tuple(details["loc"])
     if path and isinstance(path[0], int):
         path = (path[0] + first, *path[1:])
-    return told(details, path, within=within)
+    return as_invalid_input(details, path, within=within)
 
 
-def told(details: ErrorDetails, path: tuple[int | str, ...], *, within: str = "") -> InvalidInput:
+def as_invalid_input(details: ErrorDetails, path: tuple[int | str, ...], *, within: str = "") -> InvalidInput:
     """One error of a pydantic validation as `InvalidInput`."""
     about = [str(details.get("ctx", {}).get("field"))] if details["type"] == "field" else []
     field = ".".join([*([within] if within else []), *_our_own(path), *about]) or None
@@ -296,9 +296,27 @@ def _by_weight(errors: list[ErrorDetails]) -> Iterator[ErrorDetails]:
     yield from sorted(errors, key=lambda e: e["type"] != "extra_forbidden")
 
 
+# Pydantic names the types of Python, such as frozenset; callers get what they would write in JSON.
+_EXPECTED = {
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type", "iterable_type"), "a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type"), "an object"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    "string_type": "a string",
+    "timezone_aware": "a time with its zone",
+    **dict.fromkeys(
+        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid"),
+        "a time in ISO 8601",
+    ),
+}
+
+
 def _plain(error: ErrorDetails) -> str:
     context = error.get("ctx", {})
     match error["type"]:
+        case kind if kind in _EXPECTED:
+            return f"expected {_EXPECTED[kind]}"
         case "missing":
             return "is required"
         case "extra_forbidden":
@@ -307,11 +325,9 @@ def _plain(error: ErrorDetails) -> str:
             return str(context.get("message"))
         case "value_error":
             return str(context.get("error", "is not valid"))
-        case "string_type":
-            return "expected a string"
         case "string_unicode":
             return "holds half of a surrogate pair, which is no character"
-        case "string_too_short":
+        case "string_too_short" | "too_short":
             return "must not be empty"
         case "string_too_long" | "too_long":
             return f"is longer than {context.get('max_length')}"
@@ -321,12 +337,8 @@ def _plain(error: ErrorDetails) -> str:
             return f"does not match {context.get('pattern')}"
         case "literal_error":
             return f"expected one of {context.get('expected')}"
-        case "timezone_aware":
-            return "expected a time with its zone"
-        case "datetime_type" | "datetime_parsing" | "datetime_from_date_parsing" | "datetime_object_invalid":
-            return "expected a time in ISO 8601"
         case _:
-            return error["msg"].removeprefix("Input should be ").replace("a valid ", "a ").lower()
+            return error["msg"].replace("Input should be ", "must be ").replace("a valid ", "a ").lower()
 
 
 def _objection(name: str) -> str:
