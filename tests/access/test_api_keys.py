@@ -45,7 +45,7 @@ def changed(text: str) -> str:
     return text[:middle] + ("A" if text[middle] != "A" else "B") + text[middle + 1 :]
 
 
-def test_a_token_stands_for_the_principal_it_was_made_for_and_nothing_more(
+def test_a_token_gives_the_rights_of_its_principal_and_nothing_more(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     key, token = made(fabric, people, user_id="cust_1", clearance=["PUBLIC", "PII"], label="the shop's bot")

@@ -105,7 +105,7 @@ def test_a_request_made_again_gets_the_answer_of_the_first_time(
     assert from_json(first.body)["consent_id"] == stands.consent_id
 
 
-def test_without_a_key_a_deed_is_done_as_often_as_it_is_asked_for(
+def test_without_a_key_an_operation_is_done_at_every_call(
     fabric: Fabric, people: People, rows: Rows, requester: Requester, grant: Operation
 ) -> None:
     requester.wait(grant)
@@ -115,7 +115,7 @@ def test_without_a_key_a_deed_is_done_as_often_as_it_is_asked_for(
 
 
 @pytest.mark.rule("ERR-2")
-def test_of_two_who_make_one_request_at_once_one_does_it_and_the_other_is_told(
+def test_of_two_who_make_one_request_at_once_one_does_it_and_the_other_gets_an_error(
     fabric: Fabric, people: People, requester: Requester, grant: Operation, server: TestServer, database: str
 ) -> None:
     proposed(fabric, people.run(), **KEY, value="email")  # there is a tenant to hold
@@ -199,7 +199,7 @@ def test_another_principal_or_tenant_with_the_same_key_makes_another_request(
     assert requester.answer(people.officer, "k1") == mine
 
 
-def test_a_denied_deed_claims_nothing_though_it_is_reported(
+def test_a_denied_operation_claims_no_key_but_is_reported(
     fabric: Fabric, people: People, rows: Rows, requester: Requester
 ) -> None:
     item = proposed(fabric, people.author, **KEY, value="email").proposal_id
@@ -213,7 +213,7 @@ def test_a_denied_deed_claims_nothing_though_it_is_reported(
     assert requester.request(both, "k1", lambda: requester.fabric.queue.assign(both, item)).status == 200
 
 
-def test_of_many_that_are_approved_the_first_part_claims_and_a_repetition_is_told(
+def test_of_many_approvals_the_first_part_claims_the_key_and_a_repetition_is_reported(
     fabric: Fabric, people: People, rows: Rows, requester: Requester
 ) -> None:
     # The second contradicts the first and is approved alone, in a transaction of its own.

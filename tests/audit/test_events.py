@@ -230,7 +230,7 @@ def _told_everywhere(fabric: Fabric, people: People, canary: str) -> None:
 
 
 @pytest.mark.rule("EVT-2", "ERA-1", "REC-8")
-def test_content_put_into_every_field_stands_in_no_event_no_record_of_a_recall_and_no_plain_column(
+def test_content_of_any_field_is_in_no_event_no_recall_record_and_no_plain_column(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     canary, plain = "aardvark4711", "badger4711"

@@ -117,7 +117,7 @@ def test_two_who_seal_first_after_an_upgrade_list_the_rows_once(
 
 
 @pytest.mark.rule("AUD-4")
-def test_an_audit_key_that_was_taken_away_or_changed_is_told_and_never_made_anew(
+def test_an_audit_key_that_was_taken_away_or_changed_is_reported_and_never_made_anew(
     fabric: Fabric, people: People, tamper: Callable[..., None], connections: Connections, clock: FakeClock
 ) -> None:
     promoted(fabric, people)

@@ -90,7 +90,7 @@ def test_plain_functions_coroutines_and_objects_are_extractors() -> None:
         ("absent", "no installed package"),
     ],
 )
-def test_one_that_fails_or_is_missing_is_told_without_what_the_capture_says(name: str, told: str) -> None:
+def test_one_that_fails_or_is_missing_is_reported_without_what_the_capture_says(name: str, told: str) -> None:
     broken = plugin(name)
     assert broken.reads(capture("x"))
     with pytest.raises(ExtractorFailed) as failed:

@@ -217,7 +217,7 @@ def test_the_first_refusal_decides_and_nothing_after_it_looks() -> None:
 
 
 @pytest.mark.rule("CAN-4")
-def test_the_gates_stand_in_the_order_of_the_specification() -> None:
+def test_the_gates_are_in_the_order_of_the_specification() -> None:
     order = ["allow_list", "evidence", "redaction", "classification", "consent", "trust", "confidence", "rejection"]
     assert [name for name, _ in gates.GATES] == order
 
@@ -225,7 +225,7 @@ def test_the_gates_stand_in_the_order_of_the_specification() -> None:
 @pytest.mark.rule("ERR-5")
 @pytest.mark.parametrize("place", range(len(gates.GATES)))
 @pytest.mark.parametrize("error", [ValueError("cust_1 lives at 5 High Street"), KeyError("x"), RecursionError()])
-def test_a_gate_that_raises_denies_whichever_it_is_and_tells_no_content(place: int, error: Exception) -> None:
+def test_any_gate_that_raises_denies_and_shows_no_content(place: int, error: Exception) -> None:
     def broken(_candidate: Candidate, _known: Circumstances) -> GateResult:
         raise error
 

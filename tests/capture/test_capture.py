@@ -169,7 +169,7 @@ def test_who_has_no_role_for_it_cannot_capture(fabric: Fabric, people: People, r
 
 
 @pytest.mark.rule("CAP-5", "ERA-1")
-def test_content_stands_in_no_column_of_a_capture(fabric: Fabric, people: People, rows: Any) -> None:
+def test_content_is_in_no_plain_column_of_a_capture(fabric: Fabric, people: People, rows: Any) -> None:
     canary = "aardvark-4711"
     fabric.capture(
         people.run(),
@@ -317,6 +317,6 @@ def test_what_is_only_captured_is_never_recalled(fabric: Fabric, people: People,
 
 
 @pytest.mark.rule("CAP-2")
-def test_unknown_labels_are_told_with_those_the_pack_has(fabric: Fabric, people: People) -> None:
+def test_unknown_labels_are_reported_with_those_the_pack_has(fabric: Fabric, people: People) -> None:
     with pytest.raises(UnknownLabel, match="PUBLIC, INTERNAL, CONFIDENTIAL, PII, RESTRICTED"):
         fabric.capture(people.run(), **MESSAGE | {"classification": "SECRET"})  # type: ignore[arg-type]

@@ -167,7 +167,7 @@ def test_what_was_proposed_directly_and_refused_can_be_run_again_too(fabric: Fab
 
 
 @pytest.mark.rule("CAP-11", "REV-5")
-def test_of_two_who_run_a_capture_again_at_once_one_does_and_the_other_is_told(
+def test_of_two_who_run_a_capture_again_at_once_one_does_and_the_other_gets_an_error(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     capture_id = captured(fabric, people)
@@ -183,7 +183,7 @@ def test_of_two_who_run_a_capture_again_at_once_one_does_and_the_other_is_told(
 
 
 @pytest.mark.rule("CAP-11")
-def test_an_order_that_read_an_old_number_cannot_stand_in_the_way_of_consolidation(
+def test_an_order_that_read_an_old_number_cannot_block_consolidation(
     fabric: Fabric, people: People, as_role: Connect
 ) -> None:
     capture_id = captured(fabric, people)

@@ -144,7 +144,7 @@ def test_what_was_superseded_or_revoked_cannot_be_again(fabric: Fabric, people: 
 
 
 @pytest.mark.rule("CON-1")
-def test_of_two_revocations_at_once_one_is_recorded_and_the_other_told(fabric: Fabric, people: People) -> None:
+def test_of_two_revocations_at_once_one_is_recorded_and_the_other_gets_an_error(fabric: Fabric, people: People) -> None:
     ids = [fabric.consent.grant(people.officer, subject=f"customer:c{n}", **CONSENT).consent_id for n in range(8)]
     start = Barrier(2)
 

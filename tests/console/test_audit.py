@@ -58,7 +58,7 @@ def test_the_log_is_read_latest_first_by_type_actor_and_id(
     auditor.get("audit", 400, about="x" * 2000)
 
 
-def test_a_moment_of_an_event_is_told_as_any_other_and_what_is_none_stays_as_it_is() -> None:
+def test_a_time_in_an_event_is_shown_like_any_other_and_other_texts_stay_as_they_are() -> None:
     assert parsed_time("2026-01-08T10:00:00+01:00") == time(datetime(2026, 1, 8, 9, tzinfo=UTC))
     assert [parsed_time(one) for one in ("<b>soon</b>", "2026-01-08T10:00:00")] == [
         "<b>soon</b>",
@@ -85,7 +85,7 @@ def test_a_long_log_comes_page_by_page_and_nothing_twice(
 
 
 @pytest.mark.rule("AUD-3")
-def test_what_was_denied_stands_apart(auditor: Browser, http_server: RunningServer, people: People) -> None:
+def test_denied_attempts_are_listed_separately(auditor: Browser, http_server: RunningServer, people: People) -> None:
     assert "No security events" in auditor.get("audit/security")
     promoted(http_server.near, people)
     with pytest.raises(RoleMissing):
@@ -96,7 +96,7 @@ def test_what_was_denied_stands_apart(auditor: Browser, http_server: RunningServ
 
 
 @pytest.mark.rule("AUD-2")
-def test_the_chain_is_verified_and_every_break_is_told_at_its_place(
+def test_the_chain_is_verified_and_every_break_is_reported_at_its_place(
     auditor: Browser, http_server: RunningServer, people: People, tamper: Callable[[str], None]
 ) -> None:
     assert "Nothing is sealed yet" in auditor.get("audit/chain")
@@ -128,14 +128,14 @@ def test_a_row_that_is_not_what_the_log_says_is_named(
     assert f"memories {memory} it is not what was written" in " ".join(words(broken).split())
 
 
-def test_a_head_that_is_none_is_told_beside_the_form(auditor: Browser) -> None:
+def test_an_invalid_head_is_reported_beside_the_form(auditor: Browser) -> None:
     for wrong in ("not json", "[1]", '{"batch": 1}'):
         answer = auditor.post("audit/chain", head=wrong)
         assert (answer.status_code, 'role="alert"' in answer.text) == (400, True)
         assert words(f"<p>{wrong}</p>") in words(answer.text)
 
 
-def test_a_script_is_told_how_far_it_is_and_then_the_page(
+def test_a_script_gets_the_progress_and_then_the_page(
     auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
     promoted(http_server.near, people)
@@ -208,7 +208,7 @@ def test_archives_are_listed_and_looked_at(server: TestServer, database: str, pe
         auditor.close()
 
 
-def test_what_was_written_at_once_by_the_hundred_is_told_and_shown_when_asked_for(
+def test_hundreds_of_events_of_one_transaction_are_counted_and_shown_on_request(
     auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
     said = [{"kind": "statement", "text": f"parcel {n} is late", "classification": "INTERNAL"} for n in range(120)]

@@ -98,7 +98,7 @@ def test_the_log_is_narrowed_and_the_chain_verified_in_place(
 
 
 @pytest.mark.rule("AUD-3")
-def test_denied_attempts_and_the_papers_of_a_memory_are_a_click_away(
+def test_denied_attempts_and_the_provenance_of_a_memory_are_a_click_away(
     open_window: OpenWindow, site: RunningServer, people: People
 ) -> None:
     memory = promoted(site.near, people)

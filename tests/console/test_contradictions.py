@@ -30,7 +30,7 @@ def after(http_server: RunningServer, people: People, one: Contradiction) -> Con
     return next(each for each in found if each.contradiction_id == one.contradiction_id)
 
 
-def test_the_oldest_comes_first_with_both_sides_and_their_papers(
+def test_the_oldest_comes_first_with_both_sides_and_their_provenance(
     http_server: RunningServer, reviewer: Browser, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "No contradictions" in reviewer.get("contradictions")
@@ -71,7 +71,7 @@ def test_each_way_settles_it(http_server: RunningServer, reviewer: Browser, peop
     assert "way" not in page
 
 
-def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
+def test_what_is_wrong_is_reported_beside_the_form_and_what_was_typed_is_kept(
     http_server: RunningServer, reviewer: Browser, people: People
 ) -> None:
     one = open_contradiction(http_server, people)
@@ -94,7 +94,7 @@ def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
     assert after(http_server, people, one).open
 
 
-def test_who_comes_second_is_told_that_it_is_settled(
+def test_the_second_reviewer_sees_that_it_is_settled(
     http_server: RunningServer, reviewer: Browser, people: People
 ) -> None:
     one = open_contradiction(http_server, people)

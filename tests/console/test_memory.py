@@ -80,7 +80,7 @@ def test_an_empty_list_says_what_to_do(reviewer: Browser) -> None:
         ("memory/graph?entity=none", "entity"),
     ],
 )
-def test_what_cannot_be_asked_is_told_beside_the_form_with_what_was_typed(
+def test_what_cannot_be_asked_is_reported_beside_the_form_with_what_was_typed(
     reviewer: Browser, path: str, field: str
 ) -> None:
     page = reviewer.get(path, 400)
@@ -121,7 +121,7 @@ def test_one_memory_shows_its_whole_life(reviewer: Browser, http_server: Running
     assert 'data-state="superseded"' in page
 
 
-def test_what_was_erased_shows_its_papers_and_nothing_else(
+def test_what_was_erased_shows_its_provenance_and_nothing_else(
     reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
     memory_id = promoted(http_server.near, people, "grey-parrot", subject=SUBJECT)
@@ -132,7 +132,7 @@ def test_what_was_erased_shows_its_papers_and_nothing_else(
     assert "content erased" in reviewer.get("memory", state="ended")
 
 
-def test_another_tenants_memory_is_as_none(reviewer: Browser, http_server: RunningServer, others: People) -> None:
+def test_another_tenants_memory_is_not_found(reviewer: Browser, http_server: RunningServer, others: People) -> None:
     theirs = promoted(http_server.near, others)
     for memory_id in (theirs, "pm_none"):
         assert "no such memory" in reviewer.get(f"memory/{memory_id}", 404)
@@ -220,7 +220,7 @@ def test_two_moments_are_compared(reviewer: Browser, http_server: RunningServer,
     assert stays not in page
 
 
-def test_the_graph_is_drawn_and_told_as_a_table(reviewer: Browser, http_server: RunningServer, people: People) -> None:
+def test_the_graph_is_drawn_and_shown_as_a_table(reviewer: Browser, http_server: RunningServer, people: People) -> None:
     memory_id = promoted(http_server.near, people, "company:acme", predicate="works_at")
     promoted(http_server.near, people, "company:globex", entity="company:acme", predicate="part_of")
     page = reviewer.get("memory/graph", entity=SUBJECT)

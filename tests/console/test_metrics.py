@@ -64,7 +64,7 @@ def test_a_scale_never_leaves_its_axis(value: float) -> None:
     assert Scale(0, 0, 10, 90)(value) == 10
 
 
-def test_columns_stand_on_each_other_and_are_as_high_as_their_values() -> None:
+def test_columns_are_stacked_and_as_high_as_their_values() -> None:
     chart = charts.columns(["1 Jan", "2 Jan"], [Bars("a", (3, 0)), Bars("b", (1, 4))], about="x")
     first, second, third = all_of(chart, "rect", "bar")
     heights = [float(one.get("height", "0")) for one in (first, second, third)]

@@ -105,7 +105,7 @@ def test_a_pack_is_tried_on_history_and_nothing_is_written(
         ({"text": "nonsense: 1"}, "the pack is not valid"),
     ],
 )
-def test_what_cannot_be_tried_is_told_beside_the_form(
+def test_what_cannot_be_tried_is_reported_beside_the_form(
     reviewer: Browser, http_server: RunningServer, people: People, wrong: dict[str, str], said: str
 ) -> None:
     promoted(http_server.near, people)

@@ -64,7 +64,7 @@ def test_what_rested_on_a_consent_is_hidden_when_an_officer_revokes_it_here(
     assert len(texts(http_server.near, people.run())) == 1
 
 
-def test_what_ends_soon_stands_before_all_others(officer: Browser, http_server: RunningServer, people: People) -> None:
+def test_consents_that_end_soon_come_first(officer: Browser, http_server: RunningServer, people: People) -> None:
     for days in (40, 20, 10):
         ends = http_server.clock.now + timedelta(days=days)
         http_server.near.consent.grant(people.officer, subject=f"customer:d{days}", valid_until=ends, **CONSENT)
@@ -85,7 +85,7 @@ def test_what_ends_soon_stands_before_all_others(officer: Browser, http_server: 
         ({"purpose": ""}, "purpose"),
     ],
 )
-def test_a_consent_that_cannot_be_is_told_beside_the_form_with_what_was_typed(
+def test_an_invalid_consent_is_reported_beside_the_form_with_what_was_typed(
     officer: Browser, http_server: RunningServer, people: People, wrong: dict[str, str], said: str
 ) -> None:
     answer = officer.post("consent", **{**GRANT, "basis": "typed <b>before</b>", **wrong})
@@ -95,7 +95,7 @@ def test_a_consent_that_cannot_be_is_told_beside_the_form_with_what_was_typed(
     assert http_server.near.consent.list(people.officer) == []
 
 
-def test_a_subject_that_is_none_is_told_beside_the_search(officer: Browser) -> None:
+def test_an_invalid_subject_is_reported_beside_the_search(officer: Browser) -> None:
     page = officer.get("consent", 400, subject='"><img src=x>')
     assert "<img src=x" not in page
     assert 'role="alert"' in page

@@ -33,7 +33,7 @@ def sent(reviewer: Browser, path: str, **fields: str) -> httpx2.Response:
     return reviewer._http.post(f"/console/{path}", data={"form_token": token, **fields}, headers=JSON)
 
 
-def test_a_proposal_stands_beside_its_evidence(http_server: RunningServer, reviewer: Browser, people: People) -> None:
+def test_a_proposal_is_shown_beside_its_evidence(http_server: RunningServer, reviewer: Browser, people: People) -> None:
     http_server.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     said = "Thanks! I prefer email over phone, and I moved to Vienna."
     told: dict[str, Any] = {"subject": SUBJECT, "classification": "PII", "origin": "channel:app_chat"}
@@ -57,7 +57,7 @@ def test_a_proposal_stands_beside_its_evidence(http_server: RunningServer, revie
     assert found.candidate.capture_id in page
 
 
-def test_what_it_contradicts_stands_beside_it_word_by_word(
+def test_what_it_contradicts_is_shown_beside_it_word_by_word(
     http_server: RunningServer, reviewer: Browser, people: People
 ) -> None:
     memory_id = promoted(http_server.near, people, "email")
@@ -114,7 +114,7 @@ def test_every_action_is_a_form(http_server: RunningServer, reviewer: Browser, p
         ("approve", {"version": "x"}, "expected a whole number"),
     ],
 )
-def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
+def test_what_is_wrong_is_reported_beside_the_form_and_what_was_typed_is_kept(
     http_server: RunningServer,
     reviewer: Browser,
     people: People,
@@ -132,7 +132,7 @@ def test_what_is_wrong_is_told_beside_the_form_and_what_was_typed_is_kept(
 
 
 @pytest.mark.rule("REV-5")
-def test_who_was_second_is_told_who_was_first_and_what_they_did(
+def test_the_second_reviewer_sees_who_was_first_and_what_they_did(
     http_server: RunningServer, reviewer: Browser, people: People, item: Proposal
 ) -> None:
     place = f"queue/{item.proposal_id}"

@@ -85,7 +85,7 @@ def test_a_long_queue_comes_in_pages_under_the_same_filters(
     assert 'rel="next"' not in following
 
 
-def test_a_filter_that_makes_no_sense_is_told_beside_it_and_kept(reviewer: Browser) -> None:
+def test_a_filter_that_makes_no_sense_is_reported_beside_it_and_kept(reviewer: Browser) -> None:
     page = reviewer.get("queue", 422, entity="no such form")
     assert 'role="alert"' in page
     assert 'value="no such form"' in page

@@ -68,7 +68,9 @@ def test_nobody_is_sent_elsewhere_after_signing_in(browser: httpx2.Client, far: 
     assert signed_in(browser, far.token(people.reviewer), to).headers["location"] == "/console"
 
 
-def test_a_wrong_key_an_agents_and_a_services_are_told_so(browser: httpx2.Client, far: Far, people: People) -> None:
+def test_a_wrong_key_and_keys_of_agents_and_services_are_refused_with_the_reason(
+    browser: httpx2.Client, far: Far, people: People
+) -> None:
     wrong = signed_in(browser, "mun_nothing")
     assert (wrong.status_code, 'role="alert"' in wrong.text, "set-cookie" in wrong.headers) == (401, True, False)
     for asker in (people.run(), people.service):
@@ -273,7 +275,7 @@ def test_a_sign_in_that_was_not_begun_here_or_is_refused_there_is_none(at_issuer
         ),
     ],
 )
-def test_half_of_an_issuer_is_told_before_the_server_starts(given: dict[str, str], field: str) -> None:
+def test_an_incomplete_issuer_is_reported_before_the_server_starts(given: dict[str, str], field: str) -> None:
     with pytest.raises(InvalidInput) as wrong:
         ServerSettings.gather(given)
     assert wrong.value.field == field

@@ -137,7 +137,7 @@ def test_a_recall_shows_what_it_returned_and_what_of_it_holds(
         ({"memory_id": "pm_none", "of": "run"}, "memory_id"),
     ],
 )
-def test_what_cannot_be_asked_is_told_with_what_was_typed(
+def test_what_cannot_be_asked_is_reported_with_what_was_typed(
     browser: Browser, http_server: RunningServer, people: People, asked: dict[str, str], field: str
 ) -> None:
     page = browser.get("why", 400, **{"memory_id": promoted(http_server.near, people), **asked})

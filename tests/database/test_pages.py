@@ -1,4 +1,4 @@
-"""Lists in pages: each goes on behind the last of the page before, and misses and repeats nothing."""
+"""Lists in pages: each goes on behind the last of the previous page, and misses and repeats nothing."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -20,7 +20,7 @@ def changed(change: str, before: tuple[str, str, str], after: tuple[str, str, st
 
 
 @pytest.mark.rule("CAN-2")
-def test_preferences_are_counted_where_stated_and_where_told_and_by_half() -> None:
+def test_preferences_are_counted_as_stated_and_as_told_and_by_half() -> None:
     found = figures(
         [
             told(

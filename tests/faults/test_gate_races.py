@@ -84,7 +84,7 @@ def test_promotions_for_different_users_do_not_wait_for_each_other(
 
 @pytest.mark.rule("CTR-5", "REV-5")
 @pytest.mark.parametrize("both_promoted", [False, True])
-def test_of_two_who_settle_one_contradiction_one_wins_and_the_other_is_told(
+def test_of_two_who_settle_one_contradiction_one_wins_and_the_other_gets_an_error(
     fabric: Fabric, crowd: list[Fabric], people: People, server: TestServer, database: str, both_promoted: bool
 ) -> None:
     promoted(fabric, people, "email")

@@ -78,7 +78,7 @@ async def until(condition: Any) -> None:
 
 
 @pytest.mark.rule("ERR-3", "ERR-2", "CAP-10")
-def test_postgresql_stopped_and_started_under_load_is_told_at_once_and_costs_nothing_acknowledged(
+def test_postgresql_stopped_and_started_under_load_is_reported_at_once_and_costs_nothing_acknowledged(
     away: TestServer, own: str, people: People
 ) -> None:
     place = away.url(own)

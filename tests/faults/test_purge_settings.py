@@ -72,7 +72,7 @@ def recycled(data: Path, superuser: str, wanted: set[bytes]) -> set[str]:
 
 
 @pytest.mark.rule("SCL-6", "ERA-3")
-def test_no_receipt_says_purged_while_the_server_renames_its_log_and_the_reason_is_told(
+def test_no_receipt_says_purged_while_the_server_renames_its_log_and_the_reason_is_reported(
     place: tuple[Path, str],
 ) -> None:
     data, superuser = place

@@ -194,7 +194,7 @@ def test_what_was_true_is_answered_as_of_then_and_what_is_true_now(temporary: Pa
         ("as-of", '[{"question": "who?"}]', "some.json record 1: expected a list"),
     ],
 )
-def test_data_of_another_form_is_told_before_a_database_is_made(
+def test_data_of_another_form_is_reported_before_a_database_is_made(
     name: str, content: str, message: str, temporary: Path
 ) -> None:
     Path("some.json").write_text(content)
@@ -303,7 +303,7 @@ def test_a_query_that_cannot_be_asked_is_named_and_no_history_is_written(termina
         (None, "cannot read"),
     ],
 )
-def test_a_file_of_queries_that_cannot_be_read_is_told(
+def test_a_file_of_queries_that_cannot_be_read_is_reported(
     content: bytes | None, message: str, terminal: Terminal, tmp_path: Path
 ) -> None:
     path = tmp_path / "queries.yaml"

@@ -92,7 +92,7 @@ def test_captures_are_imported_a_thousand_at_a_time_and_consolidated(terminal: T
 
 
 @pytest.mark.rule("CAN-8", "CAN-9")
-def test_lines_are_captured_or_proposed_in_their_order_and_what_the_gates_refuse_is_told(
+def test_lines_are_captured_or_proposed_in_their_order_and_what_the_gates_refuse_is_reported(
     terminal: Terminal, tmp_path: Path
 ) -> None:
     statement = {"kind": "statement", "classification": "PUBLIC"}

@@ -95,7 +95,7 @@ def test_a_version_is_put_in_force_and_what_was_can_be_asked(terminal: Terminal,
 
 
 @pytest.mark.rule("PAC-5", "PAC-9")
-def test_a_dry_run_tells_what_would_change_and_who_may_do_it(terminal: Terminal, tmp_path: Path) -> None:
+def test_a_dry_run_shows_what_would_change_and_who_may_do_it(terminal: Terminal, tmp_path: Path) -> None:
     terminal.proposed()
     terminal.json("pack", "register", written(tmp_path, "1.0.0", LAX), "--as", "ada")
     plan = terminal.json("pack", "activate", "acme@1.0.0", "--dry-run")

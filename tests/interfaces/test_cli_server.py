@@ -217,7 +217,7 @@ def test_a_person_asks_about_a_run_under_their_own_key(afar: Afar, terminal: Ter
     assert shown["visibility"] == "hidden"
 
 
-def test_a_key_without_the_role_is_told_so_before_anything_is_written(afar: Afar, tmp_path: Path) -> None:
+def test_a_key_without_the_role_is_refused_before_anything_is_written(afar: Afar, tmp_path: Path) -> None:
     (file := tmp_path / "lines.jsonl").write_text('{"kind": "message", "text": "hello", "classification": "PUBLIC"}')
     refused = afar("bot", "import", file, "--json")
     assert (refused.code, refused.error["field"]) == (1, "key")
@@ -284,7 +284,7 @@ def test_every_verb_asks_a_server_or_says_that_it_does_not() -> None:
 # ---- what goes wrong ----
 
 
-def test_what_is_wrong_at_the_server_is_told_as_it_is_here(afar: Afar, terminal: Terminal) -> None:
+def test_errors_of_the_server_are_raised_as_those_of_the_fabric(afar: Afar, terminal: Terminal) -> None:
     nobody = ("queue", "show", "mwp_01a1de60ebe944d4dad32871beef", "--json")
     assert afar("boris", *nobody).error == terminal(*nobody).error
     mistaken = ("capture", "hello", "-c", "GEHEIM", "--json")

@@ -96,7 +96,7 @@ def test_a_batch_that_was_not_answered_is_captured_once(far: Far, near: Fabric, 
     assert near.work.backlog(people.admin).behind == 3
 
 
-def test_a_server_that_is_away_is_told_as_such_and_found_again(
+def test_an_unreachable_server_is_reported_and_found_again(
     server: TestServer, database: str, near: Fabric, people: People
 ) -> None:
     with Served.on(server.url(database)) as running:
@@ -282,7 +282,7 @@ def test_a_pack_problem_may_say_more_than_this_client_knows(other: str) -> None:
     ("status", "body"),
     [(200, b"<html>"), (200, b"{}"), (500, b"<html>"), (502, b""), (418, b'{"code": 1}'), (500, problem("internal"))],
 )
-def test_an_answer_that_is_none_of_ours_is_told_as_such(other: str, status: int, body: bytes) -> None:
+def test_an_answer_of_another_program_is_reported_as_such(other: str, status: int, body: bytes) -> None:
     Answers.said = [(status, {}, body)]
     with Client.open(other, "k") as client, pytest.raises(ServerUnavailable):
         client.me()

@@ -44,7 +44,7 @@ def test_whatever_the_environment_says_the_demo_ends_well_says_nothing_beside_it
     assert list(folder.iterdir()) == []
 
 
-def test_the_demo_tells_the_worked_correction_step_by_step(told: tuple[Ran, Path]) -> None:
+def test_the_demo_shows_the_worked_correction_step_by_step(told: tuple[Ran, Path]) -> None:
     consent, capture, queued, gated, early, refused, approved, recalled, others, papers, withdrawn = _results(told)
     assert consent["state"] == "active"
     assert (queued["tier_target"], queued["priority"], queued["status"]) == ("durable", 0.95, "pending")

@@ -188,7 +188,7 @@ def near(http_server: RunningServer) -> Fabric:
         ("/v1/proposals", {"write_class": "preference", "value": OBJECTS * 4, **GOOD}, 413, "body"),
     ],
 )  # fmt: skip
-def test_a_body_past_its_bounds_is_told_so_once(
+def test_a_body_beyond_its_limits_gets_one_error(
     http_server: RunningServer, bot: str, path: str, body: Any, status: int, field: str
 ) -> None:
     told = http_server.ask("POST", path, body, key=bot)
@@ -323,7 +323,7 @@ def test_the_first_address_and_the_one_with_a_slash_lead_to_the_console(http_ser
         ("GET", "/v1/recall", {"POST"}),
     ],
 )
-def test_a_method_that_is_not_taken_is_told_which_are(
+def test_a_wrong_method_is_answered_with_those_that_are_allowed(
     http_server: RunningServer, bot: str, method: str, path: str, allowed: set[str]
 ) -> None:
     told = http_server.ask(method, path, key=bot)

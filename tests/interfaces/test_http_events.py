@@ -206,7 +206,7 @@ def test_only_so_many_streams_of_one_principal_are_open_at_once(
 
 
 @pytest.mark.parametrize("query", ["?latest=true", "?types=memory.promoted", "?about=pm_1"])
-def test_a_stream_tells_of_everything_and_is_not_narrowed(http_server: RunningServer, auditor: str, query: str) -> None:
+def test_a_stream_has_all_events_and_cannot_be_narrowed(http_server: RunningServer, auditor: str, query: str) -> None:
     with following(http_server, auditor, query) as refused:
         assert refused.response.status_code == 422
 

@@ -242,7 +242,7 @@ def test_after_an_erasure_no_answer_is_left(http_server: RunningServer, people: 
 
 
 @pytest.mark.rule("REV-5")
-def test_the_second_of_two_operators_is_told(http_server: RunningServer, people: People) -> None:
+def test_the_second_of_two_operators_gets_an_error(http_server: RunningServer, people: People) -> None:
     item = proposed(http_server.near, people.run(), **KEY, value="email").proposal_id
     boris, clara = http_server.key(people.reviewer), http_server.key(people.second_reviewer)
     place = f"/v1/queue/{item}"

@@ -55,7 +55,7 @@ def test_a_version_is_put_in_force_and_its_history_comes_in_pages(http_server: R
 
 
 @pytest.mark.rule("PAC-5", "PAC-9")
-def test_what_an_activation_would_do_is_told_and_one_that_takes_two_people_is_refused_to_one(
+def test_what_an_activation_would_do_is_reported_and_one_that_takes_two_people_is_refused_to_one(
     http_server: RunningServer, people: People
 ) -> None:
     proposed(http_server.near, people.run(), **KEY, value="email")

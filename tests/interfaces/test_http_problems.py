@@ -122,7 +122,7 @@ def test_every_error_becomes_a_problem_of_one_shape() -> None:
         (b'{"captures": [{%b, "source": "operator"}]}' % GOOD, "captures.0.source", "is not a known field"),
     ],
 )  # fmt: skip
-def test_a_body_that_is_wrong_is_told_where_and_nothing_is_written(
+def test_a_wrong_body_gets_an_error_with_its_field_and_nothing_is_written(
     http_server: RunningServer, people: People, bot: str, body: bytes, field: str, detail: str
 ) -> None:
     before = http_server.events(people)
@@ -142,7 +142,7 @@ def test_of_a_name_given_twice_the_last_counts(http_server: RunningServer, peopl
 
 
 @pytest.mark.rule("CAP-8")
-def test_what_is_too_long_is_told_so(http_server: RunningServer, people: People, bot: str) -> None:
+def test_input_that_is_too_long_is_reported(http_server: RunningServer, people: People, bot: str) -> None:
     before = http_server.events(people)
     item = {"kind": "message", "text": "x", "classification": "PUBLIC"}
     for body, field in (({**item, "text": "x" * 32769}, "text"), ({"captures": [item] * 1001}, "captures")):
@@ -241,7 +241,7 @@ def test_only_what_is_called_json_is_read_as_json(http_server: RunningServer, bo
     assert (answer.status_code, told["code"], told["field"]) == (415, "unsupported_media_type", "Content-Type")
 
 
-def test_addresses_and_methods_that_are_not_there_are_told_so(http_server: RunningServer, admin: str) -> None:
+def test_unknown_addresses_and_methods_are_reported(http_server: RunningServer, admin: str) -> None:
     for path in ("/v1/nothing", "/nothing", "/v1/", "/v1/queue/", "/v1//queue", "/V1/queue", "/v1/queue/a/b", "/../v1"):
         answer = http_server.ask("GET", path, key=admin)
         assert (answer.status_code, without_number(answer)["code"]) == (404, "not_found"), path
@@ -258,7 +258,7 @@ def test_addresses_and_methods_that_are_not_there_are_told_so(http_server: Runni
     assert (head.status_code, head.content) == (405, b"")
 
 
-def test_a_page_or_a_header_that_is_wrong_is_told_so(http_server: RunningServer, people: People, admin: str) -> None:
+def test_a_wrong_page_or_header_is_reported(http_server: RunningServer, people: People, admin: str) -> None:
     reviewer, auditor = http_server.key(people.reviewer), http_server.key(people.auditor)
     for key, path, headers, field in (
         (admin, "/v1/packs?limit=0", {}, "limit"),
@@ -291,7 +291,7 @@ def test_a_page_or_a_header_that_is_wrong_is_told_so(http_server: RunningServer,
 
 
 @pytest.mark.rule("ERR-1")
-def test_what_nobody_foresaw_is_told_without_a_word_of_it(
+def test_what_nobody_foresaw_is_reported_without_a_word_of_it(
     http_server: RunningServer, people: People, admin: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*_: Any, **__: Any) -> Any:

@@ -132,7 +132,7 @@ def test_what_is_captured_is_recalled_once_a_person_approved_it(
 
 
 @pytest.mark.rule("REC-5")
-def test_a_recalled_memory_shows_its_papers_as_a_resource(
+def test_a_recalled_memory_shows_its_provenance_as_a_resource(
     assistant: Assistant, http_server: RunningServer, people: People
 ) -> None:
     memory_id = promoted(http_server.near, people)
@@ -155,7 +155,7 @@ def test_a_recalled_memory_shows_its_papers_as_a_resource(
 
 
 @pytest.mark.rule("REC-5", "REC-10")
-def test_a_recall_shows_the_papers_of_what_it_returned_as_a_resource(
+def test_a_recall_shows_the_provenance_of_what_it_returned_as_a_resource(
     assistant: Assistant, http_server: RunningServer, people: People
 ) -> None:
     kept = promoted(http_server.near, people, evidence_refs=["ticket:1"])
@@ -235,7 +235,7 @@ def test_bad_input_is_a_tool_error_with_code_field_and_message(
     assert not {"Traceback", "pydantic", "site-packages"} & set(str(error).split())
 
 
-def test_a_tool_that_is_not_there_is_told_of_as_such(assistant: Assistant) -> None:
+def test_an_unknown_tool_is_reported_as_such(assistant: Assistant) -> None:
     for tool in ("approve", "erase", "retract", "correct"):
         with pytest.raises(MCPError, match="no such tool"):
             assistant.call(tool)

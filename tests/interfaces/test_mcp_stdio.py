@@ -133,6 +133,6 @@ def test_only_an_agents_key_will_do_before_a_server(http_server: RunningServer, 
     assert (ran.code, ran.error["field"]) == (1, "agent")
 
 
-def test_what_cannot_be_opened_is_told_on_stderr_alone() -> None:
+def test_what_cannot_be_opened_is_reported_only_on_stderr() -> None:
     ran = run("mcp", "--url", "postgresql://nobody@127.0.0.1:1/none", "--json")
     assert (ran.code, ran.error["code"], ran.out) == (1, "key_unavailable", "")

@@ -128,7 +128,7 @@ def test_spans_are_sent_to_the_collector_that_the_environment_names() -> None:
     assert Collector.got == ["/v1/traces"]
 
 
-def test_without_the_sdk_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_sdk_it_is_reported_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(InvalidInput, match=r"muniment\[otel\]"):
         traces.set_up("0", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"})

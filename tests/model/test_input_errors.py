@@ -42,7 +42,7 @@ def test_a_message_says_what_was_expected_in_plain_words(field: str, value: Any,
 
 
 @pytest.mark.rule("ERR-1")
-def test_a_caller_reads_of_lists_where_python_has_frozensets() -> None:
+def test_messages_name_lists_although_python_has_frozensets() -> None:
     with pytest.raises(InvalidInput, match="roles: expected a list"):
         Principal(tenant_id="t", id="anna", kind="operator", roles=5)
     with pytest.raises(InvalidInput, match="classification_allowed: expected a list"):

@@ -259,7 +259,7 @@ def test_what_the_checks_found_is_not_told_in_a_notice(fabric: Fabric, people: P
 
 
 @pytest.mark.rule("REC-12")
-def test_many_proposals_are_told_sooner_or_later_and_each_once(fabric: Fabric, people: People) -> None:
+def test_many_proposals_are_reported_sooner_or_later_and_each_once(fabric: Fabric, people: People) -> None:
     run = people.run()
     texts = [f"Parcel {n} went to depot {n * 7 % 120}." for n in range(130)]
     for part in (texts[:90], texts[90:]):
@@ -276,7 +276,7 @@ def test_many_proposals_are_told_sooner_or_later_and_each_once(fabric: Fabric, p
 
 
 @pytest.mark.rule("REC-12")
-def test_what_is_proposed_while_a_prompt_is_compiled_is_told_in_the_next(
+def test_what_is_proposed_while_a_prompt_is_compiled_is_reported_in_the_next(
     fabric: Fabric,
     people: People,
     clock: FakeClock,

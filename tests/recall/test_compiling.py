@@ -66,7 +66,7 @@ def test_a_side_of_a_conflict_is_never_shown_as_a_plain_record_too() -> None:
 
 
 @pytest.mark.rule("REC-5", "REC-11")
-def test_a_block_shows_the_papers_of_its_record() -> None:
+def test_a_block_shows_the_provenance_of_its_record() -> None:
     output = compiled(
         record(
             text="pays by card",

@@ -177,7 +177,9 @@ def test_what_time_hides_is_told_to_the_run_too_with_when_and_by_what(
 
 
 @pytest.mark.rule("REC-10")
-def test_all_that_hides_it_is_told_and_not_the_first_alone(fabric: Fabric, people: People, clock: FakeClock) -> None:
+def test_every_filter_that_hides_it_is_reported_not_only_the_first(
+    fabric: Fabric, people: People, clock: FakeClock
+) -> None:
     memory_id = remembered(
         fabric,
         people,
@@ -197,7 +199,7 @@ def test_all_that_hides_it_is_told_and_not_the_first_alone(fabric: Fabric, peopl
 
 
 @pytest.mark.rule("REC-10")
-def test_without_a_run_those_filters_are_told_that_ask_nothing_of_one(
+def test_without_a_run_those_filters_are_reported_that_ask_nothing_of_one(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     memory_id = remembered(fabric, people, tier="episodic", classification="CONFIDENTIAL")
@@ -251,7 +253,7 @@ def test_of_a_recall_it_says_what_was_returned_cut_or_narrowed(
 
 
 @pytest.mark.rule("REC-10", "REC-6")
-def test_what_was_reached_by_a_step_and_cut_is_told_as_cut(fabric: Fabric, people: People) -> None:
+def test_what_was_reached_by_a_step_and_cut_is_reported_as_cut(fabric: Fabric, people: People) -> None:
     best = remembered(fabric, people, "order:o1", predicate="ordered", priority=0.9)
     cut = remembered(fabric, people, "late", entity="order:o1", predicate="state", priority=0.1)
     aside = remembered(fabric, people, "late", entity="order:o2", predicate="state", priority=0.5)

@@ -90,7 +90,7 @@ def test_a_run_explains_its_own_recalls_and_others_answer_as_if_there_were_none(
 
 
 @pytest.mark.rule("REC-10", "ISO-4")
-def test_a_person_is_told_of_their_own_tenant_alone(fabric: Fabric, people: People, others: People) -> None:
+def test_a_person_gets_explanations_only_of_their_own_tenant(fabric: Fabric, people: People, others: People) -> None:
     memory_id = remembered(fabric, people)
     remembered(fabric, others)
     unknown = not_found(lambda: fabric.explain(others.auditor, memory_id="pm_0000"))

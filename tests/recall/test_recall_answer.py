@@ -177,7 +177,7 @@ def test_a_run_that_names_no_region_never_gets_two_regions_values_as_plain_recor
 
 
 @pytest.mark.rule("REC-5", "TIR-1")
-def test_each_record_carries_its_papers(fabric: Fabric, people: People, clock: FakeClock) -> None:
+def test_each_record_carries_its_provenance(fabric: Fabric, people: People, clock: FakeClock) -> None:
     consent = fabric.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     seen = clock.now - timedelta(days=3)
     item = proposed(

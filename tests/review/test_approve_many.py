@@ -123,7 +123,7 @@ def test_who_edited_one_does_not_approve_it(fabric: Fabric, people: People) -> N
 
 
 @pytest.mark.rule("REV-1", "REV-5")
-def test_what_is_decided_already_is_told_and_stays(fabric: Fabric, people: People) -> None:
+def test_what_is_decided_already_is_reported_and_stays(fabric: Fabric, people: People) -> None:
     ids = waiting(fabric, people, *({"predicate": f"p{n}", "value": n} for n in range(4)))
     done = fabric.queue.approve(people.second_reviewer, ids[0])
     fabric.queue.reject(people.second_reviewer, ids[1], reason="hearsay")

@@ -21,7 +21,7 @@ from tests.stories import CONSENT, remembered
 
 
 @pytest.mark.rule("REV-5", "PRO-7")
-def test_of_two_who_approve_the_same_at_once_one_does_and_the_other_is_told(
+def test_of_two_who_approve_the_same_at_once_one_does_and_the_other_gets_an_error(
     fabric: Fabric, people: People, server: TestServer, database: str
 ) -> None:
     ids = waiting(fabric, people, *({"predicate": f"p{n}", "value": n} for n in range(6)))

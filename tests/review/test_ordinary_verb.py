@@ -138,7 +138,7 @@ def test_what_was_assigned_to_somebody_else_since_it_was_read_is_left_out(
 @pytest.mark.parametrize(
     "acknowledge", [{"mwp_other": "seen"}, {"{id}": ""}, {"{id}": 5}, ["{id}"], {"{id}": "x" * 300}]
 )
-def test_what_is_wrong_with_an_acknowledgement_is_told(fabric: Fabric, people: People, acknowledge: Any) -> None:
+def test_what_is_wrong_with_an_acknowledgement_is_reported(fabric: Fabric, people: People, acknowledge: Any) -> None:
     (one,) = waiting(fabric, people, {"predicate": "a", "value": 1})
     given = {key.format(id=one): why for key, why in acknowledge.items()} if isinstance(acknowledge, dict) else [one]
     with pytest.raises(InvalidInput) as error:

@@ -219,7 +219,7 @@ def test_a_check_refuses_what_an_edit_would(fabric: Fabric, people: People) -> N
         fabric.queue.check(people.reviewer, item, value="x")
 
 
-def test_an_edit_that_says_what_a_memory_says_is_told_as_a_repetition(fabric: Fabric, people: People) -> None:
+def test_an_edit_that_says_what_a_memory_says_is_reported_as_a_repetition(fabric: Fabric, people: People) -> None:
     there = promoted(fabric, people, "post")
     item = proposed(fabric, people.run(), **KEY, value="email").proposal_id
     assert fabric.queue.check(people.reviewer, item, value="post").repeats == (there,)

@@ -107,7 +107,7 @@ def test_after_the_final_verdict_nothing_more_can_be_done(fabric: Fabric, people
 
 
 @pytest.mark.rule("REV-5")
-def test_of_two_operators_at_once_one_wins_and_the_other_is_told(fabric: Fabric, people: People) -> None:
+def test_of_two_operators_at_once_one_wins_and_the_other_gets_an_error(fabric: Fabric, people: People) -> None:
     items = [proposed(fabric, people.run(), **{**FACT, "predicate": f"p{n}"}).proposal_id for n in range(8)]
     start = Barrier(2)
 

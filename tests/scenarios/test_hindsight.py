@@ -158,7 +158,7 @@ def test_a_moment_holds_all_that_was_done_by_then_and_nothing_that_came_after(st
 
 
 @pytest.mark.rule("REC-7", "REC-9", "REC-10", "CON-3")
-def test_a_right_withdrawn_is_withdrawn_for_the_past_too_and_an_auditor_is_told_that_something_was_there(
+def test_a_withdrawn_right_also_hides_the_past_and_an_auditor_sees_that_something_was_there(
     story: Story,
 ) -> None:
     story.then(story.grant, tenant=0, subject=ENTITIES[0], predicates=("*",), lasts=None)

@@ -344,7 +344,7 @@ def test_what_is_hidden_and_may_come_back_is_contradicted_and_not_repeated(story
 
 
 @pytest.mark.rule("COR-1", "CTR-5")
-def test_a_correction_of_one_side_leaves_the_other_where_it_stands(story: Story) -> None:
+def test_a_correction_of_one_side_leaves_the_other_as_it_is(story: Story) -> None:
     story.say("mail")
     story.say("phone")
     story.then(story.coexist, which=0, who="boris", here="de")

@@ -109,7 +109,7 @@ def everything(fabric: Fabric, run: RunContext, ids: list[str], recall_id: str, 
 
 
 @pytest.mark.rule("REC-10", "REC-9", "REC-1", "ISO-1", "CON-3")
-def test_what_is_hidden_changes_not_a_byte_of_what_a_run_is_told(
+def test_hidden_memories_do_not_change_a_byte_of_what_a_run_gets(
     fabric: Fabric, people: People, others: People, clock: FakeClock
 ) -> None:
     run = people.run(

@@ -279,7 +279,7 @@ def clients(served: tuple[Fabric, Served], tenant_people: People) -> Iterator[di
 
 
 @pytest.mark.rule("ISO-5")
-def test_golden_results_are_told_by_an_admin_alone(served: tuple[Fabric, Served], tenant_people: People) -> None:
+def test_only_an_admin_may_record_golden_results(served: tuple[Fabric, Served], tenant_people: People) -> None:
     told = [GoldenResult(query="q", passed=True)]
     served[0].record_golden(tenant_people.admin, told)
     for asker in (tenant_people.reviewer, tenant_people.auditor, tenant_people.run()):

@@ -33,7 +33,7 @@ def tight(server: TestServer, database: str, clock: FakeClock) -> Any:
 
 
 @pytest.mark.rule("JOB-2", "TIR-2", "PRO-4")
-def test_what_ended_is_told_of_once_and_its_content_goes_after_the_horizon(
+def test_an_expired_memory_is_reported_once_and_its_content_is_removed_after_the_horizon(
     fabric: Fabric, people: People, clock: FakeClock
 ) -> None:
     memory_id = remembered(fabric, people, tier="episodic")

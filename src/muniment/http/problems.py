@@ -57,7 +57,7 @@ class Problem(BaseModel):
     status: int
     detail: str = Field(description="what was expected, for a person to read")
     code: str = Field(description="stable from release to release; see the list of error codes")
-    field: str | None = Field(default=None, description="the input at fault, where there is one")
+    field: str | None = Field(default=None, description="the input at fault, if there is one")
     request_id: str | None = Field(default=None, description="what the server's log calls this request")
 
 

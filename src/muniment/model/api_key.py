@@ -54,7 +54,7 @@ class ApiKeyInput(Artifact):
         if self.user_id is not None and built_in != {"agent"}:
             raise field_error("user_id", "a key for one end user has the role agent and no other built-in one")
         if self.kind == "end_user" and self.user_id != self.principal_id:
-            raise field_error("user_id", "the key of an end user is for that user alone: expected its principal_id")
+            raise field_error("user_id", "the key of an end user is only for that user: expected its principal_id")
         if self.expires_at is not None and self.expires_in is not None:
             raise field_error("expires_at", "give a time or a length of time, not both")
         return self

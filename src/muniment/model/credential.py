@@ -33,5 +33,5 @@ class Credential(Artifact):
         if self.user_id is not None and (roles & BUILTIN_ROLES != {"agent"}):
             raise field_error("user_id", "a credential for one end user has the role agent and no other built-in one")
         if self.principal.kind == "end_user" and self.user_id != self.principal.id:
-            raise field_error("user_id", "the credential of an end user is for that user alone")
+            raise field_error("user_id", "the credential of an end user is only for that user")
         return self

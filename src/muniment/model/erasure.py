@@ -22,7 +22,7 @@ class ErasureInput(Artifact):
 
 
 class Erasure(Artifact):
-    """What was erased, by whom, when; `purged_at` is set once nothing of it is left in the files beneath the tables."""
+    """What was erased, by whom and when; `purged_at` is set once nothing of it is left in the files of the database."""
 
     erasure_id: str
     tenant_id: str

@@ -111,7 +111,7 @@ class PromotionThresholds(Section):
 
     confidence_floor: Share = Field(default=0.30, description="A candidate below it is refused.")
     auto_confidence: Share = Field(
-        default=0.90, description="Calibrated confidence required for auto-promotion where the class sets none."
+        default=0.90, description="Calibrated confidence required for auto-promotion, if the class sets none."
     )
     uncalibrated_cap: Share = Field(
         default=0.80,
@@ -126,7 +126,7 @@ class PromotionThresholds(Section):
     calibrate_over: Duration = Field(default=timedelta(days=180), description="How far back verdicts count.")
     sensitive_sla: Duration = Field(
         default=timedelta(hours=24),
-        description="Time to review sensitive proposals, where shorter than that of their class.",
+        description="Time to review sensitive proposals, if shorter than that of their class.",
     )
 
 

@@ -93,7 +93,7 @@ class ClassifiedAttribute(Section):
     """How an attribute of that name is classified and masked in any value."""
 
     label: ClassificationName | None = Field(default=None, description="Least classification of what holds it.")
-    mask: Mask | None = Field(default=None, description="What stands in its place, such as [NAME].")
+    mask: Mask | None = Field(default=None, description="What replaces it, such as [NAME].")
     keep_last: KeepLast | None = Field(
         default=None, description="Instead of a mask: how many last characters stay readable."
     )
@@ -104,7 +104,7 @@ class Identity(Section):
 
     namespaces: Unique[Namespace] = Field(default=(), description="Namespaces an entity may have; none listed is any.")
     aliases: dict[Namespace, Namespace] = Field(
-        default_factory=dict, description="Other names of namespaces: alias to the namespace it stands for."
+        default_factory=dict, description="Other names of namespaces, each with the namespace that it means."
     )
     user_namespace: Namespace = Field(
         default="user",

@@ -61,7 +61,7 @@ class ClassPolicy(Section):
     )
     retention: Duration | None = Field(
         default=None,
-        description="How long a promoted memory of the class lives, where shorter than its tier's ttl.",
+        description="How long a promoted memory of the class lives, if shorter than its tier's ttl.",
     )
     risk: Risk = Field(default="low", description="Left out: high for correction, low for the others.")
     approval: Approval = Field(default="human", description="Who promotes: a person, or the fabric itself.")
