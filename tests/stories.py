@@ -77,7 +77,7 @@ def worked(fabric: Fabric, tenant_id: str) -> int:
     return fabric._portal.call(Worker(fabric._fabric._opened).until_idle, [tenant_id])
 
 
-def told(fabric: Fabric, people: People, kind: str) -> list[dict[str, Any]]:
+def event_data(fabric: Fabric, people: People, kind: str) -> list[dict[str, Any]]:
     """What the events of that type say, in their order."""
     found: list[dict[str, Any]] = []
     after = 0

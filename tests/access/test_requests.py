@@ -17,7 +17,7 @@ from muniment.model.context import Principal
 from muniment.testing import FakeClock, People, TestServer
 from tests.faults.concurrency import Calls, hold_clock
 from tests.interfaces.wrong_calls import CALLS
-from tests.stories import CONSENT, KEY, proposed, run_job, told
+from tests.stories import CONSENT, KEY, event_data, proposed, run_job
 
 SUBJECT = "customer:cust_1"
 # What changes nothing that a caller could ask for twice, or takes a key of its own.
@@ -208,7 +208,7 @@ def test_a_denied_operation_claims_no_key_but_is_reported(
         requester.request(people.author, "k1", lambda: requester.fabric.queue.approve(people.author, item))
     with pytest.raises(SelfApproval):
         requester.request(both, "k1", lambda: requester.fabric.queue.approve(both, item))
-    assert len(told(fabric, people, "security")) == 2
+    assert len(event_data(fabric, people, "security")) == 2
     assert rows("requests") == []
     assert requester.request(both, "k1", lambda: requester.fabric.queue.assign(both, item)).status == 200
 

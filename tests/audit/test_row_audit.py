@@ -37,8 +37,8 @@ def test_an_event_lists_its_rows_and_a_batch_is_an_event_for_each_five_hundred(
     fabric.capture_many(people.run(), [MESSAGE] * (2 * AT_MOST + 1))
     captured = [count for type_, count in listed(rows) if type_ == "memory.captured"]
     assert captured == [AT_MOST, AT_MOST, 1]
-    told = [event.data["count"] for event in fabric.events(people.auditor) if event.type == "memory.captured"]
-    assert told == captured
+    result = [event.data["count"] for event in fabric.events(people.auditor) if event.type == "memory.captured"]
+    assert result == captured
     promoted(fabric, people)
     last = listed(rows)[-3:]
     assert last == [("memory.proposed", 2), ("memory.reviewed", 1), ("memory.promoted", 2)]
@@ -204,12 +204,12 @@ def test_rows_without_an_event_are_listed_when_the_chain_is_sealed(
     fabric.seal(people.tenant_id)
     found = fabric.verify(people.auditor)
     assert found.ok
-    told: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for batch in rows("chain_batches"):
         for (name, _), some in (unpack(batch["rows"]).rows if batch["rows"] else {}).items():
-            told.setdefault(name, []).extend(some.ids)
-    assert sorted(told["recalls"]) == sorted(row["recall_id"] for row in rows("recalls"))
-    assert len(told["compiles"]) == 1
+            result.setdefault(name, []).extend(some.ids)
+    assert sorted(result["recalls"]) == sorted(row["recall_id"] for row in rows("recalls"))
+    assert len(result["compiles"]) == 1
 
 
 @pytest.mark.rule("AUD-4")

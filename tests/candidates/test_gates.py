@@ -173,8 +173,8 @@ def test_the_consent_gate_asks_of_sensitive_labels_only_and_spares_evidence_link
     candidate = draft(**{"classification": "PII", **fields})
     passage = pass_gates(candidate, known(consents=(consent(),)))
     refused = passage.refused_by
-    told = "pass" if refused is None else refused[1].reasons[0].code
-    assert (told, passage.candidate.consent_id) == expected
+    result = "pass" if refused is None else refused[1].reasons[0].code
+    assert (result, passage.candidate.consent_id) == expected
 
 
 @pytest.mark.rule("CAN-7")

@@ -99,8 +99,8 @@ class Window:
 
     def assert_no_problems(self) -> None:
         """Assert that no problem was reported; clear the list for the next test."""
-        told, self.problems = self.problems, []
-        assert told == [], "\n".join(told)
+        result, self.problems = self.problems, []
+        assert result == [], "\n".join(result)
 
     def check(self, *, widths: tuple[int, ...] = WIDTHS, tabbing: bool = True) -> None:
         """Check names, structure, contrast and layout of the open page, in both schemes and at all widths, and the Tab order."""

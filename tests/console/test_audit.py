@@ -44,8 +44,8 @@ def kinds(page: str) -> list[str]:
 def test_the_log_is_read_latest_first_by_type_actor_and_id(
     auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
-    memory_id = promoted(http_server.near, people)
-    http_server.near.retract(people.second_reviewer, memory_id, reason="wrong")
+    memory_id = promoted(http_server.local, people)
+    http_server.local.retract(people.second_reviewer, memory_id, reason="wrong")
     everything = kinds(auditor.get("audit"))
     assert everything[0] == "retracted"
     assert everything.index("promoted") < everything.index("proposed") < everything.index("captured")
@@ -70,7 +70,7 @@ def test_a_long_log_comes_page_by_page_and_nothing_twice(
     auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
     for number in range(60):
-        http_server.near.capture(people.service, kind="statement", text=f"fact {number}", classification="INTERNAL")
+        http_server.local.capture(people.service, kind="statement", text=f"fact {number}", classification="INTERNAL")
     first = auditor.get("audit", type="memory.captured")
     assert len(kinds(first)) == 50
     more = first.partition("before=")[2].partition('"')[0]
@@ -87,9 +87,9 @@ def test_a_long_log_comes_page_by_page_and_nothing_twice(
 @pytest.mark.rule("AUD-3")
 def test_denied_attempts_are_listed_separately(auditor: Browser, http_server: RunningServer, people: People) -> None:
     assert "No security events" in auditor.get("audit/security")
-    promoted(http_server.near, people)
+    promoted(http_server.local, people)
     with pytest.raises(RoleMissing):
-        http_server.near.queue.list(people.officer)
+        http_server.local.queue.list(people.officer)
     page = auditor.get("audit/security")
     assert kinds(page) == ["security"]
     assert {"petra", "role_missing", "read_queue"} <= set(words(page).split())
@@ -101,10 +101,10 @@ def test_the_chain_is_verified_and_every_break_is_reported_at_its_place(
 ) -> None:
     assert "Nothing is sealed yet" in auditor.get("audit/chain")
     auditor.get("audit/head.json", 404)
-    promoted(http_server.near, people)
-    http_server.near.seal(people.tenant_id)
+    promoted(http_server.local, people)
+    http_server.local.seal(people.tenant_id)
     head = auditor.get("audit/head.json")
-    assert json.loads(head) == http_server.near.chain_head(people.auditor).model_dump(mode="json")
+    assert json.loads(head) == http_server.local.chain_head(people.auditor).model_dump(mode="json")
     holds = auditor.post("audit/chain", head=head)
     assert (holds.status_code, "The chain is intact" in holds.text) == (200, True)
 
@@ -119,8 +119,8 @@ def test_the_chain_is_verified_and_every_break_is_reported_at_its_place(
 def test_a_row_that_is_not_what_the_log_says_is_named(
     auditor: Browser, http_server: RunningServer, people: People, tamper: Callable[[str], None]
 ) -> None:
-    memory = promoted(http_server.near, people)
-    http_server.near.seal(people.tenant_id)
+    memory = promoted(http_server.local, people)
+    http_server.local.seal(people.tenant_id)
     assert "rows match the log from sequence 1 on" in words(auditor.post("audit/chain").text)
     tamper("UPDATE memories SET approver = 'eve' WHERE tenant_id = :tenant")
     broken = auditor.post("audit/chain").text
@@ -138,12 +138,12 @@ def test_an_invalid_head_is_reported_beside_the_form(auditor: Browser) -> None:
 def test_a_script_gets_the_progress_and_then_the_page(
     auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
-    promoted(http_server.near, people)
-    http_server.near.seal(people.tenant_id)
+    promoted(http_server.local, people)
+    http_server.local.seal(people.tenant_id)
     answer = auditor.post("audit/chain", accept="application/x-ndjson")
     assert answer.headers["content-type"] == "application/x-ndjson"
     lines = [json.loads(line) for line in answer.text.splitlines()]
-    events = len(http_server.near.events(people.auditor))
+    events = len(http_server.local.events(people.auditor))
     assert lines[0] == {"done": lines[0]["done"], "total": lines[0]["total"]}
     assert lines[-2]["done"] == lines[-2]["total"] <= events
     assert "The chain is intact" in lines[-1]["page"]
@@ -188,10 +188,10 @@ def test_archives_are_listed_and_looked_at(server: TestServer, database: str, pe
     with RunningServer(server, database, pack=load_pack(json.dumps(document)), archives=tmp_path) as http_server:
         early = Browser(http_server, people.auditor)
         assert "No archives" in early.get("audit/archives")
-        promoted(http_server.near, people)
+        promoted(http_server.local, people)
         http_server.clock.advance(days=31)
-        run_job(http_server.near, "compact", people.tenant_id)
-        (archive,) = http_server.near.archives(people.auditor)
+        run_job(http_server.local, "compact", people.tenant_id)
+        (archive,) = http_server.local.archives(people.auditor)
         auditor = Browser(http_server, people.auditor)
         listed = auditor.get("audit/archives")
         assert f'data-archive="{archive.archive_id}"' in listed
@@ -212,8 +212,8 @@ def test_hundreds_of_events_of_one_transaction_are_counted_and_shown_on_request(
     auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
     said = [{"kind": "statement", "text": f"parcel {n} is late", "classification": "INTERNAL"} for n in range(120)]
-    http_server.near.capture_many(people.service, said)
-    http_server.near.consolidate(people.tenant_id)
+    http_server.local.capture_many(people.service, said)
+    http_server.local.consolidate(people.tenant_id)
     page = auditor.get("audit", type="memory.proposed")
     assert page.count("data-event=") == 75
     assert 'data-left="45"' in page
@@ -224,16 +224,16 @@ def test_hundreds_of_events_of_one_transaction_are_counted_and_shown_on_request(
 def test_a_memorys_trail_goes_back_to_its_capture_and_hostile_words_stay_words(
     auditor: Browser, http_server: RunningServer, people: People, others: People
 ) -> None:
-    memory_id = promoted(http_server.near, people, HOSTILE)
-    recall = http_server.near.recall(people.run())
+    memory_id = promoted(http_server.local, people, HOSTILE)
+    recall = http_server.local.recall(people.run())
     page = auditor.get("audit/trail", memory_id=memory_id)
     assert "<script>alert" not in page
     assert HOSTILE in words(page)
-    trail = http_server.near.trail(people.auditor, memory_id)
+    trail = http_server.local.trail(people.auditor, memory_id)
     assert trail.capture is not None
     ids = (trail.capture.capture_id, trail.memory.proposal_id, trail.memory.verdict_id, recall.recall_id)
     assert all(one in page for one in ids)
-    theirs = promoted(http_server.near, others)
+    theirs = promoted(http_server.local, others)
     nothing = auditor.get("audit/trail", 404, memory_id="pm_nothing")
     assert auditor.get("audit/trail", 404, memory_id=theirs).replace(theirs, "pm_nothing") == nothing
 

@@ -15,9 +15,9 @@ from tests.stories import KEY, promoted, proposed
 def open_contradiction(http_server: RunningServer, people: People, predicate: str = "prefers_channel") -> Contradiction:
     http_server.clock.advance(seconds=1)
     key = KEY | {"predicate": predicate}
-    promoted(http_server.near, people, "email", **key)
-    item = proposed(http_server.near, people.run(), **key, value="<b>phone</b>")
-    (found,) = http_server.near.contradictions.list(people.reviewer, proposal_id=item.proposal_id)
+    promoted(http_server.local, people, "email", **key)
+    item = proposed(http_server.local, people.run(), **key, value="<b>phone</b>")
+    (found,) = http_server.local.contradictions.list(people.reviewer, proposal_id=item.proposal_id)
     return found
 
 
@@ -26,7 +26,7 @@ def picks(page: str) -> list[str]:
 
 
 def after(http_server: RunningServer, people: People, one: Contradiction) -> Contradiction:
-    found = http_server.near.contradictions.list(people.reviewer, closed=True)
+    found = http_server.local.contradictions.list(people.reviewer, closed=True)
     return next(each for each in found if each.contradiction_id == one.contradiction_id)
 
 
@@ -85,10 +85,10 @@ def test_what_is_wrong_is_reported_beside_the_form_and_what_was_typed_is_kept(
         ),
         ({"way": "coexist", "existing": "region=de"}, "is required to coexist"),
     ]
-    for fields, told in wrong:
+    for fields, result in wrong:
         answer = reviewer.post(place, note="typed before", **fields)
         assert answer.status_code == 422
-        assert told in answer.text.partition('role="alert">')[2].partition("</p>")[0]
+        assert result in answer.text.partition('role="alert">')[2].partition("</p>")[0]
         assert "typed before" in answer.text
     assert 'value="in Germany"' in reviewer.post(place, **wrong[2][0]).text
     assert after(http_server, people, one).open
@@ -98,7 +98,7 @@ def test_the_second_reviewer_sees_that_it_is_settled(
     http_server: RunningServer, reviewer: Browser, people: People
 ) -> None:
     one = open_contradiction(http_server, people)
-    http_server.near.contradictions.resolve(people.second_reviewer, one.contradiction_id, "block")
+    http_server.local.contradictions.resolve(people.second_reviewer, one.contradiction_id, "block")
     late = reviewer.post(f"contradictions/{one.contradiction_id}/resolve", way="supersede", keep="incoming")
     assert late.status_code == 409
     assert "was settled before: blocked" in late.text

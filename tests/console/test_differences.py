@@ -27,7 +27,7 @@ def test_each_side_is_its_whole_text_and_no_part_is_empty(old: str, new: str) ->
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "result"),
     [
         ("same", "same", [("same", "same")]),
         ("", "", []),
@@ -42,8 +42,8 @@ def test_each_side_is_its_whole_text_and_no_part_is_empty(old: str, new: str) ->
         ("by phone.", "by phone!", [("same", "by phone"), ("gone", "."), ("new", "!")]),
     ],
 )
-def test_differences_are_shown_word_by_word(old: str, new: str, told: list[tuple[str, str]]) -> None:
-    assert [(part.kind, part.text) for part in differences(old, new)] == told
+def test_differences_are_shown_word_by_word(old: str, new: str, result: list[tuple[str, str]]) -> None:
+    assert [(part.kind, part.text) for part in differences(old, new)] == result
 
 
 def test_long_texts_are_compared_by_sentences_and_take_no_longer() -> None:

@@ -21,8 +21,8 @@ def shown(page: str) -> list[str]:
 
 
 def statement(http_server: RunningServer, people: People, text: str, **fields: Any) -> str:
-    item = proposed(http_server.near, people.run(), write_class="statement", text=text, **fields)
-    memory_id = http_server.near.queue.approve(people.reviewer, item.proposal_id, note="heard it").memory_id
+    item = proposed(http_server.local, people.run(), write_class="statement", text=text, **fields)
+    memory_id = http_server.local.queue.approve(people.reviewer, item.proposal_id, note="heard it").memory_id
     assert memory_id is not None
     return memory_id
 
@@ -30,10 +30,10 @@ def statement(http_server: RunningServer, people: People, text: str, **fields: A
 def test_memories_are_browsed_by_entity_user_tier_class_words_and_state(
     reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    email = promoted(http_server.near, people, "email")
-    other = promoted(http_server.near, people, "tea", entity="customer:cust_2", predicate="drinks", user_id="cust_2")
+    email = promoted(http_server.local, people, "email")
+    other = promoted(http_server.local, people, "tea", entity="customer:cust_2", predicate="drinks", user_id="cust_2")
     plain = statement(http_server, people, "the harbour office closes at noon")
-    http_server.near.retract(people.reviewer, other, reason="wrong")
+    http_server.local.retract(people.reviewer, other, reason="wrong")
     assert shown(reviewer.get("memory")) == [plain, email]
     assert shown(reviewer.get("memory", entity=SUBJECT)) == [email]
     assert shown(reviewer.get("memory", user_id="cust_2", state="all")) == [other]
@@ -49,7 +49,7 @@ def test_pages_follow_each_other(
     reviewer: Browser, http_server: RunningServer, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("muniment.console.listing.PAGE_SIZE", 2)
-    ids = [promoted(http_server.near, people, "x", predicate=f"likes_{n}") for n in range(5)]
+    ids = [promoted(http_server.local, people, "x", predicate=f"likes_{n}") for n in range(5)]
     found: list[str] = []
     path = f"memory?entity={SUBJECT}"
     for _ in range(3):
@@ -91,21 +91,26 @@ def test_what_cannot_be_asked_is_reported_beside_the_form_with_what_was_typed(
 
 @pytest.mark.rule("AUD-1")
 def test_one_memory_shows_its_whole_life(reviewer: Browser, http_server: RunningServer, people: People) -> None:
-    http_server.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    http_server.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     memory_id = promoted(
-        http_server.near, people, "email", subject=SUBJECT, classification="PII", evidence_refs=["tool:crm.lookup:tc_1"]
+        http_server.local,
+        people,
+        "email",
+        subject=SUBJECT,
+        classification="PII",
+        evidence_refs=["tool:crm.lookup:tc_1"],
     )
     http_server.clock.advance(hours=1)
-    recall = http_server.near.recall(people.run()).recall_id
+    recall = http_server.local.recall(people.run()).recall_id
     http_server.clock.advance(hours=1)
-    item = proposed(http_server.near, people.run(), **KEY, value="phone", subject=SUBJECT, classification="PII")
-    (found,) = http_server.near.contradictions.list(people.reviewer, proposal_id=item.proposal_id)
+    item = proposed(http_server.local, people.run(), **KEY, value="phone", subject=SUBJECT, classification="PII")
+    (found,) = http_server.local.contradictions.list(people.reviewer, proposal_id=item.proposal_id)
     http_server.clock.advance(hours=1)
-    http_server.near.contradictions.resolve(people.reviewer, found.contradiction_id, way="supersede")
+    http_server.local.contradictions.resolve(people.reviewer, found.contradiction_id, way="supersede")
     page = reviewer.get(f"memory/{memory_id}")
     steps = re.findall(r'data-step="(\w+)"', page)
     assert " ".join(steps) == "captured consent proposed verdict promoted used contradicted settled retracted"
-    memory = http_server.near.get(people.reviewer, memory_id)
+    memory = http_server.local.get(people.reviewer, memory_id)
     for link in (
         f"/console/queue/{memory.proposal_id}",
         f"/console/contradictions/{found.contradiction_id}",
@@ -124,8 +129,8 @@ def test_one_memory_shows_its_whole_life(reviewer: Browser, http_server: Running
 def test_what_was_erased_shows_its_provenance_and_nothing_else(
     reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    memory_id = promoted(http_server.near, people, "grey-parrot", subject=SUBJECT)
-    http_server.near.erase(people.officer, subject=SUBJECT)
+    memory_id = promoted(http_server.local, people, "grey-parrot", subject=SUBJECT)
+    http_server.local.erase(people.officer, subject=SUBJECT)
     page = reviewer.get(f"memory/{memory_id}")
     assert "grey-parrot" not in page
     assert 'data-step="tombstoned"' in page
@@ -133,7 +138,7 @@ def test_what_was_erased_shows_its_provenance_and_nothing_else(
 
 
 def test_another_tenants_memory_is_not_found(reviewer: Browser, http_server: RunningServer, others: People) -> None:
-    theirs = promoted(http_server.near, others)
+    theirs = promoted(http_server.local, others)
     for memory_id in (theirs, "pm_none"):
         assert "no such memory" in reviewer.get(f"memory/{memory_id}", 404)
     assert shown(reviewer.get("memory", state="all")) == []
@@ -143,7 +148,7 @@ def test_another_tenants_memory_is_not_found(reviewer: Browser, http_server: Run
 def test_a_reviewer_retracts_with_a_reason_and_a_typed_word(
     reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    memory_id = promoted(http_server.near, people)
+    memory_id = promoted(http_server.local, people)
     path = f"memory/{memory_id}/retract"
     for wrong in ({"reason": "wrong"}, {"reason": "wrong", "confirmation": "yes"}, {"confirmation": "retract"}):
         refused = reviewer.post(path, **wrong)
@@ -151,10 +156,10 @@ def test_a_reviewer_retracts_with_a_reason_and_a_typed_word(
         assert 'role="alert"' in refused.text
     assert reviewer.post(path, reason="erased", confirmation="retract").status_code == 400
     assert reviewer.post(path, form_token="x", reason="wrong", confirmation="retract").status_code == 403
-    assert http_server.near.get(people.reviewer, memory_id).retracted_at is None
+    assert http_server.local.get(people.reviewer, memory_id).retracted_at is None
     done = reviewer.post(path, reason="wrong", confirmation="retract")
     assert (done.status_code, done.headers["location"].partition("?")[0]) == (303, f"/console/memory/{memory_id}")
-    memory = http_server.near.get(people.reviewer, memory_id)
+    memory = http_server.local.get(people.reviewer, memory_id)
     assert (memory.retraction_reason, memory.retracted_by) == ("wrong", "boris")
     page = reviewer.get(f"memory/{memory_id}")
     assert "Retract permanently" not in page
@@ -164,7 +169,7 @@ def test_a_reviewer_retracts_with_a_reason_and_a_typed_word(
 def test_an_auditor_reads_and_is_not_shown_what_only_a_reviewer_does(
     http_server: RunningServer, people: People
 ) -> None:
-    memory_id = promoted(http_server.near, people)
+    memory_id = promoted(http_server.local, people)
     auditor = Browser(http_server, people.auditor)
     assert "Retract permanently" not in auditor.get(f"memory/{memory_id}")
     assert auditor.post(f"memory/{memory_id}/retract", reason="wrong", confirmation="retract").status_code == 403
@@ -179,12 +184,12 @@ def test_an_auditor_reads_and_is_not_shown_what_only_a_reviewer_does(
 def test_the_slider_shows_a_users_memory_as_it_was_at_any_moment(
     reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    first = promoted(http_server.near, people, "email")
-    began = http_server.near.get(people.reviewer, first).promoted_at
+    first = promoted(http_server.local, people, "email")
+    began = http_server.local.get(people.reviewer, first).promoted_at
     http_server.clock.advance(hours=1)
-    second = promoted(http_server.near, people, "tea", predicate="drinks")
+    second = promoted(http_server.local, people, "tea", predicate="drinks")
     http_server.clock.advance(hours=1)
-    http_server.near.retract(people.reviewer, first, reason="deprecated")
+    http_server.local.retract(people.reviewer, first, reason="deprecated")
     http_server.clock.advance(hours=1)
     now = reviewer.get("memory/over-time", user_id="cust_1")
     assert shown(now) == [second]
@@ -205,13 +210,13 @@ def test_the_slider_shows_a_users_memory_as_it_was_at_any_moment(
 
 
 def test_two_moments_are_compared(reviewer: Browser, http_server: RunningServer, people: People) -> None:
-    first = promoted(http_server.near, people, "email")
-    stays = promoted(http_server.near, people, "rye", predicate="eats")
+    first = promoted(http_server.local, people, "email")
+    stays = promoted(http_server.local, people, "rye", predicate="eats")
     http_server.clock.advance(hours=1)
     since = http_server.clock.now.isoformat()
     http_server.clock.advance(hours=1)
-    second = promoted(http_server.near, people, "tea", predicate="drinks")
-    http_server.near.retract(people.reviewer, first, reason="deprecated")
+    second = promoted(http_server.local, people, "tea", predicate="drinks")
+    http_server.local.retract(people.reviewer, first, reason="deprecated")
     http_server.clock.advance(hours=1)
     page = reviewer.get("memory/over-time", entity=SUBJECT, since=since)
     assert [re.search(rf"data-{name}>(\d+)<", page)[1] for name in ("added", "ended", "still")] == ["1", "1", "1"]  # type: ignore[index]
@@ -221,8 +226,8 @@ def test_two_moments_are_compared(reviewer: Browser, http_server: RunningServer,
 
 
 def test_the_graph_is_drawn_and_shown_as_a_table(reviewer: Browser, http_server: RunningServer, people: People) -> None:
-    memory_id = promoted(http_server.near, people, "company:acme", predicate="works_at")
-    promoted(http_server.near, people, "company:globex", entity="company:acme", predicate="part_of")
+    memory_id = promoted(http_server.local, people, "company:acme", predicate="works_at")
+    promoted(http_server.local, people, "company:globex", entity="company:acme", predicate="part_of")
     page = reviewer.get("memory/graph", entity=SUBJECT)
     assert re.findall(r'data-node="([^"]+)"', page) == [SUBJECT, "company:acme"]
     assert page.count(f'href="/console/memory/{memory_id}"') == 2
@@ -234,7 +239,7 @@ def test_the_graph_is_drawn_and_shown_as_a_table(reviewer: Browser, http_server:
 
 def test_stored_words_stay_words(reviewer: Browser, http_server: RunningServer, people: People) -> None:
     memory_id = statement(http_server, people, HOSTILE, evidence_refs=["<img src=x onerror=alert(1)>"])
-    typed = promoted(http_server.near, people, {"<b>": ["</pre><script>alert(2)</script>"]})
+    typed = promoted(http_server.local, people, {"<b>": ["</pre><script>alert(2)</script>"]})
     for path in ("memory", f"memory/{memory_id}", f"memory/{typed}", "memory/over-time", f"why?memory_id={memory_id}"):
         page = reviewer.get(path)
         assert not re.search(r"<script>|<img src=x|<b>|</pre><script", page), path

@@ -131,8 +131,8 @@ def test_of_many_people_the_busiest_have_a_colour_and_no_decision_is_lost() -> N
     found = EMPTY.model_copy(update={"queue": QueueMetrics(decided=42, operators=6, by_operator=made)})
     figure = throughput(found)
     assert figure.legend == ("p5", "p4", "p3", "3 others")
-    told = [one.text or "" for one in drawn(figure.chart).iter("title")]
-    assert sum(int(text.rpartition(" ")[2]) for text in told) == 42
+    result = [one.text or "" for one in drawn(figure.chart).iter("title")]
+    assert sum(int(text.rpartition(" ")[2]) for text in result) == 42
     assert len(figure.rows) == 12
 
 
@@ -157,7 +157,7 @@ def test_accuracy_shows_its_interval_and_calibration_what_was_approved() -> None
 
 def test_a_window_is_chosen_and_its_figures_are_counted(http_server: RunningServer, people: People) -> None:
     browser = Browser(http_server, people.auditor)
-    promoted(http_server.near, people)
+    promoted(http_server.local, people)
     page = browser.get("metrics")
     assert "1 decision" in words(page)
     assert len(re.findall('data-figure="', page)) >= 12
@@ -177,12 +177,12 @@ def test_a_window_is_chosen_and_its_figures_are_counted(http_server: RunningServ
 def test_tokens_are_a_share_of_the_captures_or_so_many_times_theirs(http_server: RunningServer, people: People) -> None:
     auditor = Browser(http_server, people.auditor)
     assert "data-tokens" not in auditor.get("metrics"), "no prompt was compiled"
-    promoted(http_server.near, people)
-    http_server.near.compile(people.run(), token_budget=400)
-    tokens = http_server.near.metrics(people.auditor, since=http_server.clock.now - timedelta(days=1)).tokens
+    promoted(http_server.local, people)
+    http_server.local.compile(people.run(), token_budget=400)
+    tokens = http_server.local.metrics(people.auditor, since=http_server.clock.now - timedelta(days=1)).tokens
     assert tokens.ratio is not None
-    told = f"{tokens.ratio:.1f}\u00d7" if tokens.ratio > 1 else f"{tokens.ratio * 100:.1f} %"
-    assert f'data-tokens><span class="figure">{told}<' in auditor.get("metrics")
+    result = f"{tokens.ratio:.1f}\u00d7" if tokens.ratio > 1 else f"{tokens.ratio * 100:.1f} %"
+    assert f'data-tokens><span class="figure">{result}<' in auditor.get("metrics")
     auditor.close()
 
 
@@ -190,7 +190,7 @@ def test_tokens_are_a_share_of_the_captures_or_so_many_times_theirs(http_server:
 def test_an_admin_resumes_a_suspended_class_and_nobody_else(
     http_server: RunningServer, people: People, sql: Sql
 ) -> None:
-    promoted(http_server.near, people)
+    promoted(http_server.local, people)
     ((seq, at, txid),) = sql(
         "SELECT seq, at, txid FROM muniment.ticks WHERE tenant_id = %s ORDER BY seq DESC LIMIT 1", people.tenant_id
     )
@@ -205,7 +205,7 @@ def test_an_admin_resumes_a_suspended_class_and_nobody_else(
     assert "metrics/resume" in admin.get("metrics")
     assert admin.post("metrics/resume", write_class="nonsense").status_code == 422
     assert admin.post("metrics/resume", write_class="preference").status_code == 303
-    assert not http_server.near.work.breakers(people.admin)[0].open
+    assert not http_server.local.work.breakers(people.admin)[0].open
     assert "is+not+suspended" in admin.post("metrics/resume", write_class="preference").headers["location"]
     for one in (auditor, admin):
         one.close()
@@ -215,7 +215,7 @@ def test_an_admin_resumes_a_suspended_class_and_nobody_else(
 def test_parked_captures_are_seen_and_an_admin_has_them_tried_again(
     http_server: RunningServer, people: People, sql: Sql
 ) -> None:
-    proposed(http_server.near, people.run(), **KEY, value="x")
+    proposed(http_server.local, people.run(), **KEY, value="x")
     at = http_server.clock.now
     for name in ("cap_a", "cap_b", "cap_c"):
         sql(
@@ -231,9 +231,9 @@ def test_parked_captures_are_seen_and_an_admin_has_them_tried_again(
     assert "Select" in admin.post("metrics/work/requeue").headers["location"]
     done = admin.post("metrics/work/requeue", capture_id=["cap_a", "cap_b"])
     assert "2+will+be+retried" in done.headers["location"]
-    assert [one.capture_id for one in http_server.near.work.parked(people.admin)] == ["cap_c"]
+    assert [one.capture_id for one in http_server.local.work.parked(people.admin)] == ["cap_c"]
     admin.post("metrics/work/requeue", everything="yes")
-    assert http_server.near.work.parked(people.admin) == []
+    assert http_server.local.work.parked(people.admin) == []
     for one in (reviewer, admin):
         one.close()
 

@@ -16,7 +16,7 @@ DONE = "Assigned to <b>mallory</b>"
 @pytest.fixture
 def place(http_server: RunningServer, people: People, reviewer: Browser) -> str:
     """Where an assignment redirects to, with its notice."""
-    item = proposed(http_server.near, people.run(), **KEY, value="email").proposal_id
+    item = proposed(http_server.local, people.run(), **KEY, value="email").proposal_id
     done = reviewer.post(f"queue/{item}/assign", to="<b>mallory</b>")
     assert done.status_code == 303
     return done.headers["location"].removeprefix("/console/")

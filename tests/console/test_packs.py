@@ -29,7 +29,7 @@ def test_a_pack_is_checked_registered_once_and_refused_with_every_problem_at_its
 ) -> None:
     checked = admin.post("packs/check", text=text_of("1.0.0"))
     assert "acme@1.0.0 is valid" in words(checked.text)
-    assert "acme@1.0.0" not in [one.ref for one in http_server.near.packs.list(people.admin)]
+    assert "acme@1.0.0" not in [one.ref for one in http_server.local.packs.list(people.admin)]
     assert admin.post("packs", text=text_of("1.0.0")).status_code == 303
     assert 'data-pack="acme@1.0.0"' in admin.get("packs")
     assert "Changes" not in admin.get("packs"), "it is the first of its name"
@@ -51,8 +51,8 @@ def test_a_pack_is_checked_registered_once_and_refused_with_every_problem_at_its
 def test_one_pack_is_shown_whole_and_another_tenants_is_not(
     admin: Browser, http_server: RunningServer, people: People, others: People
 ) -> None:
-    http_server.near.packs.register(people.admin, text_of("1.0.0"))
-    http_server.near.packs.register(others.admin, text_of("9.0.0"))
+    http_server.local.packs.register(people.admin, text_of("1.0.0"))
+    http_server.local.packs.register(others.admin, text_of("9.0.0"))
     page = admin.get("packs/acme@1.0.0")
     assert "max_recalls: 4" in page
     assert all(f'data-section="{name}"' in page for name in ("pack_meta", "classifications", "memory_layer"))
@@ -62,7 +62,7 @@ def test_one_pack_is_shown_whole_and_another_tenants_is_not(
 
 @pytest.mark.rule("PAC-4")
 def test_two_packs_are_compared_rule_by_rule(reviewer: Browser, http_server: RunningServer, people: People) -> None:
-    http_server.near.packs.register(people.admin, text_of("1.0.0"))
+    http_server.local.packs.register(people.admin, text_of("1.0.0"))
     page = reviewer.get("packs/compare", one=PACK, other="acme@1.0.0")
     assert 'data-change="memory_layer.recall_policy.max_recalls"' in page
     assert "max_recalls changed 8 4" in words(page)
@@ -77,18 +77,18 @@ def test_two_packs_are_compared_rule_by_rule(reviewer: Browser, http_server: Run
 def test_a_pack_is_tried_on_history_and_nothing_is_written(
     reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    promoted(http_server.near, people)
-    proposed(http_server.near, people.run(), entity="customer:cust_1", predicate="eats", value="<i>cake</i>")
+    promoted(http_server.local, people)
+    proposed(http_server.local, people.run(), entity="customer:cust_1", predicate="eats", value="<i>cake</i>")
     document = yaml.safe_load(text_of("3.0.0"))
     document["memory_layer"]["write_classes_allowed"] = ["statement", "correction"]
     text = yaml.safe_dump(document)
-    before = len(http_server.near.events(people.auditor))
+    before = len(http_server.local.events(people.auditor))
     report = reviewer.post("packs/backtest", text=text, texts="yes").text
     assert "2 captures" in words(report)
     assert 'data-difference="allow_list' in report
     assert "refused 0 2 +2" in words(report)
     assert "<i>cake" not in report
-    assert len(http_server.near.events(people.auditor)) == before
+    assert len(http_server.local.events(people.auditor)) == before
     lines = reviewer.post("packs/backtest", text=text, accept="application/x-ndjson").text.splitlines()
     assert json.loads(lines[0]) == {"done": 2, "total": None}
     assert "different decisions" in json.loads(lines[-1])["page"]
@@ -108,7 +108,7 @@ def test_a_pack_is_tried_on_history_and_nothing_is_written(
 def test_what_cannot_be_tried_is_reported_beside_the_form(
     reviewer: Browser, http_server: RunningServer, people: People, wrong: dict[str, str], said: str
 ) -> None:
-    promoted(http_server.near, people)
+    promoted(http_server.local, people)
     answer = reviewer.post("packs/backtest", **wrong)
     assert (answer.status_code, said in words(answer.text)) == (400, True)
 
@@ -120,9 +120,9 @@ def test_only_an_admin_registers_and_only_a_reviewer_is_shown_texts(
     assert "packs/new" not in reviewer.get("packs")
     for path in ("packs", "packs/check"):
         assert reviewer.post(path, text=text_of("1.0.0")).status_code == 403
-    assert {one.ref for one in http_server.near.packs.list(people.admin)} <= {PACK}
+    assert {one.ref for one in http_server.local.packs.list(people.admin)} <= {PACK}
     auditor = Browser(http_server, people.auditor)
-    promoted(http_server.near, people)
+    promoted(http_server.local, people)
     assert 'name="texts"' not in auditor.get("packs/backtest")
     assert auditor.post("packs/backtest", pack=PACK, texts="yes").status_code == 400
     assert auditor.post("packs/backtest", pack=PACK).status_code == 200
@@ -144,13 +144,13 @@ def row_of(page: str, ref: str) -> str:
 def test_the_list_shows_which_version_is_in_force_since_when_and_by_whom(
     admin: Browser, reviewer: Browser, http_server: RunningServer, people: People
 ) -> None:
-    promoted(http_server.near, people)
-    register(http_server.near, people.tenant_id, acme("1.0.0", STRICT))
+    promoted(http_server.local, people)
+    register(http_server.local, people.tenant_id, acme("1.0.0", STRICT))
     page = admin.get("packs")
     assert f'data-in-force="{PACK}"' in page and "activated by muniment" in words(page)
     assert "in force" in row_of(page, PACK) and "Activate" not in row_of(page, PACK)
     assert "registered" in row_of(page, "acme@1.0.0") and "Activate" in row_of(page, "acme@1.0.0")
-    put_in_force(http_server.near, people.tenant_id, acme("1.0.0", STRICT))
+    put_in_force(http_server.local, people.tenant_id, acme("1.0.0", STRICT))
     page = admin.get("packs")
     assert 'data-in-force="acme@1.0.0"' in page
     assert "activated by zoe : for the test" in words(page)
@@ -166,9 +166,9 @@ def test_the_list_shows_which_version_is_in_force_since_when_and_by_whom(
 def test_before_an_activation_the_page_shows_what_differs_what_is_loosened_and_offers_a_backtest(
     admin: Browser, http_server: RunningServer, people: People
 ) -> None:
-    proposed(http_server.near, people.run(), **KEY, value="email")
-    register(http_server.near, people.tenant_id, acme("1.0.0", LAX))
-    register(http_server.near, people.tenant_id, acme("1.1.0", STRICT))
+    proposed(http_server.local, people.run(), **KEY, value="email")
+    register(http_server.local, people.tenant_id, acme("1.0.0", LAX))
+    register(http_server.local, people.tenant_id, acme("1.1.0", STRICT))
     page = admin.get("packs/acme@1.0.0/activate")
     said = words(page)
     assert "In force now muniment.builtin@1.2.0" in said
@@ -189,13 +189,13 @@ def test_before_an_activation_the_page_shows_what_differs_what_is_loosened_and_o
 def test_who_registered_a_pack_that_loosens_a_rule_is_refused_and_another_admin_is_not(
     admin: Browser, signed_in: SignIn, http_server: RunningServer, people: People
 ) -> None:
-    promoted(http_server.near, people)
-    register(http_server.near, people.tenant_id, acme("1.0.0", LAX))
+    promoted(http_server.local, people)
+    register(http_server.local, people.tenant_id, acme("1.0.0", LAX))
     refused = admin.post("packs/acme@1.0.0/activate", reason="mine <b>alone</b>", expected=PACK)
     assert refused.status_code == 400
     assert "an admin other than ada, who registered acme@1.0.0, has to activate it" in words(refused.text)
     assert "mine &lt;b&gt;alone" in refused.text, "what was typed is still there"
-    assert http_server.near.packs.in_force(people.admin).pack == PACK
+    assert http_server.local.packs.in_force(people.admin).pack == PACK
     assert [one["code"] for one in http_server.denials(people)] == ["second_person_required"]
     zoe = signed_in(admin_of(people.tenant_id, "zoe"))
     # What was shown is what is agreed to: another version in force meanwhile is told.
@@ -204,7 +204,7 @@ def test_who_registered_a_pack_that_loosens_a_rule_is_refused_and_another_admin_
     assert zoe.post("packs/acme@1.0.0/activate", reason="", expected=PACK).status_code == 400
     done = zoe.post("packs/acme@1.0.0/activate", reason="seen by two", expected=PACK)
     assert done.status_code == 303
-    made = http_server.near.packs.in_force(people.admin)
+    made = http_server.local.packs.in_force(people.admin)
     assert (made.pack, made.activated_by, made.registered_by, made.reason) == (
         "acme@1.0.0",
         "zoe",
@@ -219,9 +219,9 @@ def test_who_registered_a_pack_that_loosens_a_rule_is_refused_and_another_admin_
 def test_the_history_shows_every_activation_with_its_reason_and_what_it_loosened(
     auditor: Browser, http_server: RunningServer, people: People, others: People
 ) -> None:
-    put_in_force(http_server.near, others.tenant_id, acme("9.0.0"))
-    put_in_force(http_server.near, people.tenant_id, acme("1.0.0", LAX))
-    activate(http_server.near, people.tenant_id, PACK)
+    put_in_force(http_server.local, others.tenant_id, acme("9.0.0"))
+    put_in_force(http_server.local, people.tenant_id, acme("1.0.0", LAX))
+    activate(http_server.local, people.tenant_id, PACK)
     page = auditor.get("packs/history")
     rows = [words(row.partition("</tr>")[0].partition(">")[2]) for row in page.split("data-activation=")[1:]]
     assert len(rows) == 3
@@ -230,7 +230,7 @@ def test_the_history_shows_every_activation_with_its_reason_and_what_it_loosened
     assert f"{PACK} none muniment muniment first pack" in rows[2]
     assert f"packs/compare?one={PACK.replace('@', '%40')}&amp;other=acme%401.0.0" in page
     assert "9.0.0" not in page
-    (_, second, _) = http_server.near.packs.activations(people.auditor)
+    (_, second, _) = http_server.local.packs.activations(people.auditor)
     older = auditor.get("packs/history", after=second.seq)
     assert older.count("data-activation=") == 1 and "Newest" in older
 
@@ -239,8 +239,8 @@ def test_the_history_shows_every_activation_with_its_reason_and_what_it_loosened
 def test_a_version_is_retired_with_a_reason_and_the_one_in_force_is_not(
     admin: Browser, http_server: RunningServer, people: People
 ) -> None:
-    register(http_server.near, people.tenant_id, acme("1.0.0"))
-    register(http_server.near, people.tenant_id, acme("1.1.0"))
+    register(http_server.local, people.tenant_id, acme("1.0.0"))
+    register(http_server.local, people.tenant_id, acme("1.1.0"))
     assert "data-retire" not in admin.get(f"packs/{PACK}"), "it is in force"
     assert admin.post(f"packs/{PACK}/retire", reason="by mistake").status_code == 400
     assert "data-retire" in admin.get("packs/acme@1.0.0")
@@ -261,11 +261,11 @@ def test_a_version_is_retired_with_a_reason_and_the_one_in_force_is_not(
 def test_only_an_admin_activates_or_retires(
     reviewer: Browser, auditor: Browser, http_server: RunningServer, people: People
 ) -> None:
-    register(http_server.near, people.tenant_id, acme("1.0.0", STRICT))
+    register(http_server.local, people.tenant_id, acme("1.0.0", STRICT))
     for browser in (reviewer, auditor):
         browser.get("packs/acme@1.0.0/activate", 403)
         assert "acme@1.0.0" in browser.get("packs/acme@1.0.0")
         for verb in ("activate", "retire"):
             assert browser.post(f"packs/acme@1.0.0/{verb}", reason="mine").status_code == 403
-    assert http_server.near.packs.in_force(people.admin).pack == PACK
-    assert not http_server.near.packs.get(people.admin, "acme@1.0.0").retired
+    assert http_server.local.packs.in_force(people.admin).pack == PACK
+    assert not http_server.local.packs.get(people.admin, "acme@1.0.0").retired

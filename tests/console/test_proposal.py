@@ -19,12 +19,12 @@ JSON = {"Accept": "application/json"}
 @pytest.fixture
 def item(http_server: RunningServer, people: People) -> Proposal:
     return proposed(
-        http_server.near, people.run(session_id="sess_1"), **KEY, value="email", evidence_refs=["tool:crm:1"]
+        http_server.local, people.run(session_id="sess_1"), **KEY, value="email", evidence_refs=["tool:crm:1"]
     )
 
 
 def now(http_server: RunningServer, people: People, proposal_id: str) -> Proposal:
-    return http_server.near.queue.get(people.reviewer, proposal_id)
+    return http_server.local.queue.get(people.reviewer, proposal_id)
 
 
 def sent(reviewer: Browser, path: str, **fields: str) -> httpx2.Response:
@@ -34,12 +34,12 @@ def sent(reviewer: Browser, path: str, **fields: str) -> httpx2.Response:
 
 
 def test_a_proposal_is_shown_beside_its_evidence(http_server: RunningServer, reviewer: Browser, people: People) -> None:
-    http_server.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    http_server.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     said = "Thanks! I prefer email over phone, and I moved to Vienna."
-    told: dict[str, Any] = {"subject": SUBJECT, "classification": "PII", "origin": "channel:app_chat"}
-    http_server.near.capture(people.run(), kind="message", text=said, **told)
-    http_server.near.consolidate(people.tenant_id)
-    found = next(one for one in http_server.near.queue.list(people.reviewer) if one.candidate.value == "email")
+    result: dict[str, Any] = {"subject": SUBJECT, "classification": "PII", "origin": "channel:app_chat"}
+    http_server.local.capture(people.run(), kind="message", text=said, **result)
+    http_server.local.consolidate(people.tenant_id)
+    found = next(one for one in http_server.local.queue.list(people.reviewer) if one.candidate.value == "email")
     page = reviewer.get(f"queue/{found.proposal_id}")
     assert "I prefer <mark>email</mark> over phone" in page
     shown = words(page)
@@ -60,8 +60,8 @@ def test_a_proposal_is_shown_beside_its_evidence(http_server: RunningServer, rev
 def test_what_it_contradicts_is_shown_beside_it_word_by_word(
     http_server: RunningServer, reviewer: Browser, people: People
 ) -> None:
-    memory_id = promoted(http_server.near, people, "email")
-    item = proposed(http_server.near, people.run(), **KEY, value="phone")
+    memory_id = promoted(http_server.local, people, "email")
+    item = proposed(http_server.local, people.run(), **KEY, value="phone")
     page = reviewer.get(f"queue/{item.proposal_id}")
     assert "<del>email</del>" in page
     assert "<ins>phone</ins>" in page
@@ -69,7 +69,7 @@ def test_what_it_contradicts_is_shown_beside_it_word_by_word(
     answer = reviewer.post(f"queue/{item.proposal_id}/approve", version="0", supersedes=memory_id, note="they told us")
     assert answer.status_code == 303
     assert (
-        http_server.near.get(people.reviewer, memory_id).superseded_by
+        http_server.local.get(people.reviewer, memory_id).superseded_by
         == now(http_server, people, item.proposal_id).memory_id
     )
 
@@ -96,7 +96,7 @@ def test_every_action_is_a_form(http_server: RunningServer, reviewer: Browser, p
     assert "boris rejected it: too vague" in words(page)
     assert reviewer.post(f"{place}/lift", version="4").status_code == 303
     assert "Lift the rejection" not in reviewer.get(place)
-    other = proposed(http_server.near, people.run(), **KEY, value="post")
+    other = proposed(http_server.local, people.run(), **KEY, value="post")
     reviewer.post(f"queue/{other.proposal_id}/approve", version="0")
     page = reviewer.get(f"queue/{other.proposal_id}")
     memory_id = now(http_server, people, other.proposal_id).memory_id
@@ -104,7 +104,7 @@ def test_every_action_is_a_form(http_server: RunningServer, reviewer: Browser, p
 
 
 @pytest.mark.parametrize(
-    ("action", "fields", "told"),
+    ("action", "fields", "result"),
     [
         ("override", {}, "give a tier, a priority, or both"),
         ("override", {"priority": "much"}, "expected a number from 0 to 1"),
@@ -121,11 +121,11 @@ def test_what_is_wrong_is_reported_beside_the_form_and_what_was_typed_is_kept(
     item: Proposal,
     action: str,
     fields: dict[str, str],
-    told: str,
+    result: str,
 ) -> None:
     answer = reviewer.post(f"queue/{item.proposal_id}/{action}", **fields)
     assert answer.status_code == 422
-    assert told in unescape(answer.text).partition('role="alert">')[2].partition("</p>")[0]
+    assert result in unescape(answer.text).partition('role="alert">')[2].partition("</p>")[0]
     if "note" in fields:
         assert fields["note"] in answer.text
     assert now(http_server, people, item.proposal_id).version == 0
@@ -136,12 +136,12 @@ def test_the_second_reviewer_sees_who_was_first_and_what_they_did(
     http_server: RunningServer, reviewer: Browser, people: People, item: Proposal
 ) -> None:
     place = f"queue/{item.proposal_id}"
-    http_server.near.queue.assign(people.second_reviewer, item.proposal_id)
+    http_server.local.queue.assign(people.second_reviewer, item.proposal_id)
     late = reviewer.post(f"{place}/approve", version="0", note="looks right to me")
     assert late.status_code == 412
     assert "someone acted first: clara assigned it" in words(late.text)
     assert "looks right to me" in late.text
-    http_server.near.queue.reject(people.second_reviewer, item.proposal_id, reason="wrong")
+    http_server.local.queue.reject(people.second_reviewer, item.proposal_id, reason="wrong")
     late = sent(reviewer, f"{place}/approve", version="1")
     assert (late.status_code, late.json()["code"]) == (412, "version_conflict")
     assert "clara rejected it (wrong)" in late.json()["detail"]
@@ -154,7 +154,9 @@ def test_the_second_reviewer_sees_who_was_first_and_what_they_did(
 @pytest.mark.rule("REV-4")
 def test_who_wrote_it_is_not_offered_to_approve_it(http_server: RunningServer, people: People) -> None:
     both = people.person("mia", "reviewer", "correction_writer")
-    own = proposed(http_server.near, both, write_class="statement", text="Mia has an NDA", user_id="cust_1").proposal_id
+    own = proposed(
+        http_server.local, both, write_class="statement", text="Mia has an NDA", user_id="cust_1"
+    ).proposal_id
     mia, clara = Browser(http_server, both), Browser(http_server, people.second_reviewer)
     page = mia.get(f"queue/{own}")
     assert "You cannot approve this: the author of the capture cannot approve it" in words(page)
@@ -200,7 +202,7 @@ def test_an_edit_is_checked_by_the_gates_before_it_is_made(
 def test_a_value_that_is_no_text_is_edited_as_json(
     http_server: RunningServer, reviewer: Browser, people: People
 ) -> None:
-    item = proposed(http_server.near, people.run(), **{**KEY, "predicate": "visits"}, value={"a": [1]}).proposal_id
+    item = proposed(http_server.local, people.run(), **{**KEY, "predicate": "visits"}, value={"a": [1]}).proposal_id
     text = now(http_server, people, item).candidate.text
     answer = reviewer.post(f"queue/{item}/edit", version="0", value="{no", text=text)
     assert answer.status_code == 422
@@ -233,12 +235,12 @@ def test_two_who_look_at_one_proposal_see_each_other(
     place = f"queue/{item.proposal_id}"
     boris.get(place)
     assert "boris is also looking at this." in words(clara.get(place))
-    told = sent(boris, f"{place}/attend").json()
-    assert (told["others"], told["version"], told["status"]) == (["clara"], 0, "pending")
+    result = sent(boris, f"{place}/attend").json()
+    assert (result["others"], result["version"], result["status"]) == (["clara"], 0, "pending")
     anton.get(place)
-    http_server.near.queue.assign(people.second_reviewer, item.proposal_id)
-    told = sent(boris, f"{place}/attend").json()
-    assert (told["others"], told["version"], told["latest"]) == (["clara"], 1, "clara assigned it")
+    http_server.local.queue.assign(people.second_reviewer, item.proposal_id)
+    result = sent(boris, f"{place}/attend").json()
+    assert (result["others"], result["version"], result["latest"]) == (["clara"], 1, "clara assigned it")
     for each in (boris, clara, anton):
         each.close()
 
@@ -267,8 +269,8 @@ def test_another_tenants_proposal_is_not_there(
 def test_of_an_erased_proposal_the_page_shows_what_is_left(
     http_server: RunningServer, reviewer: Browser, people: People
 ) -> None:
-    item = proposed(http_server.near, people.run(), **KEY, value="a secret", subject=SUBJECT)
-    http_server.near.erase(people.officer, subject=SUBJECT)
+    item = proposed(http_server.local, people.run(), **KEY, value="a secret", subject=SUBJECT)
+    http_server.local.erase(people.officer, subject=SUBJECT)
     page = reviewer.get(f"queue/{item.proposal_id}")
     assert "a secret" not in page
     assert "The content was erased together with its subject." in words(page)

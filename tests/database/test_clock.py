@@ -14,7 +14,7 @@ from muniment.database.migrate import set_bound
 from muniment.errors import ClockAhead, Conflict, InvalidInput, MomentAmbiguous, RoleMissing
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.stories import promoted, texts, told
+from tests.stories import event_data, promoted, texts
 
 # The bound that the schema is created with.
 BOUND = timedelta(minutes=5)
@@ -223,7 +223,7 @@ def test_a_reset_of_one_tenant_leaves_the_others_alone(
         with pytest.raises(Conflict):
             fabric.work.reset_clock(others.admin, reason="ours too")
         assert fabric.capture(others.run(), **MESSAGE).seq == first.seq + 1
-        assert told(fabric, others, "clock_reset") == []
+        assert event_data(fabric, others, "clock_reset") == []
 
 
 # --- the past across it

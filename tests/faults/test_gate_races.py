@@ -178,5 +178,5 @@ def test_two_passes_over_ended_consents_at_once_take_everything_away_once(
         calls = Calls([lambda n=n: crowd[n].consent.sweep(people.tenant_id) for n in range(3)])
         gate.until_waiting(3)
     assert sum(outcome.memories for outcome in calls.wait()) == 3
-    told = [e.data for e in fabric.events(people.auditor, limit=1000) if e.type == "memory.consent_revoked"]
-    assert [data["memories"] for data in told if "memories" in data] == [3]
+    result = [e.data for e in fabric.events(people.auditor, limit=1000) if e.type == "memory.consent_revoked"]
+    assert [data["memories"] for data in result if "memories" in data] == [3]

@@ -26,8 +26,8 @@ def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
 
 
 def refused(http_server: RunningServer, people: People) -> str:
-    capture_id = http_server.near.capture(people.run(), **SECRET).capture_id
-    http_server.near.consolidate(people.tenant_id)
+    capture_id = http_server.local.capture(people.run(), **SECRET).capture_id
+    http_server.local.consolidate(people.tenant_id)
     return capture_id
 
 

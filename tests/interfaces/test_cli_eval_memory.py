@@ -264,11 +264,11 @@ def test_only_strict_ends_with_1_for_a_query_that_failed(terminal: Terminal, tmp
         tmp_path / "right.yaml", {"id": "one", "query": "Which channel?", "expect": [{"text_contains": "email"}]}
     )
     assert terminal("eval", "golden", "--file", wrong).code == 0
-    told = terminal("eval", "golden", "--file", wrong, "--strict")
-    assert told.code == 1
-    assert "one: missing text_contains: telex" in told.out
-    assert "passed             0 of 1" in told.out
-    assert "regressions fixed  0 of 1" in told.out
+    result = terminal("eval", "golden", "--file", wrong, "--strict")
+    assert result.code == 1
+    assert "one: missing text_contains: telex" in result.out
+    assert "passed             0 of 1" in result.out
+    assert "regressions fixed  0 of 1" in result.out
     assert terminal("eval", "golden", "--file", right, "--strict", "--history", tmp_path / "kept.jsonl").code == 0
     assert (tmp_path / "kept.jsonl").exists()
     assert not (tmp_path / "right.history.jsonl").exists()

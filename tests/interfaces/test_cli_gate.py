@@ -234,7 +234,7 @@ def test_a_contradiction_is_settled_in_each_way(
 
 @pytest.mark.rule("ERR-1")
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "result"),
     [
         (("coexist",), 1, "existing"),
         (("coexist", "--existing", "region"), 1, "existing"),
@@ -247,13 +247,13 @@ def test_a_contradiction_is_settled_in_each_way(
     ],
 )
 def test_a_resolution_that_does_not_fit_its_way_is_an_error_and_settles_nothing(
-    terminal: Terminal, arguments: tuple[str, ...], code: int, told: str | None
+    terminal: Terminal, arguments: tuple[str, ...], code: int, result: str | None
 ) -> None:
     terminal.promoted("email")
     terminal.proposed("phone")
     (one,) = terminal.json("contradictions")
     ran = terminal("resolve", one["contradiction_id"], *arguments, "--as", "bob", "--json")
-    assert (ran.code, ran.out, ran.error["field"]) == (code, "", told)
+    assert (ran.code, ran.out, ran.error["field"]) == (code, "", result)
     assert terminal.json("contradictions") == [one]
 
 

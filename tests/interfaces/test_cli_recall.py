@@ -366,8 +366,8 @@ def test_what_became_of_each_of_many_is_reported_in_the_order_asked_for(terminal
     assert [one["proposal_id"] for one in ran.json] == [*ids, own]
     assert [one["error"] for one in ran.json] == [None, "already_decided", None, "self_approval"]
     assert [one["status"] for one in ran.json] == ["promoted", "rejected", "promoted", "pending"]
-    told = [json.loads(line)["error"] for line in ran.err.splitlines()]
-    assert [(one["place"], one["code"]) for one in told] == [(ids[1], "already_decided"), (own, "self_approval")]
+    result = [json.loads(line)["error"] for line in ran.err.splitlines()]
+    assert [(one["place"], one["code"]) for one in result] == [(ids[1], "already_decided"), (own, "self_approval")]
 
 
 def test_people_are_shown_each_outcome_and_how_many_of_each(terminal: Terminal) -> None:

@@ -121,51 +121,51 @@ def test_a_form_has_a_bounded_number_of_fields() -> None:
     ],
 )
 def test_the_library_compares_lengths_before_it_validates(
-    near: Fabric, people: People, fields: dict[str, Any], named: str
+    local: Fabric, people: People, fields: dict[str, Any], named: str
 ) -> None:
-    with pytest.raises(TooLarge) as told:
-        near.capture(people.run(), **GOOD | fields)
-    assert told.value.field == named
-    with pytest.raises(TooLarge) as told:
-        near.capture_many(people.run(), [GOOD, GOOD | fields])
-    assert told.value.field == f"captures.1.{named}"
+    with pytest.raises(TooLarge) as result:
+        local.capture(people.run(), **GOOD | fields)
+    assert result.value.field == named
+    with pytest.raises(TooLarge) as result:
+        local.capture_many(people.run(), [GOOD, GOOD | fields])
+    assert result.value.field == f"captures.1.{named}"
 
 
 @pytest.mark.rule("ISO-6")
-def test_unknown_keys_are_not_counted_one_by_one(near: Fabric, people: People) -> None:
+def test_unknown_keys_are_not_counted_one_by_one(local: Fabric, people: People) -> None:
     many = {f"k_{chr(97 + n % 26)}{n}": 1 for n in range(50_000)}
     with pytest.raises(InvalidInput, match="is not a known field"):
-        near.capture(people.run(), **GOOD, **many)
+        local.capture(people.run(), **GOOD, **many)
     with pytest.raises(InvalidInput, match="is not a known field"):
         check_lengths(CaptureInput, many)
     for lists in ({"entities": OBJECTS}, {"classes": OBJECTS}, {"tiers": OBJECTS}):
         with pytest.raises(TooLarge):
-            near.recall(people.run(), **lists)
-    with pytest.raises(TooLarge) as told:
+            local.recall(people.run(), **lists)
+    with pytest.raises(TooLarge) as result:
         RunContext(tenant_id="t", run_id="r", agent_id="a", classification_allowed=[str(n) for n in range(5_000)])
-    assert told.value.field == "classification_allowed"
+    assert result.value.field == "classification_allowed"
 
 
 @pytest.mark.rule("ISO-6")
-def test_a_list_of_wrong_items_ends_at_the_first(near: Fabric, people: People) -> None:
+def test_a_list_of_wrong_items_ends_at_the_first(local: Fabric, people: People) -> None:
     for verb, wrong in (
-        (near.queue.approve_many, {"proposal_ids": [5] * 10_000}),
-        (near.work.requeue, {"capture_ids": [5] * 10_000}),
-        (near.record_golden, {"results": [5] * 10_000}),
+        (local.queue.approve_many, {"proposal_ids": [5] * 10_000}),
+        (local.work.requeue, {"capture_ids": [5] * 10_000}),
+        (local.record_golden, {"results": [5] * 10_000}),
     ):
         asker = people.reviewer if "proposal_ids" in wrong else people.admin
-        with pytest.raises(InvalidInput) as told:
+        with pytest.raises(InvalidInput) as result:
             verb(asker, **wrong)
-        assert told.value.field is not None and told.value.field.endswith(".0")
-    with pytest.raises(InvalidInput) as told:
+        assert result.value.field is not None and result.value.field.endswith(".0")
+    with pytest.raises(InvalidInput) as result:
         build(CaptureInput, GOOD | {"evidence_refs": [5] * 64})
-    assert told.value.field == "evidence_refs.0"
+    assert result.value.field == "evidence_refs.0"
     assert LENGTH_LIMIT <= 1000
 
 
 @pytest.fixture
-def near(http_server: RunningServer) -> Fabric:
-    return http_server.near
+def local(http_server: RunningServer) -> Fabric:
+    return http_server.local
 
 
 # ---- over HTTP ----
@@ -191,9 +191,9 @@ def near(http_server: RunningServer) -> Fabric:
 def test_a_body_beyond_its_limits_gets_one_error(
     http_server: RunningServer, bot: str, path: str, body: Any, status: int, field: str
 ) -> None:
-    told = http_server.ask("POST", path, body, key=bot)
-    assert (told.status_code, told.json()["field"]) == (status, field), told.text
-    assert len(told.content) < 1_000
+    result = http_server.ask("POST", path, body, key=bot)
+    assert (result.status_code, result.json()["field"]) == (status, field), result.text
+    assert len(result.content) < 1_000
 
 
 @pytest.mark.rule("ISO-6")
@@ -231,8 +231,8 @@ def test_long_good_bodies_are_taken_as_short_ones_are(http_server: RunningServer
 def test_a_head_past_its_bounds_is_refused(
     http_server: RunningServer, method: str, path: str, headers: dict[str, str], field: str
 ) -> None:
-    told = http_server.http.request(method, path, headers={"Accept": "application/json", **headers})
-    assert told.status_code in (413, 422) and told.json()["field"] == field, told.text
+    result = http_server.http.request(method, path, headers={"Accept": "application/json", **headers})
+    assert result.status_code in (413, 422) and result.json()["field"] == field, result.text
 
 
 @pytest.mark.rule("ISO-6")
@@ -249,8 +249,8 @@ def test_a_head_with_too_many_headers_is_cut_off(http_server: RunningServer) -> 
 @pytest.mark.parametrize("path", ["/console/signin", "/console/packs", "/console/signout"])
 def test_a_form_without_end_is_refused_without_a_credential(http_server: RunningServer, path: str) -> None:
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-    told = http_server.http.post(path, content=b"&" * 30_000, headers=kind)
-    assert told.status_code in (401, 413), told.text
+    result = http_server.http.post(path, content=b"&" * 30_000, headers=kind)
+    assert result.status_code in (401, 413), result.text
     long = http_server.http.post(path, content=b"&" * 20_000_000, headers=kind)
     assert long.status_code == 413
 
@@ -298,8 +298,8 @@ def test_no_proxy_is_believed_that_was_not_named(http_server: RunningServer) -> 
 def test_a_broken_or_foreign_origin_is_refused(http_server: RunningServer, bot: str, origin: str, path: str) -> None:
     kind = "application/x-www-form-urlencoded" if path != "/mcp" else "application/json"
     headers = {"Origin": origin, "Content-Type": kind, "Accept": "application/json", "Authorization": f"Bearer {bot}"}
-    told = http_server.http.post(path, content=b"key=x", headers=headers)
-    assert (told.status_code, told.json()["code"]) == (403, "denied"), told.text
+    result = http_server.http.post(path, content=b"key=x", headers=headers)
+    assert (result.status_code, result.json()["code"]) == (403, "denied"), result.text
 
 
 # ---- addresses ----
@@ -308,8 +308,8 @@ def test_a_broken_or_foreign_origin_is_refused(http_server: RunningServer, bot: 
 def test_the_first_address_and_the_one_with_a_slash_lead_to_the_console(http_server: RunningServer) -> None:
     for path in ("/", "/console/"):
         for method in ("GET", "HEAD"):
-            told = http_server.http.request(method, path)
-            assert (told.status_code, told.headers["location"]) == (307, "/console"), path
+            result = http_server.http.request(method, path)
+            assert (result.status_code, result.headers["location"]) == (307, "/console"), path
 
 
 @pytest.mark.rule("ERR-1")
@@ -326,9 +326,9 @@ def test_the_first_address_and_the_one_with_a_slash_lead_to_the_console(http_ser
 def test_a_wrong_method_is_answered_with_those_that_are_allowed(
     http_server: RunningServer, bot: str, method: str, path: str, allowed: set[str]
 ) -> None:
-    told = http_server.ask(method, path, key=bot)
-    assert told.status_code == 405
-    assert set(told.headers["allow"].split(", ")) == allowed
+    result = http_server.ask(method, path, key=bot)
+    assert result.status_code == 405
+    assert set(result.headers["allow"].split(", ")) == allowed
 
 
 @settings(max_examples=30)

@@ -85,7 +85,7 @@ def _as_sent(event: Event) -> Sent:
 def test_a_stream_gives_the_whole_log_in_order_and_goes_on(
     http_server: RunningServer, people: People, auditor: str
 ) -> None:
-    promoted(http_server.near, people)
+    promoted(http_server.local, people)
     log = [_as_sent(event) for event in http_server.events(people)]
     with following(http_server, auditor) as stream:
         assert stream.response.headers["content-type"].startswith("text/event-stream")
@@ -93,7 +93,7 @@ def test_a_stream_gives_the_whole_log_in_order_and_goes_on(
         assert next(stream.blocks()) == ["retry: 2000"]
         assert stream.events(len(log)) == log
         for n in range(3):
-            promoted(http_server.near, people, f"value {n}", predicate=f"p{n}")
+            promoted(http_server.local, people, f"value {n}", predicate=f"p{n}")
             fresh = [_as_sent(event) for event in http_server.events(people)][len(log) :]
             assert fresh and stream.events(len(fresh)) == fresh
             log += fresh
@@ -107,7 +107,7 @@ def test_a_stream_gives_the_whole_log_in_order_and_goes_on(
 def test_a_stream_is_resumed_after_any_event_also_amid_a_transaction(
     http_server: RunningServer, people: People, auditor: str
 ) -> None:
-    promoted(http_server.near, people)
+    promoted(http_server.local, people)
     log = [_as_sent(event) for event in http_server.events(people)]
     numbers = [one[0].split(".")[0] for one in log]
     assert len(set(numbers)) < len(numbers), "some came of one transaction"
@@ -117,7 +117,7 @@ def test_a_stream_is_resumed_after_any_event_also_amid_a_transaction(
     with following(http_server, auditor, **{"Last-Event-ID": "0.0"}) as stream:
         assert stream.events(len(log)) == log
     with following(http_server, auditor, "?after=0", **{"Last-Event-ID": log[-1][0]}) as stream:
-        promoted(http_server.near, people, "post", predicate="later")
+        promoted(http_server.local, people, "post", predicate="later")
         assert stream.events(1) == [_as_sent(http_server.events(people)[len(log)])], "nothing twice"
 
 
@@ -125,7 +125,7 @@ def test_a_page_of_events_is_followed_by_the_next(
     http_server: RunningServer, people: People, auditor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(4):
-        promoted(http_server.near, people, predicate=f"p{n}")
+        promoted(http_server.local, people, predicate=f"p{n}")
     log = http_server.events(people)
     for limit in (1, 2, 5, 1000):
         found: list[Any] = []
@@ -157,8 +157,8 @@ def test_nobody_is_sent_another_tenants_events(
     theirs = http_server.key(others.auditor)
     with following(http_server, auditor) as mine, following(http_server, theirs) as other:
         for n in range(3):
-            promoted(http_server.near, people, predicate=f"p{n}")
-            promoted(http_server.near, others, predicate=f"p{n}")
+            promoted(http_server.local, people, predicate=f"p{n}")
+            promoted(http_server.local, others, predicate=f"p{n}")
         for stream, whose in ((mine, people), (other, others)):
             log = [_as_sent(event) for event in http_server.events(whose)]
             assert stream.events(len(log)) == log
@@ -175,10 +175,10 @@ def test_a_stream_sends_nothing_more_once_its_key_does_not_hold(
     with following(http_server, key) as stream:
         assert len(stream.events(known)) == known
         if how == "revoked":
-            http_server.near.keys.revoke(people.admin, key_id)
+            http_server.local.keys.revoke(people.admin, key_id)
         else:
             http_server.clock.advance(days=2)
-            promoted(http_server.near, people)
+            promoted(http_server.local, people)
         assert list(stream.blocks()) == [[": unauthenticated"]], "not even that its key was revoked"
     assert http_server.ask("GET", "/v1/events", key=key, headers=STREAM).status_code == 401
 

@@ -58,21 +58,21 @@ def officer(http_server: RunningServer, people: People) -> str:
 
 def _ids(http_server: RunningServer, story: Story, path: str, value: str) -> dict[str, str]:
     """Those of the story, with a proposal, a webhook or a consent that nothing was done to yet."""
-    near, people = http_server.near, story.people
+    local, people = http_server.local, story.people
     ids = {**story.ids}
     if "{proposal_id}" in path or path == "/queue/approve":
         fact = {"entity": SUBJECT, "predicate": f"likes_{value}", "value": value}
-        ids["proposal_id"] = proposed(near, people.run(), **fact).proposal_id
+        ids["proposal_id"] = proposed(local, people.run(), **fact).proposal_id
         if path.endswith("/lift"):
-            near.queue.reject(people.reviewer, ids["proposal_id"], reason="no")
+            local.queue.reject(people.reviewer, ids["proposal_id"], reason="no")
     if "{memory_id}" in path:
-        ids["memory_id"] = promoted(near, people, value, predicate=f"has_{value}")
+        ids["memory_id"] = promoted(local, people, value, predicate=f"has_{value}")
     if "{webhook_id}" in path:
-        ids["webhook_id"] = near.webhooks.add(people.admin, url=f"https://8.8.8.8/{value}").webhook_id
+        ids["webhook_id"] = local.webhooks.add(people.admin, url=f"https://8.8.8.8/{value}").webhook_id
     if "{ref}" in path:
-        ids["ref"] = near.packs.register(people.admin, f'pack_meta: {{id: acme, version: "1.0.0-{value}"}}').ref
+        ids["ref"] = local.packs.register(people.admin, f'pack_meta: {{id: acme, version: "1.0.0-{value}"}}').ref
     if "{consent_id}" in path:
-        ids["consent_id"] = near.consent.grant(people.officer, subject=f"customer:{value}", **CONSENT).consent_id
+        ids["consent_id"] = local.consent.grant(people.officer, subject=f"customer:{value}", **CONSENT).consent_id
     return ids
 
 
@@ -118,13 +118,13 @@ def test_a_pass_under_a_key_that_was_used_is_not_made_again(http_server: Running
     said = {"kind": "statement", "classification": "INTERNAL"}
     first = http_server.ask("POST", place, key=key, once="pass-1")
     assert first.status_code == 200
-    captured = http_server.near.capture(run, text="Something that comes after the pass.", **said).capture_id
+    captured = http_server.local.capture(run, text="Something that comes after the pass.", **said).capture_id
     again = http_server.ask("POST", place, key=key, once="pass-1")
     assert (again.content, again.headers[REPLAYED]) == (first.content, "true")
-    assert http_server.near.work.backlog(people.admin).behind == 1, captured
+    assert http_server.local.work.backlog(people.admin).behind == 1, captured
     other = http_server.ask("POST", place, key=key, once="pass-2")
     assert other.json()["captures"] == 1 and REPLAYED not in other.headers
-    assert http_server.near.work.backlog(people.admin).behind == 0
+    assert http_server.local.work.backlog(people.admin).behind == 0
 
 
 @pytest.mark.rule("ERR-2")
@@ -161,7 +161,7 @@ def test_of_two_requests_under_one_key_at_once_one_is_done(
         gate.until_waiting(2)
     answers = calls.wait()
     done = [one for one in answers if one.status_code == 201]
-    (stands,) = http_server.near.consent.list(people.officer)
+    (stands,) = http_server.local.consent.list(people.officer)
     assert {one.json()["consent_id"] for one in done} == {stands.consent_id}
     assert [one.json()["code"] for one in answers if one not in done] in ([], ["request_repeated"])
     again = http_server.ask("POST", "/v1/consents", GRANT, key=officer, once="k1")
@@ -206,7 +206,7 @@ def test_what_was_refused_can_be_asked_again_under_its_key(
         assert http_server.ask("POST", path, body, key=officer, once="k").status_code == status, path
     done = http_server.ask("POST", "/v1/consents", GRANT, key=officer, once="k")
     assert done.status_code == 201 and REPLAYED not in done.headers
-    assert len(http_server.near.consent.list(people.officer)) == 1
+    assert len(http_server.local.consent.list(people.officer)) == 1
 
 
 @pytest.mark.rule("ISO-5", "ISO-1")
@@ -228,7 +228,7 @@ def test_a_key_is_its_principals_own_and_lost_with_the_role(
 @pytest.mark.rule("ERA-2")
 def test_after_an_erasure_no_answer_is_left(http_server: RunningServer, people: People, officer: str) -> None:
     fact = {**KEY, "value": "pigeon post", "subject": SUBJECT}
-    path = f"/v1/queue/{proposed(http_server.near, people.run(), **fact).proposal_id}/approve"
+    path = f"/v1/queue/{proposed(http_server.local, people.run(), **fact).proposal_id}/approve"
     reviewer = http_server.key(people.reviewer)
     assert "pigeon post" in http_server.ask("POST", path, key=reviewer, once="k").text
     assert "pigeon post" in http_server.ask("POST", path, key=reviewer, once="k").text
@@ -243,7 +243,7 @@ def test_after_an_erasure_no_answer_is_left(http_server: RunningServer, people: 
 
 @pytest.mark.rule("REV-5")
 def test_the_second_of_two_operators_gets_an_error(http_server: RunningServer, people: People) -> None:
-    item = proposed(http_server.near, people.run(), **KEY, value="email").proposal_id
+    item = proposed(http_server.local, people.run(), **KEY, value="email").proposal_id
     boris, clara = http_server.key(people.reviewer), http_server.key(people.second_reviewer)
     place = f"/v1/queue/{item}"
     seen = [http_server.ask("GET", place, key=key).headers["etag"] for key in (boris, clara)]
@@ -277,7 +277,7 @@ def test_the_second_of_two_operators_gets_an_error(http_server: RunningServer, p
 def test_of_two_operators_at_once_one_wins(
     http_server: RunningServer, people: People, server: TestServer, database: str
 ) -> None:
-    item = proposed(http_server.near, people.run(), **KEY, value="email").proposal_id
+    item = proposed(http_server.local, people.run(), **KEY, value="email").proposal_id
     keys = [http_server.key(people.reviewer), http_server.key(people.second_reviewer)]
     tag = http_server.ask("GET", f"/v1/queue/{item}", key=keys[0]).headers["etag"]
 
@@ -290,4 +290,4 @@ def test_of_two_operators_at_once_one_wins(
     answers = sorted(calls.wait(), key=lambda one: one.status_code)
     assert [one.status_code for one in answers] == [200, 412]
     assert answers[1].json()["code"] == "version_conflict"
-    assert len(http_server.near.queue.get(people.reviewer, item).verdicts) == 1
+    assert len(http_server.local.queue.get(people.reviewer, item).verdicts) == 1

@@ -43,7 +43,7 @@ def _counts(http_server: RunningServer) -> dict[tuple[str, str, str], float]:
 def test_each_request_leaves_a_line_that_says_who_and_where_and_nothing_of_what(
     http_server: RunningServer, people: People
 ) -> None:
-    memory = promoted(http_server.near, people, SAID)
+    memory = promoted(http_server.local, people, SAID)
     bot, bot_id = http_server.made(people.run())
     reviewer, reviewer_id = http_server.made(people.reviewer)
     item = {"kind": "message", "text": SAID, "classification": "INTERNAL", "origin": f"tool:{SAID}", "run": RUN}
@@ -98,7 +98,7 @@ def test_an_error_is_logged_by_its_kind_in_either_form() -> None:
 
 
 def test_requests_are_counted_by_the_pattern_of_their_route(http_server: RunningServer, people: People) -> None:
-    key, memory = http_server.key(people.reviewer), promoted(http_server.near, people)
+    key, memory = http_server.key(people.reviewer), promoted(http_server.local, people)
     before = _counts(http_server)
     for path in (f"/v1/memories/{memory}", f"/v1/memories/{memory}", "/v1/memories/pm_0", "/v1/metrics", f"/v1/{SAID}"):
         http_server.ask("GET", path, key=key)
@@ -113,14 +113,14 @@ def test_requests_are_counted_by_the_pattern_of_their_route(http_server: Running
         ("GET", "unknown", "404"): 2,
     }
     text = http_server.ask("GET", "/metrics").text
-    for told in (memory, people.tenant_id, people.reviewer.id, SAID):
-        assert told not in text
+    for result in (memory, people.tenant_id, people.reviewer.id, SAID):
+        assert result not in text
     assert "muniment_http_requests_in_flight 1.0" in text, "this one"
     assert 'muniment_http_request_seconds_count{method="GET",route="/v1/memories/{memory_id}"}' in text
 
 
 def test_the_figures_of_a_tenant_come_to_prometheus_in_its_own_form(http_server: RunningServer, people: People) -> None:
-    promoted(http_server.near, people)
+    promoted(http_server.local, people)
     key = http_server.key(people.auditor)
     asked = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1"
     scraped = http_server.ask("GET", "/v1/metrics", key=key, headers={"Accept": asked})
@@ -133,15 +133,15 @@ def test_the_figures_of_a_tenant_come_to_prometheus_in_its_own_form(http_server:
 
 
 def test_a_server_that_is_about_to_stop_is_not_ready_but_alive(http_server: RunningServer) -> None:
-    app = create_app(http_server.near._fabric)
+    app = create_app(http_server.local._fabric)
 
     async def statuses() -> list[int]:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://server") as http:
             return [(await http.get(path)).status_code for path in ("/readyz", "/healthz")]
 
-    assert http_server.near._portal.call(statuses) == [200, 200]
+    assert http_server.local._portal.call(statuses) == [200, 200]
     app.state.streams.stop()
-    assert http_server.near._portal.call(statuses) == [503, 200]
+    assert http_server.local._portal.call(statuses) == [503, 200]
 
 
 @pytest.mark.rule("JOB-1")
@@ -160,7 +160,7 @@ def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_count
 
     async def work() -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(serving._work, http_server.near._fabric, metrics)
+            tasks.start_soon(serving._work, http_server.local._fabric, metrics)
             await at_it.wait()
             tasks.cancel_scope.cancel()
 
@@ -168,7 +168,7 @@ def test_a_worker_inside_that_falls_over_is_started_again_and_its_jobs_are_count
     monkeypatch.setattr(Worker, "forever", forever)
     monkeypatch.setattr(serving, "_RESTART_AFTER", 0.0)
     with logged() as lines:
-        http_server.near._portal.call(work)
+        http_server.local._portal.call(work)
     assert "the worker failed" in lines.text and "ValueError" in lines.text and SAID not in lines.text
     counted = metrics.text().decode()
     for outcome in ("done", "failed"):
@@ -186,8 +186,8 @@ def test_without_its_database_it_is_alive_and_not_ready_and_says_no_more(server:
         assert lost.ask("GET", "/healthz").json() == {"status": "ok"}
         for path in ("/readyz", "/v1/events", "/v1/whoami"):
             answer = lost.ask("GET", path, key=key)
-            told = without_number(answer)
-            assert (answer.status_code, told["code"]) == (503, "storage_unavailable"), path
+            result = without_number(answer)
+            assert (answer.status_code, result["code"]) == (503, "storage_unavailable"), path
             assert int(answer.headers["retry-after"]) >= 1
             assert name not in answer.text and "muniment_" not in answer.text
             lines.of(answer)

@@ -9,7 +9,7 @@ from muniment.errors import Conflict, NotFound, PackChanged, PinRefused, SecondP
 from muniment.testing import People, TestServer
 from tests.interfaces.http import PACK, RUN, RunningServer
 from tests.pack_activation import acme, admin, in_force, put_in_force, register
-from tests.served import Far
+from tests.server_thread import RemoteFabric
 from tests.stories import KEY, promoted, proposed
 
 STRICT = "memory_layer: {promotion_thresholds: {confidence_floor: 0.75}}"
@@ -25,12 +25,12 @@ def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
 @pytest.mark.rule("PAC-5")
 def test_a_version_is_put_in_force_and_its_history_comes_in_pages(http_server: RunningServer, people: People) -> None:
     ada, anton = http_server.key(people.admin), http_server.key(people.auditor)
-    promoted(http_server.near, people)
+    promoted(http_server.local, people)
     before = http_server.clock.now
     http_server.clock.advance(hours=1)
     for version in ("1.0.0", "1.1.0"):
-        register(http_server.near, people.tenant_id, acme(version, STRICT))
-        body = {"reason": f"it is time for {version}", "expected": in_force(http_server.near, people.tenant_id)}
+        register(http_server.local, people.tenant_id, acme(version, STRICT))
+        body = {"reason": f"it is time for {version}", "expected": in_force(http_server.local, people.tenant_id)}
         made = http_server.ask("POST", f"/v1/packs/acme@{version}/activate", body, key=ada)
         assert (made.status_code, made.json()["pack"], made.json()["reason"]) == (
             200,
@@ -58,8 +58,8 @@ def test_a_version_is_put_in_force_and_its_history_comes_in_pages(http_server: R
 def test_what_an_activation_would_do_is_reported_and_one_that_takes_two_people_is_refused_to_one(
     http_server: RunningServer, people: People
 ) -> None:
-    proposed(http_server.near, people.run(), **KEY, value="email")
-    register(http_server.near, people.tenant_id, acme("1.0.0", LAX))
+    proposed(http_server.local, people.run(), **KEY, value="email")
+    register(http_server.local, people.tenant_id, acme("1.0.0", LAX))
     ada, zoe = http_server.key(people.admin), http_server.key(admin(people.tenant_id, "zoe"))
     plan = http_server.ask("GET", "/v1/packs/acme@1.0.0/activation", key=http_server.key(people.reviewer)).json()
     assert (plan["in_force"], plan["second_person"], plan["registered_by"], plan["proposals"]) == (PACK, True, "ada", 1)
@@ -74,7 +74,7 @@ def test_what_an_activation_would_do_is_reported_and_one_that_takes_two_people_i
         "POST", "/v1/packs/acme@1.0.0/activate", {"reason": "seen", "expected": "acme@0.1.0"}, key=zoe
     )
     assert (changed.status_code, changed.json()["code"]) == (409, "pack_changed")
-    assert in_force(http_server.near, people.tenant_id) == PACK
+    assert in_force(http_server.local, people.tenant_id) == PACK
     done = http_server.ask(
         "POST", "/v1/packs/acme@1.0.0/activate", {"reason": "seen by two", "expected": PACK}, key=zoe
     )
@@ -101,10 +101,10 @@ def test_what_an_activation_would_do_is_reported_and_one_that_takes_two_people_i
 def test_a_wrong_body_is_refused_by_its_field(
     http_server: RunningServer, people: People, verb: str, body: Any, field: str
 ) -> None:
-    register(http_server.near, people.tenant_id, acme("1.0.0", STRICT))
+    register(http_server.local, people.tenant_id, acme("1.0.0", STRICT))
     answer = http_server.ask("POST", f"/v1/packs/acme@1.0.0/{verb}", body, key=http_server.key(people.admin))
     assert (answer.status_code in (413, 422), answer.json()["field"]) == (True, field), answer.text
-    found = http_server.near.packs.get(people.admin, "acme@1.0.0")
+    found = http_server.local.packs.get(people.admin, "acme@1.0.0")
     assert (found.in_force, found.retired) == (False, False)
 
 
@@ -112,11 +112,11 @@ def test_a_wrong_body_is_refused_by_its_field(
 def test_a_run_pins_only_what_the_pack_in_force_lists_and_nothing_that_is_retired(
     http_server: RunningServer, people: People
 ) -> None:
-    memory_id = promoted(http_server.near, people)
+    memory_id = promoted(http_server.local, people)
     agent, ada = http_server.key(people.run()), http_server.key(people.admin)
     for version in ("0.8.0", "0.9.0"):
-        register(http_server.near, people.tenant_id, acme(version))
-    put_in_force(http_server.near, people.tenant_id, acme("1.0.0", may_pin="[acme@0.9.0]"))
+        register(http_server.local, people.tenant_id, acme(version))
+    put_in_force(http_server.local, people.tenant_id, acme("1.0.0", may_pin="[acme@0.9.0]"))
 
     def asked(pack: str) -> list[Any]:
         run = {"run": {**RUN, "pack": pack}}
@@ -143,31 +143,31 @@ def test_a_run_pins_only_what_the_pack_in_force_lists_and_nothing_that_is_retire
 def test_a_client_has_every_verb_of_the_fabric_with_the_same_answers(
     http_server: RunningServer, people: People
 ) -> None:
-    promoted(http_server.near, people)
-    register(http_server.near, people.tenant_id, acme("1.0.0", LAX))
-    with Far(http_server.near, http_server.url) as far:
+    promoted(http_server.local, people)
+    register(http_server.local, people.tenant_id, acme("1.0.0", LAX))
+    with RemoteFabric(http_server.local, http_server.url) as remote:
         zoe = admin(people.tenant_id, "zoe")
-        assert far.packs.plan_activation(people.admin, "acme@1.0.0") == http_server.near.packs.plan_activation(
+        assert remote.packs.plan_activation(people.admin, "acme@1.0.0") == http_server.local.packs.plan_activation(
             people.admin, "acme@1.0.0"
         )
         with pytest.raises(SecondPersonRequired):
-            far.packs.activate(people.admin, "acme@1.0.0", reason="alone")
+            remote.packs.activate(people.admin, "acme@1.0.0", reason="alone")
         with pytest.raises(PackChanged):
-            far.packs.activate(zoe, "acme@1.0.0", reason="seen", expected="acme@0.1.0")
+            remote.packs.activate(zoe, "acme@1.0.0", reason="seen", expected="acme@0.1.0")
         with pytest.raises(NotFound):
-            far.packs.activate(zoe, "acme@9.9.9", reason="not there")
-        made = far.packs.activate(zoe, "acme@1.0.0", reason="seen", expected=PACK)
-        assert made == http_server.near.packs.in_force(people.admin) == far.packs.in_force(people.admin)
-        whole = http_server.near.packs.activations(people.auditor)
-        assert far.packs.activations(people.auditor, limit=1, after=whole[0].seq) == whole[1:]
-        assert far.packs.in_force(people.auditor, at=whole[1].activated_at) == http_server.near.packs.in_force(
+            remote.packs.activate(zoe, "acme@9.9.9", reason="not there")
+        made = remote.packs.activate(zoe, "acme@1.0.0", reason="seen", expected=PACK)
+        assert made == http_server.local.packs.in_force(people.admin) == remote.packs.in_force(people.admin)
+        whole = http_server.local.packs.activations(people.auditor)
+        assert remote.packs.activations(people.auditor, limit=1, after=whole[0].seq) == whole[1:]
+        assert remote.packs.in_force(people.auditor, at=whole[1].activated_at) == http_server.local.packs.in_force(
             people.auditor, at=whole[1].activated_at
         )
         with pytest.raises(PinRefused):
-            far.recall(people.run(pack=PACK))
+            remote.recall(people.run(pack=PACK))
         with pytest.raises(Conflict):
-            far.packs.retire(people.admin, "acme@1.0.0", reason="by mistake")
-        assert far.packs.retire(people.admin, PACK, reason="old").pack == PACK
-        assert [(one.ref, one.in_force, one.retired) for one in far.packs.list(people.admin)] == [
-            (one.ref, one.in_force, one.retired) for one in http_server.near.packs.list(people.admin)
+            remote.packs.retire(people.admin, "acme@1.0.0", reason="by mistake")
+        assert remote.packs.retire(people.admin, PACK, reason="old").pack == PACK
+        assert [(one.ref, one.in_force, one.retired) for one in remote.packs.list(people.admin)] == [
+            (one.ref, one.in_force, one.retired) for one in http_server.local.packs.list(people.admin)
         ]

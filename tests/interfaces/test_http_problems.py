@@ -52,8 +52,8 @@ def test_every_error_has_a_status_and_every_status_an_error() -> None:
 
 def test_the_page_names_every_code_with_its_status_and_every_route_with_its_roles(http_server: RunningServer) -> None:
     page = PAGE.read_text("utf-8")
-    told = {code: int(status) for code, status in re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|$", page, re.MULTILINE)}
-    assert told == problems.STATUS
+    result = {code: int(status) for code, status in re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|$", page, re.MULTILINE)}
+    assert result == problems.STATUS
     rows = re.findall(r"^\| `([A-Z]+ /v1/\S+)` \| (.*?) \| (yes|no) \| \S.* \|$", page, re.MULTILINE)
     assert {route: (set(re.findall(r"`(\w+)`", roles)), only) for route, roles, only in rows} == {
         f"{method} {path}": (set(operation["x-roles"]), "yes" if operation["x-persons-only"] else "no")
@@ -127,9 +127,9 @@ def test_a_wrong_body_gets_an_error_with_its_field_and_nothing_is_written(
 ) -> None:
     before = http_server.events(people)
     answer = http_server.ask("POST", "/v1/captures", key=bot, content=body, headers=JSON)
-    told = without_number(answer)
-    assert (answer.status_code, told["code"], told["field"]) == (422, "invalid_input", field), told
-    assert detail in told["detail"]
+    result = without_number(answer)
+    assert (answer.status_code, result["code"], result["field"]) == (422, "invalid_input", field), result
+    assert detail in result["detail"]
     assert http_server.events(people) == before
 
 
@@ -156,9 +156,9 @@ def test_input_that_is_too_long_is_reported(http_server: RunningServer, people: 
     for content in (b" " * (LIMIT + 1), chunks()):
         for path, once in (("/v1/captures", None), ("/v1/proposals", "k")):
             answer = http_server.ask("POST", path, key=bot, content=content, headers=JSON, once=once)
-            told = without_number(answer)
-            assert (answer.status_code, told["code"], told["field"]) == (413, "too_large", "body")
-            assert told["detail"] == f"is longer than {LIMIT} bytes"
+            result = without_number(answer)
+            assert (answer.status_code, result["code"], result["field"]) == (413, "too_large", "body")
+            assert result["detail"] == f"is longer than {LIMIT} bytes"
             content = b" " * (LIMIT + 1)
     with Wire(http_server) as wire:
         wire.send(f"POST /v1/captures HTTP/1.1\nAuthorization: Bearer {bot}\nContent-Length: {10**17}")
@@ -179,8 +179,8 @@ def test_a_body_that_does_not_come_or_comes_too_slowly_is_not_waited_for(
         Content-Length: 100"""
     with Wire(http_server) as wire:
         wire.send(head, b"{")
-        status, told = wire.answer()
-        assert status == 422 and b"took too long to arrive" in told
+        status, result = wire.answer()
+        assert status == 422 and b"took too long to arrive" in result
     with Wire(http_server, patience=0.1) as wire:
         wire.send(head, b"{")
         answered = b""
@@ -191,7 +191,7 @@ def test_a_body_that_does_not_come_or_comes_too_slowly_is_not_waited_for(
             except TimeoutError:
                 wire.socket.sendall(b" ")
         assert b"took too long to arrive" in answered, "byte by byte is slow too"
-    assert http_server.near.webhooks.list(people.admin) == []
+    assert http_server.local.webhooks.list(people.admin) == []
 
 
 def test_a_head_that_is_too_long_or_never_whole_is_hung_up_on(
@@ -237,8 +237,8 @@ def test_a_caller_who_goes_away_is_nothing_unforeseen(http_server: RunningServer
 def test_only_what_is_called_json_is_read_as_json(http_server: RunningServer, bot: str, kind: str | None) -> None:
     headers = {"Content-Type": kind} if kind is not None else {}
     answer = http_server.ask("POST", "/v1/captures", key=bot, content=b"{%b}" % GOOD, headers=headers)
-    told = without_number(answer)
-    assert (answer.status_code, told["code"], told["field"]) == (415, "unsupported_media_type", "Content-Type")
+    result = without_number(answer)
+    assert (answer.status_code, result["code"], result["field"]) == (415, "unsupported_media_type", "Content-Type")
 
 
 def test_unknown_addresses_and_methods_are_reported(http_server: RunningServer, admin: str) -> None:

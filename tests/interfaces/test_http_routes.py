@@ -73,7 +73,7 @@ def story(http_server: RunningServer) -> Story:
 
 @pytest.fixture(scope="module")
 def app(http_server: RunningServer) -> FastAPI:
-    return create_app(http_server.near._fabric)
+    return create_app(http_server.local._fabric)
 
 
 def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, http_server: RunningServer) -> None:
@@ -96,7 +96,7 @@ def test_every_route_is_in_the_document_with_what_it_asks_for(app: FastAPI, http
 
 
 def test_a_route_that_says_nothing_of_its_verb_cannot_be_served(http_server: RunningServer) -> None:
-    app, router = create_app(http_server.near._fabric), APIRouter()
+    app, router = create_app(http_server.local._fabric), APIRouter()
     router.add_api_route("/backdoor", lambda: "come in")
     app.include_router(router, prefix="/v1")
     with pytest.raises(ValueError, match="unpack"):
@@ -123,12 +123,12 @@ def test_no_route_answers_who_brings_no_credential_or_none_that_holds(
 ) -> None:
     good, wrong = story.token("admin"), count()
     revoked, key_id = http_server.made(story.people.admin)
-    http_server.near.keys.revoke(story.people.admin, key_id)
+    http_server.local.keys.revoke(story.people.admin, key_id)
     expired = http_server.key(story.people.admin, expires_in="1d")
     unknown = http_server.key(others.admin).rpartition("_")[0] + "_" + good.rpartition("_")[2]
     refused = {"unknown": unknown, "cut off": good[:-1], "revoked": revoked, "expired": expired, "nonsense": "mun_x"}
     http_server.clock.advance(days=2)
-    told: list[Any] = []
+    result: list[Any] = []
     for method, path, _ in http_server.routes():
         place = path.format(**story.ids)
         answer = http_server.ask(method, place, body_of(method, path, story.ids))
@@ -143,9 +143,9 @@ def test_no_route_answers_who_brings_no_credential_or_none_that_holds(
             address = {"X-Forwarded-For": f"192.0.2.{next(wrong)}"}
             answer = http_server.ask(method, place, body_of(method, path, story.ids), key=key, headers=address)
             assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Bearer realm="muniment"'), what
-            told.append(without_number(answer))
-    assert all(one == told[0] for one in told), "which of these it was is nobody's business"
-    assert told[0]["detail"] == "the credential is not valid, has expired or was revoked"
+            result.append(without_number(answer))
+    assert all(one == result[0] for one in result), "which of these it was is nobody's business"
+    assert result[0]["detail"] == "the credential is not valid, has expired or was revoked"
 
 
 @pytest.mark.rule("AUD-3", "ISO-5", "REV-4")

@@ -189,8 +189,8 @@ def test_every_operation_answers_as_the_document_says(
         # Where nothing can be sent, nothing wrong can be.
         with suppress(Unsatisfiable) if mode is GenerationMode.NEGATIVE else nullcontext():
             settings(FEW, max_examples=examples(2))(given(strategy)(holds))()
-    told = {f"{method} {path}" for method, path, _ in http_server.routes()}
-    assert asked >= told, "every one was asked"
+    output = {f"{method} {path}" for method, path, _ in http_server.routes()}
+    assert asked >= output, "every one was asked"
 
 
 @st.composite

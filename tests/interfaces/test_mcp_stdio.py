@@ -29,8 +29,8 @@ HELLO = {
 
 def started(*arguments: object, **environment: str) -> Assistant:
     """An assistant that starts the command with these arguments."""
-    told = StdioServerParameters(command=MUNIMENT, args=[str(one) for one in ("mcp", *arguments)], env=environment)
-    return Assistant(lambda: Client(told))
+    result = StdioServerParameters(command=MUNIMENT, args=[str(one) for one in ("mcp", *arguments)], env=environment)
+    return Assistant(lambda: Client(result))
 
 
 def shown(terminal: Terminal) -> list[str]:
@@ -112,8 +112,8 @@ def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
 
 @pytest.mark.rule("ISO-5")
 def test_before_a_server_it_asks_under_the_key_alone(http_server: RunningServer, people: People) -> None:
-    mine = promoted(http_server.near, people)
-    promoted(http_server.near, people, "fax", user_id="cust_2")
+    mine = promoted(http_server.local, people)
+    promoted(http_server.local, people, "fax", user_id="cust_2")
     environment = {"MUNIMENT_SERVER": http_server.url, "MUNIMENT_KEY": http_server.key(people.run(), user_id="cust_1")}
     with started("--user", "cust_1", **environment) as assistant:
         answer = assistant.ask("recall")

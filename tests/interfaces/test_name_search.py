@@ -20,7 +20,7 @@ def http_server(server: TestServer, database: str) -> Any:
 
 @pytest.fixture
 def memory_id(http_server: RunningServer, people: People) -> str:
-    return promoted(http_server.near, people, f"a garden with {NAME}", predicate="shares")
+    return promoted(http_server.local, people, f"a garden with {NAME}", predicate="shares")
 
 
 @pytest.mark.rule("ERA-5")
@@ -28,7 +28,7 @@ def test_over_http_an_officer_searches_and_takes_a_memory_away(
     http_server: RunningServer, people: People, memory_id: str
 ) -> None:
     officer, reviewer = http_server.key(people.officer), http_server.key(people.reviewer)
-    erased = http_server.near.erase(people.officer, subject="customer:anna_17")
+    erased = http_server.local.erase(people.officer, subject="customer:anna_17")
     body = {"name": NAME, "erasure_id": erased.erasure_id}
     assert http_server.ask("POST", "/v1/erasures/search", body, key=reviewer).status_code == 403
     answer = http_server.ask("POST", "/v1/erasures/search", body, key=officer)
@@ -42,7 +42,7 @@ def test_over_http_an_officer_searches_and_takes_a_memory_away(
     retract = f"/v1/memories/{memory_id}/retract"
     assert http_server.ask("POST", retract, {"reason": "wrong"}, key=officer).status_code == 403
     assert http_server.ask("POST", retract, {"reason": "erased"}, key=officer).json()["reason"] == "erased"
-    assert http_server.near.get(people.auditor, memory_id).text == ""
+    assert http_server.local.get(people.auditor, memory_id).text == ""
 
 
 @pytest.mark.rule("ERA-5")

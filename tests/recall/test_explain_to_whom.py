@@ -158,9 +158,9 @@ def test_what_came_in_its_place_is_named_only_to_whom_may_see_that(
     correction = fabric.correct(people.author, memory_id=old, value="phone", classification=label)
     new = fabric.queue.approve(people.reviewer, correction.proposal_id).memory_id  # type: ignore[union-attr]
     run = people.run(classification_allowed={"INTERNAL"})
-    told = fabric.explain(run, memory_id=old)
-    assert (told.visibility, told.retraction_reason) == ("retracted", "corrected")
-    assert told.superseded_by == (new if named else None)
+    result = fabric.explain(run, memory_id=old)
+    assert (result.visibility, result.retraction_reason) == ("retracted", "corrected")
+    assert result.superseded_by == (new if named else None)
     assert fabric.explain(people.auditor, memory_id=old).superseded_by == new
 
 

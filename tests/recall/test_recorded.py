@@ -122,13 +122,13 @@ def test_only_the_provenance_is_shown_of_what_was_revoked_or_erased_since(fabric
     fabric.consent.revoke(people.officer, consent.consent_id)
     fabric.erase(people.officer, subject="customer:cust_9")
     shown = fabric.recalls.get(people.auditor, answer.recall_id)
-    told = {one.memory_id: one for one in shown.memories}
-    assert told.keys() == {revoked, erased}
-    assert (told[revoked].visibility, told[revoked].hidden_by) == ("hidden", ("consent",))
-    assert told[erased].visibility == "tombstoned"
+    result = {one.memory_id: one for one in shown.memories}
+    assert result.keys() == {revoked, erased}
+    assert (result[revoked].visibility, result[revoked].hidden_by) == ("hidden", ("consent",))
+    assert result[erased].visibility == "tombstoned"
     assert all((one.text, one.withheld, one.provenance.evidence_refs) == ("", True, ()) for one in shown.memories)
-    assert told[revoked].provenance.consent_id == consent.consent_id
-    assert told[revoked].provenance.approver == people.reviewer.id
+    assert result[revoked].provenance.consent_id == consent.consent_id
+    assert result[revoked].provenance.approver == people.reviewer.id
 
 
 @pytest.mark.rule("REC-10", "ISO-4")

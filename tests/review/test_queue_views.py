@@ -14,7 +14,7 @@ from muniment.model.context import RunContext
 from muniment.testing import FakeClock, People, TestServer
 from tests.conftest import Opener
 from tests.security.catalogue import tenant_tables
-from tests.stories import CONSENT, KEY, promoted, proposed, run_job, told
+from tests.stories import CONSENT, KEY, event_data, promoted, proposed, run_job
 
 SUBJECT = "customer:cust_1"
 Standing = Callable[[], list[tuple[Any, ...]]]
@@ -163,7 +163,7 @@ def test_who_may_not_review_tries_nothing_and_is_written_down(fabric: Fabric, pe
     ):
         with pytest.raises(RoleMissing):
             look(people.auditor, item)
-    assert [one["verb"] for one in told(fabric, people, "security")] == ["review"] * 3
+    assert [one["verb"] for one in event_data(fabric, people, "security")] == ["review"] * 3
 
 
 # --- an edit, tried

@@ -8,12 +8,12 @@ import pytest
 
 from muniment import Fabric
 from muniment.testing import FakeClock, TestServer
-from tests.assisted import Assisted
 from tests.connections import Connections
+from tests.mcp_fabric import McpFabric
 from tests.scenarios.oracle import Proposal
 from tests.scenarios.watching import Watching
 from tests.scenarios.world import ENTITIES, PACKS, Place
-from tests.served import Far
+from tests.server_thread import RemoteFabric
 from tests.soak import SOAKING
 
 INTERFACES = ("fabric", "client", "mcp")
@@ -103,11 +103,11 @@ def staged(connections: Connections, server: TestServer, database: str, interfac
     """Where the machine plays."""
 
     def make(unresolved: str, clock: FakeClock) -> Fabric:
-        near = connections.fabric(pack=PACKS[unresolved], clock=clock)
+        local = connections.fabric(pack=PACKS[unresolved], clock=clock)
         if interface == "fabric":
-            return near
-        far = Far if interface == "client" else Assisted
-        return cast("Fabric", far.on_its_own(near, server.url(database), pack=PACKS[unresolved], clock=clock))
+            return local
+        remote = RemoteFabric if interface == "client" else McpFabric
+        return cast("Fabric", remote.on_its_own(local, server.url(database), pack=PACKS[unresolved], clock=clock))
 
     Watching.make = staticmethod(make)
     with server.connect(database) as Watching.superuser:

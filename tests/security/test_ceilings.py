@@ -38,7 +38,7 @@ def http_server(server: TestServer, database: str) -> Iterator[RunningServer]:
 @pytest.fixture
 def hidden(http_server: RunningServer, people: People) -> str:
     """The id of a memory that only seniors may recall."""
-    return promoted(http_server.near, people, "post", classification="CONFIDENTIAL")
+    return promoted(http_server.local, people, "post", classification="CONFIDENTIAL")
 
 
 def recalled(http_server: RunningServer, key: str, **run: Any) -> Any:
@@ -96,7 +96,7 @@ def test_no_key_of_an_agent_or_an_end_user_has_a_persons_role(
 ) -> None:
     for roles in ([role], ["agent", role], ["agent", "senior", role]):
         with pytest.raises(InvalidInput):
-            http_server.near.keys.create(people.admin, principal_id="b", kind=kind, roles=roles, user_id="b")
+            http_server.local.keys.create(people.admin, principal_id="b", kind=kind, roles=roles, user_id="b")
 
 
 @pytest.mark.rule("ISO-5")
@@ -114,13 +114,13 @@ def test_no_key_of_an_agent_or_an_end_user_has_a_persons_role(
 def test_the_database_takes_no_key_that_reaches_further(
     furnished: dict[str, Any], as_role: Connect, tenant: str, changed: dict[str, Any]
 ) -> None:
-    told = {"user_id": None, **changed}
+    result = {"user_id": None, **changed}
     with as_role("writer", tenant) as writer, pytest.raises(psycopg.errors.CheckViolation):
         writer.execute(
             "INSERT INTO api_keys (tenant_id, key_id, digest, principal_id, kind, roles, user_id, clearance, created_at,"
             " created_by) VALUES (current_setting('muniment.tenant'), 'key_x', sha256('x'), 'bot', %(kind)s,"
             " %(roles)s, %(user_id)s, '{PUBLIC}', now(), 'ada')",
-            told,
+            result,
         )
 
 
@@ -139,7 +139,7 @@ def test_the_database_takes_no_key_that_reaches_further(
 def test_a_key_whose_ceilings_were_changed_in_the_database_opens_nothing(
     http_server: RunningServer, people: People, owner: Connection, change: str
 ) -> None:
-    made = http_server.near.keys.create(
+    made = http_server.local.keys.create(
         people.admin,
         principal_id="b",
         kind="agent",
@@ -217,7 +217,7 @@ def test_over_mcp_too_a_run_has_no_role_and_no_voice_beyond_its_keys(
 @pytest.mark.rule("ISO-5", "ISO-8")
 def test_an_end_users_key_is_for_that_user_alone(http_server: RunningServer, people: People) -> None:
     with pytest.raises(InvalidInput, match="alone"):
-        http_server.near.keys.create(
+        http_server.local.keys.create(
             people.admin, principal_id="cust_1", kind="end_user", roles=["agent"], user_id="cust_2"
         )
     key = http_server.key(
@@ -228,8 +228,8 @@ def test_an_end_users_key_is_for_that_user_alone(http_server: RunningServer, peo
     assert http_server.ask("POST", "/v1/captures", {**body, "user_id": "cust_2"}, key=key).status_code == 422
     assert http_server.ask("POST", "/v1/captures", {**body, "run": RUN}, key=key).status_code == 422
     assert http_server.ask("POST", "/v1/recall", {"run": RUN}, key=key).status_code == 422
-    http_server.near.consolidate(people.tenant_id)
-    (item, *_) = http_server.near.queue.list(people.reviewer)
+    http_server.local.consolidate(people.tenant_id)
+    (item, *_) = http_server.local.queue.list(people.reviewer)
     assert (item.candidate.source, item.candidate.scope.user_id) == ("end_user", "cust_1")
 
 

@@ -73,8 +73,8 @@ def test_a_stolen_agents_key_does_nothing_of_a_persons(http_server: RunningServe
 def test_a_key_that_acts_for_one_user_reads_and_writes_for_no_other(
     http_server: RunningServer, people: People, stolen: str
 ) -> None:
-    theirs = promoted(http_server.near, people, "yacht", user_id="cust_2", predicate="owns")
-    seen = http_server.near.recall(people.run("cust_2", agent_id="other")).recall_id
+    theirs = promoted(http_server.local, people, "yacht", user_id="cust_2", predicate="owns")
+    seen = http_server.local.recall(people.run("cust_2", agent_id="other")).recall_id
     before = standing(http_server, people)
     denied = 0
     for user in ("cust_2", "cust_10", "CUST_1", "cust_%", None):
@@ -84,8 +84,8 @@ def test_a_key_that_acts_for_one_user_reads_and_writes_for_no_other(
             ("/v1/proposals", FACT), ("/v1/explain", {"memory_id": theirs}),
         ):  # fmt: skip
             answer = http_server.ask("POST", path, {**body, "run": run}, key=stolen)
-            told = answer.json()
-            assert (answer.status_code, told["code"], told["field"]) == (403, "denied", "run.user_id"), path
+            result = answer.json()
+            assert (answer.status_code, result["code"], result["field"]) == (403, "denied", "run.user_id"), path
             denied += 1
         answer = http_server.ask("GET", f"/v1/memories/{theirs}", key=stolen, headers={"Muniment-Run": json.dumps(run)})
         assert (answer.status_code, answer.json()["code"]) == (403, "denied")
@@ -104,11 +104,11 @@ def test_a_key_that_acts_for_one_user_reads_and_writes_for_no_other(
     ]
     assert hidden[0].status_code == 404 and without_number(hidden[0]) == without_number(hidden[1])
     for about in ({}, {"recall_id": seen}):
-        told = [
+        result = [
             http_server.ask("POST", "/v1/explain", {"memory_id": one, "run": RUN, **about}, key=stolen)
             for one in (theirs, "pm_never_there")
         ]
-        assert told[0].status_code == 404 and without_number(told[0]) == without_number(told[1])
+        assert result[0].status_code == 404 and without_number(result[0]) == without_number(result[1])
     mine = http_server.ask("POST", "/v1/recall", {"run": RUN, "query": "yacht"}, key=stolen)
     assert mine.status_code == 200 and mine.json()["records"] == []
     assert standing(http_server, people) == before
@@ -162,7 +162,7 @@ def test_words_beside_the_body_change_nothing_about_who_asks(
     }  # fmt: skip
     answer = http_server.ask("POST", f"/v1/proposals{query}", {**FACT, "run": RUN}, key=stolen, headers=headers)
     assert answer.status_code == 201
-    stands = http_server.near.queue.get(people.reviewer, answer.json()["proposal_id"])
+    stands = http_server.local.queue.get(people.reviewer, answer.json()["proposal_id"])
     assert stands.candidate.source == "agent"
     (captured,) = [event for event in http_server.events(people) if event.type == "memory.captured"]
     assert captured.actor == "bot"
@@ -224,14 +224,18 @@ def test_a_key_is_good_letter_for_letter_in_its_own_tenant_alone(
 
 @pytest.mark.rule("ISO-5", "AUD-3")
 def test_no_run_sees_beyond_the_clearance_of_its_key(http_server: RunningServer, people: People, stolen: str) -> None:
-    http_server.near.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
-    promoted(http_server.near, people, "s3cret", predicate="phone", subject=SUBJECT, classification="PII")
+    http_server.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
+    promoted(http_server.local, people, "s3cret", predicate="phone", subject=SUBJECT, classification="PII")
     before = standing(http_server, people)
     for labels in (["PII"], ["PUBLIC", "INTERNAL", "CONFIDENTIAL"], ["RESTRICTED"], ["public"], ["*"]):
         for path in ("/v1/recall", "/v1/compile"):
             answer = http_server.ask("POST", path, {"run": {**RUN, "classification_allowed": labels}}, key=stolen)
-            told = answer.json()
-            assert (answer.status_code, told["code"], told["field"]) == (403, "denied", "run.classification_allowed")
+            result = answer.json()
+            assert (answer.status_code, result["code"], result["field"]) == (
+                403,
+                "denied",
+                "run.classification_allowed",
+            )
     assert len(http_server.denials(people)) == 10
     answer = http_server.ask("POST", "/v1/recall", {"run": {**RUN, "role": "god"}}, key=stolen)
     assert (answer.status_code, answer.json()["field"]) == (403, "run.role")
@@ -266,17 +270,17 @@ def test_a_request_that_was_overheard_is_worth_nothing_to_another(
 def test_no_run_pins_another_tenants_pack(
     http_server: RunningServer, people: People, others: People, stolen: str
 ) -> None:
-    ref = http_server.near.packs.register(others.admin, 'pack_meta: {id: lax, version: "1.0.0"}').ref
+    ref = http_server.local.packs.register(others.admin, 'pack_meta: {id: lax, version: "1.0.0"}').ref
     # Neither where the pack in force lists no such version, nor where it does.
     for listed in ("", f"[{ref}, lax@9.9.9]"):
         if listed:
-            put_in_force(http_server.near, people.tenant_id, acme("1.0.0", may_pin=listed))
-        told: list[Any] = []
+            put_in_force(http_server.local, people.tenant_id, acme("1.0.0", may_pin=listed))
+        result: list[Any] = []
         for pack in (ref, "lax@9.9.9"):
             answer = http_server.ask("POST", "/v1/recall", {"run": {**RUN, "pack": pack}}, key=stolen)
             assert (answer.status_code, answer.json()["code"]) == (403, "pin_refused")
-            told.append(answer.json()["detail"].replace(pack, ""))
-        assert told[0] == told[1]
+            result.append(answer.json()["detail"].replace(pack, ""))
+        assert result[0] == result[1]
 
 
 @pytest.mark.rule("ERR-1")
@@ -323,7 +327,7 @@ def test_no_webhook_points_inside(http_server: RunningServer, people: People) ->
     ):  # fmt: skip
         answer = http_server.ask("POST", "/v1/webhooks", {"url": url}, key=admin)
         assert (answer.status_code, answer.json()["field"]) == (422, "url"), url
-    assert http_server.near.webhooks.list(people.admin) == []
+    assert http_server.local.webhooks.list(people.admin) == []
 
 
 def test_nobody_writes_lines_of_their_own_into_the_log(http_server: RunningServer, stolen: str) -> None:
@@ -334,8 +338,8 @@ def test_nobody_writes_lines_of_their_own_into_the_log(http_server: RunningServe
                     f"GET /v1/nothing%0aforged%0d%0a HTTP/1.1\nAuthorization: Bearer {stolen}\nX-Request-ID: {number}"
                 )
                 head = wire.until(b"\r\n\r\n").decode("latin-1")
-            told = head.lower().split("x-request-id: ")[1].split("\r\n")[0]
-            assert len(told) == 16 and told.isalnum(), number
+            result = head.lower().split("x-request-id: ")[1].split("\r\n")[0]
+            assert len(result) == 16 and result.isalnum(), number
         kept = http_server.ask("GET", "/v1/whoami", key=stolen, headers={"X-Request-ID": "run-7.step_2"})
         assert kept.headers["x-request-id"] == "run-7.step_2"
         lines.of(kept)

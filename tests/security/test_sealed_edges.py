@@ -136,7 +136,7 @@ def test_an_archive_file_that_was_changed_is_refused_or_says_the_same(data: st.D
     for other in (data.draw(changed(whole, pieces)), zstandard.compress(data.draw(changed(lines, pieces)))):
         try:
             found = Unpacked(other)
-            told = (found.heading, list(found))
+            result = (found.heading, list(found))
         except ArchiveBroken:
             continue
-        assert told == (HEADING, [ROW])
+        assert result == (HEADING, [ROW])

@@ -209,7 +209,7 @@ def test_consolidation_goes_by_the_right_at_the_time_of_the_capture(
 
 @pytest.mark.rule("ISO-8")
 @pytest.mark.parametrize(
-    "told",
+    "result",
     [
         {"kind": "tool_result", "source": "agent", "origin": "tool:a", "vouched": "user"},
         {"kind": "tool_result", "source": "agent", "origin": None, "vouched": "user"},
@@ -223,7 +223,7 @@ def test_consolidation_goes_by_the_right_at_the_time_of_the_capture(
     ],
 )
 def test_the_database_takes_no_voucher_that_contradicts_the_capture(
-    furnished: dict[str, Any], as_role: Connect, tenant: str, told: dict[str, Any]
+    furnished: dict[str, Any], as_role: Connect, tenant: str, result: dict[str, Any]
 ) -> None:
     with as_role("writer", tenant) as writer, pytest.raises(psycopg.errors.CheckViolation):
         writer.execute(
@@ -231,7 +231,7 @@ def test_the_database_takes_no_voucher_that_contradicts_the_capture(
             " observed_at, captured_at, pack, ontology_version, content, vouched)"
             " SELECT tenant_id, 'cap_forged', seq, author, %(source)s, %(kind)s, classification, holder, %(origin)s,"
             " observed_at, captured_at, pack, ontology_version, content, %(vouched)s FROM captures LIMIT 1",
-            told,
+            result,
         )
 
 
@@ -255,7 +255,7 @@ def test_over_http_the_key_says_what_a_run_may_speak_for_and_the_body_only_narro
     def trust(origin: str, **more: Any) -> float:
         answer = http_server.ask("POST", "/v1/proposals", {**body, "origin": origin, "run": {**run, **more}}, key=key)
         assert answer.status_code == 201, answer.text
-        return http_server.near.queue.get(people.reviewer, answer.json()["proposal_id"]).trust
+        return http_server.local.queue.get(people.reviewer, answer.json()["proposal_id"]).trust
 
     assert trust("tool:crm.lookup") == TOOL
     assert trust("tool:web.fetch") == AGENT
@@ -279,8 +279,8 @@ def test_a_key_without_a_channel_cannot_bring_in_what_a_user_said(http_server: R
             "receipts"
         ]
         ids = {captured, *(one["capture_id"] for one in many)}
-        http_server.near.consolidate(people.tenant_id)
-        items = http_server.near.queue.list(people.reviewer, limit=1000, closed=True)
+        http_server.local.consolidate(people.tenant_id)
+        items = http_server.local.queue.list(people.reviewer, limit=1000, closed=True)
         assert {item.trust for item in items if item.candidate.capture_id in ids} == {expected}
 
 
