@@ -1,4 +1,4 @@
-"""The audit chain's hashes and what it tells of events that are not as they were, without a database."""
+"""The hashes of the audit chain, and how changed events are reported, without a database."""
 
 from dataclasses import replace
 from hashlib import sha256

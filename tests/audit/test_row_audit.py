@@ -1,4 +1,4 @@
-"""Rows in the log as callers meet them: at most 500 an event, nobody is sent them, an upgrade lists what was there."""
+"""Rows in the log as callers see them: at most 500 per event, not sent to anybody; an upgrade lists existing rows."""
 
 import asyncio
 from collections.abc import Callable, Iterator

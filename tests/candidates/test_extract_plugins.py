@@ -1,4 +1,4 @@
-"""Plug-ins: any function of an installed package, run apart, its errors told by their class alone."""
+"""Plug-ins: any function of an installed package, run in a process of its own; errors are reported only by class."""
 
 import sys
 from importlib.metadata import EntryPoint

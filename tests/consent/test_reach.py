@@ -1,4 +1,4 @@
-"""What a consent holds up: the memories that its revocation hides, told before it is done."""
+"""The reach of a consent: the memories that its revocation would hide."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Word differences: both texts are in them whole, and what is told apart is what differs."""
+"""Word differences: both texts are complete in them, and exactly what differs is marked."""
 
 from itertools import pairwise
 from time import process_time

@@ -1,4 +1,4 @@
-"""Stored content is hostile: wherever it is shown nothing of it runs, nothing breaks the page, and it stands as written."""
+"""Hostile stored content: wherever it is shown, none of it runs, the page stays whole, and the text is as written."""
 
 from collections.abc import Iterator
 from typing import Any

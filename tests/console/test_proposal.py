@@ -1,4 +1,4 @@
-"""One proposal's page: beside its evidence, decided by forms, with others who look at it."""
+"""The page of a proposal: its evidence, the forms that decide it, and who else is looking at it."""
 
 from html import unescape
 from typing import Any

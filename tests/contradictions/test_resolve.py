@@ -1,4 +1,4 @@
-"""Settling a contradiction: one side stands, or each stands where it is true; and how long that took."""
+"""Settling a contradiction: one side is kept, or both with qualifiers; and how long it was open."""
 
 from contextlib import suppress
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Clocks that are ahead: refused by the database, brought back by an admin as an event, and told apart in the past."""
+"""Clocks that are ahead: refused by the database, set back by an admin with an event, and distinguished in the past."""
 
 import asyncio
 from collections.abc import Callable, Generator

@@ -1,4 +1,4 @@
-"""Lists in pages: each goes on behind the last of the previous page, and misses and repeats nothing."""
+"""Lists in pages: each page continues after the last entry of the previous one, without gaps or repetitions."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

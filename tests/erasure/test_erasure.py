@@ -1,4 +1,4 @@
-"""Erasure: what is said of a person goes at once from every interface; a receipt and tombstones stay."""
+"""Erasure: facts about a person disappear at once from every interface; a receipt and tombstones stay."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

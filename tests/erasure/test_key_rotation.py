@@ -1,4 +1,4 @@
-"""Keys take each other's place while everybody goes on: nothing sealed is lost, the old one opens nothing more."""
+"""Keys are rotated while everything keeps running: nothing sealed is lost, and the old key opens nothing."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A server as a process, keys to come with, and clients that load it: captures, recalls and approvals."""
+"""A server as a process, API keys, and clients that load it with captures, recalls and approvals."""
 
 import base64
 import contextlib

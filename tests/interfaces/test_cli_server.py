@@ -1,4 +1,4 @@
-"""The command line against a server: the same verbs give the same, and who asks is whom the key is of."""
+"""The command line against a server: the same results as on a database, for the principal of the key."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The client: what a fabric would say, over a wire that breaks, from a server that goes away and comes back."""
+"""The client: the same results as a fabric, over connections that break and servers that stop and return."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The demo: it tells the truth, ends by itself and leaves nothing behind."""
+"""The demo: its output is true, it ends by itself, and it leaves nothing behind."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""What a request may bring: bytes, values, nesting, fields, connections; and what is told of one that brings more."""
+"""Limits of a request (bytes, values, nesting, fields, connections), and the errors beyond them."""
 
 import json
 import socket

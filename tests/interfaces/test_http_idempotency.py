@@ -1,4 +1,4 @@
-"""What is asked for once is done once, however often the request comes; and of two operators one wins."""
+"""A request with a key is carried out once, however often it is sent; and of two operators one wins."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the server tells its operator: a line for each request, counts by route, and nothing of what was said."""
+"""The log of the server: a line for each request, counts by route, and no content."""
 
 import logging
 import re

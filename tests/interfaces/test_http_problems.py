@@ -1,4 +1,4 @@
-"""One shape for everything that goes wrong: what is told, under which status, and what is never told."""
+"""Problems have one shape: what they contain, with which status, and what they never reveal."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""Every route of the server, from its own document: who is let in, who is not, and what those are told."""
+"""Every route of the server, from its own OpenAPI document: who may use it, and what others get."""
 
 from collections.abc import Iterator
 from itertools import count

@@ -1,4 +1,4 @@
-"""Any function as an embedder: its answers are checked, its failures told without the text."""
+"""Any function as an embedder: its answers are checked, its failures reported without the text."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

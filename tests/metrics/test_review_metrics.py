@@ -1,4 +1,4 @@
-"""The metrics of review: the queue, samples of what policy promoted alone, and repeated messages."""
+"""The metrics of review: the queue, samples of what policy promoted, and repeated messages."""
 
 from datetime import date, timedelta
 

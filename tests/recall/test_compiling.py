@@ -1,4 +1,4 @@
-"""Compile as a pure function: what is shown, in which order, with which papers; manifest and hash."""
+"""Compile as a pure function: what is shown, in which order, with which provenance; manifest and hash."""
 
 import json
 from datetime import datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""Explain: nothing is told to whom it may not be told, not even that there is something."""
+"""Explain reveals nothing to callers who may not know it, not even that something exists."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a recall answers: in which order, what stands apart, conflicts as whole sets, papers, and the record of it."""
+"""The answer of a recall: its order, what is separate, conflicts as whole sets, provenance, and its record."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Recorded recalls: listed, and one with the papers of what it returned, to whom and as far as they may be told."""
+"""Recorded recalls: lists of them, and one with the provenance of what it returned, as far as the caller may see it."""
 
 from typing import Any
 

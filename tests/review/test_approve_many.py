@@ -1,4 +1,4 @@
-"""Many approved at once: each as it would be alone, in their order, and none stops another."""
+"""Approving many at once: each as on its own, in order, and none stops another."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""Batches approved beside others: each proposal decided once, no lock too many, and all as if one by one."""
+"""Concurrent batches of approvals: each proposal is decided once, with few locks, as if one by one."""
 
 import random
 from collections import Counter

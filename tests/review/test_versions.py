@@ -1,4 +1,4 @@
-"""A proposal's version: who acts on what was read is told when it is another now."""
+"""The version of a proposal: an action based on an older version is refused."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Everybody who asks what was: recalls by a query and as of the past, explanations, replays."""
+"""Steps that ask about the past: recalls by a query and as of a time, explanations, replays."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The machine, by hand: a story told step by step, with everything looked at after each."""
+"""The state machine by hand: a story step by step, with all checks after each."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Stories that the machine tells too, if rarely: each of them step by step, with everything looked at after each."""
+"""Stories that the state machine rarely generates: each step by step, with all checks after each."""
 
 from datetime import timedelta
 

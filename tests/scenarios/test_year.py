@@ -1,4 +1,4 @@
-"""A year of a tenant in seconds: tiers end, reviews are told of, horizons and budgets hold, the chain verifies."""
+"""A year of a tenant in seconds: tiers end, overdue reviews are reported, limits hold, the chain verifies."""
 
 from collections import Counter
 from datetime import timedelta

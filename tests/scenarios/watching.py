@@ -1,4 +1,4 @@
-"""What is looked at after every step: what runs recall and once saw, what is open, what stands in the database."""
+"""The checks after every step: what runs recall and once saw, what is open, what is in the database."""
 
 from itertools import combinations
 

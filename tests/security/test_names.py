@@ -1,4 +1,4 @@
-"""In the database: two spellings of one name are one person, and keys of such names let nobody in."""
+"""In the database: two spellings of one name are one person, and keys with such names give no access."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The recall plane under attack: what is hidden changes nothing that a caller is told, and rests nowhere in plain."""
+"""Recall under attack: hidden memories change nothing that a caller sees, and are nowhere in plain text."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What comes back from outside and is opened here: of random bytes, and of ours with anything changed, nothing opens."""
+"""Sealed data that comes back from outside: random bytes, or ours with any change, are never accepted."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
