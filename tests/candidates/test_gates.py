@@ -229,10 +229,10 @@ def test_any_gate_that_raises_denies_and_shows_no_content(place: int, error: Exc
     def broken(_candidate: Candidate, _known: Circumstances) -> GateResult:
         raise error
 
-    standing = list(gates.GATES)
-    name = standing[place][0]
-    standing[place] = (name, broken)
-    passage = pass_gates(draft(), known(), standing)
+    tenant_state = list(gates.GATES)
+    name = tenant_state[place][0]
+    tenant_state[place] = (name, broken)
+    passage = pass_gates(draft(), known(), tenant_state)
     assert passage.refused_by is not None
     gate, decision = passage.refused_by
     assert (gate, decision.reasons[0].code) == (name, "rule_failed")

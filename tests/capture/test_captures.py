@@ -17,7 +17,7 @@ from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
 from tests.faults.concurrency import Calls, hold_clock
-from tests.stories import CONSENT, event_data, proposed, refused, run_job, worked
+from tests.stories import CONSENT, event_data, proposed, refused, run_job, run_worker
 
 SUBJECT = "customer:cust_1"
 SECRET: dict[str, Any] = {
@@ -51,7 +51,7 @@ def test_after_a_consent_a_capture_that_was_refused_is_run_again_and_proposed(fa
     ordered = fabric.captures.rerun(people.reviewer, capture_id, "consent_changed")
     assert (ordered.number, ordered.by, ordered.reason) == (2, "boris", "consent_changed")
     assert [one.state for one in fabric.captures.list(people.auditor)] == ["waiting"]
-    assert worked(fabric, people.tenant_id) >= 1
+    assert run_worker(fabric, people.tenant_id) >= 1
     (item,) = fabric.queue.list(people.reviewer)
     assert (item.candidate.text, item.candidate.capture_id) == (SECRET["text"], capture_id)
     found = fabric.captures.get(people.reviewer, capture_id)

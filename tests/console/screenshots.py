@@ -15,7 +15,7 @@ from muniment.errors import RoleMissing
 from muniment.model.proposal import Proposal
 from tests.console.chromium import Scheme, Window, chromium
 from tests.server_thread import ServerThread
-from tests.stories import worked
+from tests.stories import run_worker
 
 ALL = Path("build/screenshots")
 PICTURE = Path("docs/images/console-queue.png")
@@ -37,7 +37,7 @@ def main() -> None:
         demo.play(home, None, lambda _day: None)
         with Fabric.open(home=home) as local:
             add_erasure_and_denial(local)
-            worked(local, TENANT)
+            run_worker(local, TENANT)
             keys = demo.create_tokens(local)
             pages = pages_of(local)
         ALL.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from muniment import Principal
 from muniment.testing import People
 from tests.interfaces.http import RunningServer
-from tests.stories import CONSENT, KEY, promoted, proposed, worked
+from tests.stories import CONSENT, KEY, promoted, proposed, run_worker
 
 SUBJECT = "customer:cust_1"
 SAID = "Please remember: I prefer letters, and my dog is called Rex."
@@ -26,7 +26,7 @@ def seed_tenant(http_server: RunningServer, people: People) -> SeededTenant:
     local, run = http_server.local, people.run()
     clara = people.second_reviewer
     local.capture(run, kind="message", text=SAID, classification="INTERNAL")
-    worked(local, people.tenant_id)
+    run_worker(local, people.tenant_id)
     plain = proposed(local, run, **KEY, value="email", evidence_refs=["ticket:1"]).proposal_id
     local.queue.assign(people.reviewer, plain)
     rejected = proposed(local, run, entity=SUBJECT, predicate="eats", value="rye").proposal_id
@@ -60,7 +60,7 @@ def seed_tenant(http_server: RunningServer, people: People) -> SeededTenant:
             f'pack_meta: {{id: shop, version: "{version}"}}\nmemory_layer: {{recall_policy: {{max_recalls: {budget}}}}}',
         )
     local.packs.activate(people.admin, "shop@1.0.0", reason="the shop's own")
-    worked(local, people.tenant_id)
+    run_worker(local, people.tenant_id)
     everybody = people.person("eve", "reviewer", "auditor", "privacy_officer", "admin")
     queue = local.queue.list(people.reviewer, limit=50)
     said = next((one.proposal_id for one in queue if one.candidate.extractor.startswith("messages")), plain)

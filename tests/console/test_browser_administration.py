@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from muniment.testing import People
 from tests.console.conftest import OpenWindow
 from tests.interfaces.http import RunningServer
-from tests.stories import CONSENT, KEY, promoted, proposed, texts, worked
+from tests.stories import CONSENT, KEY, promoted, proposed, run_worker, texts
 
 SUBJECT = "customer:cust_1"
 
@@ -71,7 +71,7 @@ def test_the_log_is_narrowed_and_the_chain_verified_in_place(
     open_window: OpenWindow, site: RunningServer, people: People, tmp_path: Path
 ) -> None:
     promoted(site.local, people)
-    worked(site.local, people.tenant_id)
+    run_worker(site.local, people.tenant_id)
     window = open_window(people.auditor)
     page = window.go("audit")
     page.get_by_label("Event", exact=True).select_option("memory.promoted")
@@ -136,7 +136,7 @@ def test_a_pack_is_registered_compared_and_tried_on_history(
 ) -> None:
     site.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     site.local.capture(people.run(), kind="message", text="I prefer email.", classification="INTERNAL")
-    worked(site.local, people.tenant_id)
+    run_worker(site.local, people.tenant_id)
     window = open_window(people.admin)
     page = window.go("packs/new")
     text = page.get_by_label("Pack (YAML or JSON)")

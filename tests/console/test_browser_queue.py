@@ -9,7 +9,7 @@ from muniment.testing import People
 from tests.console.chromium import Window
 from tests.console.conftest import OpenWindow
 from tests.interfaces.http import RunningServer
-from tests.stories import KEY, promoted, proposed, worked
+from tests.stories import KEY, promoted, proposed, run_worker
 
 SUBJECT = "customer:cust_1"
 
@@ -94,7 +94,7 @@ def test_a_proposal_is_opened_beside_its_evidence_and_approved_after_a_way_back(
 ) -> None:
     text = "Hello there. I prefer email over phone calls. Thank you!"
     site.local.capture(people.run(), kind="message", text=text, classification="INTERNAL")
-    worked(site.local, people.tenant_id)
+    run_worker(site.local, people.tenant_id)
     (item,) = site.local.queue.list(people.reviewer)
     window = open_window(people.reviewer)
     page = window.page

@@ -13,7 +13,7 @@ from muniment.console.visitors import sign_notice
 from muniment.testing import People
 from tests.console.chromium import PAGE_CHECKS, Window
 from tests.interfaces.http import RunningServer
-from tests.stories import CONSENT, promoted, proposed, worked
+from tests.stories import CONSENT, promoted, proposed, run_worker
 
 RUNS = "window.__pwned=1"
 MARKUP = (
@@ -53,7 +53,7 @@ class Poisoned:
         local.capture(self.run, kind="tool_result", payload={NAME: TEXT}, classification="INTERNAL", origin=NAME)
         self._remembered(local)
         self._papers(local)
-        worked(local, people.tenant_id)
+        run_worker(local, people.tenant_id)
 
     def _remembered(self, local: Fabric) -> None:
         people = self.people

@@ -165,8 +165,8 @@ def holder(people: People, *roles: str) -> Principal:
 _BESIDE = ("memory.security", "memory.api_key_created")
 
 
-def standing(http_server: RunningServer, people: People) -> list[Any]:
-    """How a tenant stands, denials and keys left out: what an attack must not change."""
+def tenant_state(http_server: RunningServer, people: People) -> list[Any]:
+    """The state of a tenant without denials and keys: what an attack must not change."""
     local = http_server.local
     return [
         [event.event_id for event in http_server.events(people) if event.type not in _BESIDE],

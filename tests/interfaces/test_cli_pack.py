@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interfaces.command import Ran, Terminal
+from tests.interfaces.command import CommandResult, Terminal
 
 PACK = """\
 pack_meta: {id: acme, version: "2.0.0", ontology_version: "2.0.0"}
@@ -144,7 +144,7 @@ class _Terminal(io.TextIOWrapper):
         return True
 
 
-def _typed(monkeypatch: pytest.MonkeyPatch, terminal: Terminal, keys: bytes, *arguments: object) -> Ran:
+def _typed(monkeypatch: pytest.MonkeyPatch, terminal: Terminal, keys: bytes, *arguments: object) -> CommandResult:
     """As somebody at a terminal."""
     with monkeypatch.context() as patch:
         patch.setattr("io.TextIOWrapper", _Terminal)

@@ -18,7 +18,7 @@ from muniment import AsyncFabric, Fabric, Principal
 from muniment.cli import app
 from muniment.http.settings import MEGABYTE, ServerSettings
 from muniment.model.context import Role
-from tests.interfaces.command import MUNIMENT, Ran, Terminal, run
+from tests.interfaces.command import MUNIMENT, CommandResult, Terminal, run
 from tests.server_thread import EVERY_LABEL, ServerThread
 
 ROLES: dict[str, frozenset[Role]] = {
@@ -55,7 +55,7 @@ class Afar:
     tenant: str
     keys: dict[str, str]
 
-    def __call__(self, who: str, *arguments: object, stdin: bytes = b"") -> Ran:
+    def __call__(self, who: str, *arguments: object, stdin: bytes = b"") -> CommandResult:
         ran = run(*arguments, "--server", self.url, "--key", self.keys[who], stdin=stdin)
         for key in self.keys.values():
             assert key not in ran.out + ran.err

@@ -14,13 +14,13 @@ import pytest
 from muniment.database import embedded
 from muniment.model.consent import Consent
 from muniment.sync_verbs import Consents
-from tests.interfaces.command import MUNIMENT, Ran, Terminal, run, spawn
+from tests.interfaces.command import MUNIMENT, CommandResult, Terminal, run, spawn
 
 STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @pytest.fixture(scope="module")
-def demo_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[CommandResult, Path]:
     """The demo as a program gets it, with settings around that are not for it, and the folder for temporary files."""
     folder = tmp_path_factory.mktemp("t")
     elsewhere = {
@@ -32,19 +32,19 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Path]:
     return spawn("demo", "--json", TMPDIR=str(folder), **elsewhere), folder
 
 
-def _results(demo_run: tuple[Ran, Path]) -> list[dict[str, Any]]:
+def _results(demo_run: tuple[CommandResult, Path]) -> list[dict[str, Any]]:
     return [step["result"] for step in demo_run[0].json["steps"]]
 
 
 def test_whatever_the_environment_says_the_demo_ends_well_says_nothing_beside_its_document_and_leaves_nothing(
-    demo_run: tuple[Ran, Path],
+    demo_run: tuple[CommandResult, Path],
 ) -> None:
     ran, folder = demo_run
     assert (ran.code, ran.err) == (0, "")
     assert list(folder.iterdir()) == []
 
 
-def test_the_demo_shows_the_worked_correction_step_by_step(demo_run: tuple[Ran, Path]) -> None:
+def test_the_demo_shows_the_worked_correction_step_by_step(demo_run: tuple[CommandResult, Path]) -> None:
     consent, capture, queued, gated, early, refused, approved, recalled, others, papers, withdrawn = _results(demo_run)
     assert consent["state"] == "active"
     assert (queued["tier_target"], queued["priority"], queued["status"]) == ("durable", 0.95, "pending")
@@ -64,7 +64,7 @@ def test_the_demo_shows_the_worked_correction_step_by_step(demo_run: tuple[Ran, 
 
 
 def test_what_the_demo_proposes_to_try_next_works(
-    demo_run: tuple[Ran, Path], terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+    demo_run: tuple[CommandResult, Path], terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MUNIMENT_HOME", str(terminal.home))
     monkeypatch.setenv("MUNIMENT_TENANT", terminal.tenant)

@@ -16,7 +16,7 @@ from muniment.http.app import PARTS, create_app
 from muniment.http.caller import May
 from muniment.model.context import Role
 from muniment.testing import People, TestServer
-from tests.interfaces.http import OPEN, RunningServer, Story, body_of, holder, standing, without_number
+from tests.interfaces.http import OPEN, RunningServer, Story, body_of, holder, tenant_state, without_number
 
 ROLES: tuple[Role, ...] = get_args(Role)
 NEVER = "0" * 28
@@ -154,7 +154,7 @@ def test_every_role_that_a_route_does_not_name_is_refused_and_that_is_written_do
 ) -> None:
     expected: list[tuple[str, str]] = []
     before = len(http_server.denials(story.people))
-    state = standing(http_server, story.people)
+    state = tenant_state(http_server, story.people)
     for method, path, operation in http_server.routes():
         for role in (role for role in ROLES if operation["x-verbs"] and role not in operation["x-roles"]):
             place = path.format(**story.ids)
@@ -164,7 +164,7 @@ def test_every_role_that_a_route_does_not_name_is_refused_and_that_is_written_do
     denied = http_server.denials(story.people)[before:]
     assert [(one["verb"], one["kind"]) for one in denied] == expected
     assert {one["code"] for one in denied} == {"role_missing"}
-    assert standing(http_server, story.people) == state
+    assert tenant_state(http_server, story.people) == state
 
 
 @pytest.mark.rule("REV-4", "ISO-5")
@@ -203,7 +203,7 @@ def test_another_tenants_ids_answer_as_ids_that_never_were(
         if "{" in path and "{write_class}" not in path
     ]
     assert len(by_path) > 15
-    state = standing(http_server, story.people)
+    state = tenant_state(http_server, story.people)
     for roles, method, path, body in [*by_path, *(((role,), how, where, what) for role, how, where, what in ALSO)]:
         their, none = (
             http_server.ask(method, path.format(**ids | ours), _filled(body, ids | ours), key=own.token(*roles))
@@ -212,7 +212,7 @@ def test_another_tenants_ids_answer_as_ids_that_never_were(
         assert _blind(their, theirs) == _blind(none, never), (method, path)
         if "{" in path and "?" not in path and "own_" not in path:
             assert their.status_code == 404, (method, path, their.text)
-    assert standing(http_server, story.people) == state
+    assert tenant_state(http_server, story.people) == state
 
 
 def _filled(value: Any, ids: dict[str, str]) -> Any:

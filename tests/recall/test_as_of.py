@@ -265,7 +265,9 @@ def test_a_consent_withdrawn_hides_the_past_too(fabric: Fabric, people: People, 
     with pytest.raises(NotFound):
         fabric.explain(people.run(), memory_id=sensitive, as_of=then)
     explained = fabric.explain(people.auditor, memory_id=sensitive, as_of=then, run=people.run())
-    assert explained.visibility == ("tombstoned" if how == "swept" else "hidden"), "an auditor is told that it was there"
+    assert explained.visibility == ("tombstoned" if how == "swept" else "hidden"), (
+        "an auditor is told that it was there"
+    )
     assert "consent" in explained.hidden_by
 
 

@@ -19,7 +19,7 @@ from muniment.testing import FakeClock, People
 from muniment.testing.database import MASTER_KEYS
 from tests.scenarios.erasing import PACK, PERSON, USER, Fact, Happening, Life, live, lives, shown
 from tests.soak import examples
-from tests.stories import worked
+from tests.stories import run_worker
 
 ROWS_OF = re.compile(r"\\x[0-9a-f]{40,}")
 
@@ -88,7 +88,7 @@ def test_nothing_is_left_of_a_person_and_all_of_everybody_else(
     late = {fact.secret for one in life.happenings if one.late for fact in one.covered_facts()}
     assert not [one for one in secrets - late if any(one in text for text in shown(fabric, people))]
 
-    worked(fabric, people.tenant_id)
+    run_worker(fabric, people.tenant_id)
     (done,) = fabric.erasures(people.auditor)
     assert done.purged_at is not None, done.purge_waits
     assert not [one for one in secrets if any(one in text for text in shown(fabric, people))]

@@ -11,7 +11,7 @@ from muniment.errors import HistoryCollected
 from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
-from tests.stories import CONSENT, event_data, proposed, remembered, worked
+from tests.stories import CONSENT, event_data, proposed, remembered, run_worker
 
 PACK = """
 pack_meta: {id: acme.year, version: "1.0.0", ontology_version: "1.0.0"}
@@ -56,7 +56,7 @@ def test_a_year_passes_and_every_promise_is_kept(
                 live = [one for one in fabric.metrics(people.auditor).storage if one.tier == "semantic"]
                 assert sum(one.records for one in live) <= 2
             clock.advance(days=STEP.days)
-            worked(fabric, people.tenant_id)
+            run_worker(fabric, people.tenant_id)
             looks_back(fabric, people, clock, seen, sensitive)
         assert clock.now - start > timedelta(days=365)
 

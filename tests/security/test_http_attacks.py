@@ -9,7 +9,7 @@ import pytest
 
 from muniment.http.settings import ServerSettings
 from muniment.testing import People, TestServer
-from tests.interfaces.http import SUBJECT, RunningServer, Story, Wire, logged, standing, without_number
+from tests.interfaces.http import SUBJECT, RunningServer, Story, Wire, logged, tenant_state, without_number
 from tests.pack_activation import acme, put_in_force
 from tests.stories import CONSENT, promoted
 
@@ -35,7 +35,7 @@ def stolen(http_server: RunningServer, people: People) -> str:
 @pytest.mark.rule("REV-4", "AUD-3", "ISO-5")
 def test_a_stolen_agents_key_does_nothing_of_a_persons(http_server: RunningServer, people: People, stolen: str) -> None:
     ids = Story(http_server, people).ids
-    before = standing(http_server, people)
+    before = tenant_state(http_server, people)
     proposal, memory = f"/v1/queue/{ids['proposal_id']}", f"/v1/memories/{ids['memory_id']}"
     attempts: list[tuple[str, str, Any, str]] = [
         ("POST", f"{proposal}/approve", None, "review"),
@@ -66,7 +66,7 @@ def test_a_stolen_agents_key_does_nothing_of_a_persons(http_server: RunningServe
     forbidden = {**FACT, "write_class": "correction", "run": RUN}
     assert http_server.ask("POST", "/v1/proposals", forbidden, key=stolen).json()["code"] == "role_missing"
     assert [one["verb"] for one in http_server.denials(people)] == [*(verb for *_, verb in attempts), "correct"]
-    assert standing(http_server, people) == before
+    assert tenant_state(http_server, people) == before
 
 
 @pytest.mark.rule("ISO-5", "ISO-4", "AUD-3", "REC-1")
@@ -75,7 +75,7 @@ def test_a_key_that_acts_for_one_user_reads_and_writes_for_no_other(
 ) -> None:
     theirs = promoted(http_server.local, people, "yacht", user_id="cust_2", predicate="owns")
     seen = http_server.local.recall(people.run("cust_2", agent_id="other")).recall_id
-    before = standing(http_server, people)
+    before = tenant_state(http_server, people)
     denied = 0
     for user in ("cust_2", "cust_10", "CUST_1", "cust_%", None):
         run = {**RUN, "user_id": user}
@@ -111,14 +111,14 @@ def test_a_key_that_acts_for_one_user_reads_and_writes_for_no_other(
         assert result[0].status_code == 404 and without_number(result[0]) == without_number(result[1])
     mine = http_server.ask("POST", "/v1/recall", {"run": RUN, "query": "yacht"}, key=stolen)
     assert mine.status_code == 200 and mine.json()["records"] == []
-    assert standing(http_server, people) == before
+    assert tenant_state(http_server, people) == before
 
 
 @pytest.mark.rule("ISO-2", "CAP-9")
 def test_nobody_says_who_they_are_but_by_their_credential(
     http_server: RunningServer, people: People, others: People, stolen: str
 ) -> None:
-    before, theirs = standing(http_server, people), standing(http_server, others)
+    before, theirs = tenant_state(http_server, people), tenant_state(http_server, others)
     forged: list[tuple[str, Any]] = [
         ("source", "operator"), ("author", "boris"), ("agent_id", "boss"), ("principal", {"id": "boris"}),
         ("tenant_id", others.tenant_id), ("tenant", others.tenant_id), ("roles", ["admin"]), ("approver", "boris"),
@@ -145,14 +145,14 @@ def test_nobody_says_who_they_are_but_by_their_credential(
         "POST", "/v1/captures", key=stolen, content=raw, headers={"Content-Type": "application/json"}
     )
     assert (answer.status_code, answer.json()["field"]) == (422, "run.tenant_id")
-    assert (standing(http_server, people), standing(http_server, others)) == (before, theirs)
+    assert (tenant_state(http_server, people), tenant_state(http_server, others)) == (before, theirs)
 
 
 @pytest.mark.rule("ISO-2", "CAP-9", "CAN-1")
 def test_words_beside_the_body_change_nothing_about_who_asks(
     http_server: RunningServer, people: People, others: People, stolen: str
 ) -> None:
-    theirs = standing(http_server, others)
+    theirs = tenant_state(http_server, others)
     query = f"?tenant_id={others.tenant_id}&tenant={others.tenant_id}&agent_id=boss&source=operator&roles=admin&kind=operator"
     headers = {
         "X-Tenant": others.tenant_id, "X-Tenant-ID": others.tenant_id, "Muniment-Tenant": others.tenant_id,
@@ -177,7 +177,7 @@ def test_words_beside_the_body_change_nothing_about_who_asks(
         f"/{others.tenant_id}/v1/queue",
     ):
         assert http_server.ask("GET", path, key=stolen).status_code == 404
-    assert standing(http_server, others) == theirs
+    assert tenant_state(http_server, others) == theirs
 
 
 def test_of_two_credentials_in_one_request_neither_counts(
@@ -226,7 +226,7 @@ def test_a_key_is_good_letter_for_letter_in_its_own_tenant_alone(
 def test_no_run_sees_beyond_the_clearance_of_its_key(http_server: RunningServer, people: People, stolen: str) -> None:
     http_server.local.consent.grant(people.officer, subject=SUBJECT, **CONSENT)
     promoted(http_server.local, people, "s3cret", predicate="phone", subject=SUBJECT, classification="PII")
-    before = standing(http_server, people)
+    before = tenant_state(http_server, people)
     for labels in (["PII"], ["PUBLIC", "INTERNAL", "CONFIDENTIAL"], ["RESTRICTED"], ["public"], ["*"]):
         for path in ("/v1/recall", "/v1/compile"):
             answer = http_server.ask("POST", path, {"run": {**RUN, "classification_allowed": labels}}, key=stolen)
@@ -247,7 +247,7 @@ def test_no_run_sees_beyond_the_clearance_of_its_key(http_server: RunningServer,
     cleared = http_server.key(people.run(), user_id="cust_1", clearance={"PUBLIC", "INTERNAL", "PII"})
     asked = {"run": {**RUN, "classification_allowed": ["PII"]}}
     assert "s3cret" in http_server.ask("POST", "/v1/recall", asked, key=cleared).text, "there was something to see"
-    assert standing(http_server, people) == before
+    assert tenant_state(http_server, people) == before
 
 
 @pytest.mark.rule("CAP-4", "ISO-1")
@@ -296,7 +296,7 @@ def test_no_text_of_a_request_is_taken_for_a_file(http_server: RunningServer, pe
         answer = http_server.ask("POST", "/v1/compile", {"run": RUN, "tokenizer": tokenizer}, key=stolen)
         assert (answer.status_code, answer.json()["field"]) == (422, "tokenizer"), tokenizer
     admin = http_server.key(people.admin)
-    before = standing(http_server, people)
+    before = tenant_state(http_server, people)
     laughs = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{b}: &{b} [*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a}]\n"
         for a, b in zip("abcdefghij", "bcdefghijk", strict=True)
@@ -313,7 +313,7 @@ def test_no_text_of_a_request_is_taken_for_a_file(http_server: RunningServer, pe
             answer = http_server.ask("POST", path, body, key=admin)
             assert answer.status_code in (404, 422), (path, text)
             assert "root:" not in answer.text and "uid=" not in answer.text
-    assert standing(http_server, people) == before
+    assert tenant_state(http_server, people) == before
 
 
 def test_no_webhook_points_inside(http_server: RunningServer, people: People) -> None:

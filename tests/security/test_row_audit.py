@@ -72,7 +72,7 @@ def test_a_row_that_was_taken_away_is_named(history: tuple[Fabric, Connection], 
 def test_a_row_that_was_added_is_named(history: tuple[Fabric, Connection], form: Form) -> None:
     fabric, owner = history
     forger = Forger(owner, PEOPLE.tenant_id, form)
-    row: Any = forger.row(standing=form.where is None)
+    row: Any = forger.row(tenant_state=form.where is None)
     assert row is not None, "the table has no row without it"
     if form.where is None:
         last = form.keys[-1]

@@ -10,7 +10,7 @@ from muniment.pack import load_pack
 from muniment.testing import FakeClock, People, TestServer
 from muniment.testing.database import MASTER_KEYS
 from tests.conftest import Connect
-from tests.stories import event_data, proposed, remembered, run_job, values, worked
+from tests.stories import event_data, proposed, remembered, run_job, run_worker, values
 
 PACK = """
 pack_meta: {id: acme.jobs, version: "1.0.0", ontology_version: "1.0.0"}
@@ -147,12 +147,12 @@ def test_a_budget_of_bytes_counts_what_is_stored(tight: Fabric, people: People) 
 def test_the_worker_does_what_is_due_until_nothing_is(fabric: Fabric, people: People, clock: FakeClock) -> None:
     fabric.capture(people.run(), kind="statement", text="the office moved", classification="INTERNAL")
     assert fabric.work.backlog(people.admin).behind == 1
-    assert worked(fabric, people.tenant_id) > 5
+    assert run_worker(fabric, people.tenant_id) > 5
     assert fabric.work.backlog(people.admin).behind == 0
     assert len(fabric.queue.list(people.reviewer)) == 1
-    assert worked(fabric, people.tenant_id) == 0
+    assert run_worker(fabric, people.tenant_id) == 0
     clock.advance(hours=1)
-    assert worked(fabric, people.tenant_id) > 0
+    assert run_worker(fabric, people.tenant_id) > 0
     runs = {run.job: run for run in fabric.work.jobs(people.admin)}
     assert (runs["expire"].ran_at, runs["expire"].failures) == (clock.now, 0)
     assert fabric.verify(people.auditor).unsealed == 0
@@ -166,14 +166,14 @@ def test_a_job_that_fails_is_recorded_stops_no_other_and_is_tried_again(
     with server.connect(database) as hand:
         hand.execute("ALTER TABLE muniment.alerts RENAME TO alerts_away")
         try:
-            worked(fabric, people.tenant_id)
+            run_worker(fabric, people.tenant_id)
         finally:
             hand.execute("ALTER TABLE muniment.alerts_away RENAME TO alerts")
     runs = {run.job: run for run in fabric.work.jobs(people.admin)}
     assert (runs["alert"].failures, runs["alert"].error) == (1, "schema_missing")
     assert runs["expire"].failures == 0
     clock.advance(minutes=11)
-    worked(fabric, people.tenant_id)
+    run_worker(fabric, people.tenant_id)
     assert next(run for run in fabric.work.jobs(people.admin) if run.job == "alert").failures == 0
 
 
