@@ -90,7 +90,7 @@ async def metrics(
     until: Instant | None = None,
     accept: Annotated[str | None, Header(include_in_schema=False)] = None,
 ) -> Metrics | Response:
-    """Measure what the tenant's memory does and how well; for `Accept: text/plain` in the format of Prometheus."""
+    """Compute the metrics of the tenant; for `Accept: text/plain` in the format of Prometheus."""
     found = await asking.fabric.metrics(asking.principal, since=since, until=until)
     # Prometheus names OpenMetrics first, and this among the rest; who names JSON too is a program of another kind.
     if "text/plain" in (accept or "") and "application/json" not in (accept or ""):
