@@ -200,7 +200,7 @@ def render_page() -> str:
         "# Rules\n\nEvery rule of the specification, with the code that holds it and the tests that prove it. "
         f"{len(rules) - planned} of {len(rules)} rules are implemented; the others are marked as planned, as are "
         "missing parts. "
-        "`make rule ID=REV-4` prints one of them and lists its tests, `make rule ID=REV-4 RUN=1` runs them. "
+        "Open the line under a rule to see its tests. `make rule ID=REV-4` prints one of them and lists its tests, `make rule ID=REV-4 RUN=1` runs them. "
         "This page is made by `make reference`, from [rules.yaml](rules.yaml), the rule ids in the code and the "
         "markers of the tests."
     ]
@@ -221,8 +221,9 @@ def _entry(rule: Rule, code: Places, tests: list[str]) -> str:
         lines.append(f"*Planned:* {rule.planned}")
     files = dict.fromkeys(ROOT / test.partition("::")[0] for test in tests)
     holds = ", ".join(_link(path, names, SOURCE) for path, names in code.files.items())
-    proves = ", ".join(_link(path, [], TESTS) for path in files)
-    lines.append(f"Code: {holds}  \nTests: {proves}")
+    proves = "\n".join(f"- {_link(path, [], TESTS)}" for path in files)
+    count = f"{len(tests)} test{'s' if len(tests) != 1 else ''} in {len(files)} file{'s' if len(files) != 1 else ''}"
+    lines += [f"Code: {holds}", f'<details markdown="1"><summary>{count}</summary>', proves, "</details>"]
     return "\n\n".join(lines)
 
 

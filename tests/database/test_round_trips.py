@@ -103,7 +103,7 @@ def test_what_lies_before_a_cursor_or_a_page_is_not_read(
             assert no_default, f"{statement}: the default of a cursor stands in its subquery"
 
 
-def test_a_deed_that_is_done_once_takes_no_round_trip_more(fabric: Fabric, people: People, trips: list[int]) -> None:
+def test_an_idempotent_write_takes_no_extra_round_trip(fabric: Fabric, people: People, trips: list[int]) -> None:
     first, second = (
         proposed(fabric, people.run(), entity="customer:cust_1", predicate=name, value="x").proposal_id
         for name in ("likes", "owns")

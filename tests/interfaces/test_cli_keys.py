@@ -32,7 +32,7 @@ def test_a_key_is_made_shown_once_listed_and_revoked(terminal: Terminal) -> None
     assert [one["state"] for one in terminal.json("key", "list")] == ["revoked"]
 
 
-def test_a_person_is_told_how_to_use_the_token_and_that_it_is_not_shown_again(terminal: Terminal) -> None:
+def test_a_person_reads_how_to_use_the_token_and_that_it_is_not_shown_again(terminal: Terminal) -> None:
     ran = terminal("key", "create", "--for", "jane", "--grant", "reviewer", "--grant", "auditor")
     assert ran.code == 0
     (token,) = [word for word in ran.out.split() if word.startswith("mun_")]

@@ -126,10 +126,10 @@ def test_a_pack_with_an_address_is_refused_with_what_to_write_instead(fabric: Fa
     for register in (load_pack, lambda one: fabric.packs.register(people.admin, one)):
         with pytest.raises(PackInvalid) as raised:
             register(text)
-        told = {problem.path: problem for problem in raised.value.problems}
+        result = {problem.path: problem for problem in raised.value.problems}
         place = "memory_layer.extraction.model.url"
-        assert told.keys() == {place, "memory_layer.extraction.model.daily_calls"}, "every error at once"
-        assert "MUNIMENT_MODELS" in told[place].message and told[place].line == 2
+        assert result.keys() == {place, "memory_layer.extraction.model.daily_calls"}, "every error at once"
+        assert "MUNIMENT_MODELS" in result[place].message and result[place].line == 2
     assert load_pack(NAMED).memory_layer.extraction.model is not None
 
 

@@ -1,7 +1,7 @@
 """API keys in the database: the form of a token, the hash it is checked by, and the life of each key.
 
 A token is `mun_<tenant>.<key id>.<secret>`. The tenant in it only says where to look; the check compares the hash in
-that tenant's row, over the secret and everything that the key stands for, under the tenant's own key.
+that tenant's row, over the secret and the principal and the rights of the key, under the tenant's own key.
 INVARIANT: a row that was moved, copied or changed in the database authenticates nobody.
 """
 
@@ -132,7 +132,7 @@ async def _one_spelling(tx: Transaction, name: str) -> None:
 
 
 def digest(tenant_data_key: SubjectKey, row: Row, secret: bytes) -> bytes:
-    """The stored digest of a key: a keyed hash of the secret and of everything that the key stands for."""
+    """The stored digest of a key: a keyed hash of the secret and of the principal and the rights of the key."""
     ends_at: datetime | None = row["expires_at"]
     stands_for: list[Any] = [row[name] for name in _IDENTITY]
     stands_for.append(ends_at.astimezone(UTC).isoformat() if ends_at is not None else None)

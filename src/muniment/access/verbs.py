@@ -63,7 +63,7 @@ async def create(context: FabricContext, admin: Principal, request: ApiKeyFields
 async def list_keys(context: FabricContext, admin: Principal, request: Listing) -> list[ApiKey]:
     """List the API keys, the latest first, each with its holder, its end and its last use.
 
-    `after` is the id of the last of the page before.
+    `after` is the id of the last of the previous page.
     """
     async with context.transaction(admin.tenant_id, "auditor") as tx:
         return await api_keys.listed(tx, context.vault, after=request.after, count=request.limit)
@@ -97,7 +97,7 @@ class Token(VerbInput):
 
 @verb("keys.check", right=None, effect="read", http=None, positional=("token",))
 async def check(context: FabricContext, request: Token) -> Credential:
-    """Find whom a token stands for now; raises `Unauthenticated`, with the same message whatever is wrong.
+    """Find the principal and the rights of a token; raises `Unauthenticated`, with the same message whatever is wrong.
 
     One look at the database, in two round trips, whether or not there is such a key or tenant.
     """

@@ -190,9 +190,9 @@ def _rewrite(archives: Archives, heading: Heading, row: Row, erased: set[str]) -
 
 @verb("archives", right="audit", http="GET /archives", page_key="archive_id")
 async def list_archives(context: FabricContext, auditor: Principal, request: Listing) -> list[Archive]:
-    """List the archives that old captures went to, dropped ones too, the latest first.
+    """List the archives of old captures, including dropped ones, the latest first.
 
-    `after` is the id of the last of the page before. Raises `NotFound`.
+    `after` is the id of the last of the previous page. Raises `NotFound`.
     """
     async with context.transaction(auditor.tenant_id, "auditor") as tx:
         return await ledger.listed(tx, request.limit, request.after)
@@ -202,7 +202,7 @@ async def list_archives(context: FabricContext, auditor: Principal, request: Lis
 async def verify_archives(
     context: FabricContext, auditor: Principal, *, on_progress: Progress | None = None
 ) -> ArchiveCheck:
-    """Verify that every archive file is there and holds exactly what was archived; returns what is wrong."""
+    """Verify that every archive file exists and holds exactly what was archived; returns the problems."""
     tenant_id = auditor.tenant_id
     problems: list[ArchiveProblem] = []
     async with context.transaction(tenant_id, "auditor") as tx:

@@ -177,7 +177,7 @@ class BackgroundCheck:
             raise group.exceptions[0] from None
 
     async def start(self, lists: Lists) -> None:
-        """Start comparing these lists, after the page before is done."""
+        """Start comparing these lists, after the previous page is done."""
         await self._done.wait()
         if self._rows is not None and lists:
             self._done = Event()

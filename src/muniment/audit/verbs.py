@@ -84,7 +84,7 @@ async def chain_head(context: FabricContext, auditor: Principal) -> Head:
 async def verify(
     context: FabricContext, auditor: Principal, request: Verify, *, on_progress: Progress | None = None
 ) -> Verification:
-    """Verify that the audit chain holds and every row is what the log says; returns every place where it is not so.
+    """Verify that the audit chain is intact and every row is as the log lists it; returns every break.
 
     With a `head` that was exported earlier it verifies too that this is still in the chain. With a `count` it stops
     after about so many events, and the answer has the `cursor` to continue from.
@@ -103,7 +103,7 @@ class Events(VerbInput):
     after: Annotated[int, Whole(0, 2**62)] = Field(0, description="the number of the last event that is known")
     limit: PageSize = Field(100, description="the number of entries at most")
     types: Annotated[frozenset[EventType], Field(min_length=1, fail_fast=True)] | None = Field(
-        None, description="events of these types alone"
+        None, description="only events of these types"
     )
     about: Name | None = Field(None, description="events that name this id")
     latest: Annotated[bool, Strict()] = Field(
@@ -113,7 +113,7 @@ class Events(VerbInput):
 
 @verb("events", right="audit", http="GET /events", page_key="seq", page_limit=100, custom_route=True)
 async def events(context: FabricContext, auditor: Principal, request: Events) -> list[Event]:
-    """List the tenant's events after a number of the log: all, those of some types, or those `about` an id.
+    """List the tenant's events after a sequence number: all, those of some types, or those `about` an id.
 
     With `latest` the last come first, and `after` is the number that they come before. A page ends with a whole
     transaction.

@@ -45,7 +45,7 @@ class Verify(VerbInput):
         None, description="the cursor of an answer, to continue from there"
     )
     count: Annotated[int, Field(strict=True, ge=1, le=2**31)] | None = Field(
-        None, description="stop after about so many events; the answer has the cursor to continue from"
+        None, description="stop after about this many events; the answer has the cursor to continue from"
     )
 
 

@@ -65,7 +65,7 @@ async def consolidate(context: FabricContext, tenant_id: str, *, on_progress: Pr
 
 
 async def run_job(opened: Opened, tenant_id: str) -> JobResult:
-    """Consolidate a few batches, in the order of their commits, then promote what policy alone may promote."""
+    """Consolidate a few batches, in the order of their commits, then promote what policy may promote."""
     context, total, more = opened.context, Consolidation(), True
     for _ in range(BATCHES):
         done = await consolidate_batch(context, tenant_id)

@@ -45,7 +45,7 @@ _NOT_IN_THE_INDEX = ("source", "session_id", "run_id")
     custom_route=True,
 )
 async def capture(context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal) -> Receipt:
-    """Write down one thing that happened. It is committed when this returns."""
+    """Capture one thing that was said, observed or decided. It is committed when this returns."""
     item = capture_input(run_fields(asker), fields)
     prepared = captures.Prepared(await context.pack_for(asker), context.now())
     prepared.add([item])
@@ -67,7 +67,7 @@ async def capture(context: FabricContext, asker: Asker, fields: Mapping[str, Any
 async def capture_many(
     context: FabricContext, asker: Asker, fields: Mapping[str, Any], *, principal: Principal
 ) -> list[Receipt]:
-    """Write down many captures, all or none, in one transaction. The receipts are in the order of the items."""
+    """Write many captures, all or none, in one transaction. The receipts are in the order of the items."""
     items: Sequence[Mapping[str, Any]] = fields["items"]
     if not isinstance(items, Sequence) or isinstance(items, str | bytes):
         raise InvalidInput("expected a list of captures", field="captures")
@@ -99,7 +99,7 @@ class CaptureFilters(VerbInput):
     run_id: Name | None = None
     since: Instant | None = Field(None, description="captured at that moment or later")
     until: Instant | None = Field(None, description="captured before that moment")
-    state: CaptureState | None = Field(None, description="archived captures are listed with `archived` alone")
+    state: CaptureState | None = Field(None, description="archived captures are listed only with `archived`")
 
 
 class ListCaptures(Listing, CaptureFilters):
@@ -120,7 +120,7 @@ async def list_captures(context: FabricContext, reader: Principal, request: List
     They can be narrowed to a `kind`, a `source`, a `subject`, a `user_id`, a `session_id`, a `run_id`, a `state`, and
     to those captured from `since` on and before `until`. An auditor sees all, a reviewer those with a proposal or a
     refusal. Archived captures are listed with the state `archived` alone.
-    `after` is the id of the last capture of the page before. Raises `NotFound`.
+    `after` is the id of the last capture of the previous page. Raises `NotFound`.
     """
     in_archives = request.state == "archived"
     for name in _NOT_IN_THE_INDEX if in_archives else ():
@@ -181,7 +181,7 @@ class RefusalFilters(VerbInput):
     since: Instant | None = Field(None, description="refused at that moment or later")
     capture_id: Name | None = None
     latest: Annotated[bool, Strict()] = Field(
-        False, description="only where the capture was not consolidated again since"
+        False, description="only refusals whose capture was not consolidated again since"
     )
 
 
@@ -203,7 +203,7 @@ async def list_refusals(context: FabricContext, reader: Principal, request: List
     Each refusal names its gate and its reason; the refused text is not kept.
 
     They can be narrowed to a `gate`, a `reason`, a `capture_id`, to those from `since` on; with `latest` to those whose
-    capture was not consolidated again since. `after` is the `refusal_id` of the last of the page before.
+    capture was not consolidated again since. `after` is the `refusal_id` of the last of the previous page.
     """
     filters = {name: getattr(request, name) for name in RefusalFilters.model_fields}
     filters["only_latest"] = filters.pop("latest")

@@ -29,7 +29,7 @@ _PURGE_HINT = "muniment worker --until-idle purges the files of the database"
 def erase(
     call: Call,
     subject: Annotated[str | None, argument("CEID", "The subject to erase.")] = None,
-    user: Annotated[str | None, flag("--user", "ID", "The end user to erase, beside the subject or alone.")] = None,
+    user: Annotated[str | None, flag("--user", "ID", "The end user to erase, with or without a subject.")] = None,
     again: Annotated[
         Path | None,
         flag(

@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, Plain] = {
                 "state",
                 Annotated[
                     Literal["waiting", "processed", "refused", "parked", "erased", "archived"] | None,
-                    flag("--state", "Archived captures are listed with archived alone."),
+                    flag("--state", "Archived captures are listed only with archived."),
                 ],
                 None,
             ),
@@ -111,7 +111,7 @@ COMMANDS: Mapping[str, Plain] = {
             parameter("capture_id", Annotated[str | None, flag("--capture", "CAPTURE", "Only this capture.")], None),
             parameter(
                 "latest",
-                Annotated[bool, flag("--latest", "Only where the capture was not consolidated again since.")],
+                Annotated[bool, flag("--latest", "Only refusals whose capture was not consolidated again since.")],
                 False,
             ),
         ),

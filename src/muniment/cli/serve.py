@@ -44,7 +44,7 @@ def serve(
         ),
     ] = "",
     activate: Annotated[
-        bool, flag("--activate", "Put the pack file in force in every tenant, except where that takes two people.")
+        bool, flag("--activate", "Put the pack file in force in every tenant, unless that needs a second person.")
     ] = False,
     demo: Annotated[
         bool,

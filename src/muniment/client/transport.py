@@ -178,7 +178,7 @@ def _parsed(answer: httpx2.Response, into: TypeAdapter[T]) -> T:
         # A newer server may say more than this client knows of.
         return into.validate_json(answer.content or b"null", extra="ignore")
     except ValidationError:
-        raise ServerUnavailable("the server's answer is not what was asked for") from None
+        raise ServerUnavailable("the server's answer does not have the expected form") from None
 
 
 def _written(body: Mapping[str, Any]) -> bytes:

@@ -46,7 +46,7 @@ class Visitor:
 
     @property
     def principal(self) -> Principal:
-        """The principal that the credential stands for."""
+        """The principal of the credential."""
         return self.credential.principal
 
     def may(self, verb: Right) -> bool:

@@ -42,7 +42,7 @@ async def list_contradictions(
 ) -> list[Contradiction]:
     """List the open contradictions, of all or of one proposal, oldest first; with `closed` also the settled ones.
 
-    `after` is the id of the last of the page before.
+    `after` is the id of the last of the previous page.
     """
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         if request.after is not None:
@@ -62,7 +62,7 @@ class ContradictionId(VerbInput):
 async def get_contradiction(
     context: FabricContext, reader: Principal, request: ContradictionId
 ) -> ContradictionDetails:
-    """Read a contradiction with both its sides opened; raises `NotFound`."""
+    """Read a contradiction with the content of both sides; raises `NotFound`."""
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         one = await contradictions.one(tx, request.contradiction_id)
         sides = {"existing": one.existing, "incoming": one.incoming}

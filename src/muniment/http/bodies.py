@@ -21,8 +21,8 @@ T = TypeVar("T")
 BATCH_LIMIT = 1000
 _RUN = "the agent's run; tenant and agent are the credential's"
 Limit = Annotated[int, Query(ge=1, le=PAGE, description="how many at most")]
-After = Annotated[str | None, Query(min_length=1, max_length=256, description="`next` of the page before")]
-AfterNumber = Annotated[int | None, Query(ge=0, le=2**62, description="`next` of the page before")]
+After = Annotated[str | None, Query(min_length=1, max_length=256, description="`next` of the previous page")]
+AfterNumber = Annotated[int | None, Query(ge=0, le=2**62, description="`next` of the previous page")]
 
 
 def _inside_run(value: Any, build: Callable[[Any], Run]) -> Run:

@@ -1,4 +1,4 @@
-"""Credentials: whom a key or a token stands for, and how many wrong ones an address may send."""
+"""Credentials: the principal behind a key or a token, and how many wrong ones an address may send."""
 
 from collections import OrderedDict
 from collections.abc import Callable

@@ -19,9 +19,9 @@ from muniment.http.idempotency import verb_of
 from muniment.loops import in_thread
 
 OVERVIEW = (
-    "A memory fabric for AI agents in which recall is a privilege. Tenant and kind of principal come from the "
-    "credential alone. Errors are problem+json under stable codes. Writes heed `Idempotency-Key`; lists give `next`, "
-    "which is the `after` of the page that follows."
+    "A memory fabric for AI agents in which recall is a privilege. Tenant and kind of principal come only from "
+    "the credential. Errors are problem+json with stable codes. Writes accept an `Idempotency-Key`; lists return "
+    "`next`, which is the `after` of the following page."
 )
 _KEY: dict[str, Any] = {
     "name": IDEMPOTENCY_HEADER,

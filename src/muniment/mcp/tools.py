@@ -51,7 +51,7 @@ _PROPOSE = (
 )
 _RECALL = (
     "Look up what is known that bears on what you are doing. Use it before you answer from assumption: at the start "
-    "of a task, when a person or a thing is named, before you ask somebody what they may have said before. Only "
+    "of a task, when a person or a thing is named, before you ask somebody what they may already have said. Only "
     "reviewed memory comes back that this run may see and that still holds, the best first, each with its provenance: "
     "where it came from, who approved it, how sure it is. `low_confidence` is apart: take it as a hint. `conflicts` "
     "are memories that contradict each other: do not choose one in silence, settle it or ask. Nothing found means "
@@ -76,7 +76,7 @@ class Proposed(Artifact):
     """What became of a proposal: it waits for a person, or a gate refused it."""
 
     outcome: Literal["submitted", "refused"]
-    submission: Submission | None = Field(default=None, description="what waits, and how it stands")
+    submission: Submission | None = Field(default=None, description="what waits, and its state")
     refusal: Refusal | None = Field(default=None, description="which gate refused it, and why")
 
     @classmethod

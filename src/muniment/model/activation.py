@@ -35,7 +35,7 @@ class PackDifference(Artifact):
 
 
 class Activation(Artifact):
-    """One pack put in force: by whom, when, why, and which one it followed."""
+    """The activation of a pack: by whom, when, why, and which pack it replaced."""
 
     pack: str = Field(description="the version that was put in force")
     seq: int = Field(description="the sequence number from which it decides")
@@ -50,7 +50,7 @@ class Activation(Artifact):
 
 
 class ActivationPlan(Artifact):
-    """What activating a version would change; asking changes nothing."""
+    """What activating a version would change."""
 
     pack: str
     in_force: str | None
@@ -60,7 +60,7 @@ class ActivationPlan(Artifact):
     registered_by: str
     proposals: int = Field(description="open proposals that would pass the gates again before any verdict")
     horizons_from: datetime | None = Field(
-        default=None, description="when a shorter horizon takes effect; None where none is shortened"
+        default=None, description="when a shorter horizon takes effect; none if none is shortened"
     )
     collects_memories: int = Field(default=0, description="memories whose content would be collected then")
     archives_captures: int = Field(default=0, description="captures that would go to the archive then")

@@ -54,7 +54,7 @@ class ApiKeyInput(Artifact):
         if self.user_id is not None and built_in != {"agent"}:
             raise field_error("user_id", "a key for one end user has the role agent and no other built-in one")
         if self.kind == "end_user" and self.user_id != self.principal_id:
-            raise field_error("user_id", "the key of an end user is for that user alone: expected its principal_id")
+            raise field_error("user_id", "the key of an end user is only for that user: expected its principal_id")
         if self.expires_at is not None and self.expires_in is not None:
             raise field_error("expires_at", "give a time or a length of time, not both")
         return self
@@ -119,5 +119,5 @@ class Credential(Artifact):
         if self.user_id is not None and (roles & BUILTIN_ROLES != {"agent"}):
             raise field_error("user_id", "a credential for one end user has the role agent and no other built-in one")
         if self.principal.kind == "end_user" and self.user_id != self.principal.id:
-            raise field_error("user_id", "the credential of an end user is for that user alone")
+            raise field_error("user_id", "the credential of an end user is only for that user")
         return self

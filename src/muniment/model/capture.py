@@ -146,7 +146,7 @@ class CaptureInput(Happening):
 
 
 class Content(Artifact):
-    """A capture's content, opened."""
+    """The decrypted content of a capture."""
 
     text: str | None = None
     payload: Any = None
@@ -201,7 +201,7 @@ class _Author(Artifact):
 
 
 class Capture(Concerned, _Author):
-    """The stored capture, content included where the reader may see it."""
+    """The stored capture, with its content if the reader may see it."""
 
     recall_id: str | None = None
     intent_id: str | None = None

@@ -22,7 +22,7 @@ class ErasureInput(Artifact):
 
 
 class Erasure(Artifact):
-    """What was erased, by whom, when; `purged_at` is set once nothing of it is left in the files beneath the tables."""
+    """What was erased, by whom and when; `purged_at` is set once nothing of it is left in the files of the database."""
 
     erasure_id: str
     tenant_id: str
@@ -72,7 +72,7 @@ class NameSearchInput(Artifact):
 class NameHit(Artifact):
     """A text that contains the name: where it is, and the words around it."""
 
-    place: Place = Field(description="what it stands in; archived is a capture in an archive file, recall a query")
+    place: Place = Field(description="what contains it; archived is a capture in an archive file, recall a query")
     id: str
     field: str = Field(description="the field of it: text, value, payload, fact, evidence_refs, reason, note, query")
     excerpt: str

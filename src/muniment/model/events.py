@@ -20,7 +20,7 @@ EventType = Literal[
 
 
 class Event(Artifact):
-    """One event of a tenant's log; `seq` orders it, `n` tells apart those of one transaction."""
+    """One event of a tenant's log; `seq` orders it, `n` numbers the events of one transaction."""
 
     event_id: str
     tenant_id: str

@@ -263,10 +263,10 @@ def invalid(error: ValidationError, *, within: str = "", first: int = 0) -> Inva
     path = tuple(details["loc"])
     if path and isinstance(path[0], int):
         path = (path[0] + first, *path[1:])
-    return told(details, path, within=within)
+    return as_invalid_input(details, path, within=within)
 
 
-def told(details: ErrorDetails, path: tuple[int | str, ...], *, within: str = "") -> InvalidInput:
+def as_invalid_input(details: ErrorDetails, path: tuple[int | str, ...], *, within: str = "") -> InvalidInput:
     """One error of a pydantic validation as `InvalidInput`."""
     about = [str(details.get("ctx", {}).get("field"))] if details["type"] == "field" else []
     field = ".".join([*([within] if within else []), *_our_own(path), *about]) or None
@@ -288,18 +288,26 @@ def _our_own(path: tuple[int | str, ...]) -> Iterator[str]:
             return
 
 
+# Pydantic names the types of Python, such as frozenset; callers get what they would write in JSON.
+_EXPECTED = {
+    "a list": ("list_type", "tuple_type", "set_type", "frozen_set_type", "iterable_type"),
+    "an object": ("dict_type", "mapping_type", "model_type", "model_attributes_type"),
+    "a whole number": ("int_type", "int_parsing", "int_from_float"),
+    "a number": ("float_type", "float_parsing"),
+    "true or false": ("bool_type", "bool_parsing"),
+    "a string": ("string_type",),
+    "a time with its zone": ("timezone_aware",),
+    "a time in ISO 8601": (
+        "datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid",
+    ),
+}  # fmt: skip
 _MESSAGES = {
     "missing": "is required",
     "extra_forbidden": "is not a known field",
-    "string_type": "expected a string",
     "string_unicode": "holds half of a surrogate pair, which is no character",
     "string_too_short": "must not be empty",
-    "timezone_aware": "expected a time with its zone",
-    **dict.fromkeys(
-        ("datetime_type", "datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid"),
-        "expected a time in ISO 8601",
-    ),
-}
+    "too_short": "must not be empty",
+} | {kind: f"expected {what}" for what, kinds in _EXPECTED.items() for kind in kinds}
 
 
 def _plain(error: ErrorDetails) -> str:
@@ -320,7 +328,7 @@ def _plain(error: ErrorDetails) -> str:
         case "literal_error":
             return f"expected one of {context.get('expected')}"
         case _:
-            return error["msg"].removeprefix("Input should be ").replace("a valid ", "a ").lower()
+            return error["msg"].replace("Input should be ", "must be ").replace("a valid ", "a ").lower()
 
 
 def _objection(name: str) -> str:

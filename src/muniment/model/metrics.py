@@ -60,7 +60,7 @@ class GoldenResult(Artifact):
 
 
 class GoldenMetrics(Artifact):
-    """The last asking of golden queries (MET-1); `regression` are those of them that had failed before."""
+    """The last run of golden queries (MET-1); `regression` counts those that once failed."""
 
     at: datetime
     queries: int
@@ -104,7 +104,7 @@ class WorkflowHits(Artifact):
 
 
 class TokenMetrics(Artifact):
-    """What compiled memory takes against raw captures in its place (MET-3), on the latest prompts of the window.
+    """How many tokens compiled memory takes compared with raw captures (MET-3), in the latest prompts of the window.
 
     `skipped` had a tokenizer that this process does not have, or a query that cannot be read any more.
     """
@@ -138,7 +138,7 @@ class PiiMetrics(Artifact):
 
 
 class PiiScan(Artifact):
-    """One pass over memories: how many, which had what, how many did not open; `done` when none is left."""
+    """One pass over memories: how many, what was found, how many could not be decrypted; `done` when none is left."""
 
     scanned: int = 0
     found: dict[str, tuple[PiiKind, ...]] = Field(default_factory=dict)
@@ -147,7 +147,7 @@ class PiiScan(Artifact):
 
 
 class Spread(Artifact):
-    """Times in seconds; none where there was nothing to measure."""
+    """Times in seconds; none if there was nothing to measure."""
 
     count: int = 0
     median: float | None = None
@@ -214,7 +214,7 @@ class QueueMetrics(Artifact):
 
 
 class AutoAccuracy(Artifact):
-    """How right policy was where it promoted a class alone (MET-8), by samples that people looked at in the window.
+    """How accurate promotion of a class by policy was (MET-8), by the samples that people checked in the window.
 
     `low` and `high` are the ends of the Wilson interval at 95 %.
     """
@@ -291,7 +291,7 @@ class ModelCalls(Artifact):
 
 
 class CurvePoint(Artifact):
-    """Claims of `raw` or more, up to the next point: how many verdicts, how many approved, what that makes of them."""
+    """Claims of at least the confidence `raw`, up to the next point: verdicts, approvals, calibrated confidence."""
 
     raw: float
     estimate: float
@@ -336,7 +336,7 @@ class RedactionTally(Artifact):
 
 
 class PromotionTally(Artifact):
-    """How many memories of a tier and class were promoted, by policy alone (`auto`) or by a person."""
+    """How many memories of a tier and class were promoted, by policy (`auto`) or by a person."""
 
     tier: Tier
     write_class: WriteClass
@@ -364,14 +364,14 @@ class RecallMetrics(Artifact):
 
 
 class ErasureMetrics(Artifact):
-    """Erasures of the window, those purged from beneath too, and how long that took."""
+    """Erasures of the window, those whose purge is complete, and how long that took."""
 
     erasures: int = 0
     purged: Spread = Spread()
 
 
 class Metrics(Artifact):
-    """The metrics of one tenant over what came after `since` up to `until`, counted at `at`."""
+    """The metrics of one tenant for the time after `since` up to `until`, computed at `at`."""
 
     tenant_id: str
     since: datetime

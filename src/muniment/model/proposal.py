@@ -119,7 +119,7 @@ class Proposal(Artifact):
     reopens: str | None = Field(default=None, description="the duplicate that returned when its original was retracted")
     audits: str | None = Field(
         default=None,
-        description="the memory, promoted by policy alone, that this sample asks a reviewer to check (JOB-6)",
+        description="the memory, promoted without a person, that this sample asks a reviewer to check (JOB-6)",
     )
 
 
@@ -136,7 +136,7 @@ class Submission(Artifact):
 
     @classmethod
     def of(cls, proposal: Proposal) -> "Submission":
-        """The proposal as its proposer sees it; verdicts by policy alone are not shown."""
+        """The proposal as its proposer sees it; verdicts by policy are not shown."""
         decided = any(verdict.by_kind == "operator" for verdict in proposal.verdicts)
         return cls(
             proposal_id=proposal.proposal_id,

@@ -21,7 +21,7 @@ class Provenance(Artifact):
     origin: str | None
     vouched: str | None = Field(
         default=None,
-        description="`user` or `tool:name` where its author may speak for that (ISO-8); otherwise unverified",
+        description="`user` or `tool:name` if its author may speak for that (ISO-8); otherwise unverified",
     )
     source: Source
     author: str

@@ -109,9 +109,7 @@ class PromotionThresholds(Section):
     """The thresholds between a candidate and its promotion."""
 
     confidence_floor: Share = setting(0.30, "A candidate below it is refused.")
-    auto_confidence: Share = setting(
-        0.90, "Calibrated confidence required for auto-promotion where the class sets none."
-    )
+    auto_confidence: Share = setting(0.90, "Calibrated confidence required for auto-promotion, if the class sets none.")
     uncalibrated_cap: Share = setting(
         0.80, "Most that a source without history can claim; below every auto-promotion threshold."
     )
@@ -123,7 +121,7 @@ class PromotionThresholds(Section):
     )
     calibrate_over: Duration = setting(timedelta(days=180), "How far back verdicts count.")
     sensitive_sla: Duration = setting(
-        timedelta(hours=24), "Time to review sensitive proposals, where shorter than that of their class."
+        timedelta(hours=24), "Time to review sensitive proposals, if shorter than that of their class."
     )
 
 

@@ -91,7 +91,7 @@ class ClassifiedAttribute(Section):
     """How an attribute of that name is classified and masked in any value."""
 
     label: ClassificationName | None = setting(None, "Least classification of what holds it.")
-    mask: Mask | None = setting(None, "What stands in its place, such as [NAME].")
+    mask: Mask | None = setting(None, "What replaces it, such as [NAME].")
     keep_last: KeepLast | None = setting(None, "Instead of a mask: how many last characters stay readable.")
 
 
@@ -100,7 +100,7 @@ class Identity(Section):
 
     namespaces: Unique[Namespace] = setting((), "Namespaces an entity may have; none listed is any.")
     aliases: dict[Namespace, Namespace] = setting(
-        dict, "Other names of namespaces: alias to the namespace it stands for."
+        dict, "Other names of namespaces, each with the namespace that it means."
     )
     user_namespace: Namespace = setting(
         "user", "Namespace of end users: what was captured with a user and no subject is about namespace:user_id."

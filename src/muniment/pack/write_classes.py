@@ -53,7 +53,7 @@ class ClassPolicy(Section):
         ("*",), 'Purposes for which a consent covers the class; "*" is any.'
     )
     retention: Duration | None = setting(
-        None, "How long a promoted memory of the class lives, where shorter than its tier's ttl."
+        None, "How long a promoted memory of the class lives, if shorter than its tier's ttl."
     )
     risk: Risk = setting("low", "Left out: high for correction, low for the others.")
     approval: Approval = setting("human", "Who promotes: a person, or the fabric itself.")

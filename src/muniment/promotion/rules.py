@@ -63,7 +63,7 @@ class Room:
 
 
 def budget_name(budget: Budget) -> str:
-    """Name a budget, as `semantic/preference`; `*` stands for all."""
+    """Name a budget, as `semantic/preference`; `*` means all."""
     return f"{budget.tier or '*'}/{budget.write_class or '*'}"
 
 

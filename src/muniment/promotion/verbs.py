@@ -49,7 +49,7 @@ async def retract(context: FabricContext, principal: Principal, request: Retract
 async def reindex(
     context: FabricContext, tenant_id: str, *, on_progress: reindexing.Progress | None = None
 ) -> Reindexed:
-    """Add the words and vectors that a tenant's memories lack, as after a change of embedder.
+    """Add the words and vectors that a tenant's memories lack, for example after a change of embedder.
 
     Until it is done, recall uses the earlier vectors. Safe to run twice, concurrently, or to be killed.
     """

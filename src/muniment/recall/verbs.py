@@ -121,7 +121,7 @@ class RecallId(VerbInput):
 
 @verb("replay", right="audit", effect="read", http="POST /recalls/{recall_id}/replay")
 async def replay(context: FabricContext, auditor: Principal, request: RecallId) -> Replay:
-    """Run a recorded recall again as of then; returns whether it is the same, and where not, why."""
+    """Run a recorded recall again as of its time; returns whether the result is the same, and if not, why."""
     return await explaining.replay(context, auditor, request.recall_id)
 
 
@@ -143,7 +143,7 @@ async def list_recalls(context: FabricContext, reader: Principal, request: ListR
     """List the recorded recalls, the latest first: all, or those of a `user_id`, a `run_id`, an `agent_id`.
 
     With a `memory_id` those that returned it; that and an agent are looked for among the latest 20,000 of the rest.
-    `after` is the id of the last of the page before. Raises `NotFound`.
+    `after` is the id of the last of the previous page. Raises `NotFound`.
     """
     most = LOOKED_THROUGH if request.memory_id is not None or request.agent_id is not None else None
     named = {name: getattr(request, name) for name in RecallFilters.model_fields}
@@ -239,8 +239,8 @@ async def list_memories(context: FabricContext, reader: Principal, request: List
     """List live memories, the newest first; with a `query` those with its words, the best match first.
 
     They can be narrowed to an `entity`, a `user_id`, a `tier`, a `write_class`; `state` is `ended` or `all` instead of
-    `live`; `as_of` a past moment lists them as they were then. `after` is the id of the last memory of the page before.
-    Raises `NotFound`, and `HistoryCollected` beyond the replay horizon.
+    `live`; `as_of` a past moment lists them as they were then. `after` is the id of the last memory of the previous
+    page. Raises `NotFound`, and `HistoryCollected` beyond the replay horizon.
     """
     chosen = MemorySelection(request.user_id, request.entity, request.tier, request.write_class)
     async with context.read_only(reader.tenant_id) as tx:
@@ -259,7 +259,7 @@ class ChangesBetween(MemoryScope):
 
 @verb("memories.changes", right="read_memory", http="GET /memories/changes")
 async def changes(context: FabricContext, reader: Principal, request: ChangesBetween) -> MemoryChanges:
-    """Show which memories began and which ended after one moment up to another, and count those that stood at both.
+    """Show which memories began and which ended after one moment up to another, and count those that were live at both.
 
     Raises `HistoryCollected` beyond the replay horizon.
     """

@@ -1,4 +1,4 @@
-"""Approval by a person, of one proposal or of those of many that are ordinary (REV-13), and by policy alone (REV-3)."""
+"""Approval by a person, of one proposal or of those of many that are ordinary (REV-13), and by policy (REV-3)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -302,7 +302,7 @@ _CURSOR = "promote"
 
 
 async def promote_by_policy(context: FabricContext, tenant_id: str) -> tuple[str, ...]:
-    """Promote what policy alone may promote; returns the memories.
+    """Promote what policy may promote; returns the memories.
 
     Proposals without neighbours are promoted together, the others one by one.
     """

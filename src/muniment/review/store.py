@@ -290,7 +290,7 @@ async def of_capture(tx: Transaction, capture_id: str) -> list[str]:
 async def auto_promotable(
     tx: Transaction, count: int, suspended: Iterable[WriteClass]
 ) -> tuple[list[str], tuple[int, str] | None]:
-    """Return what policy alone may promote, oldest first, and how far nothing is left to it, if that has moved.
+    """Return what policy may promote, oldest first, and how far nothing is left to it, if that has moved.
 
     Moving the cursor `promote` there spares the next call reading all that again. Suspended classes are left out.
     """

@@ -58,7 +58,7 @@ async def list_proposals(context: FabricContext, reader: Principal, request: Lis
 
     They can be narrowed to a `write_class`, the `tier` they would go to, a `risk`, a `reason` for a person to look, an
     `entity` they are about, an `assignee`, a `status` (`pending` or `held`, of open ones), and to those that are
-    `overdue` or are not. `after` is the id of the last proposal of the page before.
+    `overdue` or are not. `after` is the id of the last proposal of the previous page.
     """
     filters = review.QueueFilter(**{name: getattr(request, name) for name in QueueFilters.model_fields})
     async with context.transaction(reader.tenant_id, "auditor") as tx:
@@ -92,7 +92,7 @@ async def get_proposal(context: FabricContext, reader: Principal, request: Propo
 
 @verb("queue.evidence", right="read_queue", http="GET /queue/{proposal_id}/evidence")
 async def evidence(context: FabricContext, reader: Principal, request: ProposalId) -> Evidence:
-    """Read a proposal beside what it rests on: its capture, earlier texts, its consent, the memories it meets.
+    """Read a proposal with its evidence: its capture, earlier texts, consent, memories it repeats or contradicts.
 
     It also says whether the caller could approve it. Raises `NotFound`.
     """
@@ -226,7 +226,7 @@ class PreviewApproval(ProposalId):
 
 @verb("queue.preview", right="review", effect="read", http="POST /queue/{proposal_id}/preview", retry=True)
 async def preview(context: FabricContext, reviewer: Principal, request: PreviewApproval) -> Preview:
-    """Show what a recall would return before and after the approval of a proposal. Nothing is kept of either.
+    """Show what a recall would return before and after the approval of a proposal. Nothing is stored.
 
     The recall is that of `run`, or of a run in the proposal's own scope. What would prevent the approval is in `error`.
     Raises `NotFound`, `AlreadyDecided`, and `Conflict` while too many previews of the tenant are running.

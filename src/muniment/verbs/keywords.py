@@ -54,7 +54,7 @@ class CaptureFilters(TypedDict, total=False):
     until: datetime | None
     """Captured before that moment."""
     state: CaptureState | None
-    """Archived captures are listed with `archived` alone."""
+    """Archived captures are listed only with `archived`."""
 
 
 class RefusalFilters(TypedDict, total=False):
@@ -67,7 +67,7 @@ class RefusalFilters(TypedDict, total=False):
     """Refused at that moment or later."""
     capture_id: str | None
     latest: bool
-    """Only where the capture was not consolidated again since."""
+    """Only refusals whose capture was not consolidated again since."""
 
 
 class ProposeFields(TypedDict, total=False):
@@ -138,7 +138,7 @@ class RecallFields(TypedDict, total=False):
     entities: Iterable[str] | None
     """Only about these entities."""
     hops: int
-    """Also about entities so many steps from these in the entity graph."""
+    """Also about entities up to this many steps away in the entity graph."""
     as_of: int | datetime | None
     """What was known at that past moment, or at that sequence number."""
 
@@ -155,7 +155,7 @@ class CompileFields(TypedDict, total=False):
     entities: Iterable[str] | None
     """Only about these entities."""
     hops: int
-    """Also about entities so many steps from these in the entity graph."""
+    """Also about entities up to this many steps away in the entity graph."""
     as_of: int | datetime | None
     """What was known at that past moment, or at that sequence number."""
     token_budget: int

@@ -56,7 +56,7 @@ async def add(context: FabricContext, admin: Principal, request: WebhookInput) -
 async def list_webhooks(context: FabricContext, admin: Principal, request: Listing) -> list[Webhook]:
     """List the webhooks, the oldest first, each with its position in the event log and its last error.
 
-    `after` is the id of the last of the page before.
+    `after` is the id of the last of the previous page.
     """
     async with context.transaction(admin.tenant_id, "auditor") as tx:
         key = await context.vault.existing_tenant_data_key(tx)
@@ -130,7 +130,7 @@ class Deliver(VerbInput):
 
 @verb("webhooks.deliver", right="work", effect="pass", http="POST /work/deliver")
 async def deliver(context: FabricContext, tenant_id: str, request: Deliver) -> Deliveries:
-    """Post to each of the tenant's webhooks what it has not got yet, at most `max_events` each.
+    """Post to each of the tenant's webhooks the events it has not received yet, at most `max_events` each.
 
     Safe to run twice, concurrently, or to be killed: one process posts to a webhook at a time, and what was posted
     without its answer being recorded is posted again.

@@ -35,7 +35,7 @@ class ListParked(Listing):
 async def parked(context: FabricContext, reader: Principal, request: ListParked) -> Sequence[Parked]:
     """List the captures that were parked after their last retry, with the reason, the oldest first.
 
-    `after` is the id of the last of the page before.
+    `after` is the id of the last of the previous page.
     """
     async with context.transaction(reader.tenant_id, "auditor") as tx:
         rows = await tx.rows("candidate.parked", after=request.after or "", count=request.limit)
