@@ -260,7 +260,7 @@ def main() -> int:
     parser.add_argument("--run", action="store_true", help="run the rule's tests")
     options = parser.parse_args()
     if options.rule:
-        return print_rule(options.rule, run=options.run)
+        return print_rule(options.rule.upper(), run=options.run)
     PAGE.write_text(render_page(), "utf-8")
     problems = find_problems()
     sys.stderr.writelines(f"{problem}\n" for problem in problems)

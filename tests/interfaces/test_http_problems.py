@@ -130,6 +130,20 @@ def test_a_body_that_is_wrong_is_told_where_and_nothing_is_written(
     assert door.events(people) == before
 
 
+def test_an_unknown_parameter_of_a_query_is_refused_by_its_name(
+    door: RunningServer, people: People, bot: str, admin: str
+) -> None:
+    reviewer = door.key(people.reviewer)
+    for path, key in (("/v1/queue", reviewer), ("/v1/whoami", bot), ("/v1/events", door.key(people.auditor))):
+        told = without_number(door.ask("GET", f"{path}?zzz=1", key=key))
+        assert (told["status"], told["code"], told["field"]) == (422, "invalid_input", "zzz")
+        assert told["detail"] == "is not a known field"
+    assert without_number(door.ask("POST", "/v1/work/consolidate?zzz=1", key=admin))["field"] == "zzz"
+    # What is no name of ours is not repeated, and whoever may not ask is told nothing of the parameters.
+    assert without_number(door.ask("GET", "/v1/queue?%00%3Cb%3E=1", key=reviewer))["field"] == "query"
+    assert without_number(door.ask("GET", "/v1/queue?zzz=1", key=bot))["code"] == "role_missing"
+
+
 def test_of_a_name_given_twice_the_last_counts(door: RunningServer, people: People, bot: str) -> None:
     body = b'{"text": "first", "kind": "decision", %b}' % GOOD
     taken = door.ask("POST", "/v1/captures", key=bot, content=body, headers=JSON)

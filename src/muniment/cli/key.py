@@ -141,14 +141,16 @@ def create(
             expires_in=expires,
             label=label,
         )
-    call.show(made, lambda: _draw(Screen(), made))
+    tenant = {"tenant_id": call.tenant}
+    call.show(made.model_dump(mode="json") | tenant, lambda: _draw(Screen(), made, call.tenant))
     call.note(_SHOWN_ONCE.format(token=made.token))
 
 
-def _draw(screen: Screen, one: ApiKey) -> None:
+def _draw(screen: Screen, one: ApiKey, tenant_id: str | None = None) -> None:
     screen.heading(one.key_id, one.state, _STYLES[one.state])
     screen.fields(
         [
+            ("tenant", tenant_id),
             ("for", f"{one.principal_id}, {one.kind}"),
             *fields_of(one, "roles user=user_id clearance packs label"),
             *fields_of(one.speaks_for, "tools channels"),

@@ -86,8 +86,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
     ) -> T:
         """Read something."""
-        shown = {name: _text(value) for name, value in (params or {}).items() if value is not None}
-        return _parsed(await self._tried("GET", path, params=shown, headers=dict(headers or {})), into)
+        return _parsed(await self._tried("GET", path, params=_query(params), headers=dict(headers or {})), into)
 
     async def send(
         self,
@@ -104,9 +103,8 @@ class Transport:
         headers = {"Idempotency-Key": uuid4().hex} if not body or body.get("idempotency_key") is None else {}
         if content is not None:
             headers["Content-Type"] = "application/json"
-        shown = {name: _text(value) for name, value in (params or {}).items() if value is not None}
-        answer = await self._tried(method, path, content=content, headers=headers, params=shown, within=within)
-        return _parsed(answer, into)
+        request: dict[str, Any] = {"content": content, "headers": headers, "params": _query(params)}
+        return _parsed(await self._tried(method, path, within=within, **request), into)
 
     async def _tried(self, method: str, path: str, *, within: float | None = None, **request: Any) -> httpx2.Response:
         patience = within or self._timeout
@@ -186,6 +184,15 @@ def _written(body: Mapping[str, Any]) -> bytes:
         return to_json(dict(body))
     except (PydanticSerializationError, ValueError, RecursionError):
         raise InvalidInput("holds something that JSON cannot carry", field="body") from None
+
+
+def _query(params: Mapping[str, Any] | None) -> dict[str, str | list[str]]:
+    """The parameters of a query; raises `InvalidInput` for an empty list, which a query cannot carry."""
+    found = {name: _text(value) for name, value in (params or {}).items() if value is not None}
+    for name, value in found.items():
+        if value == []:
+            raise InvalidInput("must not be empty", field=name)
+    return found
 
 
 def _text(value: Any) -> str | list[str]:

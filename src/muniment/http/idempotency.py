@@ -33,13 +33,19 @@ class IdempotentRoute(APIRoute):
     """A route whose writes are carried out once under an `Idempotency-Key`."""
 
     def get_route_handler(self) -> Handler:
-        """Wrap FastAPI's handler: the body is parsed within bounds, and a write under a key is carried out once."""
-        inner, body = super().get_route_handler(), Body(self)
+        """Wrap FastAPI's handler: the body is parsed within bounds, and a write under a key is carried out once.
+
+        A query with an unknown parameter is refused: ignored, a misspelt filter would give the unfiltered list.
+        """
+        inner, body, may = super().get_route_handler(), Body(self), verb_of(self)
+        known = {one.alias for one in self.dependant.query_params}
 
         async def handler(request: Request) -> Response:
+            if unknown := request.query_params.keys() - known:
+                await may(request)
+                raise problems.unknown_parameter(min(unknown))
             return await inner(BoundedRequest(request, body))
 
-        may = verb_of(self)
         # A read does nothing that could be done twice; a verb that takes the key itself needs no answer kept.
         if self.methods == {"GET"} or may.effect == "read" or may.takes_key:
             return handler
