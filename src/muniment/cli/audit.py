@@ -64,7 +64,7 @@ def verify(
                 break
     if export_head is not None and found.ok and found.head is not None:
         write_file(export_head, found.head.model_dump_json() + "\n", "head")
-    call.show(found, lambda: _draw(found))
+    call.show(found, _draw)
     if found.clock_bound_s is None:
         call.note("this database sets no bound on clocks: events can be dated in its future")
     if export_head is not None and (not found.ok or found.head is None):
@@ -83,8 +83,7 @@ plain(
 )
 
 
-def _draw(found: Verification) -> None:
-    screen = Screen()
+def _draw(screen: Screen, found: Verification) -> None:
     batches = f"{found.batches} batch{'' if found.batches == 1 else 'es'}"
     words, style = ("the chain is intact", "bold green") if found.ok else ("the chain is broken", "bold red")
     screen.line((words, style), f": {counted(found.events, 'event')} in {batches}, {found.unsealed} not sealed yet")

@@ -2,7 +2,7 @@
 
 import getpass
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -11,7 +11,7 @@ import typer
 
 from muniment.cli.inputs import parse_as_of, parse_pairs, parse_time
 from muniment.cli.options import CIRCUMSTANCES
-from muniment.cli.output import write_json, write_note
+from muniment.cli.output import Draw, Screen, each, write_json, write_note
 from muniment.cli.remote import Server
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal, Role, RunContext
@@ -75,14 +75,18 @@ class Call:
         if (server := vars(self).get("_server")) is not None:
             server.close()
 
-    def show(self, value: object, draw: Callable[[], None]) -> None:
+    def show(self, value: object, draw: Draw) -> None:
         """Write the result: as JSON, or drawn for people."""
         if self.as_json:
             write_json(value)
         else:
-            draw()
+            draw(Screen(), value)
 
-    def refuse(self, value: object, draw: Callable[[], None]) -> NoReturn:
+    def show_line(self, value: object, *lines: str) -> None:
+        """Write the result: as JSON, or these lines for people."""
+        self.show(value, lambda screen, _: each(Screen.line)(screen, lines))
+
+    def refuse(self, value: object, draw: Draw) -> NoReturn:
         """Write what policy refused, and end with the exit code of a refusal."""
         self.show(value, draw)
         raise typer.Exit(REFUSED)
@@ -92,7 +96,7 @@ class Call:
         if not self.as_json:
             write_note(message)
 
-    def show_page(self, found: Sequence[Any], draw: Callable[[], None], *, limit: int, key: str, empty: str) -> None:
+    def show_page(self, found: Sequence[Any], draw: Draw, *, limit: int, key: str, empty: str) -> None:
         """Write a page of a list, and say how to get the next one; `key` is the attribute that `--after` takes."""
         self.show(found, draw)
         self.note_page(found, limit=limit, key=key, empty=empty)

@@ -59,7 +59,7 @@ def url(call: Call) -> None:
         own = {name: owner[name] for name in ("host", "port", "user", "dbname")}
         address = _format_url(own | {"options": "-c search_path=muniment,public"})
         call.note(_KEEPS_RUNNING)
-    call.show({"url": address}, lambda: Screen().write(f"{address}\n"))
+    call.show({"url": address}, lambda screen, _: screen.write(f"{address}\n"))
 
 
 @command(db, "start", options=PLACE, example="muniment db start")
@@ -67,7 +67,7 @@ def start(call: Call) -> None:
     """Start the embedded server and keep it running, so that later commands start faster."""
     home = _embedded_home(call)
     anyio.run(_start, home)
-    call.show({"home": str(home), "running": True}, lambda: Screen().line(f"running in {home}"))
+    call.show_line({"home": str(home), "running": True}, f"running in {home}")
     call.note(_KEEPS_RUNNING)
 
 
@@ -77,7 +77,7 @@ def stop(call: Call) -> None:
     home = _embedded_home(call)
     stopped = embedded.stop(home)
     words = f"stopped in {home}" if stopped else f"no server was running in {home}"
-    call.show({"home": str(home), "stopped": stopped}, lambda: Screen().line(words))
+    call.show_line({"home": str(home), "stopped": stopped}, words)
 
 
 @command(db, "migrate", options=PLACE, example="muniment db migrate --url postgresql://owner@db.example.com/muniment")
@@ -91,14 +91,14 @@ def migrate_database(
     applied = anyio.run(_migrate, call.settings(), reset_logins)
     latest = migrations()[-1].version
     lines = [f"applied {name}" for name in applied] or [f"nothing to apply: the schema is at {latest}"]
-    call.show({"applied": applied, "latest": latest}, lambda: _draw_lines(lines))
+    call.show_line({"applied": applied, "latest": latest}, *lines)
 
 
 @command(db, "status", options=PLACE, example="muniment db status --json")
 def show_status(call: Call) -> None:
     """Show the status of the database; ends with 1 unless it is ready for this program."""
     state = anyio.run(_read_state, call.settings())
-    call.show(state.as_dict(), lambda: state.draw(Screen()))
+    call.show(state.as_dict(), lambda screen, _: state.draw(screen))
     if state.schema is not None and state.schema.changed:
         call.note(f"migrations applied from files that differ from this program's: {joined(state.schema.changed)}")
     for one in state.refused_names:
@@ -119,7 +119,7 @@ def rebuild_durable(call: Call, tenant: Tenants = None) -> None:
         result = "the index was correct" if one["equal"] else f"{len(one['repaired'])} repaired"
         lines += [f"{one['tenant_id']}  {one['memories']} durable memories, {result}"]
         lines += [f"    {memory_id}" for memory_id in one["repaired"]]
-    call.show({"tenants": found}, lambda: _draw_lines(lines or ["there is no tenant yet"]))
+    call.show_line({"tenants": found}, *(lines or ["there is no tenant yet"]))
 
 
 @command(db, "reindex", options=PLACE, example="MUNIMENT_EMBEDDER=... muniment db reindex")
@@ -130,7 +130,7 @@ def reindex(call: Call, tenant: Tenants = None) -> None:
     """
     found = anyio.run(_for_tenants, call, tenant, "reindexing", _reindex)
     lines = [f"{one['tenant_id']}  {one['memories']} memories indexed, by {one['embedder']}" for one in found]
-    call.show({"tenants": found}, lambda: _draw_lines(lines or ["there is no tenant yet"]))
+    call.show_line({"tenants": found}, *(lines or ["there is no tenant yet"]))
 
 
 async def _for_tenants(
@@ -162,12 +162,6 @@ async def _rebuild(opened: Opened, tenant_id: str) -> _Result:
 async def _reindex(opened: Opened, tenant_id: str) -> _Result:
     done = await maintenance.reindexed(opened.context, tenant_id)
     return {"memories": done.memories, "embedder": done.embedder}
-
-
-def _draw_lines(lines: list[str]) -> None:
-    screen = Screen()
-    for line in lines:
-        screen.line(line)
 
 
 @dataclass(frozen=True)

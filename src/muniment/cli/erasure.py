@@ -8,10 +8,10 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from muniment.cli.call import Call
-from muniment.cli.command import command, draw_all
+from muniment.cli.command import command
 from muniment.cli.inputs import open_input
 from muniment.cli.options import ASKER, argument, flag
-from muniment.cli.output import Screen, by_and_at, fields_of, joined, progress
+from muniment.cli.output import Screen, by_and_at, each, fields_of, joined, progress
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal
@@ -70,7 +70,7 @@ def erase(
         call.confirm(f"Erase everything about {names} in {call.tenant} for good?", yes=yes)
     with call.open() as fabric, progress("erasing", as_json=call.as_json):
         receipt = fabric.erase(call.principal("privacy_officer"), subject=subject, user_id=user)
-    call.show(receipt, lambda: _draw(Screen(), receipt))
+    call.show(receipt, _draw)
     if not receipt.memories and not any(receipt.rows.values()):
         call.note("nothing was found about this person")
     call.note(_PURGE_HINT)
@@ -89,13 +89,12 @@ def _search(call: Call, name: str, erasure_id: str | None) -> None:
             if (after := page.after) is None:
                 break
     found = page.model_copy(update={"hits": tuple(hits), "unreadable": unreadable})
-    call.show(found, lambda: _draw_hits(found))
+    call.show(found, _draw_hits)
     if any(one.memory_id for one in hits):
         call.note("muniment retract ID --reason erased deletes the text of a memory")
 
 
-def _draw_hits(found: NameSearch) -> None:
-    screen = Screen()
+def _draw_hits(screen: Screen, found: NameSearch) -> None:
     for hit in found.hits:
         screen.line(f"{hit.place}  {hit.id}  {hit.field}")
         screen.line(hit.excerpt, indent=4)
@@ -114,7 +113,7 @@ def _erase_again(call: Call, file: Path, yes: bool) -> None:
             names = joined(sorted({one.subject or one.user_id or "" for one in missing}))
             call.confirm(f"Erase everything about {names} in {call.tenant} for good?", yes=yes)
         done = [fabric.erase(officer, subject=one.subject, user_id=one.user_id) for one in missing]
-    call.show(done, lambda: draw_all(_draw, done))
+    call.show(done, each(_draw))
     call.note(f"{len(done)} of {len(receipts)} erasures were repeated, the others are in this database")
     if done:
         call.note(_PURGE_HINT)

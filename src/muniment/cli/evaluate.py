@@ -60,7 +60,7 @@ def _measure(call: Call, name: Evaluation, data: Path) -> None:
 def _show_figures(call: Call, name: str, records: Sequence[Record], figures: _Figures) -> None:
     with progress(f"evaluating {name}", len(records), as_json=call.as_json) as steps:
         result = figures(_with_progress(records, steps))
-    call.show(result, lambda: draw_figures(Screen(), result))
+    call.show(result, draw_figures)
 
 
 @command(eval_, "extraction", example="muniment eval extraction --data preferences/ --json")
@@ -88,7 +88,7 @@ def memory(call: Call, data: Data) -> None:
     talks = conversations(read_records(data))
     with progress("evaluating memory", as_json=call.as_json) as steps:
         result = measure(talks, steps.update)
-    call.show(result, lambda: draw_figures(Screen(), result))
+    call.show(result, draw_figures)
 
 
 @command(eval_, "as-of", example="muniment eval as-of --data situatedqa.jsonl --json")
@@ -102,7 +102,7 @@ def as_of(call: Call, data: Data) -> None:
     questions = dated_questions(read_records(data))
     with progress("evaluating as-of", as_json=call.as_json) as steps:
         result = measure(questions, steps.update)
-    call.show(result, lambda: draw_figures(Screen(), result))
+    call.show(result, draw_figures)
 
 
 @command(eval_, "golden", options=(*RUN, *WHERE), example="muniment eval golden --file queries.yaml --tenant acme")
@@ -147,7 +147,7 @@ def golden(
     now = line_of(result, datetime.now(UTC))
     add_line(kept, now)
     result |= {**since(before, now, [query.id for query, _ in queries]), "history": str(kept)}
-    call.show(result, lambda: _draw_golden(Screen(), result))
+    call.show(result, _draw_golden)
     if strict and now.failed:
         raise typer.Exit(FAILED)
 

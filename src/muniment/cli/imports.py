@@ -79,8 +79,7 @@ class _Imported:
             f"{f', {len(self.promoted)} promoted by policy' if self.promoted else ''}"
         )
 
-    def draw(self) -> None:
-        screen = Screen()
+    def draw(self, screen: Screen) -> None:
         screen.line(self.summary())
         views.draw_refusals(screen, self.refusals, self.lines)
 
@@ -125,7 +124,7 @@ def import_(
         _read_all(call, _Writer(fabric, author, defaults, capture_kind, done), stream)
         result = Consolidation() if no_consolidate else run_consolidation(call, fabric)
     done.add_consolidation(result)
-    call.show(done.as_dict(), done.draw)
+    call.show(done.as_dict(), lambda screen, _: done.draw(screen))
     fail_if_unreadable(call, result)
     if done.refusals:
         raise typer.Exit(REFUSED)

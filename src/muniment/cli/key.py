@@ -27,7 +27,7 @@ def new(call: Call) -> None:
     from muniment.database.master import new_master_key
 
     made = new_master_key()
-    call.show({"master_key": made}, lambda: Screen().write(f"{made}\n"))
+    call.show({"master_key": made}, lambda screen, _: screen.write(f"{made}\n"))
 
 
 @command(key, "rotate", options=PLACE, example="muniment key rotate --new-master")
@@ -44,7 +44,7 @@ def rotate(
     import anyio
 
     done = anyio.run(_rotate, call, new_master, key_file)
-    call.show({"tenants": done}, lambda: Screen().line(f"{counted(len(done), 'tenant')} with a new key"))
+    call.show_line({"tenants": done}, f"{counted(len(done), 'tenant')} with a new key")
 
 
 async def _rotate(call: Call, new_master: bool, key_file: Path | None) -> list[dict[str, Any]]:
@@ -142,7 +142,7 @@ def create(
             label=label,
         )
     tenant = {"tenant_id": call.tenant}
-    call.show(made.model_dump(mode="json") | tenant, lambda: _draw(Screen(), made, call.tenant))
+    call.show(made.model_dump(mode="json") | tenant, lambda screen, _: _draw(screen, made, call.tenant))
     call.note(_SHOWN_ONCE.format(token=made.token))
 
 

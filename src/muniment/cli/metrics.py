@@ -39,7 +39,7 @@ def metrics(
 
         Screen().write(prometheus_text({found.tenant_id: found}))
         return
-    call.show(found, lambda: draw_figures(Screen(), found.model_dump(mode="json")))
+    call.show(found, lambda screen, _: draw_figures(screen, found.model_dump(mode="json")))
 
 
 def _parse_since(since: str, end: datetime | None) -> datetime | None:

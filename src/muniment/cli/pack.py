@@ -10,18 +10,15 @@ import typer
 
 from muniment.cli import pack_views
 from muniment.cli.call import Call
-from muniment.cli.command import command, group, verb_command
+from muniment.cli.command import command, group
 from muniment.cli.options import ASKER, argument, flag
-from muniment.cli.output import Screen, progress, write_json
+from muniment.cli.output import Screen, progress, table, write_json
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput, NotFound
-from muniment.model.context import Principal
-from muniment.model.pack_difference import PackDifference
 
 if TYPE_CHECKING:
     from muniment.pack import Pack
     from muniment.packs.store import RegisteredPack
-    from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
 pack = group(app, "pack")
@@ -46,7 +43,7 @@ def validate(call: Call, file: Annotated[Path, argument("FILE", "A pack in YAML 
     from muniment.pack import load_pack
 
     found = load_pack(file)
-    call.show({"pack": found.ref, "digest": found.digest}, lambda: Screen().line(f"{found.ref} is valid"))
+    call.show_line({"pack": found.ref, "digest": found.digest}, f"{found.ref} is valid")
 
 
 def _entry(one: "RegisteredPack") -> dict[str, Any]:
@@ -92,7 +89,7 @@ def register(
     with call.open() as fabric:
         registered = fabric.packs.register(call.principal("admin"), found)
     entry = _entry(registered)
-    call.show(entry, lambda: _draw(Screen(), [entry]))
+    call.show(entry, lambda screen, _: _draw(screen, [entry]))
 
 
 @command(pack, "activate", options=ASKER, example='muniment pack activate acme@1.2.0 --reason "new returns policy"')
@@ -114,13 +111,13 @@ def activate(
     with call.open() as fabric:
         plan = fabric.packs.plan_activation(admin, ref)
         if dry_run:
-            call.show(plan, lambda: pack_views.draw_plan(Screen(), plan))
+            call.show(plan, pack_views.draw_plan)
             return
         if not yes and not call.as_json and sys.stdin.isatty():
             pack_views.draw_plan(Screen(), plan)
             call.confirm(f"Put {ref} in force?", yes=yes)
         made = fabric.packs.activate(admin, ref, reason=reason, expected=plan.in_force)
-    call.show(made, lambda: Screen().records(_ACTIVATION, [made]))
+    call.show(made, table(_ACTIVATION))
 
 
 plain(
@@ -146,7 +143,7 @@ def show(
 
     contents = _find(call, ref).document()
     # Whatever is not plain ASCII is escaped, so that it holds nothing that a terminal obeys.
-    call.show(contents, lambda: Screen().write(yaml.safe_dump(contents, sort_keys=False, allow_unicode=False)))
+    call.show(contents, lambda screen, _: screen.write(yaml.safe_dump(contents, sort_keys=False, allow_unicode=False)))
 
 
 def _find(call: Call, ref: str | None) -> "Pack":
@@ -180,12 +177,12 @@ plain(
 )
 
 
-@verb_command(
-    pack, "compare", "admin", draw=pack_views.draw_difference, example="muniment pack compare acme@1.2.0 acme.pack.yaml"
-)
-def compare(fabric: "Verbs", admin: Principal, one: FileOrRef, other: FileOrRef) -> PackDifference:
+@command(pack, "compare", options=ASKER, example="muniment pack compare acme@1.2.0 acme.pack.yaml")
+def compare(call: Call, one: FileOrRef, other: FileOrRef) -> None:
     """Show how the second pack differs from the first, rule by rule."""
-    return fabric.packs.compare(admin, _file_or_ref(one), _file_or_ref(other))
+    with call.open() as fabric:
+        found = fabric.packs.compare(call.principal("admin"), _file_or_ref(one), _file_or_ref(other))
+    call.show(found, pack_views.draw_difference)
 
 
 @command(pack, "backtest", options=ASKER, example="muniment pack backtest acme.pack.yaml --since 30d")
@@ -219,7 +216,7 @@ def backtest(
             texts=texts,
             on_progress=lambda done: steps.update(f"{done} captures and recalls"),
         )
-    call.show(found, lambda: pack_views.draw_backtest(Screen(), found))
+    call.show(found, pack_views.draw_backtest)
 
 
 @command(pack, "backfill", options=ASKER, example="muniment pack backfill acme@2.0.0 --dry-run")
@@ -239,7 +236,7 @@ def backfill(
         if not dry_run and call.may_work():
             done = fabric.packs.run_backfill(call.tenant, on_progress=lambda number: steps.update(f"{number} memories"))
             found = done or found
-    call.show(found, lambda: pack_views.draw_backfill(Screen(), found))
+    call.show(found, pack_views.draw_backfill)
 
 
 plain(

@@ -13,10 +13,10 @@ from typing import Any, cast
 import typer
 
 from muniment.cli.call import Call
-from muniment.cli.command import Draw, command, command_path, draw_all
+from muniment.cli.command import command, command_path
 from muniment.cli.inputs import parse_pairs, parse_time
 from muniment.cli.options import ASKER, DATABASE, WHERE, WHO, Options, page_options
-from muniment.cli.output import progress
+from muniment.cli.output import Draw, each, progress, table
 from muniment.model.context import Role
 
 # What a field is called where a shared option has its name.
@@ -73,7 +73,7 @@ def plain(
     app: typer.Typer,
     name: str,
     *,
-    draw: Draw,
+    draw: Draw | str,
     example: str,
     empty: str = "",
     note: str | None = None,
@@ -91,6 +91,8 @@ def plain(
     from muniment.cli.generated import COMMANDS
 
     one = COMMANDS[command_path(app, name)]
+    # What becomes another document is drawn as that one.
+    drawn = table(draw) if isinstance(draw, str) else each(draw) if one.many and document is None else draw
 
     def call_verb(call: Call, **values: Any) -> None:
         asker = call.principal(*one.roles) if one.roles else call.tenant
@@ -98,9 +100,7 @@ def plain(
         with opened as fabric, progress(doing or "", as_json=call.as_json or doing is None):
             found: Any = attrgetter(one.verb)(fabric)(asker, **one.fields(values))
         shown = document(found, values) if document is not None else found
-        # What becomes another document is drawn as that one.
-        drawn = found if one.many and document is None else [shown]
-        call.show(shown, lambda: draw_all(draw, drawn))
+        call.show(shown, drawn)
         if one.page_key is not None:
             call.note_page(found, limit=values["limit"], key=one.page_key, empty=empty)
         elif one.many and empty and not found:

@@ -1,6 +1,7 @@
 """Recall and compile, which read memory for a run; explain and replay, which show how a recall was decided."""
 
 import json
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,7 +11,6 @@ from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command
 from muniment.cli.inputs import parse_as_of
 from muniment.cli.options import ASKER, RECALL_FILTERS, RUN, RUN_OR_PERSON, WHERE, MemoryId, argument, flag
-from muniment.cli.output import Screen
 from muniment.model.compiled import CompiledMemory, Format
 
 app = typer.Typer()
@@ -37,7 +37,7 @@ def recall(
     run, filters = call.run(), call.recall_filters()
     with call.open() as fabric:
         answer = fabric.recall(run, query, **filters)
-    call.show(answer, lambda: recall_views.draw_recall(Screen(), answer, verbose=verbose))
+    call.show(answer, partial(recall_views.draw_recall, verbose=verbose))
 
 
 @command(
@@ -68,7 +68,7 @@ def compile_(
     with call.open() as fabric:
         compiled = fabric.compile(run, query, token_budget=budget, format=form, tokenizer=tokenizer, **filters)
     # Unwrapped and unescaped: the compiler lets nothing through that a terminal would obey.
-    call.show(compiled, lambda: Screen().write(_text(compiled)))
+    call.show(compiled, lambda screen, _: screen.write(_text(compiled)))
     for line in recall_views.compile_report(compiled):
         call.note(line)
 
@@ -111,7 +111,7 @@ def explain(
         else:
             assert run is not None
             found = fabric.explain(run, memory_id=memory_id, recall_id=recall, as_of=at)
-    call.show(found, lambda: recall_views.draw_explanation(Screen(), found))
+    call.show(found, recall_views.draw_explanation)
     if run is None and recall is None:
         call.note(
             "no run is described: filters that depend on one were skipped; describe it with --user, --intent, ..."
@@ -126,6 +126,6 @@ def replay(call: Call, recall_id: Annotated[str, argument("RECALL", "The id of a
     """
     with call.open() as fabric:
         found = fabric.replay(call.principal("auditor"), recall_id)
-    call.show(found, lambda: recall_views.draw_replay(Screen(), found))
+    call.show(found, recall_views.draw_replay)
     if not found.same:
         raise typer.Exit(FAILED)

@@ -1,6 +1,7 @@
 """The review queue: list, show, approve, edit, reject, lift, override, assign, release."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,7 @@ from muniment.cli.call import FAILED, REFUSED, Call
 from muniment.cli.command import command, group
 from muniment.cli.inputs import parse_value
 from muniment.cli.options import ASKER, Evidence, Note, ProposalId, ProposalIds, Value, ValueJson, Version, flag
-from muniment.cli.output import Screen, progress, write_error
+from muniment.cli.output import each, progress, write_error
 from muniment.cli.plain import plain
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
 from muniment.model.candidate import Refusal
@@ -43,7 +44,7 @@ def show(call: Call, proposal_id: ProposalId) -> None:
     with call.open() as fabric:
         found = fabric.queue.get(reviewer, proposal_id)
         against = [] if call.as_json else fabric.contradictions.list(reviewer, proposal_id=found.proposal_id)
-    call.show(found, lambda: views.draw_proposal(Screen(), found, against))
+    call.show(found, partial(views.draw_proposal, contradictions=against))
 
 
 @command(app, "approve", options=ASKER, example="muniment approve mwp_01a1de60 mwp_01a1de60 --note 'in the log'")
@@ -79,14 +80,14 @@ def approve(
     with call.open() as fabric:
         if len(ids) > 1 or reasons:
             done, broken = _approve_many(call, fabric, reviewer, ids, note, reasons)
-            call.show(done, lambda: views.draw_outcomes(Screen(), done))
+            call.show(done, views.draw_outcomes)
         else:
             one, proposal = _approve_one(
                 ids[0],
                 lambda: fabric.queue.approve(reviewer, ids[0], note=note, supersedes=supersedes, version=version),
             )
             done, broken = [one], None
-            call.show(done, lambda: views.draw_decision(Screen(), proposal) if proposal is not None else None)
+            call.show(done, lambda screen, _: views.draw_decision(screen, proposal) if proposal is not None else None)
     for one in done:
         if one.error is not None:
             # The place is the proposal, so the message need not name it.
@@ -165,15 +166,9 @@ def reject(
                 write_error(error.as_dict() | {"place": one}, as_json=call.as_json)
                 if not isinstance(error, _OF_ONE):
                     break
-    call.show(done, lambda: _draw_decisions(done))
+    call.show(done, each(views.draw_decision))
     if failed:
         raise typer.Exit(FAILED)
-
-
-def _draw_decisions(found: list[Proposal]) -> None:
-    screen = Screen()
-    for one in found:
-        views.draw_decision(screen, one)
 
 
 @command(app, "edit", options=ASKER, example="muniment edit mwp_01a1de60 --text 'Returns are accepted within 14 days.'")
@@ -205,8 +200,8 @@ def edit(
     with call.open() as fabric:
         outcome = fabric.queue.edit(call.principal("reviewer"), proposal_id, note=note, version=version, **changes)
     if isinstance(outcome, Refusal):
-        call.refuse({"refusal": outcome}, lambda: views.draw_refusal(Screen(), outcome))
-    call.show(outcome, lambda: views.draw_decision(Screen(), outcome))
+        call.refuse({"refusal": outcome}, lambda screen, _: views.draw_refusal(screen, outcome))
+    call.show(outcome, views.draw_decision)
 
 
 plain(app, "lift", draw=views.draw_decision, example="muniment lift mwp_01a1de60 --note 'the policy changed'")

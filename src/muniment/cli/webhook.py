@@ -1,20 +1,16 @@
 """Webhooks: where a tenant's events are posted."""
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 
 from muniment.cli.call import Call
-from muniment.cli.command import command, group, verb_command
-from muniment.cli.options import WHERE, argument, flag
+from muniment.cli.command import command, group
+from muniment.cli.options import ASKER, WHERE, argument, flag
 from muniment.cli.output import Screen, by_and_at, counted, fields_of, joined, progress
 from muniment.cli.plain import plain
-from muniment.model.context import Principal
 from muniment.model.events import EventType
 from muniment.model.webhook import Webhook
-
-if TYPE_CHECKING:
-    from muniment.sync_verbs import Verbs
 
 app = typer.Typer()
 webhook = group(app, "webhook", lists=True)
@@ -37,26 +33,23 @@ def _draw(screen: Screen, one: Webhook) -> None:
     )
 
 
-@verb_command(
-    webhook,
-    "add",
-    "admin",
-    draw=_draw,
-    note=_SHOWN_ONCE,
-    example="muniment webhook add https://example.com/memory --type memory.promoted",
+@command(
+    webhook, "add", options=ASKER, example="muniment webhook add https://example.com/memory --type memory.promoted"
 )
 def add(
-    fabric: "Verbs",
-    admin: Principal,
+    call: Call,
     target: Annotated[str, argument("URL", "Where events are posted, with https.")],
     types: Annotated[list[str] | None, flag("--type", "TYPE", "Only events of this type; can be repeated.")] = None,
-) -> Webhook:
+) -> None:
     """Add a webhook: it gets the tenant's events from now on, in order, signed.
 
     Its secret is shown once.
     """
-    # The fabric checks the types.
-    return fabric.webhooks.add(admin, url=target, types=cast("list[EventType]", types) or None)
+    with call.open() as fabric:
+        # The fabric checks the types.
+        made = fabric.webhooks.add(call.principal("admin"), url=target, types=cast("list[EventType]", types) or None)
+    call.show(made, _draw)
+    call.note(_SHOWN_ONCE)
 
 
 plain(webhook, "list", draw=_draw, empty="no webhooks", example="muniment webhook list")
@@ -79,4 +72,4 @@ def deliver(call: Call, limit: Annotated[int, flag("--limit", "At most this many
         done = fabric.webhooks.deliver(call.tenant, max_events=limit)
     more = ", there are more" if done.more else ""
     words = f"{counted(done.delivered, 'event')} posted, {done.retrying} to retry, {done.parked} parked{more}"
-    call.show(done, lambda: Screen().line(words))
+    call.show_line(done, words)

@@ -41,7 +41,7 @@ def worker(
     from muniment import loops
 
     ran = anyio.run(_work, call, until_idle, concurrency, backend_options=loops.OPTIONS)
-    call.show({"jobs": ran}, lambda: Screen().line(f"{counted(ran, 'job')} done"))
+    call.show_line({"jobs": ran}, f"{counted(ran, 'job')} done")
 
 
 async def _work(call: Call, until_idle: bool, concurrency: int) -> int:

@@ -21,7 +21,7 @@ from muniment.cli.options import (
     argument,
     flag,
 )
-from muniment.cli.output import Screen, progress, write_error
+from muniment.cli.output import progress, write_error
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.fields import CaptureKind, WriteClass
 from muniment.model.proposal import Submission
@@ -71,7 +71,7 @@ def capture(
     with call.open() as fabric:
         receipt = fabric.capture(author, **cast("CaptureFields", fields))
     repeated = "captured before" if receipt.repeated else ""
-    call.show(receipt, lambda: Screen().heading(receipt.capture_id, f"sequence {receipt.seq}", "", repeated))
+    call.show(receipt, lambda screen, _: screen.heading(receipt.capture_id, f"sequence {receipt.seq}", "", repeated))
 
 
 @command(
@@ -151,9 +151,9 @@ def correct(
 
 def _show_submission(call: Call, outcome: Submission | Refusal) -> None:
     if isinstance(outcome, Refusal):
-        call.refuse({"refusal": outcome}, lambda: views.draw_refusal(Screen(), outcome))
+        call.refuse({"refusal": outcome}, lambda screen, _: views.draw_refusal(screen, outcome))
     words = f"proposed {outcome.proposal_id}: a {outcome.write_class}, {outcome.status}"
-    call.show(outcome, lambda: Screen().line(words))
+    call.show_line(outcome, words)
 
 
 @command(app, "consolidate", options=WHERE, example="muniment consolidate --tenant tenant_acme_prod")
@@ -161,7 +161,7 @@ def consolidate(call: Call) -> None:
     """Turn waiting captures into proposals or refusals."""
     with call.open() as fabric:
         result = run_consolidation(call, fabric)
-    call.show(result, lambda: views.draw_consolidation(Screen(), result))
+    call.show(result, views.draw_consolidation)
     fail_if_unreadable(call, result)
 
 

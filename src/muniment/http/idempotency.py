@@ -47,7 +47,8 @@ class IdempotentRoute(APIRoute):
             return await inner(BoundedRequest(request, body))
 
         # A read does nothing that could be done twice; a verb that takes the key itself needs no answer kept.
-        if self.methods == {"GET"} or may.effect == "read" or may.takes_key:
+        verb = may.verb
+        if self.methods == {"GET"} or verb is None or verb.effect == "read" or verb.takes_key:
             return handler
 
         async def idempotent(request: Request) -> Response:
@@ -57,7 +58,7 @@ class IdempotentRoute(APIRoute):
                 return await handler(request)
             # A caller who may no longer do it is not shown the earlier answer either.
             await may(request)
-            return await _carry_out(handler, request, credential, _checked(key), passes=may.effect == "pass")
+            return await _carry_out(handler, request, credential, _checked(key), passes=verb.effect == "pass")
 
         return idempotent
 

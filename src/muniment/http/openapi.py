@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from muniment.access.roles import ALLOWED, PERSONS_ONLY, Right
+from muniment.access.roles import ALLOWED, PERSONS_ONLY
 from muniment.http.caller import IDEMPOTENCY_HEADER, KEY_SAID, KeyText
 from muniment.http.idempotency import verb_of
 from muniment.loops import in_thread
@@ -52,13 +52,13 @@ def openapi(app: FastAPI, parts: tuple[Any, ...]) -> dict[str, Any]:
 
 def _tell(operation: dict[str, Any], route: APIRoute, method: str) -> None:
     may = verb_of(route)
-    verbs: list[Right] = [verb for verb in (may.right, may.agents) if verb is not None]
-    operation["x-verbs"] = verbs
-    operation["x-roles"] = sorted({role for verb in verbs for role in ALLOWED[verb]})
-    operation["x-roles-also"] = sorted(ALLOWED[may.also]) if may.also is not None else []
-    operation["x-persons-only"] = bool(verbs) and all(verb in PERSONS_ONLY for verb in verbs)
+    also = may.verb.also_right if may.verb is not None else None
+    operation["x-verbs"] = may.rights
+    operation["x-roles"] = sorted({role for right in may.rights for role in ALLOWED[right]})
+    operation["x-roles-also"] = sorted(ALLOWED[also]) if also is not None else []
+    operation["x-persons-only"] = bool(may.rights) and all(right in PERSONS_ONLY for right in may.rights)
     parameters = operation.setdefault("parameters", [])
-    if method != "GET" and may.effect != "read" and all(one["name"] != IDEMPOTENCY_HEADER for one in parameters):
+    if method != "GET" and may.writes and all(one["name"] != IDEMPOTENCY_HEADER for one in parameters):
         parameters.append(_KEY)
 
 
