@@ -31,14 +31,13 @@ _LONGEST_CURSOR = 1_000_000
 def verify(
     call: Call,
     head: Annotated[
-        Path | None, flag("--head", "FILE", "A head exported earlier, which must still be part of the chain.")
+        Path | None, flag("--head FILE", "A head exported earlier, which must still be part of the chain.")
     ] = None,
     export_head: Annotated[
-        Path | None, flag("--export-head", "FILE", "Write the head of the chain to this file if it is intact.")
+        Path | None, flag("--export-head FILE", "Write the head of the chain to this file if it is intact.")
     ] = None,
     resume: Annotated[
-        Path | None,
-        flag("--resume", "FILE", "Keep the position in this file, and continue there after an interruption."),
+        Path | None, flag("--resume FILE", "Keep the position in this file, and continue there after an interruption.")
     ] = None,
 ) -> None:
     """Verify that the event log, and the rows it covers, are unchanged.

@@ -26,16 +26,16 @@ consent = group(app, "consent", lists=True)
 )
 def grant(
     call: Call,
-    subject: Annotated[str, flag("--subject", "CEID", "Who consents.")],
-    purpose: Annotated[str, flag("--purpose", "NAME", "The purpose, as the pack names it.")],
-    label: Annotated[list[str], flag("--label", "LABEL", "A classification that it covers; can be repeated.")],
-    basis: Annotated[str, flag("--basis", "NAME", "The legal basis, such as user_opt_in.")],
+    subject: Annotated[str, flag("--subject CEID", "Who consents.")],
+    purpose: Annotated[str, flag("--purpose NAME", "The purpose, as the pack names it.")],
+    label: Annotated[list[str], flag("--label LABEL", "A classification that it covers; can be repeated.")],
+    basis: Annotated[str, flag("--basis NAME", "The legal basis, such as user_opt_in.")],
     predicate: Annotated[
-        list[str] | None, flag("--predicate", "NAME", "A predicate that it covers; can be repeated; by default all.")
+        list[str] | None, flag("--predicate NAME", "A predicate that it covers; can be repeated; by default all.")
     ] = None,
-    valid_from: Annotated[str | None, flag("--from", "TIME", "When it begins, in ISO 8601; by default now.")] = None,
-    valid_until: Annotated[str | None, flag("--until", "TIME", "When it ends, in ISO 8601.")] = None,
-    supersedes: Annotated[str | None, flag("--supersedes", "ID", "The consent that it renews or changes.")] = None,
+    valid_from: Annotated[str | None, flag("--from TIME", "When it begins, in ISO 8601; by default now.")] = None,
+    valid_until: Annotated[str | None, flag("--until TIME", "When it ends, in ISO 8601.")] = None,
+    supersedes: Annotated[str | None, flag("--supersedes ID", "The consent that it renews or changes.")] = None,
     evidence: Evidence = None,
 ) -> None:
     """Record the consent of a subject."""
@@ -68,10 +68,4 @@ plain(
     empty="no consents",
     example="muniment consent list --subject customer:cust_8861",
 )
-plain(
-    consent,
-    "sweep",
-    draw=_draw_sweep,
-    doing="sweeping",
-    example="muniment consent sweep --tenant tenant_acme_prod",
-)
+plain(consent, "sweep", draw=_draw_sweep, doing="sweeping", example="muniment consent sweep --tenant tenant_acme_prod")

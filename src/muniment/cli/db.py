@@ -39,7 +39,7 @@ db = group(app, "db")
 _SECRETS = frozenset({"password", "sslpassword", "oauth_client_secret"})
 _KEEPS_RUNNING = "the server keeps running; muniment db stop stops it"
 
-Tenants = Annotated[list[str] | None, flag("--tenant", "ID", "Only this tenant; can be repeated; by default all.")]
+Tenants = Annotated[list[str] | None, flag("--tenant ID", "Only this tenant; can be repeated; by default all.")]
 _Result = dict[str, Any]
 
 

@@ -30,20 +30,19 @@ _PURGE_HINT = "muniment worker --until-idle purges the files of the database"
 def erase(
     call: Call,
     subject: Annotated[str | None, argument("CEID", "The subject to erase.")] = None,
-    user: Annotated[str | None, flag("--user", "ID", "The end user to erase, beside the subject or alone.")] = None,
+    user: Annotated[str | None, flag("--user ID", "The end user to erase, beside the subject or alone.")] = None,
     again: Annotated[
         Path | None,
         flag(
-            "--again",
-            "FILE",
+            "--again FILE",
             "Instead: repeat the erasures of this file, from muniment erasures --json, that a restored database lacks.",
         ),
     ] = None,
     search: Annotated[
-        str | None, flag("--search", "NAME", "Instead: search every text for a name, and erase nothing.")
+        str | None, flag("--search NAME", "Instead: search every text for a name, and erase nothing.")
     ] = None,
     erasure: Annotated[
-        str | None, flag("--erasure", "ID", "With --search: the erasure whose receipt records the search.")
+        str | None, flag("--erasure ID", "With --search: the erasure whose receipt records the search.")
     ] = None,
     yes: Annotated[bool, flag("--yes", "Do not ask for confirmation.")] = False,
 ) -> None:

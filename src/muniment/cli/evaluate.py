@@ -27,7 +27,7 @@ Evaluation = Literal["contradictions", "duplicates", "pii", "injection"]
 _Figures: TypeAlias = Callable[[Iterator[Record]], dict[str, Any]]
 _Row: TypeAlias = dict[str, Any]
 
-Data = Annotated[Path, flag("--data", "FILE", "Records: .jsonl or a .json array, or either with .gz.")]
+Data = Annotated[Path, flag("--data FILE", "Records: .jsonl or a .json array, or either with .gz.")]
 
 
 _DETECTORS: dict[Evaluation, tuple[str, str]] = {
@@ -65,7 +65,7 @@ def _show_figures(call: Call, name: str, records: Sequence[Record], figures: _Fi
 
 @command(eval_, "extraction", example="muniment eval extraction --data preferences/ --json")
 def extraction(
-    call: Call, data: Annotated[Path, flag("--data", "PATH", "A file of records, or a folder of .jsonl files.")]
+    call: Call, data: Annotated[Path, flag("--data PATH", "A file of records, or a folder of .jsonl files.")]
 ) -> None:
     """Measure which facts the rules extract from messages: preferences, their updates, and none from questions.
 
@@ -108,17 +108,15 @@ def as_of(call: Call, data: Data) -> None:
 @command(eval_, "golden", options=(*RUN, *WHERE), example="muniment eval golden --file queries.yaml --tenant acme")
 def golden(
     call: Call,
-    file: Annotated[Path, flag("--file", "FILE", "The queries, in YAML.")],
+    file: Annotated[Path, flag("--file FILE", "The queries, in YAML.")],
     history: Annotated[
-        Path | None,
-        flag("--history", "FILE", "Where results are kept; by default NAME.history.jsonl beside the queries."),
+        Path | None, flag("--history FILE", "Where results are kept; by default NAME.history.jsonl beside the queries.")
     ] = None,
     strict: Annotated[bool, flag("--strict", "End with 1 if a query fails.")] = False,
     record_key: Annotated[
         str | None,
         flag(
-            "--record-key",
-            "KEY",
+            "--record-key KEY",
             "The key of an admin, or @FILE that holds it, to record the figures on a server for its metrics "
             "(MUNIMENT_RECORD_KEY); without it a server records none.",
             envvar="MUNIMENT_RECORD_KEY",

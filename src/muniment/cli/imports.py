@@ -104,7 +104,7 @@ def import_(
         bool, flag("--no-consolidate", "Only capture; muniment consolidate does the rest.")
     ] = False,
     capture_kind: Annotated[
-        CaptureKind | None, flag("--capture-kind", "-k", "KIND", "The kind of captures whose line has none.")
+        CaptureKind | None, flag("--capture-kind -k KIND", "The kind of captures whose line has none.")
     ] = None,
     classification: Label = None,
 ) -> None:

@@ -34,7 +34,7 @@ def new(call: Call) -> None:
 def rotate(
     call: Call,
     new_master: Annotated[bool, flag("--new-master", "Replace the master key in the key file by a new one.")] = False,
-    key_file: Annotated[Path | None, flag("--key-file", "FILE", "The key file; by default that of --home.")] = None,
+    key_file: Annotated[Path | None, flag("--key-file FILE", "The key file; by default that of --home.")] = None,
 ) -> None:
     """Give every tenant a new key under the current master key, without a downtime.
 
@@ -83,9 +83,9 @@ async def _rotate(call: Call, new_master: bool, key_file: Path | None) -> list[d
 )
 def create(
     call: Call,
-    holder: Annotated[str, flag("--for", "ID", "Who uses it: a person, agent or service.")],
+    holder: Annotated[str, flag("--for ID", "Who uses it: a person, agent or service.")],
     grant: Annotated[
-        list[str], flag("--grant", "ROLE", "A role that it has, built in or declared by the pack; can be repeated.")
+        list[str], flag("--grant ROLE", "A role that it has, built in or declared by the pack; can be repeated.")
     ],
     holder_kind: Annotated[
         Source | None,
@@ -95,37 +95,34 @@ def create(
             show_default=False,
         ),
     ] = None,
-    user: Annotated[str | None, flag("--for-user", "ID", "The only end user that its runs may act for.")] = None,
+    user: Annotated[str | None, flag("--for-user ID", "The only end user that its runs may act for.")] = None,
     clearance: Annotated[
         list[str] | None,
         flag(
-            "--clearance",
-            "LABEL",
+            "--clearance LABEL",
             "A classification that its runs may see; can be repeated; by default PUBLIC and INTERNAL.",
         ),
     ] = None,
     tool: Annotated[
         list[str] | None,
-        flag("--tool", "NAME", "A tool that it may speak for; can be repeated; * is all; by default none."),
+        flag("--tool NAME", "A tool that it may speak for; can be repeated; * is all; by default none."),
     ] = None,
     channel: Annotated[
         list[str] | None,
         flag(
-            "--channel",
-            "NAME",
+            "--channel NAME",
             "A channel whose messages count as the end user's words; can be repeated; * is all; by default none.",
         ),
     ] = None,
     pin: Annotated[
         list[str] | None,
         flag(
-            "--pin",
-            "REF",
+            "--pin REF",
             "A pack version that its runs may pin; can be repeated; by default those that the pack in force lists.",
         ),
     ] = None,
-    expires: Annotated[str, flag("--expires", "TERM", "How long it is valid, such as 12h or 90d, or never.")] = "90d",
-    label: Annotated[str | None, flag("--label", "TEXT", "What it is for, in your own words.")] = None,
+    expires: Annotated[str, flag("--expires TERM", "How long it is valid, such as 12h or 90d, or never.")] = "90d",
+    label: Annotated[str | None, flag("--label TEXT", "What it is for, in your own words.")] = None,
 ) -> None:
     """Create an API key, for a program to authenticate with. Its token is shown once."""
     with call.database() as fabric:

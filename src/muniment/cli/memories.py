@@ -44,7 +44,7 @@ plain(app, "trail", draw=views.draw_trail, example="muniment trail pm_01a1de60")
 @command(app, "events", options=ASKER, example="muniment events --after 40 --limit 20")
 def events(
     call: Call,
-    after: Annotated[int, flag("--after", "SEQ", "Only events after this sequence number.")] = 0,
+    after: Annotated[int, flag("--after SEQ", "Only events after this sequence number.")] = 0,
     limit: Annotated[int, flag("--limit", "At most this many.")] = 100,
     follow: Annotated[bool, flag("--follow", "Keep printing new events until interrupted.")] = False,
     cloudevents: Annotated[bool, flag("--cloudevents", "Write CloudEvents in JSON, one per line.")] = False,

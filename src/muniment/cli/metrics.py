@@ -19,9 +19,9 @@ app = typer.Typer()
 def metrics(
     call: Call,
     since: Annotated[
-        str | None, flag("--since", "TIME", "How far back, such as 7d, or a time in ISO 8601; by default 30d.")
+        str | None, flag("--since TIME", "How far back, such as 7d, or a time in ISO 8601; by default 30d.")
     ] = None,
-    until: Annotated[str | None, flag("--until", "TIME", "The end of the window, in ISO 8601; by default now.")] = None,
+    until: Annotated[str | None, flag("--until TIME", "The end of the window, in ISO 8601; by default now.")] = None,
     prometheus: Annotated[bool, flag("--prometheus", "Write the text format of Prometheus.")] = False,
 ) -> None:
     """Show metrics of recall, review, contradictions, storage and personal data.

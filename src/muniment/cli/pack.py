@@ -26,7 +26,7 @@ _ACTIVATION = "pack activated_at activated_by previous_pack reason"
 
 Ref = Annotated[str, argument("PACK", "A registered version, such as acme@1.2.0.")]
 FileOrRef = Annotated[str, argument("PACK", "A file, or a registered version such as acme@1.2.0.")]
-Reason = Annotated[str, flag("--reason", "TEXT", "Why; it is kept in the event log.")]
+Reason = Annotated[str, flag("--reason TEXT", "Why; it is kept in the event log.")]
 
 
 @command(pack, "schema", example="muniment pack schema > pack.schema.json")
@@ -190,9 +190,9 @@ def backtest(
     call: Call,
     tried: FileOrRef,
     against: Annotated[
-        str | None, flag("--against", "REF", "The registered version to compare with; by default the one in force.")
+        str | None, flag("--against REF", "The registered version to compare with; by default the one in force.")
     ] = None,
-    since: Annotated[str | None, flag("--since", "TIME", "How long ago, such as 30d, or a time in ISO 8601.")] = None,
+    since: Annotated[str | None, flag("--since TIME", "How long ago, such as 30d, or a time in ISO 8601.")] = None,
     limit: Annotated[int, flag("--limit", "At most this many captures, the latest.")] = 1000,
     recalls: Annotated[int, flag("--recalls", "At most this many recalls, the latest.")] = 200,
     texts: Annotated[
@@ -240,12 +240,7 @@ def backfill(
 
 
 plain(
-    pack,
-    "backfills",
-    draw=pack_views.draw_backfill,
-    empty="no backfills",
-    limit=10,
-    example="muniment pack backfills",
+    pack, "backfills", draw=pack_views.draw_backfill, empty="no backfills", limit=10, example="muniment pack backfills"
 )
 
 

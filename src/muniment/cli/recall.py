@@ -28,7 +28,7 @@ Query = Annotated[str | None, argument("QUERY", "What to look for; without it th
 def recall(
     call: Call,
     query: Query = None,
-    verbose: Annotated[bool, flag("--verbose", "-v", "Show the parts of every score.")] = False,
+    verbose: Annotated[bool, flag("--verbose -v", "Show the parts of every score.")] = False,
 ) -> None:
     """Recall what a run may know, with the provenance of each record.
 
@@ -49,13 +49,12 @@ def recall(
 def compile_(
     call: Call,
     query: Query = None,
-    budget: Annotated[int, flag("--budget", "TOKENS", "The largest number of tokens.")] = 1024,
+    budget: Annotated[int, flag("--budget TOKENS", "The largest number of tokens.")] = 1024,
     form: Annotated[Format, flag("--format", "The format of the section.")] = "markdown",
     tokenizer: Annotated[
         str | None,
         flag(
-            "--tokenizer",
-            "NAME",
+            "--tokenizer NAME",
             "What counts the tokens: wordllama (the default), characters, tiktoken:ENCODING or file:PATH.",
         ),
     ] = None,
@@ -90,10 +89,8 @@ def _text(compiled: CompiledMemory) -> str:
 def explain(
     call: Call,
     memory_id: MemoryId,
-    recall: Annotated[str | None, flag("--recall", "ID", "In this recorded recall, rcl_..., for its run.")] = None,
-    as_of: Annotated[
-        str | None, flag("--as-of", "TIME", "At this time, in ISO 8601, or at this sequence number.")
-    ] = None,
+    recall: Annotated[str | None, flag("--recall ID", "In this recorded recall, rcl_..., for its run.")] = None,
+    as_of: Annotated[str | None, flag("--as-of TIME", "At this time, in ISO 8601, or at this sequence number.")] = None,
 ) -> None:
     """Explain why a run can see a memory, or which filters hide it.
 

@@ -52,13 +52,12 @@ def approve(
     call: Call,
     proposal_ids: ProposalIds,
     note: Note = None,
-    supersedes: Annotated[str | None, flag("--supersedes", "MEMORY", "The memory that this one replaces.")] = None,
+    supersedes: Annotated[str | None, flag("--supersedes MEMORY", "The memory that this one replaces.")] = None,
     version: Version = None,
     acknowledge: Annotated[
         list[str] | None,
         flag(
-            "--acknowledge",
-            "PROPOSAL=REASON",
+            "--acknowledge PROPOSAL=REASON",
             "Approve a proposal that is not ordinary, with a reason for its verdict; can be repeated.",
         ),
     ] = None,
@@ -144,7 +143,7 @@ def _approve_many(
 def reject(
     call: Call,
     proposal_ids: ProposalIds,
-    reason: Annotated[str, flag("--reason", "WORD", "Why, in a word or two.")],
+    reason: Annotated[str, flag("--reason WORD", "Why, in a word or two.")],
     note: Note = None,
     version: Version = None,
 ) -> None:
@@ -175,10 +174,10 @@ def reject(
 def edit(
     call: Call,
     proposal_id: ProposalId,
-    text: Annotated[str | None, flag("--text", "TEXT", "The new text.")] = None,
+    text: Annotated[str | None, flag("--text TEXT", "The new text.")] = None,
     value: Value = None,
     value_json: ValueJson = None,
-    classification: Annotated[str | None, flag("--classification", "-c", "LABEL", "A higher label.")] = None,
+    classification: Annotated[str | None, flag("--classification -c LABEL", "A higher label.")] = None,
     evidence: Evidence = None,
     note: Note = None,
     version: Version = None,
@@ -206,10 +205,7 @@ def edit(
 
 plain(app, "lift", draw=views.draw_decision, example="muniment lift mwp_01a1de60 --note 'the policy changed'")
 plain(
-    app,
-    "override",
-    draw=views.draw_decision,
-    example="muniment override mwp_01a1de60 --tier semantic --priority 0.8",
+    app, "override", draw=views.draw_decision, example="muniment override mwp_01a1de60 --tier semantic --priority 0.8"
 )
 plain(app, "assign", draw=views.draw_decision, example="muniment assign mwp_01a1de60 --to operator_b")
 plain(app, "release", draw=views.draw_decision, example="muniment release mwp_01a1de60")

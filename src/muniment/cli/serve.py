@@ -27,9 +27,9 @@ app = typer.Typer()
 @command(app, "serve", options=(*PLACE, *PACK), example="muniment serve --port 8600")
 def serve(
     call: Call,
-    host: Annotated[str, flag("--host", "ADDRESS", "The address to listen on.", envvar="MUNIMENT_HOST")] = "127.0.0.1",
+    host: Annotated[str, flag("--host ADDRESS", "The address to listen on.", envvar="MUNIMENT_HOST")] = "127.0.0.1",
     port: Annotated[
-        int, flag("--port", "PORT", "The port; 0 for any free one.", envvar="MUNIMENT_PORT", min=0, max=65535)
+        int, flag("--port PORT", "The port; 0 for any free one.", envvar="MUNIMENT_PORT", min=0, max=65535)
     ] = 8600,
     worker: Annotated[
         bool | None, flag("--worker/--no-worker", "Run the jobs inside; by default only if the database is embedded.")
@@ -37,8 +37,7 @@ def serve(
     proxies: Annotated[
         str,
         flag(
-            "--proxies",
-            "ADDRESSES",
+            "--proxies ADDRESSES",
             "Proxies whose forwarded headers are trusted, separated by commas; by default none.",
             envvar="MUNIMENT_PROXIES",
         ),

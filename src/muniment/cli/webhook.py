@@ -39,7 +39,7 @@ def _draw(screen: Screen, one: Webhook) -> None:
 def add(
     call: Call,
     target: Annotated[str, argument("URL", "Where events are posted, with https.")],
-    types: Annotated[list[str] | None, flag("--type", "TYPE", "Only events of this type; can be repeated.")] = None,
+    types: Annotated[list[str] | None, flag("--type TYPE", "Only events of this type; can be repeated.")] = None,
 ) -> None:
     """Add a webhook: it gets the tenant's events from now on, in order, signed.
 

@@ -27,9 +27,7 @@ def worker(
     until_idle: Annotated[
         bool, flag("--until-idle", "Run the jobs that are due, and those they cause; then end.")
     ] = False,
-    concurrency: Annotated[
-        int, flag("--concurrency", "N", "Jobs at the same time in this process.", min=1, max=64)
-    ] = 4,
+    concurrency: Annotated[int, flag("--concurrency N", "Jobs at the same time in this process.", min=1, max=64)] = 4,
 ) -> None:
     """Run the background jobs of all tenants.
 
@@ -115,11 +113,7 @@ def _draw_reset(screen: Screen, done: ClockReset) -> None:
 
 plain(work, "list", draw=_draw_backlog, example="muniment work list")
 plain(
-    work,
-    "parked",
-    draw="capture_id parked_at tries error",
-    empty="nothing is parked",
-    example="muniment work parked",
+    work, "parked", draw="capture_id parked_at tries error", empty="nothing is parked", example="muniment work parked"
 )
 plain(
     work,
@@ -132,8 +126,5 @@ plain(work, "jobs", draw="job ran_at took failures error", empty="no job has run
 plain(work, "breakers", draw=_BREAKER, empty="none was suspended", example="muniment work breakers")
 plain(work, "resume", draw=_BREAKER, example="muniment work resume preference")
 plain(
-    work,
-    "reset-clock",
-    draw=_draw_reset,
-    example="muniment work reset-clock --reason 'the clock of node 3 was ahead'",
+    work, "reset-clock", draw=_draw_reset, example="muniment work reset-clock --reason 'the clock of node 3 was ahead'"
 )

@@ -35,11 +35,10 @@ _OPTIONS = (*CIRCUMSTANCES, *SPEAKS_FOR, *ASKER)
 
 _KINDS = ", ".join(get_args(CaptureKind))
 Kind = Annotated[
-    CaptureKind | None,
-    flag("--capture-kind", "-k", "KIND", f"The kind of capture; by default statement. One of {_KINDS}."),
+    CaptureKind | None, flag("--capture-kind -k KIND", f"The kind of capture; by default statement. One of {_KINDS}.")
 ]
-Entity = Annotated[str | None, flag("--entity", "CEID", "The entity that the fact is about, such as customer:cus_77.")]
-Predicate = Annotated[str | None, flag("--predicate", "NAME", "The property of the entity.")]
+Entity = Annotated[str | None, flag("--entity CEID", "The entity that the fact is about, such as customer:cus_77.")]
+Predicate = Annotated[str | None, flag("--predicate NAME", "The property of the entity.")]
 Confidence = Annotated[float | None, flag("--confidence", "How certain it is, from 0 to 1.")]
 
 
@@ -52,8 +51,8 @@ Confidence = Annotated[float | None, flag("--confidence", "How certain it is, fr
 def capture(
     call: Call,
     text: Annotated[str | None, argument("TEXT", "What happened; - reads stdin.")] = None,
-    file: Annotated[Path | None, flag("--file", "-f", "FILE", "Read the text from a file; - is stdin.")] = None,
-    payload: Annotated[str | None, flag("--payload", "JSON", "JSON beside the text, or @FILE that holds it.")] = None,
+    file: Annotated[Path | None, flag("--file -f FILE", "Read the text from a file; - is stdin.")] = None,
+    payload: Annotated[str | None, flag("--payload JSON", "JSON beside the text, or @FILE that holds it.")] = None,
     capture_kind: Kind = None,
     classification: Label = None,
 ) -> None:
@@ -88,7 +87,7 @@ def propose(
     predicate: Predicate = None,
     value: Value = None,
     value_json: ValueJson = None,
-    text: Annotated[str | None, flag("--text", "TEXT", "The fact in words.")] = None,
+    text: Annotated[str | None, flag("--text TEXT", "The fact in words.")] = None,
     confidence: Confidence = None,
     capture_kind: Kind = None,
     classification: Label = None,
@@ -128,10 +127,10 @@ def correct(
     predicate: Predicate = None,
     value: Value = None,
     value_json: ValueJson = None,
-    text: Annotated[str | None, flag("--text", "TEXT", "What is right, in words.")] = None,
+    text: Annotated[str | None, flag("--text TEXT", "What is right, in words.")] = None,
     confidence: Confidence = None,
     classification: Annotated[
-        str | None, flag("--classification", "-c", "LABEL", "By default that of the memory; required for a key.")
+        str | None, flag("--classification -c LABEL", "By default that of the memory; required for a key.")
     ] = None,
 ) -> None:
     """Correct a memory, or a key: say what is right instead.

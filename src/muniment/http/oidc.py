@@ -6,7 +6,7 @@ Nothing that a token does not say is guessed: a token without a tenant, a princi
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast, get_args
 
@@ -27,12 +27,23 @@ TOKEN_LIMIT = 16 * 1024
 # By their specifications one string with spaces between the values; any other string is one value.
 _SPACED = ("scope", "scp")
 
+_VARIABLES = {
+    "issuer": "MUNIMENT_OIDC_ISSUER",
+    "audience": "MUNIMENT_OIDC_AUDIENCE",
+    "keys": "MUNIMENT_OIDC_KEYS",
+    "tenant_claim": "MUNIMENT_OIDC_TENANT_CLAIM",
+    "roles_claim": "MUNIMENT_OIDC_ROLES_CLAIM",
+    "role_map": "MUNIMENT_OIDC_ROLE_MAP",
+    "principal_claim": "MUNIMENT_OIDC_PRINCIPAL_CLAIM",
+    "kind_claim": "MUNIMENT_OIDC_KIND_CLAIM",
+    "user_claim": "MUNIMENT_OIDC_USER_CLAIM",
+    "clearance_claim": "MUNIMENT_OIDC_CLEARANCE_CLAIM",
+    "tools_claim": "MUNIMENT_OIDC_TOOLS_CLAIM",
+    "channels_claim": "MUNIMENT_OIDC_CHANNELS_CLAIM",
+    "packs_claim": "MUNIMENT_OIDC_PACKS_CLAIM",
+    "allow_private": "MUNIMENT_OIDC_ALLOW_PRIVATE",
+}
 _REQUIRED = ("issuer", "audience", "keys", "tenant_claim")
-
-
-def _variable(name: str) -> str:
-    """The variable of the environment that has a setting."""
-    return f"MUNIMENT_OIDC_{name.upper()}"
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,7 @@ class OidcSettings:
             sound = False
         else:
             if not self.allow_private and is_private_host(self.keys):
-                raise _wrong("keys", f"is no public address; {_variable('allow_private')}=1 allows it")
+                raise _wrong("keys", f"is no public address; {_VARIABLES['allow_private']}=1 allows it")
             sound = is_secure(self.keys) and re.fullmatch(r"[!-~]+", self.keys) is not None
         if not sound:
             raise _wrong("keys", "expected https://host/path, without a password or a #, or the path of a file")
@@ -97,10 +108,10 @@ class OidcSettings:
     @classmethod
     def gather(cls, env: Mapping[str, str]) -> "OidcSettings | None":
         """Read the settings from the environment; None if none is set. Raises `InvalidInput` naming what is missing."""
-        values = {one.name: env.get(_variable(one.name), "").strip() for one in fields(cls) if one.name != "leeway"}
+        values = {name: env.get(variable, "").strip() for name, variable in _VARIABLES.items()}
         if not any(value for name, value in values.items() if name != "allow_private"):
             return None
-        missing = [_variable(name) for name in _REQUIRED if not values[name]]
+        missing = [_VARIABLES[name] for name in _REQUIRED if not values[name]]
         if missing:
             raise InvalidInput(f"is required: tokens of an issuer take {' and '.join(missing)}", field=missing[0])
         settings: dict[str, Any] = {name: value for name, value in values.items() if value}
@@ -251,7 +262,7 @@ class _Claims:
 
 def allows_private(env: Mapping[str, str]) -> bool:
     """Whether the operator allows an issuer on a private address."""
-    variable = _variable("allow_private")
+    variable = _VARIABLES["allow_private"]
     return parse_switch(env.get(variable, ""), variable, field=variable)
 
 
@@ -280,4 +291,4 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _wrong(name: str, message: str) -> InvalidInput:
-    return InvalidInput(message, field=_variable(name))
+    return InvalidInput(message, field=_VARIABLES[name])

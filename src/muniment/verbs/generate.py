@@ -166,10 +166,7 @@ def _blocking() -> str:
             one.class_name,
             "BlockingGroup",
             one.doc,
-            [
-                f"    _group: Async{one.class_name}",
-                *(_waiting(verb, "self._group", types) for verb in _of_group(name)),
-            ],
+            [f"    _group: Async{one.class_name}", *(_waiting(verb, "self._group", types) for verb in _of_group(name))],
         )
         for name, one in GROUPS.items()
     ]
