@@ -220,13 +220,8 @@ class Call:
     def run(self) -> RunContext:
         """Return the run that the options describe."""
         options = self.options
-        optional: dict[str, Any] = {
-            "user_id": options["user"],
-            "session_id": options["session"],
-            "intent_id": options["intent"],
-            "workflow_id": options["workflow"],
-            "decision_key": options["decision_key"],
-            "pack": options["pack"],
+        named = ("user", "session", "intent", "workflow", "decision_key", "pack")
+        optional: dict[str, Any] = {_FIELD_NAMES.get(name, name): options[name] for name in named} | {
             "role": options["run_role"],
             "classification_allowed": options["allow"] and frozenset(cast("list[str]", options["allow"])),
             "speaks_for": self._speaks_for(),

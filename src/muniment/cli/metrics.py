@@ -1,13 +1,12 @@
 """Metrics: what memory does and how well, for people, for programs and for Prometheus."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from muniment.cli.call import Call
 from muniment.cli.command import command
-from muniment.cli.inputs import parse_time
+from muniment.cli.inputs import parse_since, parse_time
 from muniment.cli.options import ASKER, flag
 from muniment.cli.output import Screen, draw_figures, progress
 from muniment.errors import InvalidInput
@@ -31,7 +30,7 @@ def metrics(
     if prometheus and call.as_json:
         raise InvalidInput("give --prometheus or --json, not both", field="prometheus")
     end = parse_time(until, "until")
-    start = _parse_since(since, end) if since is not None else None
+    start = parse_since(since, end)
     with call.open() as fabric, progress("counting", as_json=call.as_json):
         found = fabric.metrics(call.principal("auditor"), since=start, until=end)
     if prometheus:
@@ -40,15 +39,3 @@ def metrics(
         Screen().write(prometheus_text({found.tenant_id: found}))
         return
     call.show(found, lambda screen, _: draw_figures(screen, found.model_dump(mode="json")))
-
-
-def _parse_since(since: str, end: datetime | None) -> datetime | None:
-    """Parse a time, or a duration before the end of the window; raises `InvalidInput`."""
-    from muniment.pack.durations import parse_duration
-
-    try:
-        return (end or datetime.now(UTC)) - parse_duration(since)
-    except ValueError:
-        if not since[:1].isdecimal() or "-" not in since:
-            raise InvalidInput("expected a duration such as 7d or 12h, or a time in ISO 8601", field="since") from None
-        return parse_time(since, "since")

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 from muniment.cli import pack_views
 from muniment.cli.call import Call
 from muniment.cli.command import command, group
+from muniment.cli.inputs import parse_since
 from muniment.cli.options import ASKER, argument, flag
 from muniment.cli.output import Screen, progress, table, write_json
 from muniment.cli.plain import plain
@@ -203,7 +203,7 @@ def backtest(
 
     It is a dry run: nothing is written.
     """
-    start = _parse_since(since, datetime.now(UTC))
+    start = parse_since(since)
     asker = call.principal("reviewer" if texts else "admin")
     with call.open() as fabric, progress("backtest", as_json=call.as_json) as steps:
         found = fabric.packs.backtest(
@@ -247,19 +247,3 @@ plain(
 def _file_or_ref(given: str) -> str | Path:
     """Return a reference if it looks like one and no file has that name, else a path."""
     return given if "@" in given and not Path(given).exists() else Path(given)
-
-
-def _parse_since(given: str | None, now: datetime) -> datetime | None:
-    """Parse a time in ISO 8601, or how long ago, such as 30d; raises `InvalidInput`."""
-    from muniment.pack.durations import parse_duration
-
-    if given is None:
-        return None
-    try:
-        return now - parse_duration(given)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        return datetime.fromisoformat(given)
-    except ValueError:
-        raise InvalidInput("expected how long ago, such as 30d, or a time in ISO 8601", field="since") from None

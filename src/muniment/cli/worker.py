@@ -1,6 +1,5 @@
 """The worker, and the backlog: what waits, what was parked, the jobs, suspended classes."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -69,20 +68,14 @@ async def _work(call: Call, until_idle: bool, concurrency: int) -> int:
             await running.until_idle()
         else:
             write_note("working; Ctrl-C ends it")
-            await _until_signal(running.forever)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
+                await running.forever()
+                tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await opened.close()
     return ran
-
-
-async def _until_signal(run: Callable[[], Awaitable[None]]) -> None:
-    import anyio
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
-        await run()
-        tasks.cancel_scope.cancel()
 
 
 async def _cancel_on_signal(scope: "anyio.CancelScope") -> None:
@@ -103,10 +96,6 @@ def _draw_backlog(screen: Screen, found: Backlog) -> None:
     screen.line(f"{found.parked} parked")
 
 
-def _draw_requeued(screen: Screen, done: Mapping[str, Sequence[str]]) -> None:
-    screen.line(f"{counted(len(done['requeued']), 'capture')} to be tried again")
-
-
 def _draw_reset(screen: Screen, done: ClockReset) -> None:
     screen.line(f"the clock was set from {format_time(done.was_at)} to {format_time(done.at)}, sequence {done.seq}")
 
@@ -118,7 +107,7 @@ plain(
 plain(
     work,
     "requeue",
-    draw=_draw_requeued,
+    draw=lambda screen, done: screen.line(f"{counted(len(done['requeued']), 'capture')} to be tried again"),
     document=lambda done, _: {"requeued": list(done)},
     example="muniment work requeue cap_01a1de60",
 )

@@ -116,11 +116,16 @@ class Transport:
                 raise ServerUnavailable("the server's answer cannot be decoded") from error
             except httpx2.TransportError as error:
                 if pause is None:
-                    raise ServerUnavailable(_unreached(error)) from error
+                    why = (
+                        "did not answer in time" if isinstance(error, httpx2.TimeoutException) else "cannot be reached"
+                    )
+                    raise ServerUnavailable(f"the server {why}") from error
                 wait = pause
             else:
+                if answer.is_success:
+                    return answer
                 if pause is None or not _worth_another(answer):
-                    return _accepted(answer)
+                    raise _error(answer)
                 wait = max(pause, min(_asked_for(answer), _LONGEST_PAUSE))
             await anyio.sleep(wait * uniform(0.75, 1.25))  # noqa: S311  no secret
         raise AssertionError("the last try returns or raises")
@@ -136,18 +141,6 @@ def _worth_another(answer: httpx2.Response) -> bool:
 def _asked_for(answer: httpx2.Response) -> float:
     text = answer.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() else 0.0
-
-
-def _unreached(error: httpx2.TransportError) -> str:
-    if isinstance(error, httpx2.TimeoutException):
-        return "the server did not answer in time"
-    return "the server cannot be reached"
-
-
-def _accepted(answer: httpx2.Response) -> httpx2.Response:
-    if answer.is_success:
-        return answer
-    raise _error(answer)
 
 
 def _error(answer: httpx2.Response) -> MunimentError:

@@ -177,7 +177,9 @@ class verb(Options):  # noqa: N801  it is used as a decorator
         hints = get_type_hints(handler, include_extras=True)
         result = hints.pop("return")
         on_progress = hints.pop("on_progress", None)
-        takes_principal = "principal" in _keyword_only(handler) and hints.pop("principal", None) is not None
+        takes_principal = "principal" in inspect.getfullargspec(handler).kwonlyargs
+        if takes_principal:
+            hints.pop("principal")
         parameters = list(hints.values())[1:]
         caller = _caller(parameters)
         if caller != "nobody":
@@ -201,10 +203,6 @@ class verb(Options):  # noqa: N801  it is used as a decorator
             raise ValueError(f"the verb {self.name} is declared twice")
         _DECLARED[self.name] = made
         return made
-
-
-def _keyword_only(handler: Callable[..., Any]) -> set[str]:
-    return {one.name for one in inspect.signature(handler).parameters.values() if one.kind is one.KEYWORD_ONLY}
 
 
 def _caller(parameters: list[Any]) -> Caller:
