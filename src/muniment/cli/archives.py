@@ -7,7 +7,7 @@ import typer
 from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command
 from muniment.cli.options import ASKER, flag, page_options
-from muniment.cli.output import Screen, counted, progress, table
+from muniment.cli.output import Screen, counted, table
 from muniment.model.archive import ArchiveCheck
 
 app = typer.Typer()
@@ -34,7 +34,7 @@ def archives(
 
 
 def _verify(call: Call) -> None:
-    with call.open() as fabric, progress("verifying", as_json=call.as_json) as steps:
+    with call.open() as fabric, call.progress("verifying") as steps:
         found = fabric.verify_archives(
             call.principal("auditor"), on_progress=lambda done, of: steps.update(f"{done} of {of} archives")
         )

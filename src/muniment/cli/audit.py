@@ -9,7 +9,7 @@ from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command
 from muniment.cli.inputs import open_input, parse_json, write_file
 from muniment.cli.options import ASKER, flag
-from muniment.cli.output import Screen, counted, progress
+from muniment.cli.output import Screen, counted
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput
 from muniment.model.chain import Break, Verification
@@ -47,7 +47,7 @@ def verify(
     """
     earlier = _read_head(head) if head is not None else None
     cursor = _read_cursor(resume) if resume is not None else None
-    with call.open() as fabric, progress("verifying", as_json=call.as_json) as steps:
+    with call.open() as fabric, call.progress("verifying") as steps:
         while True:
             found = fabric.verify(
                 call.principal("auditor"),

@@ -3,6 +3,7 @@
 import getpass
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -11,7 +12,7 @@ import typer
 
 from muniment.cli.inputs import parse_as_of, parse_pairs, parse_time
 from muniment.cli.options import CIRCUMSTANCES
-from muniment.cli.output import Draw, Screen, each, write_json, write_note
+from muniment.cli.output import Draw, Progress, Screen, each, progress, write_json, write_note
 from muniment.cli.remote import Server
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal, Role, RunContext
@@ -107,6 +108,10 @@ class Call:
             self.note(empty)
         elif len(found) >= limit:
             self.note(f"there may be more: {self.name} --after {getattr(found[-1], key)}")
+
+    def progress(self, what: str, total: int | None = None) -> AbstractContextManager[Progress]:
+        """Show the progress of long work, unless the result is JSON."""
+        return progress(what, total, as_json=self.as_json)
 
     def confirm(self, question: str, *, yes: bool) -> None:
         """Ask a person to confirm, unless `--yes` or `--json` was given; raises `typer.Abort`."""

@@ -14,7 +14,7 @@ import typer
 from muniment.cli.call import Call
 from muniment.cli.command import command, group
 from muniment.cli.options import PLACE, flag
-from muniment.cli.output import Screen, joined, progress
+from muniment.cli.output import Screen, joined
 from muniment.database import embedded
 from muniment.database.address import Address
 from muniment.database.master import find_master_keys
@@ -144,7 +144,7 @@ async def _for_tenants(
             raise InvalidInput(f"there is no tenant {unknown[0]}", field="tenant")
         chosen = names or known
         found: list[_Result] = []
-        with progress(what, len(chosen), as_json=call.as_json) as steps:
+        with call.progress(what, len(chosen)) as steps:
             for place, tenant_id in enumerate(chosen):
                 steps.update(f"{what} {tenant_id}", place)
                 found.append({"tenant_id": tenant_id} | await work(opened, tenant_id))

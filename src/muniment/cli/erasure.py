@@ -11,7 +11,7 @@ from muniment.cli.call import Call
 from muniment.cli.command import command
 from muniment.cli.inputs import open_input
 from muniment.cli.options import ASKER, argument, flag
-from muniment.cli.output import Screen, by_and_at, each, fields_of, joined, progress
+from muniment.cli.output import Screen, by_and_at, each, fields_of, joined
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput
 from muniment.model.context import Principal
@@ -67,7 +67,7 @@ def erase(
     if person:
         names = " and ".join(one for one in (subject, f"user {user}" if user else None) if one)
         call.confirm(f"Erase everything about {names} in {call.tenant} for good?", yes=yes)
-    with call.open() as fabric, progress("erasing", as_json=call.as_json):
+    with call.open() as fabric, call.progress("erasing"):
         receipt = fabric.erase(call.principal("privacy_officer"), subject=subject, user_id=user)
     call.show(receipt, _draw)
     if not receipt.memories and not any(receipt.rows.values()):
@@ -80,7 +80,7 @@ def _search(call: Call, name: str, erasure_id: str | None) -> None:
     hits: list[NameHit] = []
     unreadable = 0
     after: str | None = None
-    with call.open() as fabric, progress("searching", as_json=call.as_json):
+    with call.open() as fabric, call.progress("searching"):
         while True:
             page = fabric.search_texts(officer, name, erasure_id=erasure_id, limit=200, after=after)
             hits += page.hits

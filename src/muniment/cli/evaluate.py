@@ -12,7 +12,7 @@ import typer
 from muniment.cli.call import FAILED, Call
 from muniment.cli.command import command, group
 from muniment.cli.options import RUN, WHERE, flag
-from muniment.cli.output import Progress, Screen, draw_figures, format_figure, joined, progress
+from muniment.cli.output import Progress, Screen, draw_figures, format_figure, joined
 from muniment.evaluation.records import Record, read_records
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _measure(call: Call, name: Evaluation, data: Path) -> None:
 
 
 def _show_figures(call: Call, name: str, records: Sequence[Record], figures: _Figures) -> None:
-    with progress(f"evaluating {name}", len(records), as_json=call.as_json) as steps:
+    with call.progress(f"evaluating {name}", len(records)) as steps:
         result = figures(_with_progress(records, steps))
     call.show(result, draw_figures)
 
@@ -86,7 +86,7 @@ def memory(call: Call, data: Data) -> None:
     from muniment.evaluation.memory import measure
 
     talks = conversations(read_records(data))
-    with progress("evaluating memory", as_json=call.as_json) as steps:
+    with call.progress("evaluating memory") as steps:
         result = measure(talks, steps.update)
     call.show(result, draw_figures)
 
@@ -100,7 +100,7 @@ def as_of(call: Call, data: Data) -> None:
     from muniment.evaluation.as_of import dated_questions, measure
 
     questions = dated_questions(read_records(data))
-    with progress("evaluating as-of", as_json=call.as_json) as steps:
+    with call.progress("evaluating as-of") as steps:
         result = measure(questions, steps.update)
     call.show(result, draw_figures)
 
@@ -135,7 +135,7 @@ def golden(
     queries = read_queries(file, run)
     kept = history or history_of(file)
     before = read_history(kept)
-    with call.open() as fabric, progress("querying", len(queries), as_json=call.as_json) as steps:
+    with call.open() as fabric, call.progress("querying", len(queries)) as steps:
         result = measure(
             fabric,
             queries,

@@ -17,8 +17,8 @@ COMMANDS: Mapping[str, Plain] = {
         roles=("auditor",),
         page_key="capture_id",
         limit=50,
-        times=("since", "until"),
         many=True,
+        times=("since", "until"),
         parameters=(
             parameter(
                 "capture_kind",
@@ -73,8 +73,8 @@ COMMANDS: Mapping[str, Plain] = {
         roles=("reviewer",),
         page_key="refusal_id",
         limit=50,
-        times=("since",),
         many=True,
+        times=("since",),
         parameters=(
             parameter(
                 "gate",
@@ -371,8 +371,8 @@ COMMANDS: Mapping[str, Plain] = {
         roles=("admin",),
         page_key="seq",
         limit=50,
-        many=True,
         counts_after=True,
+        many=True,
     ),
     "pack list": Plain(
         verb="packs.list",

@@ -13,7 +13,7 @@ from muniment.cli.call import FAILED, REFUSED, Call
 from muniment.cli.command import command
 from muniment.cli.inputs import file_size, open_input, read_json_lines
 from muniment.cli.options import ASKER, CIRCUMSTANCES, SPEAKS_FOR, Label, argument, flag
-from muniment.cli.output import Progress, Screen, progress, write_error, write_note
+from muniment.cli.output import Progress, Screen, write_error, write_note
 from muniment.cli.write import fail_if_unreadable, run_consolidation
 from muniment.errors import InvalidInput, MunimentError
 from muniment.model.candidate import Consolidation, Refusal
@@ -133,7 +133,7 @@ def import_(
 def _read_all(call: Call, writer: "_Writer", stream: BinaryIO) -> None:
     done, complete = writer.done, False
     try:
-        with progress("importing", file_size(stream), as_json=call.as_json) as steps:
+        with call.progress("importing", file_size(stream)) as steps:
             writer.write_all(stream, steps)
         complete = True
     except _LineError as error:

@@ -8,7 +8,7 @@ import typer
 from muniment.cli.call import Call
 from muniment.cli.command import command, group
 from muniment.cli.options import DATABASE, PLACE, WHO, flag
-from muniment.cli.output import Screen, by_and_at, counted, fields_of, progress
+from muniment.cli.output import Screen, by_and_at, counted, fields_of
 from muniment.cli.plain import plain
 from muniment.model.api_key import ApiKey
 from muniment.model.context import BUILTIN_ROLES
@@ -62,7 +62,7 @@ async def _rotate(call: Call, new_master: bool, key_file: Path | None) -> list[d
             put_master_keys(path, new_master_key(), *earlier)
         tenants = await reindex.tenants(opened.context)
         done: list[dict[str, Any]] = []
-        with progress("rotating", len(tenants), as_json=call.as_json) as steps:
+        with call.progress("rotating", len(tenants)) as steps:
             for place, tenant_id in enumerate(tenants):
                 steps.update(f"rotating {tenant_id}", place)
                 done.append({"tenant_id": tenant_id, "version": await key_rotation.rotate(opened.context, tenant_id)})

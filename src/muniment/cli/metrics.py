@@ -8,7 +8,7 @@ from muniment.cli.call import Call
 from muniment.cli.command import command
 from muniment.cli.inputs import parse_since, parse_time
 from muniment.cli.options import ASKER, flag
-from muniment.cli.output import Screen, draw_figures, progress
+from muniment.cli.output import Screen, draw_figures
 from muniment.errors import InvalidInput
 
 app = typer.Typer()
@@ -31,7 +31,7 @@ def metrics(
         raise InvalidInput("give --prometheus or --json, not both", field="prometheus")
     end = parse_time(until, "until")
     start = parse_since(since, end)
-    with call.open() as fabric, progress("counting", as_json=call.as_json):
+    with call.open() as fabric, call.progress("counting"):
         found = fabric.metrics(call.principal("auditor"), since=start, until=end)
     if prometheus:
         from muniment.metrics.prometheus import prometheus_text

@@ -12,7 +12,7 @@ from muniment.cli.call import Call
 from muniment.cli.command import command, group
 from muniment.cli.inputs import parse_since
 from muniment.cli.options import ASKER, argument, flag
-from muniment.cli.output import Screen, progress, table, write_json
+from muniment.cli.output import Screen, table, write_json
 from muniment.cli.plain import plain
 from muniment.errors import InvalidInput, NotFound
 
@@ -205,7 +205,7 @@ def backtest(
     """
     start = parse_since(since)
     asker = call.principal("reviewer" if texts else "admin")
-    with call.open() as fabric, progress("backtest", as_json=call.as_json) as steps:
+    with call.open() as fabric, call.progress("backtest") as steps:
         found = fabric.packs.backtest(
             asker,
             _file_or_ref(tried),
@@ -231,7 +231,7 @@ def backfill(
     without the role admin it is ordered, and the worker there carries it out.
     """
     reviewer = call.principal("reviewer")
-    with call.open() as fabric, progress("backfill", as_json=call.as_json) as steps:
+    with call.open() as fabric, call.progress("backfill") as steps:
         found = fabric.packs.backfill(reviewer, ref, dry_run=dry_run)
         if not dry_run and call.may_work():
             done = fabric.packs.run_backfill(call.tenant, on_progress=lambda number: steps.update(f"{number} memories"))

@@ -11,7 +11,7 @@ from muniment.cli.call import FAILED, REFUSED, Call
 from muniment.cli.command import command, group
 from muniment.cli.inputs import parse_value
 from muniment.cli.options import ASKER, Evidence, Note, ProposalId, ProposalIds, Value, ValueJson, Version, flag
-from muniment.cli.output import each, progress, write_error
+from muniment.cli.output import each, write_error
 from muniment.cli.plain import plain
 from muniment.errors import Conflict, InvalidInput, MunimentError, NotFound, NotPromotable, SelfApproval
 from muniment.model.candidate import Refusal
@@ -125,7 +125,7 @@ def _approve_many(
 ) -> tuple[list[Outcome], MunimentError | None]:
     """Approve in batches; return the outcomes, and the error that stopped the rest. Earlier batches are committed."""
     done: list[Outcome] = []
-    with progress("approving", len(ids), as_json=call.as_json) as steps:
+    with call.progress("approving", len(ids)) as steps:
         for first in range(0, len(ids), APPROVED_AT_ONCE):
             some = ids[first : first + APPROVED_AT_ONCE]
             acknowledged = {one: reasons[one] for one in some if one in reasons}

@@ -13,7 +13,7 @@ from muniment import __version__
 from muniment.cli.call import Call
 from muniment.cli.command import command
 from muniment.cli.options import PACK, PLACE, flag
-from muniment.cli.output import OutputClosed, OutputFailed, Screen, progress
+from muniment.cli.output import OutputClosed, OutputFailed, Screen
 
 if TYPE_CHECKING:
     from muniment.fabric import AsyncFabric
@@ -100,7 +100,7 @@ def _prepare_demo(call: Call, settings: "Settings") -> Path | None:
     from muniment import demo
 
     home = settings.home if settings.url is None else None
-    with progress("playing sixty days of a shop", demo.DAYS, as_json=call.as_json) as steps:
+    with call.progress("playing sixty days of a shop", demo.DAYS) as steps:
         demo.play(home, settings.url, lambda day: steps.update(f"day {day + 1}", day))
     lines = demo.create_keys(home, settings.url)
     if sys.stderr.isatty() and not call.as_json:

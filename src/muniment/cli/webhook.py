@@ -7,7 +7,7 @@ import typer
 from muniment.cli.call import Call
 from muniment.cli.command import command, group
 from muniment.cli.options import ASKER, WHERE, argument, flag
-from muniment.cli.output import Screen, by_and_at, counted, fields_of, joined, progress
+from muniment.cli.output import Screen, by_and_at, counted, fields_of, joined
 from muniment.cli.plain import plain
 from muniment.model.events import EventType
 from muniment.model.webhook import Webhook
@@ -68,7 +68,7 @@ plain(webhook, "replay", draw=_draw, example="muniment webhook replay whk_01a1de
 @command(webhook, "deliver", options=WHERE, example="muniment webhook deliver --tenant tenant_acme_prod")
 def deliver(call: Call, limit: Annotated[int, flag("--limit", "At most this many events to each.")] = 1000) -> None:
     """Post waiting events to each webhook now. A failed delivery is retried when it is due."""
-    with call.open() as fabric, progress("posting", as_json=call.as_json):
+    with call.open() as fabric, call.progress("posting"):
         done = fabric.webhooks.deliver(call.tenant, max_events=limit)
     more = ", there are more" if done.more else ""
     words = f"{counted(done.delivered, 'event')} posted, {done.retrying} to retry, {done.parked} parked{more}"

@@ -21,7 +21,7 @@ from muniment.cli.options import (
     argument,
     flag,
 )
-from muniment.cli.output import progress, write_error
+from muniment.cli.output import write_error
 from muniment.model.candidate import Consolidation, Refusal
 from muniment.model.fields import CaptureKind, WriteClass
 from muniment.model.proposal import Submission
@@ -166,7 +166,7 @@ def consolidate(call: Call) -> None:
 
 def run_consolidation(call: Call, fabric: "Verbs") -> Consolidation:
     """Consolidate the tenant's captures, and show the progress."""
-    with progress("consolidating", as_json=call.as_json) as steps:
+    with call.progress("consolidating") as steps:
         return fabric.consolidate(
             call.tenant,
             on_progress=lambda so_far: steps.update(f"{so_far.captures} captures, {len(so_far.proposals)} proposals"),

@@ -70,25 +70,22 @@ async def _carry_out(handler: Handler, request: Request, credential: Credential,
     mark = await _fingerprint(request)
     if (earlier := await requests.answer(principal, key, mark)) is not None:
         return _replayed(earlier.status, earlier.body)
-    with requests.begin(principal, key, mark) as asked:
-        try:
-            response = await handler(request)
-        except RequestRepeated:
-            # Another request under the same key was first, and may have been answered by now.
-            if (earlier := await requests.answer(principal, key, mark)) is not None:
-                return _replayed(earlier.status, earlier.body)
-            raise
-        except MunimentError as error:
-            response = problems.of(error, problems.request_id(request.scope))
-    # A pass that is made twice does nothing more, so its key is claimed when it is through.
-    if passes and response.status_code < HTTPStatus.BAD_REQUEST:
-        try:
+    try:
+        with requests.begin(principal, key, mark) as asked:
+            try:
+                response = await handler(request)
+            except RequestRepeated:
+                raise
+            except MunimentError as error:
+                response = problems.of(error, problems.request_id(request.scope))
+        # A pass that is made twice does nothing more, so its key is claimed when it is through.
+        if passes and response.status_code < HTTPStatus.BAD_REQUEST:
             await requests.claim(asked)
-        except RequestRepeated:
-            # Another made the same pass under the same key, and claimed it first.
-            if (earlier := await requests.answer(principal, key, mark)) is not None:
-                return _replayed(earlier.status, earlier.body)
-            raise
+    except RequestRepeated:
+        # Another request under the same key was first, and may have been answered by now.
+        if (earlier := await requests.answer(principal, key, mark)) is not None:
+            return _replayed(earlier.status, earlier.body)
+        raise
     await requests.keep(asked, response.status_code, bytes(response.body))
     return response
 

@@ -71,11 +71,7 @@ def _entry(verb: Declaration[Any]) -> str:
         "pairs": tuple(one.name for one in own if one.kind is dict),
     }
     shown = [f"verb={verb.name!r}", f"help=({' '.join(map(repr, lines))})"]
-    shown += [
-        f"{name}={value!r}" for name, value in parts.items() if value not in (None, False, ()) and value is not True
-    ]
-    shown += [f"{name}=True" for name in ("many", "counts_after") if parts[name]]
-    shown += ["served=False"] if not parts["served"] else []
+    shown += [f"{name}={value!r}" for name, value in parts.items() if value not in (None, (), name == "served")]
     # Arguments stand before options.
     declared = [one.source for one in sorted(own, key=lambda one: not one.is_argument)]
     return ", ".join([*shown, *([f"parameters=({', '.join(declared)},)"] if declared else [])])
